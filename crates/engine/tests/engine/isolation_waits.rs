@@ -11,6 +11,7 @@ use std::{
 
 use futures_util::future::join;
 use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_testkit::deadlines::BrokenRule;
 use tokio::sync::Notify;
 
 use crate::{
@@ -121,4 +122,22 @@ async fn a_suspect_that_waits_leaves_slow_records_the_time_to_start() {
     let waits = later(&world, &engine, Duration::ZERO, batch);
     let (_, waits) = world.clock.drive(join(runs, waits)).await;
     assert_eq!(waits.0[1..], ["executed"; 2], "{waits:?}");
+}
+
+/// As on a process that is frozen between two invocations.
+#[tokio::test]
+async fn an_invocation_that_waits_ends_although_its_process_was_suspended_beyond_its_deadline() {
+    let mut world = lost(3, &["x"]).await;
+    // The completion of `a` is sent all the same.
+    world.tolerates = &[BrokenRule::CalledTooLate];
+    let engine = world.engine();
+    let suspended = rec("a", |world: World, _| async move {
+        world.clock.sleep(SECOND).await;
+        world.clock.advance(40 * SECOND);
+        Ok(())
+    });
+    let runs = later(&world, &engine, Duration::ZERO, vec![suspended]);
+    let waits = later(&world, &engine, Duration::ZERO, vec![ok("x").receives(5)]);
+    let (_, waits) = world.clock.drive(join(runs, waits)).await;
+    assert_eq!(waits.0, ["returned"]);
 }

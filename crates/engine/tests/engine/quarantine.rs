@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_core::{clock::Clock as _, policy::OnConflict};
+use lambda_idempotency_core::{clock::Clock as _, failure::Failure, policy::OnConflict};
 use lambda_idempotency_testkit::crashing::drop_after;
 
 use crate::support::{Rec, World, declining, failing, ok, rec, slow};
@@ -323,4 +323,39 @@ async fn a_suspect_that_was_passed_over_goes_before_records_that_were_not_looked
     });
     let batch = all().chain([first.receives(3), ok("last").receives(3)]).collect();
     assert_eq!(world.deliver(batch).await[99..], ["executed"; 2]);
+}
+
+/// `a` has waited for another worker, so that too little time is left for it, but not for `b`.
+#[tokio::test]
+async fn a_suspect_for_which_it_is_too_late_does_not_keep_the_others_of_its_group() {
+    let mut world = World::new();
+    assert_eq!(world.deliver(vec![slow("pace", SECOND / 10)]).await, ["executed"]);
+    dies_with(&world, &LABELS[1..8]).await;
+    world.timeout = Some(3 * SECOND);
+    let forever = rec("a", |_, _| std::future::pending());
+    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.timeout = Some(30 * SECOND);
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let busy = rec("x", |_, _| async { Err(Failure::permanent("never")) });
+    let busy = busy.sink(|world, _| async move {
+        world.clock.sleep(27 * SECOND).await;
+        Ok(())
+    });
+    let mut batch: Vec<_> = LABELS[..8].iter().map(|label| ok(label).receives(2)).collect();
+    batch.push(busy.receives(1));
+    let outcomes = world.deliver(batch).await;
+    assert_eq!(outcomes[0], "returned");
+    assert_eq!(outcomes[1..8], ["executed"; 7]);
+}
+
+#[tokio::test]
+async fn a_suspect_that_waits_until_the_handler_deadline_is_returned() {
+    let world = World::new();
+    dies_with(&world, &["a"]).await;
+    let begun = world.clock.now();
+    let batch = vec![ok("a").receives(2), slow("b", 40 * SECOND).receives(1)];
+    assert_eq!(world.deliver(batch).await, ["returned", "timed_out"]);
+    assert!(world.clock.now().since(begun) < 30 * SECOND);
+    let lost = world.stored("a").await.map(|stored| (stored.lost_attempts, stored.last_receive));
+    assert_eq!(lost, Some((0, 0)), "nothing was claimed");
 }
