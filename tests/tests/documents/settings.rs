@@ -39,6 +39,14 @@ fn every_setting_of_an_operation_is_in_the_guide() {
 }
 
 #[test]
+fn every_setting_of_results_is_in_the_guide() {
+    let settings = settings(&read("crates/results/src/results.rs"));
+    assert!(settings.len() > 5, "{settings:?}: are these the settings?");
+    let missing: Vec<_> = settings.difference(&named(&read(PAGE))).cloned().collect();
+    assert!(missing.is_empty(), "not in {PAGE}: {missing:?}");
+}
+
+#[test]
 fn every_crate_is_in_the_readme() {
     let readme = read("README.md");
     let crates = fs::read_dir(root().join("crates")).expect("a folder");
