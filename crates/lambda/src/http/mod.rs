@@ -92,6 +92,7 @@ impl HttpLayer {
             callers: Callers::Known,
             by_path: false,
             amends: None,
+            on_replay: None,
         })))
     }
 
@@ -258,6 +259,33 @@ impl HttpLayer {
         amends: impl Fn(&HeaderMap, &mut Response<Body>) + Send + Sync + 'static,
     ) -> Self {
         self.with(|settings| settings.amends = Some(Arc::new(amends)))
+    }
+
+    /// Changes the responses that later requests with the key get, given the headers of such a
+    /// request. It is not called for the first response, nor for problems, and what it changes is
+    /// not stored. Default: later requests get the first response, with
+    /// `Idempotency-Replayed: true`, which the hook may also change or remove.
+    ///
+    /// ```
+    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+    /// use lambda_http::http::{HeaderValue, header::CACHE_CONTROL};
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let charges = idempotency.http(Operation::new("charges"))?.on_replay(|_, response| {
+    ///     let headers = response.headers_mut();
+    ///     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    /// });
+    /// # let _ = charges;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// If `hook` panics, the request gets the response as it would without a hook.
+    pub fn on_replay(
+        self,
+        hook: impl Fn(&HeaderMap, &mut Response<Body>) + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|settings| settings.on_replay = Some(Arc::new(hook)))
     }
 
     fn refused(&self, mistake: HttpLayerMistake) -> ConfigError {

@@ -20,7 +20,7 @@ use super::{
     kept::{Cookies, replay, to_json},
     problem::Problem,
     request_key::{Compared, RequestKey, text},
-    settings::Settings,
+    settings::{Amends, Settings},
 };
 use crate::{
     call::Invoked,
@@ -76,6 +76,20 @@ where
     }
 }
 
+/// The response as the hook has changed it; unchanged if the hook panics.
+fn amended(
+    response: Response<Body>,
+    hook: Option<&Amends>,
+    headers: Option<&HeaderMap>,
+) -> Response<Body> {
+    let Some((hook, headers)) = hook.zip(headers) else { return response };
+    let mut changed = response.clone();
+    match catch_unwind(AssertUnwindSafe(|| hook(headers, &mut changed))) {
+        Ok(()) => changed,
+        Err(_) => response,
+    }
+}
+
 fn failed(failure: Failure) -> InvocationError {
     InvocationError::Run(RunError::Failed(failure))
 }
@@ -91,9 +105,12 @@ impl Settings {
         let context = request.lambda_context_ref();
         let invocation_deadline = context.and_then(invocation_deadline);
         let request_id = context.map(|context| context.request_id.clone());
-        // The handler consumes the request, but `amend_problems` needs its headers afterwards.
-        let headers = self.amends.is_some().then(|| request.headers().clone());
-        let problem = |problem| self.problem(problem, headers.as_ref());
+        // The handler consumes the request, but the hooks need its headers afterwards.
+        let hooked = self.amends.is_some() || self.on_replay.is_some();
+        let headers = hooked.then(|| request.headers().clone());
+        let problem = |problem: Problem| {
+            amended(problem.into_response(), self.amends.as_deref(), headers.as_ref())
+        };
         let request_key = match self.request_key(&request) {
             Ok(request_key) => request_key,
             Err(refused) => return Ok(problem(refused)),
@@ -128,19 +145,8 @@ impl Settings {
         };
         let outcome = self.engine.run(batch).await.pop();
         let response = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.respond(outcome, response, problem)
-    }
-
-    /// A problem as the client gets it.
-    fn problem(&self, problem: Problem, headers: Option<&HeaderMap>) -> Response<Body> {
-        let mut response = problem.into_response();
-        if let (Some(amends), Some(headers)) = (&self.amends, headers) {
-            let whole = response.clone();
-            if catch_unwind(AssertUnwindSafe(|| amends(headers, &mut response))).is_err() {
-                return whole;
-            }
-        }
-        response
+        let replayed = |response| amended(response, self.on_replay.as_deref(), headers.as_ref());
+        self.respond(outcome, response, problem, replayed)
     }
 
     /// The handler's call. The response goes into `slot`, and the engine gets only the JSON to
@@ -208,6 +214,7 @@ impl Settings {
         outcome: Option<Outcome>,
         response: Option<Response<Body>>,
         problem: impl Fn(Problem) -> Response<Body>,
+        replayed: impl Fn(Response<Body>) -> Response<Body>,
     ) -> Result<Response<Body>, InvocationError> {
         let Some(outcome) = outcome else { return Err(RunError::OutOfTime.into()) };
         if let Some(found) = Problem::of(&outcome, self.engine.clock().now()) {
@@ -221,7 +228,7 @@ impl Settings {
                 _,
             ) => {
                 let again = result.as_deref().and_then(replay);
-                Ok(again.unwrap_or_else(|| problem(Problem::lost())))
+                Ok(again.map_or_else(|| problem(Problem::lost()), replayed))
             }
             (_, Some(response)) => Ok(response),
             (Outcome::Failed { failure, .. }, None) => Err(failed(failure)),

@@ -22,7 +22,9 @@ pub(super) struct Settings {
     /// Whether the path is a part of the key.
     pub(super) by_path: bool,
     pub(super) amends: Option<Arc<Amends>>,
+    pub(super) on_replay: Option<Arc<Amends>>,
 }
 
 pub(super) type Keeps = dyn Fn(StatusCode) -> bool + Send + Sync;
+/// Changes a response, given the headers of the request that gets it.
 pub(super) type Amends = dyn Fn(&HeaderMap, &mut Response<Body>) + Send + Sync;

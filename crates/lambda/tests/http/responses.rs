@@ -115,6 +115,45 @@ async fn only_problems_are_amended_with_the_headers_of_the_request() {
 }
 
 #[tokio::test]
+async fn only_replays_are_changed_by_on_replay() {
+    let world = World::new();
+    let layer = world.layer(&charges()).on_replay(|asked, response| {
+        let attempt = asked["attempt"].clone();
+        response.headers_mut().insert("attempt", attempt);
+        response.headers_mut().remove("idempotency-replayed");
+    });
+    let send = async |key, body, attempt: &str| {
+        let mut request = request(Method::POST, "/charges", key, body);
+        request.headers_mut().insert("attempt", attempt.parse().unwrap());
+        let response = world.send(&layer, request).await.unwrap();
+        let said = |name| response.headers().get(name).map(|it| it.to_str().unwrap().to_owned());
+        (response.status().as_u16(), said("attempt"), said("idempotency-replayed"))
+    };
+    let attempt = |n: &str| Some(n.to_owned());
+    assert_eq!(send(Some("k-1"), "", "1").await, (201, None, None));
+    assert_eq!(send(Some("k-1"), "", "2").await, (201, attempt("2"), None));
+    assert_eq!(send(Some("k-1"), "", "3").await, (201, attempt("3"), None), "nothing was stored");
+    assert_eq!(send(Some("k-1"), "other", "4").await, (422, None, None), "a problem");
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_panic_of_on_replay_leaves_the_replay_unchanged() {
+    let world = World::new();
+    let layer = world.layer(&charges()).on_replay(|_, response| {
+        *response.status_mut() = lambda_http::http::StatusCode::IM_A_TEAPOT;
+        panic!("deliberate")
+    });
+    for replayed in [None, Some("true")] {
+        let response = world.send(&layer, post("k-1", "")).await.unwrap();
+        let said = response.headers().get("idempotency-replayed");
+        assert_eq!(response.status().as_u16(), 201);
+        assert_eq!(said.map(|it| it.to_str().unwrap()), replayed);
+    }
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
 async fn retry_after_is_short_and_never_exceeds_the_lease() {
     let world = World::new();
     let layer = world.layer(&charges());
