@@ -52,13 +52,12 @@ mod elsewhere {
     browse_conformance!(store);
 }
 
-mod compressed_encrypted_elsewhere {
+mod encrypted_elsewhere {
     use super::*;
 
     async fn store() -> Results<MemoryStore> {
         let key = EncryptionKey::new("2026-11", &[7; 32]).expect("a key");
         Results::new(MemoryStore::new())
-            .compress_above(0)
             .encrypt_with(LocalKeys::new(key))
             .offload_above(100, MemoryResults::default())
     }
