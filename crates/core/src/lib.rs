@@ -18,7 +18,7 @@ pub mod admission;
 pub mod browse;
 pub mod capabilities;
 pub mod clock;
-// For the engine, which runs users' code as well. Not covered by semantic versioning.
+// For the crates that run users' code as well. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod contained;
 pub mod effects;

@@ -1,12 +1,19 @@
 //! From a result to what is stored of it, and back.
 
-use std::{fmt, future::Future, pin::pin, sync::Arc};
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
 
 use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
+    contained::{Contained, caught},
     key::Key,
-    record::{IdempotencyRecord, Json, Owner},
+    record::{IdempotencyRecord, Json, Owner, Status},
     store::{StoreError, StoreErrorKind},
 };
 use tokio::sync::Semaphore;
@@ -60,11 +67,16 @@ impl Elsewhere {
 }
 
 impl Codec {
-    /// Until when results may be encoded for a call with this deadline: half of its time. Without its result, a
-    /// completion can then still be written in time.
-    pub(crate) fn encode_deadline(&self, call_deadline: Timestamp) -> Timestamp {
+    /// Half of the time until this deadline: how long results may take that can be left out. A completion can then still
+    /// be written in time, or its answer be given.
+    pub(crate) fn half_until(&self, call_deadline: Timestamp) -> Timestamp {
         let now = self.clock.now();
         now.plus(call_deadline.since(now) / 2)
+    }
+
+    /// Whether the result of this record may be an answer: not while it is in progress, and not after its expiry.
+    pub(crate) fn is_answer(&self, record: &IdempotencyRecord) -> bool {
+        record.status != Status::InProgress && self.clock.now() < record.expires_at
     }
 
     /// What is stored of the result of a record.
@@ -161,11 +173,13 @@ impl Codec {
         let mut content = content;
         if let Some(id) = &steps.key_id {
             let keys = self.keys.as_deref().ok_or(Unreadable::NoKeys)?;
-            let key_of_id = match within(&*self.clock, deadline, keys.find(id, deadline)).await {
-                Some(Ok(found)) => found.ok_or(Unreadable::UnknownKey)?,
-                Some(Err(why)) => return Err(Helper::Keys.not_read(Some(why))),
-                None => return Err(Helper::Keys.not_read(None)),
-            };
+            let key_of_id =
+                match within(&*self.clock, deadline, async { keys.find(id, deadline).await }).await
+                {
+                    Some(Ok(found)) => found.ok_or(Unreadable::UnknownKey)?,
+                    Some(Err(why)) => return Err(Helper::Keys.not_read(Some(why))),
+                    None => return Err(Helper::Keys.not_read(None)),
+                };
             content = key_of_id.open(&steps.about(key, owner), &mut content)?;
         }
         if steps.zlib {
@@ -205,21 +219,30 @@ async fn current(
     clock: &dyn Clock,
     deadline: Timestamp,
 ) -> Result<EncryptionKey, StoreError> {
-    match within(clock, deadline, keys.current(deadline)).await {
+    match within(clock, deadline, async { keys.current(deadline).await }).await {
         Some(Ok(key)) => Ok(key),
         Some(Err(why)) => Err(Helper::Keys.not_stored(Some(why))),
         None => Err(Helper::Keys.not_stored(None)),
     }
 }
 
-/// What a call returns, if it does so before its deadline.
+/// What a call returns, if it does so before its deadline. A panic is an error of this result alone: the other records
+/// of the call are not to blame.
 async fn within<T>(
     clock: &dyn Clock,
     deadline: Timestamp,
     call: impl Future<Output = Result<T, BoxError>> + Send,
 ) -> Option<Result<T, BoxError>> {
     let late = clock.sleep(deadline.since(clock.now()));
-    match select(pin!(call), late).await {
+    let mut running = Contained::new(Box::pin(call));
+    let answer = poll_fn(move |context| {
+        let polled = running.get_mut().and_then(|call| caught(|| call.as_mut().poll(context)));
+        polled.unwrap_or_else(|| {
+            let why = "it panicked; the message of the panic is in the function's log";
+            Poll::Ready(Err(why.into()))
+        })
+    });
+    match select(pin!(answer), late).await {
         Either::Left((answer, _)) => Some(answer),
         Either::Right(_) => None,
     }

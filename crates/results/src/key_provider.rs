@@ -37,7 +37,8 @@ pub trait KeyProvider: Send + Sync + 'static {
     /// The key with which results are encrypted now.
     fn current(&self, call_deadline: Timestamp) -> BoxFuture<'_, Result<EncryptionKey, BoxError>>;
 
-    /// The key with this id, the current one or an older one; `None` if there is none.
+    /// The key with this id, the current one or an older one; `None` if there is none. The id comes from the table: do
+    /// not pass it on to a service that decrypts with keys of others, such as AWS KMS, unless it is one of yours.
     fn find<'a>(
         &'a self,
         id: &'a str,

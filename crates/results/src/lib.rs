@@ -51,11 +51,13 @@
 //!    again, whatever [`OnOutage`](https://docs.rs/lambda-idempotency/latest/lambda_idempotency/enum.OnOutage.html) says.
 //!    The error is [`ResultUnavailable`](lambda_idempotency_core::store::StoreErrorKind::ResultUnavailable) if it may be
 //!    read later, and [`Corrupt`](lambda_idempotency_core::store::StoreErrorKind::Corrupt) if something has to be
-//!    corrected. Only a result that is not in the result store any more counts as not kept.
+//!    corrected. Only a result that is not in the result store any more counts as not kept. After its expiry, a record
+//!    can be claimed again, whether its result can be read or not.
 //! 5. An encrypted result belongs to the key and the claim of its record. Nobody who can write to the table can move it to
 //!    another record. That does not protect what is not encrypted: the status, and results in plain text, which are
 //!    read too.
-//! 6. No write waits for the key or the upload of another.
+//! 6. No write waits for the key or the upload of another. A key provider or a result store that panics has failed for
+//!    that result only.
 //!
 //! Functions that share a table share its forms. A program that does not know them takes them for results: before one
 //! function uses a setting, give all of them `Results::new`, with [`decrypt_with`](Results::decrypt_with) and

@@ -94,7 +94,7 @@ impl<S: Store> Results<S> {
     /// Encodes results and writes. A write is sent as soon as it is encoded, together with those that are ready at the
     /// same time: usually all. No completion waits for the encryption key or for the upload of another.
     async fn write_encoded(&self, writes: &[Write], call_deadline: Timestamp) -> Vec<Verdict> {
-        let deadline = self.codec.encode_deadline(call_deadline);
+        let deadline = self.codec.half_until(call_deadline);
         let encoded: FuturesUnordered<BoxFuture<'_, Encoded>> = writes
             .iter()
             .enumerate()
@@ -158,11 +158,21 @@ impl<S> Results<S> {
         mut record: IdempotencyRecord,
         deadline: Timestamp,
     ) -> Result<IdempotencyRecord, StoreError> {
-        if let Some(stored) = record.result.as_ref().filter(|stored| is_form(stored)) {
-            record.result = self.codec.decode(key, record.owner, stored, deadline).await?;
-            if record.result.is_none() {
-                tracing::warn!(%key, "the result of a record is not in the result store any more");
+        let Some(stored) = record.result.take() else { return Ok(record) };
+        if !is_form(&stored) {
+            record.result = Some(stored);
+            return Ok(record);
+        }
+        match self.codec.decode(key, record.owner, &stored, deadline).await {
+            Ok(result) => {
+                if result.is_none() {
+                    tracing::warn!(%key, "the result of a record is not in the result store any more");
+                }
+                record.result = result;
             }
+            Err(error) if self.codec.is_answer(&record) => return Err(error),
+            // Its key can be claimed again, and what was its result is no reason against that.
+            Err(_) => {}
         }
         Ok(record)
     }
@@ -178,10 +188,12 @@ impl<S> Results<S> {
         // has the result.
         let own = record.owner.is_some() && record.owner == owner(write);
         let mut without_result = own.then(|| record.clone());
+        let mut until = deadline;
         if let Some(record) = &mut without_result {
             record.result = None;
+            until = self.codec.half_until(deadline);
         }
-        match self.decoded(&write.key, record, deadline).await {
+        match self.decoded(&write.key, record, until).await {
             Ok(record) => Verdict::Found(Some(record)),
             Err(_) if own => Verdict::Found(without_result),
             Err(error) => Verdict::Unknown(error),

@@ -31,6 +31,7 @@ enum Fault {
     None,
     Fails,
     Hangs,
+    Panics,
     /// Each call takes a second.
     Slow,
 }
@@ -71,6 +72,7 @@ impl Bucket {
             Fault::None => Ok(()),
             Fault::Fails => Err("no connection".into()),
             Fault::Hangs => future::pending().await,
+            Fault::Panics => panic!("a mistake of its author"),
             Fault::Slow => {
                 SystemClock.sleep(Duration::from_secs(1)).await;
                 Ok(())
@@ -252,7 +254,7 @@ async fn a_reference_is_an_error_where_the_result_store_is_not_known() {
 /// I13: half of the time is left for the completion without its result.
 #[tokio::test(start_paused = true)]
 async fn a_result_that_cannot_be_put_is_refused_in_half_of_the_time() {
-    for fault in [Fault::Fails, Fault::Hangs] {
+    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
         let bucket = Bucket::new();
         bucket.fault(fault);
         let store = over(&bucket);
@@ -267,7 +269,7 @@ async fn a_result_that_cannot_be_put_is_refused_in_half_of_the_time() {
 
 #[tokio::test(start_paused = true)]
 async fn while_the_result_store_is_down_a_completed_key_is_found_and_not_read() {
-    for fault in [Fault::Fails, Fault::Hangs] {
+    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
         let bucket = Bucket::new();
         let store = over(&bucket);
         put(&store, &completed(long(5000))).await;
@@ -288,17 +290,91 @@ async fn while_the_result_store_is_down_a_completed_key_is_found_and_not_read() 
 /// Its answer was lost, and the worker asks again.
 #[tokio::test(start_paused = true)]
 async fn while_the_result_store_is_down_a_worker_recognises_its_own_completion() {
+    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+        let bucket = Bucket::new();
+        let store = over(&bucket);
+        put(&store, &completed(long(5000))).await;
+        bucket.fault(fault);
+        let mut without_result = completed("1");
+        without_result.result = None;
+        let again = Write::new(key(), Guard::OwnedBy(owner(1)), Some(without_result.clone()));
+        let begun = tokio::time::Instant::now();
+        match store.write(&[again], soon()).await.pop().unwrap() {
+            Verdict::Found(Some(found)) => assert_eq!(found, without_result),
+            other => panic!("{other:?}"),
+        }
+        let time = begun.elapsed();
+        assert!(time <= Duration::from_millis(2600), "its answer is due soon: {time:?}");
+    }
+}
+
+/// I5: a mistake in a result store is not one of the other records of the call.
+#[tokio::test(start_paused = true)]
+async fn a_result_store_that_panics_harms_no_other_record_of_the_call() {
     let bucket = Bucket::new();
     let store = over(&bucket);
     put(&store, &completed(long(5000))).await;
-    bucket.fault(Fault::Fails);
-    let mut without_result = completed("1");
-    without_result.result = None;
-    let again = Write::new(key(), Guard::OwnedBy(owner(1)), Some(without_result.clone()));
-    match store.write(&[again], soon()).await.pop().unwrap() {
-        Verdict::Found(Some(found)) => assert_eq!(found, without_result),
+    bucket.fault(Fault::Panics);
+    let [large, small] = ["large", "small"].map(Key::from_text);
+    let writes = [
+        Write::new(large, Guard::Absent, Some(completed(long(5000)))),
+        Write::new(small.clone(), Guard::Absent, Some(completed("1"))),
+        Write::new(key(), Guard::OwnedBy(owner(2)), Some(completed("1"))),
+    ];
+    let verdicts = store.write(&writes, soon()).await;
+    assert!(
+        matches!(&verdicts[..], [Verdict::Unknown(put), Verdict::Written, Verdict::Unknown(found)]
+            if put.kind() == StoreErrorKind::ResultUnavailable
+                && found.kind() == StoreErrorKind::ResultUnavailable),
+        "{verdicts:?}"
+    );
+    let found = store.read(&[key(), small], soon()).await;
+    assert!(found[0].is_err() && found[1].as_ref().unwrap().is_some(), "{found:?}");
+}
+
+/// I9: an expired record is claimed anew, whatever has become of its result.
+#[tokio::test(start_paused = true)]
+async fn an_expired_record_whose_result_cannot_be_read_is_there_without_it() {
+    let bucket = Bucket::new();
+    let keys = LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap());
+    let store = over(&bucket).encrypt_with(keys);
+    let mut expired = completed(long(5000));
+    expired.expires_at = SystemClock.now();
+    put(&store, &expired).await;
+    assert_eq!(get(&store).await.unwrap(), Some(expired.clone()));
+    expired.result = None;
+    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+        bucket.fault(fault);
+        assert_eq!(get(&store).await.unwrap(), Some(expired.clone()), "{fault:?}");
+    }
+    bucket.fault(Fault::None);
+    let taken_away = Results::new(MemoryStore::new())
+        .decrypt_with(LocalKeys::new(EncryptionKey::new("k2", &[2; 32]).unwrap()))
+        .offload_above(4096, bucket.clone());
+    taken_away.store().insert(key(), get(store.store()).await.unwrap().unwrap());
+    assert_eq!(get(&taken_away).await.unwrap(), Some(expired.clone()));
+    let mut claim = completed("1");
+    (claim.owner, claim.result, claim.status) = (Some(owner(2)), None, Status::InProgress);
+    let claim = Write::new(key(), Guard::Absent, Some(claim));
+    match taken_away.write(&[claim], soon()).await.pop().unwrap() {
+        Verdict::Found(Some(found)) => assert_eq!(found, expired),
         other => panic!("{other:?}"),
     }
+}
+
+/// Only a settled record answers with its result. Another program may leave one in a record that it gives up.
+#[tokio::test]
+async fn a_record_in_progress_is_there_although_its_result_cannot_be_read() {
+    let keys = LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap());
+    let store = Results::new(MemoryStore::new()).encrypt_with(keys);
+    let mut failed = completed("\"refused\"");
+    failed.status = Status::PermanentlyFailed;
+    put(&store, &failed).await;
+    let mut released = get(store.store()).await.unwrap().unwrap();
+    (released.status, released.owner) = (Status::InProgress, None);
+    store.store().insert(key(), released.clone());
+    released.result = None;
+    assert_eq!(get(&store).await.unwrap(), Some(released));
 }
 
 /// I13: a completion waits for nobody.

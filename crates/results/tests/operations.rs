@@ -4,17 +4,20 @@
 
 use std::{
     convert::Infallible,
+    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use lambda_idempotency::{
     Cache, Idempotency, OnOutage, Operation, Run, RunContext, RunError, error::ResultLost,
 };
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Timestamp},
+    browse::Browse as _,
+    clock::{BoxFuture, Clock as _, SystemClock, Timestamp},
     memory::MemoryStore,
     store::StoreErrorKind,
 };
@@ -27,10 +30,16 @@ use lambda_idempotency_results::{
 struct Bucket {
     kept: MemoryResults,
     is_down: Arc<AtomicBool>,
+    panics: Arc<AtomicBool>,
+    hangs: Arc<AtomicBool>,
 }
 
 impl Bucket {
-    fn check(&self) -> Result<(), BoxError> {
+    async fn check(&self) -> Result<(), BoxError> {
+        assert!(!self.panics.load(Ordering::SeqCst), "a mistake of its author");
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         if self.is_down.load(Ordering::SeqCst) { Err("no connection".into()) } else { Ok(()) }
     }
 }
@@ -44,7 +53,7 @@ impl ResultStore for Bucket {
         deadline: Timestamp,
     ) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async move {
-            self.check()?;
+            self.check().await?;
             self.kept.put(name, content, expires_at, deadline).await
         })
     }
@@ -55,7 +64,7 @@ impl ResultStore for Bucket {
         deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, BoxError>> {
         Box::pin(async move {
-            self.check()?;
+            self.check().await?;
             self.kept.get(name, deadline).await
         })
     }
@@ -141,6 +150,54 @@ async fn work_is_not_done_again_because_its_result_cannot_be_read_now() {
     world.down(false);
     assert!(world.report().await.unwrap().replayed);
     assert_eq!(world.calls(), 1);
+}
+
+/// Neither a mistake of its author nor a lost connection is an outage of the records.
+#[tokio::test(start_paused = true)]
+async fn work_is_not_done_again_because_the_result_store_panics_or_hangs() {
+    let world = World::new();
+    world.report().await.unwrap();
+    for fault in [&world.bucket.panics, &world.bucket.hangs] {
+        fault.store(true, Ordering::SeqCst);
+        let error = world.report().await.unwrap_err();
+        assert!(
+            matches!(&error, RunError::Store(e) if e.kind() == StoreErrorKind::ResultUnavailable),
+            "{error}"
+        );
+        fault.store(false, Ordering::SeqCst);
+    }
+    assert!(world.report().await.unwrap().replayed);
+    assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_completion_is_recorded_while_the_result_store_panics_or_hangs() {
+    for hangs in [false, true] {
+        let world = World::new();
+        let fault = if hangs { &world.bucket.hangs } else { &world.bucket.panics };
+        fault.store(true, Ordering::SeqCst);
+        let first = world.report().await.unwrap();
+        assert!(first.recorded && first.result.len() == 5000);
+        fault.store(false, Ordering::SeqCst);
+        let later = world.report().await.unwrap_err();
+        assert!(matches!(later, RunError::ResultLost(ResultLost::NotKept)), "{later}");
+        assert_eq!(world.calls(), 1);
+    }
+}
+
+/// Keys are taken away when the retention of their results is over, and some stores keep expired records.
+#[tokio::test]
+async fn after_the_retention_work_is_done_anew_although_the_key_of_its_result_is_gone() {
+    let mut world = World::new();
+    world.report().await.unwrap();
+    let (one, soon) = (NonZeroUsize::MIN, SystemClock.now().plus(Duration::from_secs(5)));
+    let (key, record) = world.records.page(None, one, soon).await.unwrap().items.remove(0);
+    let mut record = record.unwrap();
+    record.expires_at = Timestamp::from_secs(1);
+    world.records.insert(key, record);
+    world.key = 2;
+    assert!(!world.report().await.unwrap().replayed);
+    assert_eq!(world.calls(), 2);
 }
 
 #[tokio::test]
