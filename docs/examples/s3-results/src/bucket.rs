@@ -58,7 +58,11 @@ impl ResultStore for Bucket {
             let request = self.s3.get_object().bucket(&self.name).key(format!("results/{name}"));
             match request.send().await {
                 Ok(object) => Ok(Some(object.body.collect().await?.to_vec())),
-                Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => Ok(None),
+                Err(error)
+                    if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) =>
+                {
+                    Ok(None)
+                }
                 Err(error) => Err(error.into()),
             }
         })
@@ -70,14 +74,17 @@ impl ResultStore for Bucket {
 mod tests {
     use std::{convert::Infallible, sync::Arc};
 
-    use lambda_idempotency::{Cache, Idempotency, MemoryStore, Operation, Run, RunContext, RunError, error::ResultLost};
+    use lambda_idempotency::{
+        Cache, Idempotency, MemoryStore, Operation, Run, RunContext, RunError, error::ResultLost,
+    };
     use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 
     use super::*;
 
     async fn report(records: &Arc<MemoryStore>, bucket: Bucket) -> Result<Run<Vec<u64>>, RunError> {
         let keys = LocalKeys::new(EncryptionKey::new("test", &[7; 32]).expect("32 bytes"));
-        let store = Results::new(Arc::clone(records)).encrypt_with(keys).offload_above(4096, bucket);
+        let store =
+            Results::new(Arc::clone(records)).encrypt_with(keys).offload_above(4096, bucket);
         Idempotency::new(store)
             .with_cache(Cache::off())
             .run(
@@ -95,12 +102,14 @@ mod tests {
         let bucket = Bucket::from_env().await.expect("RESULT_BUCKET");
         // It may exist already.
         let _ = bucket.s3.create_bucket().bucket(&bucket.name).send().await;
-        let (records, expected) = (Arc::new(MemoryStore::new()), (0..100_000).collect::<Vec<u64>>());
+        let (records, expected) =
+            (Arc::new(MemoryStore::new()), (0..100_000).collect::<Vec<u64>>());
         let first = report(&records, bucket).await.expect("a report");
         assert!(!first.replayed && first.recorded && first.result == expected);
 
         let bucket = Bucket::from_env().await.expect("RESULT_BUCKET");
-        let objects = bucket.s3.list_objects_v2().bucket(&bucket.name).prefix("results/").send().await;
+        let objects =
+            bucket.s3.list_objects_v2().bucket(&bucket.name).prefix("results/").send().await;
         let objects = objects.expect("a list").contents.unwrap_or_default();
         let [object] = &objects[..] else { panic!("{} objects", objects.len()) };
         println!("{} has {:?} bytes", object.key().unwrap_or_default(), object.size());

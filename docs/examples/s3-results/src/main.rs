@@ -31,7 +31,8 @@ struct Month {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let keys = LocalKeys::new(EncryptionKey::new("2026-11", &bytes(&std::env::var("RESULT_KEY")?)?)?);
+    let keys =
+        LocalKeys::new(EncryptionKey::new("2026-11", &bytes(&std::env::var("RESULT_KEY")?)?)?);
     let store = Results::new(DynamoDbStore::from_env().await?)
         .compress_above(1024)
         .encrypt_with(keys)
