@@ -2,8 +2,9 @@
 //!
 //! The first item is the idempotency record, with its guard as the condition; the effects follow in their
 //! order. The request has a `ClientRequestToken` that follows from the write, so DynamoDB recognises a
-//! request that is sent again, for ten minutes. After that, and on servers that ignore the token, the
-//! record's own condition fails and the record is recognised by its owner.
+//! request that is sent again, for ten minutes. After that, on servers that ignore the token, and if a store
+//! around this one has encrypted the result anew, the record's own condition fails and the record is
+//! recognised by its owner.
 //!
 //! <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>
 

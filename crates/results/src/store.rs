@@ -187,12 +187,15 @@ impl<S> Results<S> {
         // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
         // has the result.
         let own = record.owner.is_some() && record.owner == owner(write);
-        let mut without_result = own.then(|| record.clone());
-        let mut until = deadline;
-        if let Some(record) = &mut without_result {
+        let without_result = own.then(|| {
+            let mut record = record.clone();
             record.result = None;
-            until = self.codec.half_until(deadline);
-        }
+            record
+        });
+        // Others that settle or renew their claims in this call wait for this answer, and it says to this worker above all
+        // that its claim is over.
+        let holds = matches!(write.guard, Guard::OwnedBy(_));
+        let until = if own || holds { self.codec.half_until(deadline) } else { deadline };
         match self.decoded(&write.key, record, until).await {
             Ok(record) => Verdict::Found(Some(record)),
             Err(_) if own => Verdict::Found(without_result),

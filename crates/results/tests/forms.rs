@@ -125,6 +125,18 @@ async fn with_status_only_the_record_is_completed_without_a_result() {
     assert_eq!(result(&store).await.as_deref(), Some("2"), "what is stored is read");
 }
 
+#[tokio::test]
+async fn one_store_of_results_around_another_keeps_results_apart_from_forms() {
+    let inner = compressed().encrypt_with(keys()).offload_above(2000, MemoryResults::default());
+    let outer = Results::new(inner).compress_above(0).encrypt_with(keys());
+    for text in ["1".to_owned(), "\"lambda-idempotency:1 plain MQ\"".to_owned(), long(200_000)] {
+        outer.store().store().sweep(Timestamp::from_secs(5_000_000_000));
+        let record = completed(text);
+        assert!(matches!(put(&outer, &record).await, Verdict::Written));
+        assert_eq!(get(&outer).await.unwrap(), Some(record));
+    }
+}
+
 fn by(bits: u128, result: &str) -> IdempotencyRecord {
     let mut record = completed(result);
     record.owner = Some(owner(bits));

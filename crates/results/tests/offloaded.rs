@@ -308,6 +308,24 @@ async fn while_the_result_store_is_down_a_worker_recognises_its_own_completion()
     }
 }
 
+/// Other workers renew their leases in the same call, and have to learn in time whether they stand.
+#[tokio::test(start_paused = true)]
+async fn that_a_claim_is_over_is_known_in_half_of_the_time() {
+    let bucket = Bucket::new();
+    let store = over(&bucket);
+    put(&store, &completed(long(5000))).await;
+    bucket.fault(Fault::Hangs);
+    let other = Key::from_text("other");
+    let mut held = completed("1");
+    (held.owner, held.result, held.status) = (Some(owner(2)), None, Status::InProgress);
+    store.store().insert(other.clone(), held.clone());
+    let renews = |key| Write::new(key, Guard::OwnedBy(owner(2)), Some(held.clone()));
+    let begun = tokio::time::Instant::now();
+    let verdicts = store.write(&[renews(key()), renews(other)], soon()).await;
+    assert!(begun.elapsed() <= Duration::from_millis(2600), "{:?}", begun.elapsed());
+    assert!(matches!(&verdicts[..], [Verdict::Unknown(_), Verdict::Written]), "{verdicts:?}");
+}
+
 /// I5: a mistake in a result store is not one of the other records of the call.
 #[tokio::test(start_paused = true)]
 async fn a_result_store_that_panics_harms_no_other_record_of_the_call() {
