@@ -28,7 +28,7 @@
 //! | a `POST` or `PATCH` without a key | 400 |
 //! | one whose caller is not known | 403; 500 if the cause is the authorizer |
 //! | a `GET`, `PUT`, `DELETE`, ... | the handler's response, each time: these methods are idempotent by themselves |
-//! | any, while the store is unavailable | 503 with `Retry-After` |
+//! | any, while the store or a kept response is unavailable | 503 with `Retry-After` |
 //!
 //! The handler finds its [`Call`](crate::Call) among the extensions of the request:
 //! `request.extensions().get::<Call>()`.

@@ -9,7 +9,7 @@ use lambda_http::{
         header::{CONTENT_TYPE, RETRY_AFTER},
     },
 };
-use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome};
+use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome, store::StoreErrorKind};
 use serde_json::json;
 
 use super::caller::UnknownCaller;
@@ -111,6 +111,17 @@ impl Problem {
             ),
             Outcome::Rejected(rejection) => {
                 Self::key("The request has no usable idempotency key", rejection.to_string())
+            }
+            // Another key would have the work done twice, so the client must not believe that it was not done.
+            Outcome::Unavailable(error) if error.kind() == StoreErrorKind::ResultUnavailable => {
+                Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "response-unavailable",
+                    "The request was processed before, but its response cannot be read at present",
+                    "It is not processed again. Send the same request again later, with the same key, \
+                     to get its response.",
+                )
+                .after(1)
             }
             Outcome::Unavailable(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -223,6 +223,21 @@ async fn during_an_outage_no_request_is_processed() {
     assert_eq!((answer.retry_after, world.calls()), (Some(1), 0));
 }
 
+/// A client that is told that nothing was done may use another key, and do the work twice.
+#[tokio::test]
+async fn while_its_response_cannot_be_read_a_client_learns_that_its_request_was_processed() {
+    let world = World::new();
+    let layer = world.layer(&charges());
+    assert_eq!(world.answer(&layer, post("k-1", "")).await.status, 201);
+    let unreadable = || Fault::refuse(StoreErrorKind::ResultUnavailable).always();
+    world.store.inject(unreadable());
+    world.store.inject(unreadable().on_reads());
+    // Another process, which remembers nothing.
+    let again = world.answer(&world.layer(&charges()), post("k-1", "")).await;
+    assert_eq!((again.status, again.kind()), (503, "response-unavailable"));
+    assert_eq!((again.retry_after, world.calls()), (Some(1), 1));
+}
+
 #[tokio::test]
 async fn a_response_that_cannot_be_recorded_is_still_sent() {
     let world = World::new();
