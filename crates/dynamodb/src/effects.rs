@@ -205,7 +205,7 @@ impl<'a> Target<'a> {
 }
 
 /// The name of a table that may be given by its ARN.
-fn plain_name(table: &str) -> &str {
+pub(crate) fn plain_name(table: &str) -> &str {
     table.rsplit_once(":table/").map_or(table, |(_, name)| name)
 }
 

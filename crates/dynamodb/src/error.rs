@@ -290,9 +290,14 @@ fn of_the_key(message: &str) -> bool {
     signs.iter().any(|sign| message.contains(sign))
 }
 
+/// After these words a message repeats a value without quotation marks.
+const REPEATS: &str = "cannot be converted to a numeric value";
+
 /// The message up to its first quotation, because the rest may be data.
 pub(crate) fn unquoted(message: &str) -> String {
-    let end = message.find(['\'', '"', '{', '[', '`']).unwrap_or(message.len());
+    let quoted = message.find(['\'', '"', '{', '[', '`']);
+    let repeated = message.find(REPEATS).map(|begin| begin.saturating_add(REPEATS.len()));
+    let end = quoted.into_iter().chain(repeated).min().unwrap_or(message.len());
     message.get(..end).unwrap_or_default().trim_end().to_owned()
 }
 

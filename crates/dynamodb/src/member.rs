@@ -75,10 +75,17 @@ impl<'w> Member<'w> {
         };
         let plain = Self::without_effects(config, index, write);
         let plain = plain.map_err(|failure| Box::new(Verdict::Unknown(failure.report(false))))?;
-        match effects.and_then(|effects| unfit(config, effects, plain.size)) {
-            Some(refused) => Err(Box::new(Verdict::EffectRefused(refused))),
-            None => Ok(Self { effects, ..plain }),
+        let Some(effects) = effects else { return Ok(plain) };
+        if let Some(refused) = refusal(config, effects, &plain) {
+            return Err(Box::new(Verdict::EffectRefused(refused)));
         }
+        if effects.are_too_large_beside(plain.size) {
+            let context = "a result that leaves no room for the effects in a transaction of 4 MB: \
+                           return less from the handler, or collect less in a call";
+            let error = StoreError::new(StoreErrorKind::TooLarge, context);
+            return Err(Box::new(Verdict::Unknown(error)));
+        }
+        Ok(Self { effects: Some(effects), ..plain })
     }
 
     fn without_effects(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
@@ -145,14 +152,26 @@ impl<'w> Member<'w> {
     }
 }
 
-/// Why these effects cannot be committed with a record of this size.
-fn unfit(config: &Config, effects: &DynamoDbEffects, record: usize) -> Option<RefusedEffect> {
+/// Why these effects cannot be committed with this record, whatever its result.
+fn refusal(
+    config: &Config,
+    effects: &DynamoDbEffects,
+    member: &Member<'_>,
+) -> Option<RefusedEffect> {
     if let Some(position) = effects.on_records(config) {
         let detail = format!("it would change idempotency records, in table {}", config.table);
         return Some(RefusedEffect::new(RefusalReason::Invalid).at(position).with_detail(detail));
     }
-    effects.are_too_large_beside(record).then(|| {
+    effects.are_too_large_beside(size_without_result(config, member)).then(|| {
         let detail = "with the idempotency record, the effects of the call are larger than 4 MB";
         RefusedEffect::new(RefusalReason::TooLarge).with_detail(detail)
     })
+}
+
+/// The size of the item if the result is left out.
+fn size_without_result(config: &Config, member: &Member<'_>) -> usize {
+    let name: &str = &config.attributes.data;
+    let data = member.item.as_ref().and_then(|item| item.get_key_value(name));
+    let data = data.map_or(0, |(name, value)| size(&Item::from([(name.clone(), value.clone())])));
+    member.size.saturating_sub(data)
 }

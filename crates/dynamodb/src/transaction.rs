@@ -23,7 +23,8 @@ use lambda_idempotency_core::{
 
 use crate::{
     capacity,
-    effects::DynamoDbEffects,
+    config::Config,
+    effects::{DynamoDbEffects, plain_name},
     error::{Doing, Failure, sdk_failure, service_failure, unquoted},
     guard::{Condition, condition, terms},
     item::Item,
@@ -71,10 +72,15 @@ impl DynamoDbStore {
                         let reasons = canceled.cancellation_reasons.unwrap_or_default();
                         cancelled(member, doing, reasons)
                     }
-                    refused => match refusal(refused.code(), refused.message()) {
-                        Some(refused) if !failure.retry => Answer::Refused(refused),
-                        _ => Answer::Failed(failure),
-                    },
+                    refused => {
+                        let of_record = is_of_record(doing.config, refused.message());
+                        match refusal(refused.code(), refused.message()) {
+                            Some(refused) if !failure.retry && !of_record => {
+                                Answer::Refused(refused)
+                            }
+                            _ => Answer::Failed(failure),
+                        }
+                    }
                 }
             }
         }
@@ -143,8 +149,17 @@ fn refused_by(code: Option<&str>, message: Option<&str>) -> RefusedEffect {
     refused.with_detail(detail(code, message))
 }
 
+/// Whether the permission that a message names is the one to put the record. A claim in a batch did not
+/// need it.
+fn is_of_record(config: &Config, message: Option<&str>) -> bool {
+    let message = message.unwrap_or_default();
+    let Some((_, resource)) = message.split_once(":PutItem on resource: ") else { return false };
+    let resource = resource.split_whitespace().next().unwrap_or_default();
+    resource.contains(":table/") && plain_name(resource) == plain_name(&config.table)
+}
+
 /// Why the whole request was refused, if that is because of an effect. The record is written in the same
-/// way as at its claim, so it is not to blame.
+/// way as at its claim, so it is to blame only if [the message says so](is_of_record).
 fn refusal(code: Option<&str>, message: Option<&str>) -> Option<RefusedEffect> {
     let reason = match code? {
         "AccessDeniedException" => RefusalReason::Denied,

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use dynoxide::Database;
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock},
@@ -386,4 +386,73 @@ async fn errors_of_transactions_quote_nothing() {
     let verdict = one(&fixture.store(), commit(effects(&["s3cr3t"], None))).await;
     assert!(!format!("{verdict:?}").contains("s3cr3t"), "{verdict:?}");
     assert!(!refused(verdict).to_string().contains("s3cr3t"));
+}
+
+/// DynamoDB repeats a number that it cannot read, and without quotation marks.
+#[tokio::test]
+async fn errors_of_transactions_repeat_no_number_that_the_handler_collected() {
+    let message = "The parameter cannot be converted to a numeric value: s3cr3t";
+    let whole = "com.amazonaws.dynamodb.v20120810#ValidationException";
+    for fault in [
+        cancelled(&[none(), json!({"Code": "ValidationError", "Message": message})]),
+        Fault::Instead(400, json!({"__type": whole, "message": message})),
+    ] {
+        let fixture = fixture().await;
+        fixture.wire.fault([fault]);
+        let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
+        assert!(!format!("{verdict:?}").contains("s3cr3t"), "{verdict:?}");
+        let refused = refused(verdict).to_string();
+        assert!(refused.contains("cannot be converted to a numeric value"), "{refused}");
+    }
+}
+
+/// Then the effects are not to blame.
+#[tokio::test]
+async fn a_permission_that_is_missing_for_the_record_is_no_refused_effect() {
+    let denied = |table: &str| {
+        let message = format!(
+            "User: arn:aws:sts::123456789012:assumed-role/f/f is not authorized to perform: \
+             dynamodb:PutItem on resource: arn:aws:dynamodb:eu-west-1:123456789012:table/{table} \
+             because no identity-based policy allows the dynamodb:PutItem action"
+        );
+        let kind = "com.amazonaws.dynamodb.v20120810#AccessDeniedException";
+        Fault::Instead(400, json!({"__type": kind, "message": message}))
+    };
+    let fixture = fixture().await;
+    fixture.wire.fault([denied(TABLE)]);
+    let error = unknown(one(&fixture.store(), commit(effects(&["a"], None))).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Denied, false));
+    assert!(error.to_string().contains("the role needs dynamodb:PutItem"), "{error}");
+    for other in [COUNTS, &format!("{TABLE}-of-others"), &format!("{TABLE}2")] {
+        fixture.wire.fault([denied(other)]);
+        let refused = refused(one(&fixture.store(), commit(effects(&["a"], None))).await);
+        assert_eq!(refused.reason(), RefusalReason::Denied, "{other}");
+    }
+}
+
+/// The caller leaves the result out then, and the effects are committed.
+#[tokio::test]
+async fn a_result_that_leaves_no_room_for_the_effects_is_too_large() {
+    let fixture = fixture().await;
+    let mut large = DynamoDbEffects::default();
+    let put = |n: u32| {
+        let name = AttributeValue::S(n.to_string());
+        let value = AttributeValue::S("x".repeat(390 * 1024));
+        let put = Put::builder().table_name(COUNTS).item("name", name).item("v", value).build();
+        TransactWriteItem::builder().put(put.unwrap()).build()
+    };
+    for n in 0..10 {
+        large.add(put(n)).unwrap();
+    }
+    let effects = Some(Effects::new(large));
+    let result = format!("\"{}\"", "x".repeat(300 * 1024));
+    let complete = |record| write(0, Guard::OwnedBy(owner(1)), Some(record));
+    let whole = complete(completed(1, &result)).with_effects(effects.clone());
+    let error = unknown(one(&fixture.store(), whole).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::TooLarge, false));
+    assert!(fixture.wire.operations().is_empty(), "nothing was sent");
+    let mut without = completed(1, &result);
+    without.result = None;
+    let verdict = one(&fixture.store(), complete(without).with_effects(effects)).await;
+    assert_eq!(told(&verdict), Told::Written);
 }

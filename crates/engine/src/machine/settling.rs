@@ -259,11 +259,22 @@ impl Machine<'_> {
         if shrunk || settling.is_retried(&error, present.now) {
             self.settlements.add(settling);
         } else if settling.effects.is_some() && !settling.in_doubt && !error.is_transient() {
-            // Nothing was applied, and it will not be. The key is free for the next delivery.
-            self.failed(settling.at, settling.held, Failure::from(error), present);
+            self.refused(settling, error, present);
         } else {
             self.give_up(settling, error, present);
         }
+    }
+
+    /// The store refused a commit: nothing was applied, and it will not be. The key is free for the next
+    /// delivery. The failure is the store's, so it is not permanent, whatever the policies say of the
+    /// handler's.
+    fn refused(&mut self, settling: Settling, error: StoreError, present: &mut Present<'_>) {
+        let Settling { at, held, .. } = settling;
+        let failed_attempts = held.failed_attempts().saturating_add(1);
+        let failure = Failure::from(error);
+        let settlement = Settlement::Release { error_type: failure.error_type().into() };
+        let outcome = Outcome::Failed { failure, failed_attempts, permanent: false };
+        self.settle(at, held, settlement, outcome, present);
     }
 
     /// A settlement that cannot be recorded. The key stays held until the lease ends.

@@ -240,6 +240,17 @@ async fn a_commit_that_was_not_applied_is_returned_and_its_next_delivery_runs() 
     assert_eq!(world.effects("a"), 1);
 }
 
+/// The key stays held, and nothing says that nobody works on it.
+#[tokio::test]
+async fn a_record_that_was_returned_uncommitted_waits_for_its_lease() {
+    let world = world();
+    world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
+    assert_eq!(world.deliver(vec![collecting("a")]).await, ["uncommitted"]);
+    world.store.heal();
+    let outcomes = world.deliver(vec![collecting("a")]).await;
+    assert!(["busy", "executed"].contains(&outcomes[0]), "{outcomes:?}");
+}
+
 #[tokio::test]
 async fn a_commit_is_never_replaced_by_a_plain_completion() {
     let world = world();
@@ -299,6 +310,52 @@ async fn a_commit_that_the_store_refuses_fails_at_once_and_frees_its_key() {
         assert_eq!(world.clock.now(), before);
         assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"], "{kind:?}");
         assert_eq!(world.effects("a"), 1);
+    }
+}
+
+/// The handler returned, and nobody objected to its effects.
+#[tokio::test]
+async fn a_commit_that_the_store_refuses_is_no_permanent_failure() {
+    for most in [None, Some(1)] {
+        for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Refused]
+        {
+            let mut world = world();
+            match most {
+                None => world.policy.on_failure = OnFailure::FailPermanently,
+                Some(_) => world.policy.max_failed_attempts = most,
+            }
+            world.store.inject(Fault::refuse(kind).for_writes(commits()));
+            let outcomes = world.clock.drive(world.invoke(vec![collecting("a").aside()])).await;
+            assert!(
+                matches!(&outcomes[0], Outcome::Failed { permanent: false, .. }),
+                "{kind:?}: {outcomes:?}"
+            );
+            assert!(world.stored("a").await.unwrap().is_given_up());
+            assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"], "{kind:?}");
+            assert_eq!(world.effects("a"), 1);
+        }
+    }
+}
+
+/// The second of the same requests may be refused because the first has done what it asks for.
+#[tokio::test]
+async fn a_refused_effect_of_a_commit_that_was_applied_after_all_is_no_failure() {
+    for fails in [OnFailure::Return, OnFailure::FailPermanently] {
+        let mut world = world();
+        world.policy.on_failure = fails;
+        // Its own effect ends its condition.
+        let once = rec("a", |world: World, call| async move {
+            collect(&world, &call, "a")?;
+            let ledger = Arc::clone(&world.ledger);
+            call.collect(|effects: &mut MemoryEffects| {
+                effects.add_if(move || ledger.executed("effect: a") == 0, || ());
+            })?;
+            Ok(())
+        });
+        world.store.inject(Fault::lose_answer().for_writes(commits()).times(2));
+        assert_eq!(world.deliver(vec![once]).await, ["executed"]);
+        assert_eq!(world.effects("a"), 1);
+        assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
     }
 }
 

@@ -47,6 +47,13 @@ pub enum NoTransaction {
         /// The policy.
         setting: &'static str,
     },
+    /// Its policy for conflicts is `OnConflict::Skip`.
+    #[error(
+        "its policy `.on_conflict(OnConflict::Skip)` acknowledges a delivery whose key is held, and the key \
+         of a record that was returned uncommitted stays held until its lease ends: its next delivery \
+         would be lost; return such records, or let them wait"
+    )]
+    Skips,
     /// `IDEMPOTENCY_DISABLED` is set.
     #[error(
         "IDEMPOTENCY_DISABLED is set, and without a claim there is no completion to commit effects with; \

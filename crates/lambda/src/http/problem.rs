@@ -138,6 +138,14 @@ impl Problem {
                 "There was too little time left. Send it again.",
             )
             .after(1),
+            // The client must not get the handler's response: what it says may not have been done.
+            Outcome::Uncommitted { .. } => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "unavailable",
+                "It is not known whether the request was processed",
+                "All of it was done, or nothing. Send the same request again with the same key.",
+            )
+            .after(2),
             Outcome::TimedOut { .. } => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "timed-out",

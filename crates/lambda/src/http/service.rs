@@ -230,8 +230,9 @@ impl Settings {
                 let again = result.as_deref().and_then(replay);
                 Ok(again.map_or_else(|| problem(Problem::lost()), replayed))
             }
+            // The handler may have responded, and an effect was refused: nothing of it was done.
+            (Outcome::Failed { failure, .. }, _) => Err(failed(failure)),
             (_, Some(response)) => Ok(response),
-            (Outcome::Failed { failure, .. }, None) => Err(failed(failure)),
             // The conversion of the response panicked.
             (Outcome::Executed { .. }, None) => Ok(problem(Problem::lost())),
             (_, None) => Err(RunError::ResultLost(ResultLost::Unknown).into()),

@@ -151,6 +151,7 @@ impl Operation {
     /// When a function is built: a store without transactions; `RunUnprotected` for
     /// [`on_outage`](Self::on_outage) or [`on_missing_key`](Self::on_missing_key), and
     /// `IDEMPOTENCY_DISABLED`, because without a claim there is no completion to commit with;
+    /// [`OnConflict::Skip`], which would lose records that were returned uncommitted;
     /// [`Idempotency::event`](crate::Idempotency::event), whose service has no call.
     ///
     /// ```

@@ -1,6 +1,6 @@
 //! Refuses transactional operations that could not commit their effects.
 
-use lambda_idempotency_core::policy::OnOutage;
+use lambda_idempotency_core::policy::{OnConflict, OnOutage};
 use lambda_idempotency_engine::batch::Engine;
 
 use super::{Operation, Prepared};
@@ -10,19 +10,18 @@ use crate::{
 };
 
 impl Operation {
-    /// Refuses policies that run handlers without a claim.
+    /// Refuses policies that run handlers without a claim, or that lose what was not committed.
     pub(super) fn check_transaction(&self) -> Result<(), ConfigError> {
-        let setting = if self.policy.on_outage == OnOutage::RunUnprotected {
-            "on_outage"
+        let mistake = if self.policy.on_outage == OnOutage::RunUnprotected {
+            NoTransaction::Unprotected { setting: "on_outage" }
         } else if self.on_missing_key == OnMissingKey::RunUnprotected {
-            "on_missing_key"
+            NoTransaction::Unprotected { setting: "on_missing_key" }
+        } else if self.on_conflict == Some(OnConflict::Skip) {
+            NoTransaction::Skips
         } else {
             return Ok(());
         };
-        let refused = ConfigError::Transaction {
-            operation: self.shared_name(),
-            mistake: NoTransaction::Unprotected { setting },
-        };
+        let refused = ConfigError::Transaction { operation: self.shared_name(), mistake };
         if self.policy.transactional { Err(refused) } else { Ok(()) }
     }
 }

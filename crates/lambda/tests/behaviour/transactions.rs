@@ -7,8 +7,8 @@ use std::sync::{
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use lambda_idempotency::{
-    Call, CallExt as _, ConfigError, Failure, Idempotency, OnMissingKey, OnOutage, Operation,
-    RunContext, Timestamp,
+    Call, CallExt as _, ConfigError, Failure, Idempotency, OnConflict, OnMissingKey, OnOutage,
+    Operation, RunContext, Timestamp,
     error::{NoTransaction, TransactError},
     store::*,
     testing,
@@ -73,6 +73,7 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
         assert_eq!(refused(operation.check()), NoTransaction::Unprotected { setting });
     }
     assert_eq!(deposits().on_missing_key(OnMissingKey::Skip).check(), Ok(()));
+    assert_eq!(refused(deposits().on_conflict(OnConflict::Skip).check()), NoTransaction::Skips);
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! What clients get: the handler's response, a replay, or a problem.
 
 use lambda_http::{
-    Body,
+    Body, Request, RequestExt as _,
     http::{Method, Response},
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
-use lambda_idempotency::{InvocationError, OnFailure, RunError, store::StoreErrorKind};
+use lambda_idempotency::{Call, InvocationError, OnFailure, RunError, store::StoreErrorKind};
+use lambda_idempotency_core::memory::MemoryEffects;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use lambda_runtime::Diagnostic;
 
@@ -332,4 +333,39 @@ async fn panics_in_functions_of_the_layer_become_problems() {
     let refused = world.answer(&unamended, request(Method::POST, "/charges", None, "")).await;
     assert_eq!((refused.status, refused.kind()), (400, "key"));
     assert_eq!(world.calls(), 0);
+}
+
+/// What a response says must have been done.
+#[tokio::test]
+async fn a_response_whose_effects_were_not_committed_is_not_sent() {
+    for (fault, holds, status) in [
+        (Some(Fault::refuse(StoreErrorKind::Throttled).always()), true, Some(503)),
+        (Some(Fault::lose_answer().always()), true, Some(503)),
+        (Some(Fault::refuse(StoreErrorKind::Denied)), true, None),
+        (None, false, None),
+        (None, true, Some(201)),
+    ] {
+        let world = World::new();
+        if let Some(fault) = fault {
+            world.store.inject(fault.for_writes(|write| write.effects.is_some()));
+        }
+        let during = world.clone();
+        let mut service =
+            world.layer(&charges().transactional()).layer(service_fn(move |request: Request| {
+                let call = request.extensions().get::<Call>().unwrap();
+                let add = |effects: &mut MemoryEffects| effects.add_if(move || holds, || ());
+                call.collect(add).unwrap();
+                during.handle(request)
+            }));
+        let request = post("k-1", "").with_lambda_context(world.context());
+        let answer = world.clock.drive(async { service.ready().await?.call(request).await }).await;
+        match (answer, status) {
+            (Ok(response), Some(status)) => assert_eq!(response.status(), status),
+            (Err(InvocationError::Run(RunError::Failed(_))), None) => {}
+            (answer, status) => {
+                panic!("{status:?}: {:?}", answer.map(|response| response.status()))
+            }
+        }
+        assert_eq!(world.calls(), 1);
+    }
 }

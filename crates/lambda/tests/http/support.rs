@@ -125,7 +125,7 @@ impl World {
     }
 
     /// A context whose invocation ends in 29 seconds.
-    fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         let mut context = Context::default();
         context.request_id = "request-1".to_owned();
         context.deadline = self.clock.now().plus(Duration::from_secs(29)).as_millis();
