@@ -4,6 +4,9 @@
 //! was killed before it logged a completion, the rig stopped it, it missed its deadline, or it logged
 //! that its completion was lost. Of the executions of an order that had an effect, at most one may lack
 //! such a cause.
+//!
+//! Where effects are in the transaction that completes their key, nothing is accepted: an order is placed once, and
+//! exactly if its key is completed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -11,6 +14,7 @@ use lambda_idempotency_local::Outcome;
 use serde_json::Value;
 
 use crate::{
+    Mode,
     findings::{Cause, Findings},
     history::{Attempt, Effect, End, History, Offence, OrderHistory},
     schedule::{self, Schedule},
@@ -32,14 +36,24 @@ pub(crate) fn audit(
         findings.violate(Offence::Stuck, what, Vec::new());
     }
     for (number, order) in &history.orders {
-        findings.effects += order.effects;
-        effects(&mut findings, history, *number, order);
+        findings.effects += order.effects.max(order.placed);
+        effects(&mut findings, schedule.mode, history, *number, order);
     }
     store(&mut findings, schedule, history, rows);
     findings
 }
 
-fn effects(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
+fn effects(
+    findings: &mut Findings,
+    mode: Mode,
+    history: &History,
+    number: usize,
+    order: &OrderHistory,
+) {
+    if mode == Mode::Transaction {
+        committed(findings, history, number, order);
+        return ran_again(findings, history, number, order);
+    }
     let trace = || trace(history, order);
     let attempts = || order.attempts.iter().filter_map(|index| history.attempts.get(*index));
     let name = schedule::id(number);
@@ -74,21 +88,7 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
         }
         findings.stale += stale(attempts(), effect);
     }
-    // A process that was stopped between claim and start may start after a successor's completion; its claim,
-    // and so its fence, is older than the completion's.
-    let ran_again = |attempt: &Attempt| {
-        order.completed.is_some_and(|done| {
-            let older = attempt.fence < done.fence && late(history, attempt).is_some();
-            attempt.started > done.known && !older
-        })
-    };
-    if attempts().any(ran_again) {
-        findings.violate(
-            Offence::RanAgain,
-            format!("{name}: ran again after it was completed"),
-            trace(),
-        );
-    }
+    ran_again(findings, history, number, order);
     let mut fences: Vec<u64> = attempts()
         .filter(|attempt| !attempt.effects.is_empty())
         .map(|attempt| attempt.fence)
@@ -98,6 +98,43 @@ fn effects(findings: &mut Findings, history: &History, number: usize, order: &Or
     fences.sort_unstable();
     if fences.windows(2).any(|pair| pair.first() == pair.last()) {
         findings.violate(Offence::Fence, format!("{name}: two executions, one fence"), trace());
+    }
+}
+
+/// The effects of an order that are in transactions: one, whatever happened.
+fn committed(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
+    let name = schedule::id(number);
+    let OrderHistory { placed, effects, .. } = order;
+    if let doubled @ 1.. = (*placed).max(*effects).saturating_sub(1) {
+        let what = format!("{name}: placed {placed} times, by {effects} executions");
+        findings.violate_times(Offence::Doubled, doubled, what, trace(history, order));
+    } else if placed != effects {
+        let what = format!("{name}: placed {placed} times, but by {effects} executions");
+        findings.violate(Offence::Ledger, what, trace(history, order));
+    }
+    for attempt in order.attempts.iter().filter_map(|index| history.attempts.get(*index)) {
+        let is_known = attempt.invocation.and_then(|index| history.invocations.get(index));
+        let logged = is_known.is_some_and(|ended| ended.logged.contains_key(&attempt.message));
+        match (attempt.collected, attempt.effects.is_empty()) {
+            (true, true) => findings.not_committed += 1,
+            (_, false) if !logged => findings.unanswered += 1,
+            _ => {}
+        }
+    }
+}
+
+fn ran_again(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
+    // A process that was stopped between claim and start may start after a successor's completion; its claim,
+    // and so its fence, is older than the completion's.
+    let ran_again = |attempt: &Attempt| {
+        order.completed.is_some_and(|done| {
+            let older = attempt.fence < done.fence && late(history, attempt).is_some();
+            attempt.started > done.known && !older
+        })
+    };
+    if order.attempts.iter().filter_map(|index| history.attempts.get(*index)).any(ran_again) {
+        let what = format!("{}: ran again after it was completed", schedule::id(number));
+        findings.violate(Offence::RanAgain, what, trace(history, order));
     }
 }
 
@@ -178,7 +215,16 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
         }
         let expected = if order.is_doomed() { "FAILED" } else { "COMPLETED" };
         match records.get(hash).map(String::as_str) {
-            Some(status) if status == expected => {}
+            Some(status) if status == expected => {
+                let is_placed = history.is_placed(number);
+                if schedule.mode == Mode::Transaction && is_placed == order.is_doomed() {
+                    let (offence, but) = match is_placed {
+                        true => (Offence::Store, "placed"),
+                        false => (Offence::Lost, "not placed"),
+                    };
+                    findings.violate(offence, format!("{name}: {status}, but {but}"), trace());
+                }
+            }
             Some("INPROGRESS") => {
                 findings.violate(Offence::Stuck, format!("{name}: is still held"), trace());
             }

@@ -11,8 +11,9 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{
-    Error, FaultKind, Report, Settings, Story, StoryInvocation,
+    Error, FaultKind, Mode, Report, Settings, Story, StoryInvocation,
     audit::audit,
+    effects::{self, ORDERS},
     history::{End, History, order_of},
     injector::Injector,
     ledger::{Ledger, Line, Step},
@@ -44,6 +45,12 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     if let (Some(_), Some(kind)) = (&settings.template, scripted) {
         return Err(Error::ScriptedFault(*kind));
     }
+    if settings.template.is_some() && settings.mode != Mode::Claim {
+        return Err(Error::ScriptedMode);
+    }
+    if let Some(kind) = settings.faults.iter().find(|kind| !settings.mode.has(**kind)) {
+        return Err(Error::TransactionFault(*kind));
+    }
     let schedule = Schedule::new(settings);
     let ledger = Ledger::create()?;
     let (report, reported) = unbounded_channel();
@@ -58,6 +65,9 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     let left = rig.queues.left();
     if settings.template.is_some() && rig.history.attempts.is_empty() {
         return Err(rig.history.no_effects());
+    }
+    if settings.mode == Mode::Transaction {
+        effects::read(&local.dynamodb().items(ORDERS)?, &mut rig.history);
     }
     let findings = audit(&schedule, &rig.history, &rows, left);
     let counts = rig.injector.counts(&local);
@@ -200,7 +210,7 @@ impl<'a> Rig<'a> {
         let Some((order, true)) = read else { return };
         let plan = self.schedule.orders.get(order).map(|order| &order.plan);
         if let Some(Plan::Signalled { at, fault, .. }) = plan
-            && *at == line.step
+            && (*at == line.step || (*at, line.step) == (Step::Effect, Step::Collected))
             && self.signalled.insert(order)
         {
             self.injector.signal(self.local, line.pid, *fault, standstill(self.settings));
@@ -253,10 +263,22 @@ impl<'a> Rig<'a> {
             self.answered.push(StoryInvocation { invocation: invocation.clone(), messages });
         }
         for ((id, _), disposition) in batch.records().zip(dispositions) {
+            self.look_up(id, disposition)?;
             self.history.delivered(id.unwrap_or_default(), received.doomed, disposition);
         }
         if self.history.settled.len() > before {
             self.moved = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Asks the table whether the order of an acknowledged message is placed, where effects are in transactions.
+    fn look_up(&mut self, message: Option<&str>, disposition: Disposition) -> Result<(), Error> {
+        let asks = self.settings.mode == Mode::Transaction && disposition == Disposition::Done;
+        if let Some(order) = message.filter(|_| asks).and_then(order_of)
+            && !self.history.is_placed(order)
+        {
+            self.history.placed(order, effects::placed(self.local.dynamodb(), order)?);
         }
         Ok(())
     }

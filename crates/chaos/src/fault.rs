@@ -60,6 +60,9 @@ faults! {
     Outage = "outage",
     /// The processes' clocks differ, within the clock skew.
     Skew = "skew",
+    /// The store cancels transactions because of a conflict or of throttling of one of their items, or says that the
+    /// same request is in progress. Only where effects are in the transaction.
+    Conflict = "conflict",
 }
 
 impl fmt::Display for FaultKind {

@@ -56,6 +56,10 @@ pub(crate) struct Findings {
     pub(crate) doubled: BTreeMap<Cause, u64>,
     /// Effects that came after one with a higher fence.
     pub(crate) stale: u64,
+    /// Executions that collected an effect of a transaction that was not applied.
+    pub(crate) not_committed: u64,
+    /// Effects of transactions whose executions logged nothing afterwards.
+    pub(crate) unanswered: u64,
     pub(crate) violations: Vec<Violation>,
 }
 

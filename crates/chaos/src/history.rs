@@ -45,6 +45,8 @@ pub(crate) struct Attempt {
     pub(crate) fence: u64,
     pub(crate) started: u64,
     pub(crate) effects: Vec<Effect>,
+    /// It has collected an effect for its transaction.
+    pub(crate) collected: bool,
     pub(crate) invocation: Option<usize>,
 }
 
@@ -85,6 +87,10 @@ pub(crate) enum End {
 pub(crate) struct OrderHistory {
     pub(crate) attempts: Vec<usize>,
     pub(crate) effects: u64,
+    /// How many attempts have collected an effect.
+    collected: u64,
+    /// The counter of the order in its table, where effects are in transactions.
+    pub(crate) placed: u64,
     /// The key hashes that the function logged for it.
     pub(crate) hashes: BTreeSet<String>,
     /// The first completion that the function logged.
@@ -135,6 +141,7 @@ impl History {
         match line.step {
             Step::Start => Some((order, self.start(order, line))),
             Step::Effect => self.effect(order, line),
+            Step::Collected => self.collected(order, line),
         }
     }
 
@@ -160,6 +167,7 @@ impl History {
             fence: line.fence,
             started: self.now,
             effects: Vec::new(),
+            collected: false,
             invocation,
         });
         let attempt = self.attempts.len() - 1;
@@ -175,10 +183,7 @@ impl History {
             name: line.name.clone(),
             time: line.time.unwrap_or_else(Instant::now),
         };
-        let mine = |attempt: &&mut Attempt| {
-            attempt.order == order && attempt.message == line.message && attempt.pid == line.pid
-        };
-        let Some(attempt) = self.attempts.iter_mut().rev().find(mine) else {
+        let Some(attempt) = self.attempt_of(order, line) else {
             self.offend(Offence::Ledger, format!("an effect without a start: {line:?}"));
             return None;
         };
@@ -186,6 +191,49 @@ impl History {
         let history = self.orders.entry(order).or_default();
         history.effects += 1;
         Some((order, history.effects == 1))
+    }
+
+    fn collected(&mut self, order: usize, line: &Line) -> Option<(usize, bool)> {
+        let Some(attempt) = self.attempt_of(order, line) else {
+            self.offend(Offence::Ledger, format!("collected without a start: {line:?}"));
+            return None;
+        };
+        attempt.collected = true;
+        let history = self.orders.entry(order).or_default();
+        history.collected += 1;
+        Some((order, history.collected == 1))
+    }
+
+    /// The last attempt of this process with the line's message.
+    fn attempt_of(&mut self, order: usize, line: &Line) -> Option<&mut Attempt> {
+        self.attempts.iter_mut().rev().find(|attempt| {
+            attempt.order == order && attempt.message == line.message && attempt.pid == line.pid
+        })
+    }
+
+    /// Adds an effect that the table of a transaction's effects has at the end. When it happened is not known.
+    pub(crate) fn committed(&mut self, line: &Line) {
+        let own = |attempt: &&mut Attempt| {
+            schedule::id(attempt.order) == line.order
+                && (&attempt.message, attempt.pid, attempt.fence)
+                    == (&line.message, line.pid, line.fence)
+        };
+        let Some(attempt) = self.attempts.iter_mut().find(own) else {
+            return self.offend(Offence::Ledger, format!("an effect without a start: {line:?}"));
+        };
+        let name = line.name.clone();
+        attempt.effects.push(Effect { at: self.now, name, time: Instant::now() });
+        self.orders.entry(attempt.order).or_default().effects += 1;
+    }
+
+    /// Notes how often the table says that an order was placed. Once is enough to settle its messages.
+    pub(crate) fn placed(&mut self, order: usize, times: u64) {
+        self.orders.entry(order).or_default().placed = times;
+    }
+
+    /// Whether an order is known to be placed.
+    pub(crate) fn is_placed(&self, order: usize) -> bool {
+        self.orders.get(&order).is_some_and(|order| order.effects > 0 || order.placed > 0)
     }
 
     /// Adds an invocation that has ended. Add every line that its process wrote before.
@@ -263,9 +311,7 @@ impl History {
     }
 
     fn settle(&mut self, message: &str, doomed: bool, disposition: Disposition) {
-        let placed = order_of(message)
-            .and_then(|order| self.orders.get(&order))
-            .is_some_and(|order| order.effects > 0);
+        let placed = order_of(message).is_some_and(|order| self.is_placed(order));
         match (disposition, doomed) {
             (Disposition::Done, true) => {
                 self.offend(

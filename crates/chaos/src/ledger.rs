@@ -19,6 +19,8 @@ use crate::Error;
 pub(crate) enum Step {
     Start,
     Effect,
+    /// The handler has collected an effect that is committed with the completion.
+    Collected,
 }
 
 /// A line.
@@ -88,8 +90,14 @@ fn parse(line: &str) -> Option<Line> {
     let step = match words.next()? {
         "start" => Step::Start,
         "effect" => Step::Effect,
+        "collected" => Step::Collected,
         _ => return None,
     };
+    attempt(step, words)
+}
+
+/// Order, message, process and fence, separated by spaces.
+pub(crate) fn attempt<'a>(step: Step, mut words: impl Iterator<Item = &'a str>) -> Option<Line> {
     let (order, message) = (words.next()?.to_owned(), words.next()?.to_owned());
     let (pid, fence) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     let name = PLACED.to_owned();

@@ -21,10 +21,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `settings`, `fault` | the settings of a run |
+//! | `settings`, `mode`, `fault` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
-//! | `ledger`, `history` | record what happened |
+//! | `ledger`, `effects`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
 //! | `template`, `story` | the messages of a user's function; what happened, for a page that shows it |
 //!
@@ -37,11 +37,13 @@
 
 mod audit;
 mod drive;
+mod effects;
 mod fault;
 mod findings;
 mod history;
 mod injector;
 mod ledger;
+mod mode;
 mod plan;
 mod processes;
 mod queues;
@@ -57,6 +59,7 @@ pub use drive::{Progress, run};
 pub use fault::FaultKind;
 pub use findings::{Cause, Violation};
 pub use history::Offence;
+pub use mode::Mode;
 pub use report::Report;
 pub use settings::Settings;
 pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};
@@ -110,6 +113,14 @@ pub enum Error {
         "the fault `{0}` needs a function that follows scripts: leave it out for your own function"
     )]
     ScriptedFault(FaultKind),
+    /// A fault needs another mode.
+    #[error("the fault `{0}` needs transactions: leave it out, or use the mode `transaction`")]
+    TransactionFault(FaultKind),
+    /// The effects of a function that follows no scripts cannot be read from its tables.
+    #[error(
+        "the mode `transaction` reads the effects of the scripted orders function: leave it out for your own function"
+    )]
+    ScriptedMode,
 }
 
 /// What a function wrote before it ended.

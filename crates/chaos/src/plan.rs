@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{FaultKind, Settings, ledger::Step, random::Random};
+use crate::{FaultKind, Mode, Settings, ledger::Step, random::Random};
 
 /// What happens to the first execution of an order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,23 +35,31 @@ impl Plan {
     /// One plan of each kind in these settings, without the plain one.
     pub(crate) fn all(settings: &Settings) -> Vec<Self> {
         let kinds = settings.faults.iter().copied();
-        kinds.flat_map(Self::of).collect()
+        kinds.flat_map(|kind| Self::of(kind, settings.mode)).collect()
     }
 
-    /// The plans with this fault.
-    fn of(kind: FaultKind) -> Vec<Self> {
+    /// The plans with this fault. In a transaction the handler waits at [`Step::Effect`] after it has collected its
+    /// effect, and at [`Step::Collected`] it does not wait: the signal comes while the transaction is committed.
+    fn of(kind: FaultKind, mode: Mode) -> Vec<Self> {
         let signalled = |fault, at, holding| Self::Signalled { at, fault, holding };
         let overrun = |at, holding, left_running| Self::Overrun { at, holding, left_running };
+        let commits = mode == Mode::Transaction;
         match kind {
+            FaultKind::Kill if commits => [Step::Start, Step::Effect, Step::Collected]
+                .map(|at| signalled(ProcessFault::Kill, at, false))
+                .into(),
             FaultKind::Kill => [Step::Start, Step::Effect]
                 .map(|at| signalled(ProcessFault::Kill, at, false))
                 .into(),
-            FaultKind::Stop => vec![
+            FaultKind::Stop => [
                 signalled(ProcessFault::Stop, Step::Start, false),
                 signalled(ProcessFault::Stop, Step::Start, true),
                 signalled(ProcessFault::Stop, Step::Effect, false),
                 signalled(ProcessFault::Stop, Step::Effect, true),
-            ],
+            ]
+            .into_iter()
+            .chain(commits.then(|| signalled(ProcessFault::Stop, Step::Collected, false)))
+            .collect(),
             FaultKind::Timeout => vec![
                 overrun(Step::Start, false, false),
                 overrun(Step::Effect, false, false),
@@ -79,7 +87,7 @@ impl Plan {
         if !settings.has(kind) {
             return Self::Plain;
         }
-        random.pick(&Self::of(kind)).cloned().unwrap_or(Self::Plain)
+        random.pick(&Self::of(kind, settings.mode)).cloned().unwrap_or(Self::Plain)
     }
 
     /// The members of the order that make the function follow this plan.
@@ -89,6 +97,7 @@ impl Plan {
             let member = match (at, holding) {
                 (Step::Start, false) => "firstDelayMs",
                 (Step::Start, true) => "firstBlockMs",
+                (Step::Collected, _) => return json!({}),
                 (Step::Effect, false) => "lateDelayMs",
                 (Step::Effect, true) => "lateBlockMs",
             };

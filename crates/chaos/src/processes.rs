@@ -10,7 +10,8 @@ use lambda_idempotency_local::{EffectLine, FunctionConfig, Local, LocalBuilder, 
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
-    Error, Settings,
+    Error, Mode, Settings,
+    effects::{KEY, ORDERS},
     history::order_of,
     ledger::{Ledger, Line, Step},
     schedule::{self, Schedule},
@@ -37,10 +38,14 @@ pub(crate) async fn start(
         // A stopped process must be able to continue; the rig kills the other processes itself.
         .outlives_timeout(true)
         .env("IDEMPOTENCY_TABLE", CLAIMS)
-        .env("ORDERS_TABLE", "orders")
+        .env("ORDERS_TABLE", ORDERS)
         .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
         .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
         .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
+    let commits = settings.mode == Mode::Transaction;
+    if commits {
+        function = function.env("SCRIPTED_TRANSACTION", "1");
+    }
     for (name, value) in &settings.env {
         function = function.env(name, value);
     }
@@ -61,6 +66,7 @@ pub(crate) async fn start(
             }
             last.push_back(line.text);
         });
+    let local = if commits { local.table(Table::new(ORDERS, KEY)) } else { local };
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
     let local = local.start().await?;
     // A function that cannot start would be started again for every delivery.

@@ -6,7 +6,7 @@ use lambda_idempotency_local::{Disposition, Outcome, Usage};
 use serde::Serialize;
 
 use crate::{
-    FaultKind, Offence, Settings, Story,
+    FaultKind, Mode, Offence, Settings, Story,
     findings::{Cause, Findings, Violation},
     history::History,
     schedule::Schedule,
@@ -22,6 +22,8 @@ pub struct Report {
     pub schedule: String,
     /// Processes at a time.
     pub processes: usize,
+    /// How effects and completions were kept together.
+    pub mode: Mode,
     /// The kinds of faults that were enabled.
     pub faults: Vec<FaultKind>,
     /// Messages sent.
@@ -53,6 +55,11 @@ pub struct Report {
     /// Those among them that came after an effect with a higher fence: a system that compares
     /// `Call::fence()` would have refused them.
     pub stale: u64,
+    /// Executions that collected an effect for their transaction, which was not applied: the handler or its process
+    /// was stopped, or it had lost its key.
+    pub not_committed: u64,
+    /// Effects whose transaction was applied, while their execution logged nothing afterwards: it was killed or stopped.
+    pub unanswered: u64,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
     /// Broken guarantees; empty if there are none.
@@ -84,6 +91,7 @@ impl Report {
             seed: settings.seed,
             schedule: format!("{:016x}", schedule.digest()),
             processes: settings.processes,
+            mode: settings.mode,
             faults: settings.faults.iter().copied().collect(),
             messages: schedule.messages.len(),
             probes: 0,
@@ -99,6 +107,8 @@ impl Report {
             effects: findings.effects,
             doubled: findings.doubled,
             stale: findings.stale,
+            not_committed: findings.not_committed,
+            unanswered: findings.unanswered,
             injected,
             violations: findings.violations,
             requests: 0,
@@ -150,8 +160,8 @@ impl fmt::Display for Report {
         };
         writeln!(
             f,
-            "seed {}, schedule {}, {} processes",
-            self.seed, self.schedule, self.processes
+            "seed {}, schedule {}, {} processes, mode {}",
+            self.seed, self.schedule, self.processes, self.mode
         )?;
         let faults: Vec<_> = self.faults.iter().map(|kind| kind.as_str()).collect();
         writeln!(f, "faults: {}\n", faults.join(", "))?;
@@ -167,11 +177,16 @@ impl fmt::Display for Report {
         row(f, 0, "deliveries returned to the queue", self.returned)?;
         row(f, 0, "handlers started", self.executions as u64)?;
         row(f, 0, "effects", self.effects)?;
-        row(f, 0, "doubled, with an accepted cause", self.doubled.values().sum())?;
-        for (cause, count) in &self.doubled {
-            row(f, 2, &cause.to_string(), *count)?;
+        if self.mode == Mode::Transaction {
+            row(f, 2, "committed, and then killed or stopped", self.unanswered)?;
+            row(f, 0, "collected, and not committed", self.not_committed)?;
+        } else {
+            row(f, 0, "doubled, with an accepted cause", self.doubled.values().sum())?;
+            for (cause, count) in &self.doubled {
+                row(f, 2, &cause.to_string(), *count)?;
+            }
+            row(f, 2, "of these, a fence would refuse", self.stale)?;
         }
-        row(f, 2, "of these, a fence would refuse", self.stale)?;
         writeln!(f, "\nfaults injected")?;
         for (kind, count) in &self.injected {
             row(f, 2, kind.as_str(), *count)?;
@@ -179,7 +194,11 @@ impl fmt::Display for Report {
         writeln!(f)?;
         row(f, 0, "lost", self.count(Offence::Lost))?;
         row(f, 0, "stuck", self.count(Offence::Stuck))?;
-        row(f, 0, "doubled without a cause", self.count(Offence::Doubled))?;
+        let doubled = match self.mode {
+            Mode::Claim => "doubled without a cause",
+            Mode::Transaction => "doubled",
+        };
+        row(f, 0, doubled, self.count(Offence::Doubled))?;
         let all: u64 = self.violations.iter().map(|violation| violation.times).sum();
         row(f, 0, "violations, all kinds", all)?;
         for violation in self.violations.iter().take(SHOWN) {

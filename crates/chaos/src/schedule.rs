@@ -9,7 +9,9 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use serde_json::{Value, json};
 
-use crate::{FaultKind, Settings, Template, plan::Plan, random::Random, store_faults::StoreFault};
+use crate::{
+    FaultKind, Mode, Settings, Template, plan::Plan, random::Random, store_faults::StoreFault,
+};
 
 /// By how much a process's clock may be off: two of them differ by less than the second that the
 /// engine allows for.
@@ -27,6 +29,8 @@ pub(crate) struct Schedule {
     pub(crate) store_faults: Vec<StoreFault>,
     /// By how much the clock of each process is off, in milliseconds.
     pub(crate) skews: Vec<i64>,
+    /// How effects and completions are kept together. The rest follows from it, so digests do not need it.
+    pub(crate) mode: Mode,
     /// Whether the function follows no scripts.
     pub(crate) is_of_a_users_function: bool,
     template: Option<Template>,
@@ -88,7 +92,8 @@ impl Schedule {
         let store_faults = StoreFault::all(settings, &mut random);
         let (is_of_a_users_function, template) =
             (settings.template.is_some(), settings.template.clone());
-        Self { orders, messages, store_faults, skews, is_of_a_users_function, template }
+        let mode = settings.mode;
+        Self { orders, messages, store_faults, skews, mode, is_of_a_users_function, template }
     }
 
     /// Equal schedules have equal digests.

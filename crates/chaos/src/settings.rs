@@ -8,7 +8,7 @@ use std::{
 
 use lambda_idempotency_local::Table;
 
-use crate::{FaultKind, Template};
+use crate::{FaultKind, Mode, Template};
 
 /// The settings of a run. Two runs with the same settings have the same schedule.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct Settings {
     pub seed: u64,
     /// How many processes serve the queue at a time, besides those left running after their deadline.
     pub processes: usize,
+    /// How effects and completions are kept together. With [`Mode::Transaction`], the function is `scripted_orders`.
+    pub mode: Mode,
     /// The kinds of faults to inject.
     pub faults: BTreeSet<FaultKind>,
     /// The function's timeout: short, because a lease lasts one second longer.
@@ -43,7 +45,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Two thousand deliveries to four processes, with every fault.
+    /// Two thousand deliveries to four processes, with every fault of claim and complete.
     #[must_use]
     pub fn new(binary: impl AsRef<Path>) -> Self {
         Self {
@@ -51,7 +53,8 @@ impl Settings {
             deliveries: 2000,
             seed: 1,
             processes: 4,
-            faults: FaultKind::ALL.iter().copied().collect(),
+            mode: Mode::Claim,
+            faults: Mode::Claim.faults().collect(),
             timeout: Duration::from_secs(2),
             visibility: Duration::from_millis(1500),
             patience: Duration::from_secs(120),
@@ -60,6 +63,13 @@ impl Settings {
             template: None,
             story: false,
         }
+    }
+
+    /// The same with effects in the transaction that completes their key.
+    #[must_use]
+    pub fn transactional(binary: impl AsRef<Path>) -> Self {
+        let mode = Mode::Transaction;
+        Self { mode, faults: mode.faults().collect(), ..Self::new(binary) }
     }
 
     /// The same with a user's function, which gets messages of this template, and every fault that any function can get.

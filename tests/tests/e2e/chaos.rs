@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use lambda_idempotency_chaos::{Error, FaultKind, Offence, Report, Settings, Template, run};
+use lambda_idempotency_chaos::{Error, FaultKind, Mode, Offence, Report, Settings, Template, run};
 use lambda_idempotency_local::{Outcome, Table};
 
 fn settings(deliveries: usize, faults: &[FaultKind]) -> Settings {
@@ -23,7 +23,8 @@ async fn broken(variable: &str, value: &str) -> Report {
 
 #[tokio::test]
 async fn with_all_faults_no_record_is_lost_stuck_or_doubled_without_a_cause() {
-    let report = run(&settings(1500, FaultKind::ALL), |_| {}).await.unwrap();
+    let faults: Vec<_> = Mode::Claim.faults().collect();
+    let report = run(&settings(1500, &faults), |_| {}).await.unwrap();
     assert!(report.violations.is_empty(), "{report}");
     assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
     assert!(report.dead_lettered > 0, "{report}");
@@ -59,6 +60,49 @@ async fn the_audit_finds_a_key_that_misses_duplicates() {
     let report = broken("ORDERS_SQS_KEY", "record:messageId").await;
     assert!(report.count(Offence::Doubled) > 0, "{report}");
     assert!(report.count(Offence::RanAgain) > 0, "{report}");
+}
+
+/// Effects in the transaction that completes their key: no cause excuses a doubled one.
+#[tokio::test]
+async fn with_all_faults_no_effect_in_a_transaction_is_doubled_lost_or_stuck() {
+    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    settings.deliveries = 500;
+    let report = run(&settings, |_| {}).await.unwrap();
+    assert!(report.violations.is_empty() && report.doubled.is_empty(), "{report}");
+    assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
+    // Orders that fail permanently are not placed; every other order is placed once.
+    assert!(report.effects > 0 && report.effects < report.keys as u64, "{report}");
+    // Processes were killed between the collection of an effect and its commit, and the store failed.
+    assert!(report.not_committed > 0, "{report}");
+    for kind in settings.faults.iter().filter(|kind| FaultKind::FOR_ANY_FUNCTION.contains(kind)) {
+        assert!(report.injected.contains_key(kind), "no {kind}: {report}");
+    }
+    assert!(report.injected.contains_key(&FaultKind::Conflict), "{report}");
+}
+
+/// A worker that commits its effect by itself, and completes the key afterwards. In the mode for claims every one of
+/// its doubled effects would have a cause.
+#[tokio::test]
+async fn the_audit_finds_an_effect_outside_of_the_transaction() {
+    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    settings.deliveries = 200;
+    settings.faults = [FaultKind::Kill, FaultKind::Timeout].into();
+    settings.env.push(("SCRIPTED_OUTSIDE".to_owned(), "1".to_owned()));
+    let report = run(&settings, |_| {}).await.unwrap();
+    let doubled = report.count(Offence::Doubled);
+    assert!(doubled > 0 && doubled == report.effects - report.keys as u64, "{report}");
+    assert!(report.doubled.is_empty(), "{report}");
+}
+
+#[tokio::test]
+async fn a_mode_and_its_faults_have_to_fit() {
+    let claims = settings(10, &[FaultKind::Conflict]);
+    assert!(matches!(
+        run(&claims, |_| {}).await,
+        Err(Error::TransactionFault(FaultKind::Conflict))
+    ));
+    let own = Settings { mode: Mode::Transaction, ..own(env!("CARGO_BIN_EXE_charges"), 10) };
+    assert!(matches!(run(&own, |_| {}).await, Err(Error::ScriptedMode)));
 }
 
 /// Settings for a function that follows no scripts, as `chaos --sqs-body` has them.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lambda_idempotency_chaos::{FaultKind, Settings, Template};
+use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template};
 use lambda_idempotency_local::{Table, Target};
 
 use crate::failure::Failure;
@@ -36,7 +36,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_two)]
     processes: usize,
 
-    /// The kinds of faults to inject [default: all]
+    /// How effects are kept together with their completion: `transaction` commits both or neither
+    #[arg(long, value_name = "claim|transaction", default_value_t = Mode::Claim, conflicts_with = "sqs_body")]
+    mode: Mode,
+
+    /// The kinds of faults to inject [default: all of the mode]
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
@@ -92,6 +96,9 @@ Examples:
   A hundred thousand deliveries
     cargo run --release -p lambda-idempotency-cli -- chaos --deliveries 100000 --seed 7
 
+  The same with effects in the transaction that completes their key: none may be doubled, whatever the cause
+    lambda-idempotency chaos --mode transaction --deliveries 100000 --seed 7
+
   Your own function, in the directory of its package. Its handler calls testing::effect(&call, ..)
     lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000 --report chaos.html
 
@@ -104,13 +111,16 @@ Examples:
   Show that it finds mistakes: the same function without protection, or with a key that misses duplicates
     lambda-idempotency chaos --env SCRIPTED_UNPROTECTED=1
     lambda-idempotency chaos --env ORDERS_SQS_KEY=record:messageId
+    lambda-idempotency chaos --mode transaction --env SCRIPTED_OUTSIDE=1
 
 Kinds of faults:
   kill, stop, throttle, error, drop, slow, outage: for any function
   timeout, fail, panic, dead-letter, skew: for a function that follows the scripts of the orders
+  conflict: with --mode transaction
 
 Exit code:
-  0  every effect beyond the first has a cause that the documentation states; nothing is lost or stuck
+  0  every effect beyond the first has a cause that the documentation states (with --mode transaction there is none);
+     nothing is lost or stuck
   1  a violation
   2  the run could not be carried out";
 
@@ -137,6 +147,7 @@ impl Arguments {
                 })?;
                 Settings::for_any_function(binary, template)
             }
+            _ if self.mode == Mode::Transaction => Settings::transactional(binary),
             _ => Settings::new(binary),
         };
         settings.timeout = self.timeout;

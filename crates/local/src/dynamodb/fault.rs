@@ -41,6 +41,7 @@ pub(crate) enum Action {
     Hold { apply: Apply, gate: Gate },
     ThrottleMembers(Vec<usize>),
     Unprocessed,
+    Cancel { member: usize, code: String },
 }
 
 impl Fault {
@@ -88,6 +89,12 @@ impl Fault {
     /// Leaves a `BatchGetItem` wholly unprocessed: an answer without items, every key in `UnprocessedKeys`.
     pub fn unprocessed_keys() -> Self {
         Self::new(Action::Unprocessed).on("BatchGetItem")
+    }
+
+    /// Cancels a `TransactWriteItems` before anything is applied: its member at this position, or its last one, is the
+    /// reason, with a code such as `TransactionConflict` or `ThrottlingError`.
+    pub fn cancel_transaction(member: usize, code: impl Into<String>) -> Self {
+        Self::new(Action::Cancel { member, code: code.into() }).on("TransactWriteItems")
     }
 
     fn new(action: Action) -> Self {

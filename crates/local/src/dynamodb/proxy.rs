@@ -209,6 +209,7 @@ impl Forwarding {
             }
             Some(Action::ThrottleMembers(members)) => call.throttle(&members).await,
             Some(Action::Unprocessed) => Ok(call.unprocessed()),
+            Some(Action::Cancel { member, code }) => Ok(call.cancelled(member, &code)),
         }
     }
 
@@ -290,6 +291,25 @@ impl Call<'_> {
         let keys = self.json.get_mut("RequestItems").map(Value::take).unwrap_or_default();
         reply(200, &json!({ "Responses": {}, "UnprocessedKeys": keys }))
     }
+
+    fn cancelled(self, member: usize, code: &str) -> Response<Bytes> {
+        let members = self.json.get("TransactItems").and_then(Value::as_array).map_or(0, Vec::len);
+        reply(400, &cancellation(members, member, code))
+    }
+}
+
+fn cancellation(members: usize, member: usize, code: &str) -> Value {
+    let member = member.min(members.saturating_sub(1));
+    let reason = |position| match position == member {
+        true => json!({ "Code": code, "Message": "injected on purpose" }),
+        false => json!({ "Code": "None" }),
+    };
+    let reasons: Vec<Value> = (0..members).map(reason).collect();
+    json!({
+        "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "CancellationReasons": reasons,
+        "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons",
+    })
 }
 
 fn error(status: u16, code: &str) -> Response<Bytes> {
@@ -307,4 +327,25 @@ fn reply(status: u16, body: &Value) -> Response<Bytes> {
 
 fn whole(answer: Response<Bytes>) -> Reply {
     answer.map(Full::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_transaction_has_a_reason_for_each_member() {
+        for (member, position) in [(0, 0), (1, 1), (7, 2)] {
+            let answer = cancellation(3, member, "TransactionConflict");
+            let codes: Vec<_> = answer["CancellationReasons"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|reason| reason["Code"].as_str().unwrap())
+                .collect();
+            let mut expected = ["None"; 3];
+            expected[position] = "TransactionConflict";
+            assert_eq!(codes, expected);
+        }
+    }
 }

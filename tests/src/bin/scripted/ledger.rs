@@ -30,9 +30,14 @@ impl Ledger {
 
     /// `start o-17 m-17-2 4242 1795251600579`: step, order, message, process, fence.
     pub(super) fn write(&self, step: &str, order: &Order, call: &Call) -> io::Result<()> {
-        let (id, message, fence) = (&order.order_id, &call.record().id, call.fence());
-        let line = format!("{step} {id} {message} {} {fence}\n", process::id());
+        let line = format!("{step} {}\n", attempt(order, call));
         // One write: lines of several processes never mix.
         (&*self.0).write_all(line.as_bytes())
     }
+}
+
+/// `o-17 m-17-2 4242 1795251600579`: order, message, process, fence.
+pub(super) fn attempt(order: &Order, call: &Call) -> String {
+    let (id, message, fence) = (&order.order_id, &call.record().id, call.fence());
+    format!("{id} {message} {} {fence}", process::id())
 }

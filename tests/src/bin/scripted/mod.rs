@@ -5,7 +5,8 @@
 //! | variable | effect |
 //! |---|---|
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
-//! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys |
+//! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
+//! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
@@ -20,7 +21,7 @@ use lambda_idempotency::{
 use lambda_runtime::Error;
 
 use clock::SkewedClock;
-use ledger::Ledger;
+use ledger::{Ledger, attempt};
 pub(crate) use order::Order;
 use order::Orders;
 
@@ -31,6 +32,7 @@ pub(crate) struct Shop {
     ledger: Option<Ledger>,
     unprotected: bool,
     transactional: bool,
+    outside: bool,
 }
 
 impl Shop {
@@ -48,6 +50,7 @@ impl Shop {
             ledger: Ledger::from_env()?,
             unprotected: is_set("SCRIPTED_UNPROTECTED"),
             transactional: is_set("SCRIPTED_TRANSACTION"),
+            outside: is_set("SCRIPTED_OUTSIDE"),
         };
         Ok((shop, idempotency))
     }
@@ -55,7 +58,7 @@ impl Shop {
     /// The operation. If the environment asks for it, the operation is unprotected: its key expression selects
     /// nothing in any record.
     pub(crate) fn operation(&self, operation: Operation) -> Operation {
-        if self.transactional {
+        if self.transactional && !self.outside {
             return operation.transactional();
         }
         if !self.unprotected {
@@ -74,11 +77,29 @@ impl Shop {
         }
         order.script.before(&call).await?;
         match &self.ledger {
+            Some(ledger) if self.transactional => {
+                self.transact(&order, &call).await?;
+                ledger.write("collected", &order, &call)?;
+            }
             Some(ledger) => ledger.write("effect", &order, &call)?,
             None if self.transactional => call.transact(self.orders.placing(&order)?)?,
             None => self.orders.place(&order).await?,
         }
         order.script.after(&call).await;
+        Ok(())
+    }
+}
+
+impl Shop {
+    /// Places an order so that it can be audited: a counter of the order, and an item of this attempt.
+    async fn transact(&self, order: &Order, call: &Call) -> Result<(), Failure> {
+        let effects = [self.orders.placing(order)?, self.orders.attempt(&attempt(order, call))?];
+        if self.outside {
+            return Ok(self.orders.commit(effects).await?);
+        }
+        for effect in effects {
+            call.transact(effect)?;
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{
     Client,
     error::BuildError,
-    types::{AttributeValue, TransactWriteItem, Update},
+    types::{AttributeValue, Put, TransactWriteItem, Update},
 };
 use lambda_runtime::Error;
 use serde::Deserialize;
@@ -60,6 +60,23 @@ impl Orders {
             .update_expression(PLACING)
             .set_expression_attribute_values(Some(values(order)));
         Ok(TransactWriteItem::builder().update(update.build()?).build())
+    }
+
+    /// An item that shows that this attempt placed its order.
+    pub(super) fn attempt(&self, attempt: &str) -> Result<TransactWriteItem, BuildError> {
+        let id = AttributeValue::S(format!("attempt {attempt}"));
+        let put = Put::builder().table_name(&self.table).item("orderId", id).build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    /// Applies effects in a transaction of their own.
+    pub(super) async fn commit(
+        &self,
+        effects: impl IntoIterator<Item = TransactWriteItem>,
+    ) -> Result<(), aws_sdk_dynamodb::Error> {
+        let effects = effects.into_iter().collect();
+        self.client.transact_write_items().set_transact_items(Some(effects)).send().await?;
+        Ok(())
     }
 }
 

@@ -1,0 +1,60 @@
+//! How the effects of the scripted function and the completions of its keys are kept together.
+
+use std::{fmt, str::FromStr};
+
+use serde::Serialize;
+
+use crate::FaultKind;
+
+/// How effects and completions are kept together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Mode {
+    /// Claim and complete: the handler makes its effect, and the completion is recorded afterwards.
+    #[default]
+    Claim,
+    /// The effect is committed in one transaction with the completion. No cause excuses a doubled effect then.
+    Transaction,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Claim, Self::Transaction];
+
+    /// Its name: `claim` or `transaction`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Transaction => "transaction",
+        }
+    }
+
+    /// The faults that the scripted function can get.
+    pub fn faults(self) -> impl Iterator<Item = FaultKind> {
+        FaultKind::ALL.iter().copied().filter(move |kind| self.has(*kind))
+    }
+
+    pub(crate) fn has(self, kind: FaultKind) -> bool {
+        kind != FaultKind::Conflict || self == Self::Transaction
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|mode| mode.as_str() == name)
+            .ok_or_else(|| format!("`{name}` is not a mode: use claim or transaction"))
+    }
+}
