@@ -58,7 +58,8 @@ pub struct Report {
     /// Executions that collected an effect for their transaction, which was not applied: the handler or its process
     /// was stopped, or it had lost its key.
     pub not_committed: u64,
-    /// Effects whose transaction was applied, while their execution logged nothing afterwards: it was killed or stopped.
+    /// Effects whose transaction was applied, while their execution logged nothing afterwards: it was killed or stopped,
+    /// or missed its deadline.
     pub unanswered: u64,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
@@ -178,7 +179,7 @@ impl fmt::Display for Report {
         row(f, 0, "handlers started", self.executions as u64)?;
         row(f, 0, "effects", self.effects)?;
         if self.mode == Mode::Transaction {
-            row(f, 2, "committed, and then killed or stopped", self.unanswered)?;
+            row(f, 2, "committed, and nothing logged afterwards", self.unanswered)?;
             row(f, 0, "collected, and not committed", self.not_committed)?;
         } else {
             row(f, 0, "doubled, with an accepted cause", self.doubled.values().sum())?;
