@@ -77,7 +77,19 @@ async fn with_all_faults_no_effect_in_a_transaction_is_doubled_lost_or_stuck() {
     for kind in settings.faults.iter().filter(|kind| FaultKind::FOR_ANY_FUNCTION.contains(kind)) {
         assert!(report.injected.contains_key(kind), "no {kind}: {report}");
     }
-    assert!(report.injected.contains_key(&FaultKind::Conflict), "{report}");
+}
+
+#[tokio::test]
+async fn transactions_that_are_cancelled_or_unanswered_double_nothing() {
+    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    settings.deliveries = 200;
+    settings.faults = [FaultKind::Conflict, FaultKind::Drop].into();
+    let report = run(&settings, |_| {}).await.unwrap();
+    assert!(report.violations.is_empty(), "{report}");
+    assert_eq!(report.effects, report.keys as u64, "{report}");
+    for kind in &settings.faults {
+        assert!(report.injected.contains_key(kind), "no {kind}: {report}");
+    }
 }
 
 /// A worker that commits its effect by itself, and completes the key afterwards. In the mode for claims every one of
