@@ -51,7 +51,7 @@ pub enum InvalidEncryptionKey {
 
 impl EncryptionKey {
     /// A key of 32 random bytes. The id identifies it among all keys that are in use, has 1 to 512 visible ASCII
-    /// characters without `"`, `,`, `\` and `=`, and is no secret.
+    /// characters without `"`, `,`, `\` and `=`. It is stored beside each result, so it must not be secret.
     ///
     /// # Errors
     /// [`InvalidEncryptionKey`]: there are not 32 bytes, or the id has other characters.

@@ -172,7 +172,7 @@ pub async fn a_write_that_is_sent_again_applies_its_effects_once(
     names.were_applied(1, "the effects of a write that was sent three times").await;
 }
 
-/// Effects are committed under every guard: where there is no record, and in place of one that was read.
+/// Effects are committed under `Absent`, which creates a record, and under `Unchanged`, which replaces one.
 pub async fn effects_are_applied_under_every_guard(store: &dyn Store, kit: &dyn EffectsKit) {
     let names = Names::fresh(kit, 2);
     let (slot, first) = (Slot::fresh(store), completed(token(), "1"));
