@@ -47,6 +47,14 @@ pub struct IdempotencyRecord {
     /// What the handler returned ([`Status::Completed`]) or the permanent failure
     /// ([`Status::PermanentlyFailed`]), as JSON text.
     pub result: Option<Json>,
+    /// What the finished steps of the handler returned, while [`Status::InProgress`], as JSON text. Every
+    /// write of a record in progress carries it on.
+    pub steps: Option<Json>,
+    /// The messages that are stored with the completion and not yet known to be sent, as JSON text.
+    pub outbox: Option<Json>,
+    /// The payload of the record, while [`Status::InProgress`], as JSON text: only for an operation that asks
+    /// for it, to run the work again where nothing redelivers it.
+    pub payload: Option<Json>,
     /// The type of the last error. Never its message, which may quote the payload.
     pub error_type: Option<Arc<str>>,
     /// The application that claimed the key. `None` if the application had no name, in records of
@@ -73,6 +81,9 @@ impl IdempotencyRecord {
             expires_at: expires_at.ceil_to_second(),
             fingerprint: None,
             result: None,
+            steps: None,
+            outbox: None,
+            payload: None,
             error_type: None,
             application: None,
             provenance: None,

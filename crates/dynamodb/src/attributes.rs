@@ -64,6 +64,13 @@ pub struct Attributes {
     /// milliseconds since the epoch) and, as far as they are known, `request_id`, `function`, `version`,
     /// `log_stream`, `source` and `record` (S). Default `provenance`.
     pub provenance: Cow<'static, str>,
+    /// S: what the finished steps of the handler returned, as JSON text. Default `steps`.
+    pub steps: Cow<'static, str>,
+    /// S: the messages that are not yet known to be sent, as JSON text. Default `outbox`.
+    pub outbox: Cow<'static, str>,
+    /// S: the payload, if the operation keeps it while the record is in progress, as JSON text. Default
+    /// `payload`.
+    pub payload: Cow<'static, str>,
     /// For a table with a sort key. Default none.
     pub sort_key: Option<SortKey>,
     /// The form in which `data` is written. Default JSON text.
@@ -135,6 +142,9 @@ impl Default for Attributes {
             error: "error".into(),
             application: "application".into(),
             provenance: "provenance".into(),
+            steps: "steps".into(),
+            outbox: "outbox".into(),
+            payload: "payload".into(),
             sort_key: None,
             data_form: DataForm::Json,
         }
@@ -142,7 +152,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 16] {
+    fn all(&self) -> [&str; 19] {
         [
             &self.id,
             &self.status,
@@ -160,6 +170,9 @@ impl Attributes {
             &self.error,
             &self.application,
             &self.provenance,
+            &self.steps,
+            &self.outbox,
+            &self.payload,
         ]
     }
 

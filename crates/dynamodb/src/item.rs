@@ -69,6 +69,9 @@ pub(crate) fn fields<'n>(
         (&names.error, record.error_type.as_deref().map(text)),
         (&names.application, record.application.as_deref().map(text)),
         (&names.provenance, record.provenance.as_ref().map(provenance::attribute)),
+        (&names.steps, record.steps.as_deref().map(text)),
+        (&names.outbox, record.outbox.as_deref().map(text)),
+        (&names.payload, record.payload.as_deref().map(text)),
     ]
 }
 
@@ -134,6 +137,9 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecor
     record.error_type = read.text(&names.error)?.map(Into::into);
     record.application = read.text(&names.application)?.map(Into::into);
     record.provenance = item.get(names.provenance.as_ref()).and_then(provenance::read);
+    record.steps = read.text(&names.steps)?.map(Into::into);
+    record.outbox = read.text(&names.outbox)?.map(Into::into);
+    record.payload = read.text(&names.payload)?.map(Into::into);
     if let Some(value) = item.get(names.data.as_ref()) {
         let text = data::json_text(names.data_form, value);
         let text = text.ok_or_else(|| corrupt(&names.data, "cannot be converted to JSON"))?;

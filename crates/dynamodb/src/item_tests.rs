@@ -23,6 +23,9 @@ fn full() -> IdempotencyRecord {
     record.result = Some(r#"{"ok":true}"#.into());
     record.error_type = Some("Declined".into());
     record.provenance = Some(provenance());
+    record.steps = Some(r#"{"charge":{"id":"ch-1"}}"#.into());
+    record.outbox = Some(r#"[{"body":"paid"}]"#.into());
+    record.payload = Some(r#"{"orderId":"o-1"}"#.into());
     record
 }
 
@@ -139,6 +142,9 @@ fn what_is_no_record_is_named_and_not_quoted() {
         (("data", n("NaN")), "data"),
         (("validation", n("1")), "validation"),
         (("error", n("1")), "error"),
+        (("steps", n("1")), "steps"),
+        (("outbox", n("1")), "outbox"),
+        (("payload", n("1")), "payload"),
     ] {
         let mut found = item(&good);
         found.insert(bad.0.to_owned(), bad.1);

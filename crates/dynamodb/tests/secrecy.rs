@@ -75,6 +75,9 @@ fn secret(by: u128) -> IdempotencyRecord {
     let mut record = completed(by, &format!("\"{SECRET}\""));
     record.fingerprint = Some(Fingerprint::new(SECRET));
     record.error_type = Some(SECRET.into());
+    record.steps = Some(format!("\"{SECRET}\"").into());
+    record.outbox = record.steps.clone();
+    record.payload = record.steps.clone();
     record
 }
 

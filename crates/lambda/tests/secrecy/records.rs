@@ -24,6 +24,9 @@ fn filled() -> IdempotencyRecord {
     record.owner = Some(Owner::from_bits(1));
     record.fingerprint = Some(Fingerprint::new("1f38"));
     record.result = Some(json("outcome"));
+    record.steps = Some(json("step"));
+    record.outbox = Some(json("message"));
+    record.payload = Some(json("payload"));
     record.error_type = Some("payments::Declined".into());
     record
 }

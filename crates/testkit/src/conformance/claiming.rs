@@ -95,6 +95,8 @@ pub async fn settling_replaces_every_field(store: &dyn Store) {
     mine.fingerprint = Some(Fingerprint::new("f"));
     mine.error_type = Some("Declined".into());
     mine.provenance = Some(whole_provenance());
+    mine.steps = Some("{\"charge\":1}".into());
+    mine.payload = Some("{\"orderId\":\"o-1\"}".into());
     let slot = Slot::with(store, &mine).await;
     let bare = IdempotencyRecord::new(Status::Completed, now().plus(secs(3600)));
     let why = "a write under `OwnedBy` replaces the record: no field of the old one is left";

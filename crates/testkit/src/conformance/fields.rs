@@ -43,7 +43,7 @@ pub async fn every_optional_field_absent(store: &dyn Store) {
 
 /// Records with only one optional field set, and with only one missing, for each field.
 pub async fn each_optional_field_by_itself(store: &dyn Store) {
-    let set: [fn(&mut IdempotencyRecord, &IdempotencyRecord); 8] = [
+    let set: [fn(&mut IdempotencyRecord, &IdempotencyRecord); 11] = [
         |to, from| to.owner = from.owner,
         |to, from| to.last_owner = from.last_owner,
         |to, from| to.lease_until = from.lease_until,
@@ -52,6 +52,9 @@ pub async fn each_optional_field_by_itself(store: &dyn Store) {
         |to, from| to.error_type.clone_from(&from.error_type),
         |to, from| to.application.clone_from(&from.application),
         |to, from| to.provenance.clone_from(&from.provenance),
+        |to, from| to.steps.clone_from(&from.steps),
+        |to, from| to.outbox.clone_from(&from.outbox),
+        |to, from| to.payload.clone_from(&from.payload),
     ];
     let (full, bare) =
         (filled(), IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600))));
@@ -77,6 +80,9 @@ fn filled() -> IdempotencyRecord {
     record.error_type = Some("payments::Declined".into());
     record.application = Some("payments-prod".into());
     record.provenance = Some(whole_provenance());
+    record.steps = Some("{\"charge\":{\"id\":\"ch-1\"}}".into());
+    record.outbox = Some("[{\"body\":\"paid\"}]".into());
+    record.payload = Some(" {\"orderId\":\"o-1\", \"n\": 1.0}".into());
     record
 }
 

@@ -94,6 +94,12 @@ mutants! {
         another_application_is_refused_and_changes_nothing;
     ForgetsProvenance: each_optional_field_by_itself every_field_present provenance_of_every_shape;
     KeepsOldProvenance: takeover_replaces_every_field settling_replaces_every_field;
+    ForgetsSteps: each_optional_field_by_itself every_field_present;
+    KeepsOldSteps: takeover_replaces_every_field settling_replaces_every_field;
+    ForgetsOutbox: each_optional_field_by_itself every_field_present;
+    KeepsOldOutbox: takeover_replaces_every_field;
+    ForgetsPayload: each_optional_field_by_itself every_field_present;
+    KeepsOldPayload: takeover_replaces_every_field settling_replaces_every_field;
     ProvenanceInSeconds: provenance_of_every_shape;
     CountsInAByte: counters;
     LeaseInSeconds: instants_keep_their_precision reads_see_the_latest_write;

@@ -118,6 +118,9 @@ impl Mutant {
                 kept.error_type = kept.error_type.or_else(|| old.error_type.clone());
                 kept.application = kept.application.or_else(|| old.application.clone());
                 kept.provenance = kept.provenance.or_else(|| old.provenance.clone());
+                kept.steps = kept.steps.or_else(|| old.steps.clone());
+                kept.outbox = kept.outbox.or_else(|| old.outbox.clone());
+                kept.payload = kept.payload.or_else(|| old.payload.clone());
             }
             Bug::KeepsOldError if old.is_some_and(|old| old.error_type.is_some()) => {
                 kept.error_type = old.and_then(|old| old.error_type.clone());
@@ -150,6 +153,19 @@ impl Mutant {
             Bug::ForgetsError => kept.error_type = None,
             Bug::ForgetsApplication => kept.application = None,
             Bug::ForgetsProvenance => kept.provenance = None,
+            Bug::ForgetsSteps => kept.steps = None,
+            Bug::KeepsOldSteps => {
+                kept.steps = old.and_then(|old| old.steps.clone()).or_else(|| kept.steps.take());
+            }
+            Bug::ForgetsOutbox => kept.outbox = None,
+            Bug::KeepsOldOutbox => {
+                kept.outbox = old.and_then(|old| old.outbox.clone()).or_else(|| kept.outbox.take());
+            }
+            Bug::ForgetsPayload => kept.payload = None,
+            Bug::KeepsOldPayload => {
+                kept.payload =
+                    old.and_then(|old| old.payload.clone()).or_else(|| kept.payload.take());
+            }
             Bug::KeepsOldProvenance => {
                 kept.provenance =
                     old.and_then(|old| old.provenance.clone()).or_else(|| kept.provenance.take());

@@ -27,6 +27,9 @@ pub async fn takeover_replaces_every_field(store: &dyn Store) {
     old.result = Some("\"old\"".into());
     old.error_type = Some("OldError".into());
     old.provenance = Some(whole_provenance());
+    old.steps = Some("{\"charge\":1}".into());
+    old.outbox = Some("[{\"body\":\"paid\"}]".into());
+    old.payload = Some("{\"orderId\":\"o-1\"}".into());
     let slot = Slot::with(store, &old).await;
 
     let bare = IdempotencyRecord::new(Status::InProgress, now().plus(secs(3600)));
