@@ -170,6 +170,10 @@ impl Write {
 
 /// The result of a [`Write`].
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a verdict is taken apart at once; a box would be an allocation for each record found"
+)]
 pub enum Verdict {
     /// The guard held and the write was applied, now or by an earlier request of the same call; or
     /// it deletes a record that is already gone. The same write in a *new* call is

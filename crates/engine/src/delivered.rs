@@ -13,7 +13,7 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::{call::RecordId, trace_context::TraceContext};
+use crate::{record_id::RecordId, trace_context::TraceContext};
 
 /// The invocation that calls belong to.
 ///

@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    batch::Batch,
+    delivery::Batch,
     machine::{Action, Input, LONG_POLL, Machine, Setting, Told},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
     parts::Parts,

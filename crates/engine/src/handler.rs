@@ -22,8 +22,8 @@ use lambda_idempotency_core::{
 use tracing::Span;
 
 use crate::{
-    batch::{Job, Returned},
     call::Call,
+    delivery::{Job, Returned},
     handler_span,
     machine::Ended,
 };

@@ -18,11 +18,13 @@
 pub mod batch;
 pub mod call;
 pub mod delivered;
+mod delivery;
 mod driver;
 mod handler;
 mod handler_span;
 pub mod machine;
 pub mod observe;
+mod pace;
 mod parts;
 pub mod process;
 mod record_id;

@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 use super::{calls::CallId, carried::Carried, outcomes::Why};
-use crate::batch::{AfterFailure, Returned};
+use crate::delivery::{AfterFailure, Returned};
 
 /// What is the same for the whole batch.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::settlements::Settling;
-use crate::batch::Returned;
+use crate::delivery::Returned;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},

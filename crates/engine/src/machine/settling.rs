@@ -9,7 +9,7 @@ use super::{
     records::Stage,
     settlements::{AGAIN, Settling},
 };
-use crate::batch::Returned;
+use crate::delivery::Returned;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},

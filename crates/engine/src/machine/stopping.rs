@@ -1,7 +1,7 @@
 //! Ends the time for handlers, the whole invocation, or the starts after a failure.
 
 use super::{Action, Machine, Present, records::Stage};
-use crate::batch::AfterFailure;
+use crate::delivery::AfterFailure;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,

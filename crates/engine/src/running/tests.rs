@@ -14,9 +14,9 @@ use lambda_idempotency_core::clock::{BoxFuture, Clock, SystemClock};
 
 use super::*;
 use crate::{
-    batch::Returned,
     call::{Call, History, RecordId, Subject},
     delivered::Delivered,
+    delivery::Returned,
     handler::{Due, Latest},
 };
 

@@ -22,11 +22,12 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 use crate::{
-    batch::{Delivery, Divert, Job, Pace},
     call::{Call, History, RecordId, Subject},
     delivered::Delivered,
+    delivery::{Delivery, Divert, Job},
     handler::{Due, Handler, Latest},
     machine::Ask,
+    pace::Pace,
     parts::Parts,
     process::{Leader, Place, is_nested},
     running::{Polled, Running},

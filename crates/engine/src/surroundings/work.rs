@@ -6,7 +6,7 @@ use lambda_idempotency_core::contained::Contained;
 use lambda_idempotency_keys::Key;
 
 use crate::{
-    batch::{Job, Work},
+    delivery::{Job, Work},
     machine::{Ask, Carried, Task},
 };
 

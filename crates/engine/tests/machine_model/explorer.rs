@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
 use stateright::{Model, Property};
 
 use crate::{
-    batch::Returned,
+    delivery::Returned,
     invocation::{advance, begin, forget},
     machine::{Ended, Input},
     properties, rules,

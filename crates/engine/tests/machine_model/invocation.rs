@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    batch::AfterFailure,
+    delivery::AfterFailure,
     host::{Surroundings, exit},
     isolation,
     machine::{Action, Ask, Ended, Input, Machine, Setting, Task, Told},

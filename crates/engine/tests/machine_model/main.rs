@@ -55,7 +55,7 @@ mod machine;
 mod unanswered;
 
 /// The types that the machine imports from the engine.
-mod batch {
+mod delivery {
     pub(crate) use lambda_idempotency_engine::batch::{AfterFailure, Returned};
 }
 

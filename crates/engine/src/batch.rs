@@ -36,12 +36,10 @@
 //!
 //! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
 
-mod delivery;
-mod pace;
-
-pub use delivery::{AfterFailure, Aside, Batch, Delivery, Divert, Job, Returned, Work};
-
-pub use pace::Pace;
+pub use crate::{
+    delivery::{AfterFailure, Aside, Batch, Delivery, Divert, Job, Returned, Work},
+    pace::Pace,
+};
 
 use std::sync::Arc;
 

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use super::pace::Pace;
-use crate::{
-    call::{Call, RecordId},
-    delivered::Delivered,
-};
+use crate::{call::Call, delivered::Delivered, pace::Pace, record_id::RecordId};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
