@@ -73,7 +73,8 @@ impl DynamoDbStore {
                         cancelled(member, doing, reasons)
                     }
                     refused => {
-                        let of_record = is_of_record(doing.config, refused.message());
+                        let of_record = is_of_record(doing.config, refused.message())
+                            || self.has_no_records(refused.code(), member, budget).await;
                         match refusal(refused.code(), refused.message()) {
                             Some(refused) if !failure.retry && !of_record => {
                                 Answer::Refused(refused)
@@ -84,6 +85,23 @@ impl DynamoDbStore {
                 }
             }
         }
+    }
+
+    /// Whether a table that was not found is the one of the records. DynamoDB does not say which table of a
+    /// transaction it is, so the record is read.
+    async fn has_no_records(
+        &self,
+        code: Option<&str>,
+        member: &Member<'_>,
+        budget: &Budget<'_>,
+    ) -> bool {
+        if code != Some("ResourceNotFoundException") {
+            return false;
+        }
+        let key = &member.write.key;
+        let answers = self.read_all(std::iter::once(key), budget).await;
+        let failure = answers.get(key).and_then(|answer| answer.as_ref().err());
+        failure.is_some_and(|failure| failure.kind() == StoreErrorKind::Misconfigured)
     }
 
     fn record(&self, member: &Member<'_>, item: &Item) -> Option<TransactWriteItem> {
@@ -159,7 +177,7 @@ fn is_of_record(config: &Config, message: Option<&str>) -> bool {
 }
 
 /// Why the whole request was refused, if that is because of an effect. The record is written in the same
-/// way as at its claim, so it is to blame only if [the message says so](is_of_record).
+/// way as at its claim, so it is to blame only if [the message says so](is_of_record) or its table is gone.
 fn refusal(code: Option<&str>, message: Option<&str>) -> Option<RefusedEffect> {
     let reason = match code? {
         "AccessDeniedException" => RefusalReason::Denied,

@@ -326,6 +326,17 @@ async fn a_table_that_does_not_exist_is_a_refused_effect() {
     assert_eq!(stored(&fixture).await, Some(claimed(1)));
 }
 
+/// DynamoDB does not say which table it did not find.
+#[tokio::test]
+async fn a_table_of_records_that_is_gone_is_no_refused_effect() {
+    let fixture = fixture().await;
+    let request = json!({"TableName": TABLE});
+    fixture.db.delete_table(serde_json::from_value(request).unwrap()).unwrap();
+    let error = unknown(one(&fixture.store(), commit(effects(&["a"], None))).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Misconfigured, false));
+    assert!(error.to_string().contains(TABLE), "{error}");
+}
+
 #[tokio::test]
 async fn effects_on_idempotency_records_are_refused_before_anything_is_sent() {
     let fixture = fixture().await;

@@ -14,7 +14,7 @@ use std::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     contained::{Contained, caught, discard},
-    effects::{Collector, Effects},
+    effects::{CollectError, Collector, Effects},
     failure::Failure,
     outcome::NotStarted,
 };
@@ -111,19 +111,22 @@ impl<'a> Handler<'a> {
         let answer = ready!(future.as_mut().poll(context));
         // Its destructors may log, too.
         *running = Contained::none();
-        if let Err(failure) = &answer {
+        let ended = match (answer, close(effects)) {
+            (Ok(returned), Ok(Some(effects))) => Ended::WithEffects(returned, effects),
+            // Without all of its effects the work is not done.
+            (Ok(_), Err(incomplete)) => Ended::Through(Err(incomplete.into())),
+            (answer, _) => Ended::Through(answer),
+        };
+        if let Ended::Through(Err(failure)) = &ended {
             handler_span::failed(span, failure.error_type());
         }
-        Poll::Ready(match (answer, close(effects)) {
-            (Ok(returned), Some(effects)) => Ended::WithEffects(returned, effects),
-            (answer, _) => Ended::Through(answer),
-        })
+        Poll::Ready(ended)
     }
 }
 
 /// Ends collecting, so that what is left of the handler can add nothing to what is committed.
-fn close(effects: &mut Option<Arc<Collector>>) -> Option<Effects> {
-    effects.take().and_then(|effects| effects.close())
+fn close(effects: &mut Option<Arc<Collector>>) -> Result<Option<Effects>, CollectError> {
+    effects.take().map_or(Ok(None), |effects| effects.close())
 }
 
 impl Future for Handler<'_> {

@@ -75,7 +75,7 @@ pub trait CallExt: sealed::Sealed {
     /// // The unit test of such a handler:
     /// let (call, collected) = Call::test("c-1").with_effects::<DynamoDbEffects>();
     /// forget("c-1".to_owned(), call).await.unwrap();
-    /// let effects = collected.close().unwrap();
+    /// let effects = collected.close().unwrap().unwrap();
     /// let items = effects.get::<DynamoDbEffects>().unwrap().items();
     /// assert_eq!(items[0].delete().unwrap().table_name(), "customers");
     /// # }

@@ -26,6 +26,7 @@ use crate::{
     key_provider::KeyProvider,
     result_name::ResultName,
     result_store::ResultStore,
+    turns::Turns,
     unreadable::{Helper, Unreadable},
 };
 
@@ -84,6 +85,7 @@ impl Codec {
         &self,
         key: &Key,
         record: &IdempotencyRecord,
+        turns: &Turns,
         deadline: Timestamp,
     ) -> Result<Option<Json>, StoreError> {
         let Some(result) = record.result.as_ref().filter(|_| !self.status_only) else {
@@ -100,7 +102,7 @@ impl Codec {
         }
         let mut steps = Steps::default();
         let mut content = None;
-        if let Some(compressed) = self.compressed(result) {
+        if let Some(compressed) = self.compressed(result, turns).await {
             (steps.zlib, content) = (true, Some(compressed));
         }
         if let Some(keys) = self.keys.as_deref().filter(|_| self.encrypts) {
@@ -126,9 +128,13 @@ impl Codec {
     }
 
     /// The compressed result, if that is wanted and saves something.
-    fn compressed(&self, result: &Json) -> Option<Vec<u8>> {
+    async fn compressed(&self, result: &Json, turns: &Turns) -> Option<Vec<u8>> {
         let above = self.compress_above?;
-        let compressed = (result.len() > above).then(|| compress(result.as_bytes()))??;
+        if result.len() <= above {
+            return None;
+        }
+        turns.wait(result.len()).await;
+        let compressed = compress(result.as_bytes())?;
         let steps = Steps { zlib: true, key_id: None };
         (envelope::length_here(&steps, compressed.len()) < result.len()).then_some(compressed)
     }

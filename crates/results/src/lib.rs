@@ -56,13 +56,17 @@
 //! 5. An encrypted result belongs to the key and the claim of its record. Nobody who can write to the table can move it to
 //!    another record. That does not protect what is not encrypted: the status, and results in plain text, which are
 //!    read too.
-//! 6. No write waits for the key or the upload of another. A key provider or a result store that panics has failed for
+//! 6. No write waits for the key, the upload or the long compression of another. A key provider or a result store that panics has failed for
 //!    that result only.
 //!
 //! Functions that share a table share its forms. A program that does not know them takes them for results: before one
 //! function uses a setting, give all of them `Results::new`, with [`decrypt_with`](Results::decrypt_with) and
 //! [`offload_above`](Results::offload_above) if they are to be used. Do not use this crate in a table that you share with
 //! Powertools, which cannot read these forms.
+//!
+//! A page of [`Browse`](lambda_idempotency_core::browse::Browse) has the results of its records, those included that are
+//! kept elsewhere: ask for small pages, or list the records of the inner [`store`](Results::store), where results stay in
+//! their stored form.
 //!
 //! What the process remembers of completed keys (`Idempotency::with_cache`) is decoded: it is in memory only.
 
@@ -76,6 +80,7 @@ mod result_name;
 mod result_store;
 mod results;
 mod store;
+mod turns;
 mod unreadable;
 
 pub use self::{

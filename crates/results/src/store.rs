@@ -1,6 +1,6 @@
 //! The store around another: encodes what is written, and decodes what is found.
 
-use std::num::NonZeroUsize;
+use std::{future::poll_fn, num::NonZeroUsize, task::Poll};
 
 use futures_util::{
     future::join_all,
@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
-use crate::{envelope::is_form, results::Results};
+use crate::{envelope::is_form, results::Results, turns::Turns};
 
 /// The position of a write in its call, and what it has become.
 type Encoded = (usize, Result<Write, StoreError>);
@@ -39,9 +39,10 @@ impl<S: Store> Store for Results<S> {
             if !verdicts.iter().any(|verdict| found(verdict).is_some_and(needs_decoding)) {
                 return verdicts;
             }
-            let decoded = writes.iter().zip(verdicts);
-            let decoded =
-                decoded.map(|(write, verdict)| self.decoded_verdict(write, verdict, call_deadline));
+            let is_shared = writes.len() > 1;
+            let decoded = writes.iter().zip(verdicts).map(|(write, verdict)| {
+                self.decoded_verdict(write, verdict, is_shared, call_deadline)
+            });
             join_all(decoded).await
         })
     }
@@ -56,8 +57,9 @@ impl<S: Store> Store for Results<S> {
             if !found.iter().flatten().flatten().any(needs_decoding) {
                 return found;
             }
+            let until = self.until(keys.len() > 1, call_deadline);
             let decoded = keys.iter().zip(found).map(async |(key, found)| match found {
-                Ok(Some(record)) => self.decoded(key, record, call_deadline).await.map(Some),
+                Ok(Some(record)) => self.decoded(key, record, until).await.map(Some),
                 other => other,
             });
             join_all(decoded).await
@@ -92,39 +94,64 @@ impl<S: Browse> Browse for Results<S> {
 
 impl<S: Store> Results<S> {
     /// Encodes results and writes. A write is sent as soon as it is encoded, together with those that are ready at the
-    /// same time: usually all. No completion waits for the encryption key or for the upload of another.
+    /// same time: usually all. No completion waits for the encryption key, the upload or the long compression of
+    /// another.
     async fn write_encoded(&self, writes: &[Write], call_deadline: Timestamp) -> Vec<Verdict> {
         let deadline = self.codec.half_until(call_deadline);
+        let turns = Turns::new();
         let encoded: FuturesUnordered<BoxFuture<'_, Encoded>> = writes
             .iter()
             .enumerate()
             .map(|(at, write)| -> BoxFuture<'_, Encoded> {
-                Box::pin(async move { (at, self.encoded(write, deadline).await) })
+                let turns = &turns;
+                Box::pin(async move { (at, self.encoded(write, turns, deadline).await) })
             })
             .collect();
-        let most = writes.len().max(1);
-        let answered = encoded
-            .ready_chunks(most)
-            .map(|ready| self.send(ready, call_deadline))
-            .buffer_unordered(most)
-            .concat()
-            .await;
+        let mut encoded = encoded.ready_chunks(writes.len().max(1));
+        let mut sent = FuturesUnordered::new();
         let mut verdicts: Vec<_> = writes.iter().map(|_| Verdict::Unknown(unanswered())).collect();
-        for (at, verdict) in answered {
-            if let Some(place) = verdicts.get_mut(at) {
-                *place = verdict;
+        poll_fn(|context| {
+            let mut is_busy = false;
+            loop {
+                while let Poll::Ready(Some(answers)) = sent.poll_next_unpin(context) {
+                    for (at, verdict) in answers {
+                        if let Some(place) = verdicts.get_mut(at) {
+                            *place = verdict;
+                        }
+                    }
+                }
+                match encoded.poll_next_unpin(context) {
+                    Poll::Ready(Some(ready)) => {
+                        sent.push(self.send(ready, call_deadline));
+                        is_busy = true;
+                    }
+                    Poll::Ready(None) if sent.is_empty() => return Poll::Ready(()),
+                    Poll::Pending if turns.are_waited_for() && !is_busy => turns.give(),
+                    Poll::Pending if turns.are_waited_for() => {
+                        // What was sent has to leave the process first.
+                        context.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+                }
             }
-        }
+        })
+        .await;
         verdicts
     }
 
-    async fn encoded(&self, write: &Write, deadline: Timestamp) -> Result<Write, StoreError> {
+    async fn encoded(
+        &self,
+        write: &Write,
+        turns: &Turns,
+        deadline: Timestamp,
+    ) -> Result<Write, StoreError> {
         let mut write = write.clone();
         if let Some(record) = write.record.as_mut().filter(|record| record.result.is_some()) {
-            let encoded = self.codec.encode(&write.key, record, deadline).await;
+            let encoded = self.codec.encode(&write.key, record, turns, deadline).await;
             if let Err(error) = &encoded {
-                let cause = std::error::Error::source(error).map(ToString::to_string);
-                tracing::warn!(key = %write.key, %error, cause, "the result of a record is not stored");
+                // Without its cause: that is a text of the application.
+                tracing::warn!(key = %write.key, %error, "the result of a record is not stored");
             }
             record.result = encoded?;
         }
@@ -177,13 +204,24 @@ impl<S> Results<S> {
         Ok(record)
     }
 
+    /// Until when a result is waited for. Other records wait for the answer of a call that they share with it; a
+    /// claim that gets none in half of the time is sent again, by itself.
+    fn until(&self, is_shared: bool, deadline: Timestamp) -> Timestamp {
+        if is_shared { self.codec.half_until(deadline) } else { deadline }
+    }
+
     async fn decoded_verdict(
         &self,
         write: &Write,
         verdict: Verdict,
+        is_shared: bool,
         deadline: Timestamp,
     ) -> Verdict {
-        let Verdict::Found(Some(record)) = verdict else { return verdict };
+        let Verdict::Found(Some(mut record)) = verdict else { return verdict };
+        if is_of_other_work(write, &record) {
+            record.result = None;
+            return Verdict::Found(Some(record));
+        }
         // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
         // has the result.
         let own = record.owner.is_some() && record.owner == owner(write);
@@ -192,16 +230,24 @@ impl<S> Results<S> {
             record.result = None;
             record
         });
-        // Others that settle or renew their claims in this call wait for this answer, and it says to this worker above all
-        // that its claim is over.
+        // To who settles or renews a claim, the answer says above all that the claim is over.
         let holds = matches!(write.guard, Guard::OwnedBy(_));
-        let until = if own || holds { self.codec.half_until(deadline) } else { deadline };
+        let until = self.until(own || holds || is_shared, deadline);
         match self.decoded(&write.key, record, until).await {
             Ok(record) => Verdict::Found(Some(record)),
             Err(_) if own => Verdict::Found(without_result),
             Err(error) => Verdict::Unknown(error),
         }
     }
+}
+
+/// Whether the record found is one of another application or payload than the one to be written. Then its result answers
+/// nobody, and need not be read.
+fn is_of_other_work(write: &Write, found: &IdempotencyRecord) -> bool {
+    let Some(ours) = &write.record else { return false };
+    let is_foreign = found.application.is_some() && found.application != ours.application;
+    let prints = ours.fingerprint.as_ref().zip(found.fingerprint.as_ref());
+    is_foreign || prints.is_some_and(|(ours, theirs)| ours != theirs)
 }
 
 fn has_result(write: &Write) -> bool {

@@ -249,3 +249,70 @@ async fn writes_without_results_are_not_copied() {
     assert_eq!(*store.store().1.lock().unwrap(), [writes.as_ptr().addr()]);
     assert_eq!(store.capabilities(), store.store().capabilities());
 }
+
+/// Counts the writes that were sent by now.
+struct Sent {
+    store: MemoryStore,
+    calls: Mutex<Vec<usize>>,
+}
+
+impl Store for Sent {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        self.calls.lock().unwrap().push(writes.len());
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            self.store.write(writes, until).await
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        until: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.store.read(keys, until)
+    }
+}
+
+fn completions(results: &[String]) -> Vec<Write> {
+    let numbered = results.iter().enumerate();
+    numbered
+        .map(|(n, result)| {
+            let key = Key::from_text(format!("report#{n}"));
+            Write::new(key, Guard::Absent, Some(completed(result.clone())))
+        })
+        .collect()
+}
+
+/// I13: long results are compressed one at a time, and what is ready leaves the process before.
+#[tokio::test]
+async fn a_completion_is_sent_before_the_long_result_of_another_is_compressed() {
+    let sent = Sent { store: MemoryStore::new(), calls: Mutex::default() };
+    let store = Results::new(sent).compress_above(1024);
+    let writes = completions(&[long(5_000_000), "1".to_owned(), long(5_000_000), long(2000)]);
+    let mut call = store.write(&writes, soon());
+    assert!(futures_util::poll!(&mut call).is_pending());
+    assert_eq!(*store.store().calls.lock().unwrap(), [2], "the short ones are on their way");
+    assert!(futures_util::poll!(&mut call).is_pending());
+    assert_eq!(*store.store().calls.lock().unwrap(), [2, 1]);
+    let verdicts = call.await;
+    assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Written)), "{verdicts:?}");
+    assert_eq!(*store.store().calls.lock().unwrap(), [2, 1, 1]);
+}
+
+#[tokio::test]
+async fn short_results_are_sent_together_and_a_long_one_alone_waits_for_nothing() {
+    for results in [vec![long(10_000); 20], vec![long(5_000_000)]] {
+        let sent = Sent { store: MemoryStore::new(), calls: Mutex::default() };
+        let store = Results::new(sent).compress_above(1024);
+        let writes = completions(&results);
+        let mut call = store.write(&writes, soon());
+        assert!(futures_util::poll!(&mut call).is_pending());
+        assert_eq!(*store.store().calls.lock().unwrap(), [results.len()]);
+        assert_eq!(call.await.len(), results.len());
+    }
+}

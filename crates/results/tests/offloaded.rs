@@ -17,7 +17,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Clock as _, SystemClock, Timestamp},
     key::Key,
     memory::MemoryStore,
-    record::Status,
+    record::{Fingerprint, IdempotencyRecord, Status},
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_results::{
@@ -413,6 +413,52 @@ async fn no_other_write_waits_for_an_upload() {
     assert!(found.unwrap().is_some(), "it is stored while the other result is put");
     let verdicts = call.await;
     assert!(matches!(&verdicts[..], [Verdict::Unknown(_), Verdict::Written]), "{verdicts:?}");
+}
+
+/// I5: the duplicate is asked again by itself, and the new key is held meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_whose_result_hangs_keeps_the_others_of_its_call_for_half_of_the_time() {
+    let bucket = Bucket::new();
+    let store = over(&bucket);
+    put(&store, &completed(long(5000))).await;
+    bucket.fault(Fault::Hangs);
+    let other = Key::from_text("other");
+    let claims = [key(), other.clone()].map(|key| Write::new(key, Guard::Absent, Some(claim())));
+    let begun = tokio::time::Instant::now();
+    let verdicts = store.write(&claims, soon()).await;
+    assert!(begun.elapsed() <= Duration::from_millis(2600), "{:?}", begun.elapsed());
+    assert!(matches!(&verdicts[..], [Verdict::Unknown(_), Verdict::Written]), "{verdicts:?}");
+    let found = store.read(&[key(), other], soon()).await;
+    assert!(begun.elapsed() <= Duration::from_millis(5200), "{:?}", begun.elapsed());
+    assert!(found[0].is_err() && found[1].is_ok(), "{found:?}");
+}
+
+fn claim() -> IdempotencyRecord {
+    let mut claim = completed("1");
+    (claim.owner, claim.result, claim.status) = (Some(owner(2)), None, Status::InProgress);
+    claim
+}
+
+/// The key was used with another payload, or by another application. What its result was makes no difference.
+#[tokio::test(start_paused = true)]
+async fn a_result_that_answers_nobody_is_not_read() {
+    for is_foreign in [false, true] {
+        let bucket = Bucket::new();
+        let store = over(&bucket);
+        let mut theirs = completed(long(5000));
+        theirs.fingerprint = Some(Fingerprint::new("theirs"));
+        theirs.application = is_foreign.then(|| "shipping".into());
+        put(&store, &theirs).await;
+        bucket.fault(Fault::Panics);
+        let mut ours = claim();
+        ours.fingerprint = Some(Fingerprint::new(if is_foreign { "theirs" } else { "ours" }));
+        let write = Write::new(key(), Guard::Absent, Some(ours));
+        theirs.result = None;
+        match store.write(&[write], soon()).await.pop().unwrap() {
+            Verdict::Found(Some(found)) => assert_eq!(found, theirs),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

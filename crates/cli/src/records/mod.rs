@@ -16,6 +16,7 @@ mod redrive;
 mod release;
 mod scan;
 mod schema;
+mod sdk;
 mod show;
 mod state;
 mod stats;

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use aws_sdk_dynamodb::{Error, error::SdkError};
+use aws_sdk_dynamodb::error::SdkError;
 use lambda_idempotency_core::browse::{Browse as _, Cursor};
 
-use super::{connect::Table, schema, view::Entry};
+use super::{connect::Table, schema, sdk, view::Entry};
 use crate::failure::Failure;
 
 /// The most items in one request: far below the megabyte that a page may have.
@@ -47,7 +47,7 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, F
         Ok(output) => output.table,
         // Without the permission the cost is not known. A table that does not exist is named by the read.
         Err(SdkError::ServiceError(_)) => None,
-        Err(error) => return Err(Error::from(error).into()),
+        Err(error) => return Err(sdk::failed(error.into())),
     };
     let problems = described.iter().flat_map(|found| schema::problems(found, &table.names));
     if let Some(problem) = problems.into_iter().next() {

@@ -21,7 +21,7 @@ impl Call {
     ///
     /// let (call, collected) = Call::test("o-1").with_effects::<MemoryEffects>();
     /// call.collect(|effects: &mut MemoryEffects| effects.add(|| println!("placed")))?;
-    /// assert!(collected.close().is_some());
+    /// assert!(collected.close()?.is_some());
     ///
     /// let plain = Call::test("o-1").collect(|_: &mut MemoryEffects| ());
     /// assert_eq!(plain, Err(CollectError::NotTransactional));
@@ -30,7 +30,8 @@ impl Call {
     ///
     /// # Errors
     /// The operation is not transactional, the call runs without a claim, the store commits effects of
-    /// another type, or the handler has ended.
+    /// another type, or the handler has ended; or this is called inside an `add`, or an earlier `add`
+    /// panicked, and then the attempt fails, whatever the handler returns.
     pub fn collect<T, R>(&self, add: impl FnOnce(&mut T) -> R) -> Result<R, CollectError>
     where
         T: Default + Any + Send + Sync,

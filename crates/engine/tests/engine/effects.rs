@@ -114,6 +114,28 @@ async fn effects_of_a_handler_that_did_not_return_are_dropped() {
     assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [0; 3]);
 }
 
+/// What it had collected by then may be a half of what belongs together.
+#[tokio::test]
+async fn a_handler_that_catches_a_panic_of_its_own_collecting_fails() {
+    let world = world();
+    let catches = rec("a", |world: World, call: Call| async move {
+        let half = || {
+            call.collect(|effects: &mut MemoryEffects| {
+                let ledger = Arc::clone(&world.ledger);
+                effects.add(move || ledger.record("effect: a", ""));
+                panic!("half done")
+            })
+        };
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(half));
+        assert!(caught.map(|collected: Result<(), CollectError>| collected).is_err());
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![catches]).await, ["failed"]);
+    assert_eq!((world.commits().len(), world.effects("a")), (0, 0));
+    assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
+    assert_eq!(world.effects("a"), 1);
+}
+
 #[tokio::test]
 async fn a_handler_that_declines_has_no_effects() {
     let world = world();

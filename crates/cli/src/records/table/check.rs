@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     failure::Failure,
-    records::{connect::Options, print, print_json, schema},
+    records::{connect::Options, print, print_json, schema, sdk},
 };
 
 /// What was found out about a table.
@@ -53,14 +53,14 @@ async fn check(client: &Client, name: &str, names: &Attributes) -> Result<Findin
             ));
             return Ok(findings);
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(sdk::failed(error)),
     };
     let Some(table) = described else {
         return Err(Failure::from("DynamoDB did not describe the table"));
     };
     of_description(&table, names, &mut findings);
     let answer = client.describe_time_to_live().table_name(name).send().await;
-    let answer = answer.map_err(aws_sdk_dynamodb::Error::from)?;
+    let answer = answer.map_err(|error| sdk::failed(error.into()))?;
     let ttl = answer.time_to_live_description;
     let attribute = ttl.as_ref().and_then(|ttl| ttl.attribute_name.as_deref());
     let expiration = &names.expiration;

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     failure::Failure,
-    records::{connect::Options, print, print_json},
+    records::{connect::Options, print, print_json, sdk},
 };
 
 /// How long a new table may take, in seconds.
@@ -84,7 +84,7 @@ async fn create(
                 failure.remedy("`records table check` says whether it is as the store needs it.")
             );
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(sdk::failed(error)),
     }
     active(client, name).await?;
     let ttl = TimeToLiveSpecification::builder()
@@ -93,7 +93,7 @@ async fn create(
         .build()?;
     let request = client.update_time_to_live().table_name(name).time_to_live_specification(ttl);
     let done = request.send().await.map_err(Error::from);
-    done.map(|_| ()).map_err(|error| Failure::from(error).remedy(UNFINISHED))
+    done.map(|_| ()).map_err(|error| sdk::failed(error).remedy(UNFINISHED))
 }
 
 const UNFINISHED: &str = "The table was created. Turn on its time to live: `records table check` says for which attribute.";
@@ -111,7 +111,7 @@ async fn active(client: &Client, name: &str) -> Result<(), Failure> {
             }
             // The description of a new table is eventually consistent.
             Err(Error::ResourceNotFoundException(_)) => {}
-            Err(error) => return Err(Failure::from(error).remedy(UNFINISHED)),
+            Err(error) => return Err(sdk::failed(error).remedy(UNFINISHED)),
         }
         SystemClock.sleep(Duration::from_secs(1)).await;
     }
