@@ -1,7 +1,10 @@
 //! What happened in a run, from three sources: the ledger, the invocations and the queue.
 
+mod entries;
+mod offence;
+
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     time::Instant,
 };
 
@@ -12,6 +15,9 @@ use crate::{
     ledger::{Line, Step},
     schedule,
 };
+
+pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory};
+pub use offence::Offence;
 
 /// Everything that happened, in the order in which it was seen.
 #[derive(Debug, Default)]
@@ -34,99 +40,6 @@ pub(crate) struct History {
     strays: HashMap<u32, usize>,
     /// Counts ledger lines and ends of invocations: a higher number happened later.
     now: u64,
-}
-
-/// An execution of a handler.
-#[derive(Debug)]
-pub(crate) struct Attempt {
-    pub(crate) order: usize,
-    pub(crate) message: String,
-    pub(crate) pid: u32,
-    pub(crate) fence: u64,
-    pub(crate) started: u64,
-    pub(crate) effects: Vec<Effect>,
-    /// It has collected an effect for its transaction.
-    pub(crate) collected: bool,
-    pub(crate) invocation: Option<usize>,
-}
-
-/// An effect of an execution.
-#[derive(Clone, Debug)]
-pub(crate) struct Effect {
-    /// Its place among everything that happened.
-    pub(crate) at: u64,
-    pub(crate) name: String,
-    pub(crate) time: Instant,
-}
-
-/// An invocation that is over.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) end: End,
-    /// The rig stopped its process during the invocation.
-    pub(crate) stopped: bool,
-    /// It took longer than the timeout.
-    pub(crate) overran: bool,
-    /// The outcomes that the function logged, by message.
-    pub(crate) logged: HashMap<String, Outcome>,
-}
-
-/// How an invocation ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Answered,
-    /// The rig killed its process.
-    Killed,
-    /// It missed its deadline.
-    TimedOut,
-    /// Its process ended by itself.
-    Crashed,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct OrderHistory {
-    pub(crate) attempts: Vec<usize>,
-    pub(crate) effects: u64,
-    /// How many attempts have collected an effect.
-    collected: u64,
-    /// The counter of the order in its table, where effects are in transactions.
-    pub(crate) placed: u64,
-    /// The key hashes that the function logged for it.
-    pub(crate) hashes: BTreeSet<String>,
-    /// The first completion that the function logged.
-    pub(crate) completed: Option<Completion>,
-}
-
-/// A completion: when it was logged, and the fence of the execution.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Completion {
-    pub(crate) known: u64,
-    pub(crate) fence: u64,
-}
-
-/// The kind of a violation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Offence {
-    /// A message was acknowledged although its order had not been placed, or had failed permanently.
-    Lost,
-    /// A message was never settled, or a key is still held.
-    Stuck,
-    /// An order was placed again without an accepted cause.
-    Doubled,
-    /// A handler started for a key that was completed.
-    RanAgain,
-    /// A message was dead-lettered although its order does not fail permanently.
-    DeadLettered,
-    /// The store's records differ from what happened.
-    Store,
-    /// Two executions got the same fence.
-    Fence,
-    /// A process ended by itself, or an invocation failed as a whole.
-    Crashed,
-    /// The ledger contradicts itself.
-    Ledger,
 }
 
 impl History {

@@ -1,0 +1,76 @@
+//! What a history consists of: attempts with their effects, invocations, and what is known of each order.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Instant,
+};
+
+use lambda_idempotency_local::Outcome;
+
+/// An execution of a handler.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) order: usize,
+    pub(crate) message: String,
+    pub(crate) pid: u32,
+    pub(crate) fence: u64,
+    pub(crate) started: u64,
+    pub(crate) effects: Vec<Effect>,
+    /// It has collected an effect for its transaction.
+    pub(crate) collected: bool,
+    pub(crate) invocation: Option<usize>,
+}
+
+/// An effect of an execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Effect {
+    /// Its place among everything that happened.
+    pub(crate) at: u64,
+    pub(crate) name: String,
+    pub(crate) time: Instant,
+}
+
+/// An invocation that is over.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) end: End,
+    /// The rig stopped its process during the invocation.
+    pub(crate) stopped: bool,
+    /// It took longer than the timeout.
+    pub(crate) overran: bool,
+    /// The outcomes that the function logged, by message.
+    pub(crate) logged: HashMap<String, Outcome>,
+}
+
+/// How an invocation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Answered,
+    /// The rig killed its process.
+    Killed,
+    /// It missed its deadline.
+    TimedOut,
+    /// Its process ended by itself.
+    Crashed,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct OrderHistory {
+    pub(crate) attempts: Vec<usize>,
+    pub(crate) effects: u64,
+    /// How many attempts have collected an effect.
+    pub(super) collected: u64,
+    /// The counter of the order in its table, where effects are in transactions.
+    pub(crate) placed: u64,
+    /// The key hashes that the function logged for it.
+    pub(crate) hashes: BTreeSet<String>,
+    /// The first completion that the function logged.
+    pub(crate) completed: Option<Completion>,
+}
+
+/// A completion: when it was logged, and the fence of the execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    pub(crate) known: u64,
+    pub(crate) fence: u64,
+}
