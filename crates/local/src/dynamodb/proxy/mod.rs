@@ -1,15 +1,14 @@
 //! A proxy in front of the database that counts requests and injects faults.
 
-use std::net::SocketAddr;
+mod replies;
+mod upstream;
+
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Request, Response, StatusCode, Uri, header};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use http_body_util::Full;
+use hyper::{Request, Response};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -20,6 +19,9 @@ use super::trace::{self, StoreRequest};
 use super::usage::{Ledger, Usage};
 use crate::Error;
 use crate::http::{HangUp, Reply, Server};
+
+use replies::reply;
+pub(crate) use upstream::Upstream;
 
 /// A proxy of an embedded DynamoDB, on a loopback port. Dropping it closes it.
 #[derive(Debug)]
@@ -92,49 +94,6 @@ impl Arrivals {
     }
 }
 
-/// The way to dynoxide's own server.
-#[derive(Clone, Debug)]
-pub(crate) struct Upstream {
-    client: Client<HttpConnector, Full<Bytes>>,
-    address: SocketAddr,
-}
-
-impl Upstream {
-    pub(crate) fn new(address: SocketAddr) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        // Without idle connections, the pool holds no connection after its last request.
-        let client = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(Duration::from_secs(5))
-            .build(connector);
-        Self { client, address }
-    }
-
-    /// Passes a request on, with another body, and waits for the whole answer.
-    async fn send(
-        &self,
-        mut head: hyper::http::request::Parts,
-        body: Bytes,
-    ) -> Result<Response<Bytes>, HangUp> {
-        head.uri = Uri::builder()
-            .scheme("http")
-            .authority(self.address.to_string())
-            .path_and_query(head.uri.path())
-            .build()
-            .map_err(|_| HangUp)?;
-        head.headers.remove(header::CONTENT_LENGTH);
-        head.headers.remove(header::TRANSFER_ENCODING);
-        head.headers.remove(header::HOST);
-        let answer = self
-            .client
-            .request(Request::from_parts(head, Full::new(body)))
-            .await
-            .map_err(|_| HangUp)?;
-        let (head, body) = answer.into_parts();
-        Ok(Response::from_parts(head, body.collect().await.map_err(|_| HangUp)?.to_bytes()))
-    }
-}
-
 struct Forwarding {
     upstream: Upstream,
     faults: Faults,
@@ -190,7 +149,7 @@ impl Forwarding {
                 if apply == Apply::After {
                     call.apply().await?;
                 }
-                Ok(error(status, &code))
+                Ok(replies::error(status, &code))
             }
             Some(Action::HangUp { apply }) => {
                 if apply == Apply::After {
@@ -294,58 +253,10 @@ impl Call<'_> {
 
     fn cancelled(self, member: usize, code: &str) -> Response<Bytes> {
         let members = self.json.get("TransactItems").and_then(Value::as_array).map_or(0, Vec::len);
-        reply(400, &cancellation(members, member, code))
+        replies::cancelled(members, member, code)
     }
-}
-
-fn cancellation(members: usize, member: usize, code: &str) -> Value {
-    let member = member.min(members.saturating_sub(1));
-    let reason = |position| match position == member {
-        true => json!({ "Code": code, "Message": "injected on purpose" }),
-        false => json!({ "Code": "None" }),
-    };
-    let reasons: Vec<Value> = (0..members).map(reason).collect();
-    json!({
-        "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-        "CancellationReasons": reasons,
-        "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons",
-    })
-}
-
-fn error(status: u16, code: &str) -> Response<Bytes> {
-    let kind = format!("com.amazonaws.dynamodb.v20120810#{code}");
-    reply(status, &json!({ "__type": kind, "message": "injected on purpose" }))
-}
-
-fn reply(status: u16, body: &Value) -> Response<Bytes> {
-    let mut reply = Response::new(Bytes::from(body.to_string()));
-    *reply.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let json = header::HeaderValue::from_static("application/x-amz-json-1.0");
-    reply.headers_mut().insert(header::CONTENT_TYPE, json);
-    reply
 }
 
 fn whole(answer: Response<Bytes>) -> Reply {
     answer.map(Full::new)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cancelled_transaction_has_a_reason_for_each_member() {
-        for (member, position) in [(0, 0), (1, 1), (7, 2)] {
-            let answer = cancellation(3, member, "TransactionConflict");
-            let codes: Vec<_> = answer["CancellationReasons"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|reason| reason["Code"].as_str().unwrap())
-                .collect();
-            let mut expected = ["None"; 3];
-            expected[position] = "TransactionConflict";
-            assert_eq!(codes, expected);
-        }
-    }
 }
