@@ -1,217 +1,19 @@
-//! Effects that are committed with their completion.
+//! What the store answers to a commit, and what follows from it.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::Arc;
 
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    effects::{CollectError, RefusalReason, RefusedEffect},
-    failure::Failure,
     memory::MemoryEffects,
     outcome::{Outcome, ResultKept},
     policy::{Lease, OnFailure},
     record::{IdempotencyRecord, Owner, Status},
-    store::{StoreErrorKind, Write},
+    store::StoreErrorKind,
 };
-use lambda_idempotency_engine::call::Call;
 use lambda_idempotency_testkit::faults::{Call as StoreCall, Fault, GuardKind};
 
-use crate::support::{Rec, World, declining, key, labels, ok, rec};
-
-const SECOND: Duration = Duration::from_secs(1);
-
-fn world() -> World {
-    let mut world = World::new();
-    world.policy.transactional = true;
-    world
-}
-
-/// Collects an effect: a note in the ledger.
-fn collect(world: &World, call: &Call, note: &str) -> Result<(), CollectError> {
-    let (ledger, note) = (Arc::clone(&world.ledger), format!("effect: {note}"));
-    call.collect(|effects: &mut MemoryEffects| effects.add(move || ledger.record(&*note, "")))
-}
-
-/// A record whose handler collects one effect, under its label.
-fn collecting(label: &'static str) -> Rec {
-    rec(label, move |world, call| async move { Ok(collect(&world, &call, label)?) })
-}
-
-/// The same, with a second effect, which the store refuses the first `times`.
-fn refused(label: &'static str, times: u32) -> Rec {
-    rec(label, move |world, call| async move {
-        collect(&world, &call, label)?;
-        let holds = call.failed_attempts() >= times;
-        call.collect(|effects: &mut MemoryEffects| effects.add_if(move || holds, || ()))?;
-        Ok(())
-    })
-}
-
-fn commits() -> impl Fn(&Write) -> bool + Send + Sync + 'static {
-    |write| write.effects.is_some()
-}
-
-impl World {
-    fn effects(&self, label: &str) -> usize {
-        self.ledger.executed(&format!("effect: {label}"))
-    }
-
-    /// The commits that were sent.
-    fn commits(&self) -> Vec<Write> {
-        let writes = self.store.history().into_iter().filter_map(|call| match call {
-            StoreCall::Write { writes, .. } => Some(writes),
-            _ => None,
-        });
-        writes.flatten().filter(|write| write.effects.is_some()).collect()
-    }
-}
-
-#[tokio::test]
-async fn effects_are_committed_with_the_completion_and_once() {
-    let world = world();
-    assert_eq!(world.deliver(vec![collecting("a"), ok("b")]).await, ["executed"; 2]);
-    assert_eq!(world.effects("a"), 1);
-    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
-    assert_eq!(world.commits().len(), 1, "without effects there is nothing to commit");
-    assert_eq!(world.deliver(vec![collecting("a")]).await, ["replayed"]);
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn nothing_happens_before_the_handler_has_returned() {
-    let world = world();
-    let early = rec("a", |world: World, call| async move {
-        collect(&world, &call, "a")?;
-        world.clock.sleep(SECOND).await;
-        assert_eq!(world.effects("a"), 0);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![early]).await, ["executed"]);
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn effects_of_a_handler_that_did_not_return_are_dropped() {
-    let world = world();
-    let fails = rec("a", |world: World, call| async move {
-        collect(&world, &call, "a")?;
-        Err(Failure::transient("no luck"))
-    });
-    let panics = rec("b", |world: World, call| async move {
-        collect(&world, &call, "b")?;
-        panic!("no luck")
-    });
-    let hangs = rec("c", |world: World, call| async move {
-        collect(&world, &call, "c")?;
-        world.clock.sleep(60 * SECOND).await;
-        Ok(())
-    });
-    let outcomes = world.deliver(vec![fails, panics, hangs]).await;
-    assert_eq!(outcomes, ["failed", "failed", "timed_out"]);
-    assert!(world.commits().is_empty());
-    assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [0; 3]);
-}
-
-/// What it had collected by then may be a half of what belongs together.
-#[tokio::test]
-async fn a_handler_that_catches_a_panic_of_its_own_collecting_fails() {
-    let world = world();
-    let catches = rec("a", |world: World, call: Call| async move {
-        let half = || {
-            call.collect(|effects: &mut MemoryEffects| {
-                let ledger = Arc::clone(&world.ledger);
-                effects.add(move || ledger.record("effect: a", ""));
-                panic!("half done")
-            })
-        };
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(half));
-        assert!(caught.map(|collected: Result<(), CollectError>| collected).is_err());
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![catches]).await, ["failed"]);
-    assert_eq!((world.commits().len(), world.effects("a")), (0, 0));
-    assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn a_handler_that_declines_has_no_effects() {
-    let world = world();
-    let declines = collecting("a").declines();
-    assert_eq!(world.deliver(vec![declines, declining("b")]).await, ["declined"; 2]);
-    assert_eq!((world.commits().len(), world.effects("a")), (0, 0));
-}
-
-#[tokio::test]
-async fn what_is_collected_after_the_handler_is_refused() {
-    let (world, kept) = (world(), Arc::new(Mutex::new(None)));
-    let leaks = Arc::clone(&kept);
-    let leaky = rec("a", |world: World, call: Call| async move {
-        collect(&world, &call, "a")?;
-        *leaks.lock().unwrap() = Some(call);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![leaky]).await, ["executed"]);
-    let late = kept.lock().unwrap().take().unwrap();
-    assert_eq!(collect(&world, &late, "b"), Err(CollectError::HandlerEnded));
-    assert_eq!((world.effects("a"), world.effects("b")), (1, 0));
-}
-
-#[tokio::test]
-async fn without_a_claim_or_where_nothing_is_committed_nothing_is_collected() {
-    let mut plain = World::new();
-    assert_eq!(plain.deliver(vec![collecting("a")]).await, ["failed"]);
-    plain.policy.transactional = true;
-    assert_eq!(plain.deliver(vec![collecting("b").unprotected()]).await, ["failed"]);
-    assert_eq!(plain.deliver(vec![ok("c").unprotected()]).await, ["unprotected"]);
-    assert_eq!((plain.effects("a"), plain.effects("b")), (0, 0));
-}
-
-#[tokio::test]
-async fn a_refused_effect_is_the_failure_of_the_handler() {
-    let world = world();
-    let records = vec![refused("a", 1), collecting("b")];
-    let outcomes = world.clock.drive(world.invoke(records)).await;
-    assert_eq!(labels(&outcomes), ["failed", "executed"]);
-    let Outcome::Failed { failure, failed_attempts: 1, permanent: false } = &outcomes[0] else {
-        panic!("{outcomes:?}")
-    };
-    let expected = RefusedEffect::new(RefusalReason::ConditionFailed).at(1);
-    assert_eq!(failure.error().downcast_ref(), Some(&expected));
-    let released = world.stored("a").await.unwrap();
-    assert!(released.is_given_up() && released.failed_attempts == 1);
-    let error_type = released.error_type.unwrap();
-    assert_eq!(&*error_type, "an effect whose condition did not hold");
-    assert_eq!((world.effects("a"), world.effects("b")), (0, 1));
-    assert_eq!(world.deliver(vec![refused("a", 1)]).await, ["executed"]);
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn a_refused_effect_fails_permanently_where_failures_do() {
-    let mut world = world();
-    world.policy.on_failure = OnFailure::FailPermanently;
-    let outcomes = world.clock.drive(world.invoke(vec![refused("a", 9)])).await;
-    assert!(matches!(outcomes[0], Outcome::Failed { permanent: true, .. }), "{outcomes:?}");
-    assert_eq!(world.stored("a").await.unwrap().status, Status::PermanentlyFailed);
-    assert_eq!(world.deliver(vec![refused("a", 0)]).await, ["permanently_failed"]);
-    let diverted = vec![refused("b", 9).aside()];
-    assert_eq!(world.deliver(diverted).await, ["diverted"], "its sink commits nothing");
-    assert_eq!((world.effects("a"), world.effects("b")), (0, 0));
-}
-
-#[tokio::test]
-async fn nothing_behind_a_refused_effect_starts_in_its_group() {
-    let world = world();
-    let group = |record: Rec| record.group("g");
-    let records = vec![group(collecting("a")), group(refused("b", 1)), group(collecting("c"))];
-    assert_eq!(world.deliver(records).await, ["executed", "failed", "returned"]);
-    let records = vec![group(refused("b", 1)), group(collecting("c"))];
-    assert_eq!(world.deliver(records).await, ["executed"; 2]);
-    assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [1; 3]);
-}
+use super::{SECOND, collect, collecting, commits, refused, world};
+use crate::support::{World, key, labels, rec};
 
 #[tokio::test]
 async fn a_commit_whose_answer_was_lost_is_sent_again_and_applied_once() {
@@ -446,36 +248,9 @@ async fn a_result_too_large_to_keep_does_not_cost_the_effects() {
 }
 
 #[tokio::test]
-async fn each_record_of_a_batch_has_a_commit_of_its_own() {
-    let world = world();
-    let records = vec![collecting("a"), refused("b", 1), collecting("c"), collecting("a"), ok("d")];
-    let outcomes = world.deliver(records).await;
-    assert_eq!(outcomes, ["executed", "failed", "executed", "coalesced", "executed"]);
-    assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [1, 0, 1]);
-}
-
-#[tokio::test]
 async fn copies_of_an_unknown_commit_are_returned_with_it() {
     let world = world();
     world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
     let outcomes = world.deliver(vec![collecting("a"), collecting("a")]).await;
     assert_eq!(outcomes, ["uncommitted"; 2]);
-}
-
-#[tokio::test]
-async fn a_follower_in_the_same_process_is_answered_from_the_commit() {
-    let world = world();
-    let engine = world.engine();
-    let slow = rec("a", |world: World, call| async move {
-        world.clock.sleep(SECOND).await;
-        collect(&world, &call, "a")?;
-        Ok(())
-    });
-    let both = futures_util::future::join(
-        world.invoke_by(&engine, vec![slow]),
-        world.invoke_by(&engine, vec![collecting("a")]),
-    );
-    let (leader, follower) = world.clock.drive(both).await;
-    assert_eq!((labels(&leader), labels(&follower)), (vec!["executed"], vec!["replayed"]));
-    assert_eq!(world.effects("a"), 1);
 }
