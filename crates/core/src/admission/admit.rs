@@ -58,10 +58,12 @@ pub enum Admission {
 #[must_use]
 pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
     let Some(found) = found else {
-        return Admission::Try { guard: Guard::Absent, held: held(claim, claim.record(None, now)) };
+        let record = claim.record(None, now);
+        return Admission::Try { guard: Guard::Absent, held: held(claim, record, 0) };
     };
     if found.status == Status::InProgress && found.owner == Some(claim.owner) {
-        return Admission::Won(held(claim, found.clone()));
+        // What the claim replaced is not stored any more. This receive was not that of the attempt before.
+        return Admission::Won(held(claim, found.clone(), claim.receives.saturating_sub(1)));
     }
     let until = held_until(found, claim.clock_skew);
     let over = now > until;
@@ -109,12 +111,13 @@ pub(super) const fn final_fence(found: &IdempotencyRecord) -> u64 {
     if found.fence > 0 { found.fence } else { found.expires_at.as_millis() }
 }
 
-fn held(claim: &Claim, record: IdempotencyRecord) -> Held {
-    Held { claim: claim.clone(), record }
+fn held(claim: &Claim, record: IdempotencyRecord, receive_before: u32) -> Held {
+    Held { claim: claim.clone(), record, receive_before }
 }
 
 fn take_over(claim: &Claim, found: &IdempotencyRecord, record: IdempotencyRecord) -> Admission {
-    Admission::Try { guard: Guard::Unchanged(RecordVersion::of(found)), held: held(claim, record) }
+    let held = held(claim, record, found.last_receive);
+    Admission::Try { guard: Guard::Unchanged(RecordVersion::of(found)), held }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub struct Held {
     pub claim: Claim,
     /// The record that is stored.
     pub record: IdempotencyRecord,
+    /// The receive of the attempt before this claim; 0 if it is not known, or there was none.
+    pub receive_before: u32,
 }
 
 /// What a claim ends with, or is renewed by.
@@ -49,14 +51,15 @@ pub enum Settlement {
         /// The type of the error.
         error_type: Arc<str>,
     },
-    /// The handler was not started. The key is free, the counts of attempts stay as before, and this
-    /// receive is not that of an attempt: the one before it may have been.
+    /// The handler was not started. The key is free, the counts of attempts stay as before, and so does the
+    /// receive of the last attempt.
     Undo,
     /// The handler returned without having done any work. The key is free, and no attempt is counted,
     /// but a row of losses ends: this attempt did not kill its process.
     Decline,
-    /// The handler was stopped at its deadline. Its effect may be on its way, so the key stays held until
-    /// the lease ends. The attempt counts as lost, but the record says that it did not kill its process.
+    /// The handler was stopped at its deadline, or its effects were not committed in time. An effect may be on
+    /// its way, so the key stays held until the lease ends. The attempt counts as lost, but the record says
+    /// that it did not kill its process.
     LeaveStanding,
     /// The handler needs more time.
     Renew {
@@ -142,7 +145,7 @@ impl Held {
                 give_up(&mut record, LAPSED);
                 if matches!(settlement, Settlement::Undo) {
                     record.consecutive_losses = self.record.consecutive_losses;
-                    record.last_receive = self.record.last_receive.saturating_sub(1);
+                    record.last_receive = self.receive_before;
                 }
                 record.error_type.clone_from(&self.record.error_type);
             }
@@ -246,14 +249,13 @@ pub(super) mod tests {
         let claimed = |owner, found: Option<IdempotencyRecord>, receives| {
             let claim = Claim { receives, ..claim(owner) };
             match admit(&claim, found.as_ref(), at(200)) {
-                Admission::Try { held, .. } => held.record,
+                Admission::Try { held, .. } => held,
                 other => panic!("{other:?}"),
             }
         };
-        let (_, failed) = held(1).write(&release(), at(101));
-        let second = claimed(2, failed, 5);
-        assert_eq!(second.last_receive, 5);
-        let held = Held { claim: claim(2), record: second };
+        let (_, failed) = claimed(1, None, 2).write(&release(), at(101));
+        let held = claimed(2, failed, 5);
+        assert_eq!((held.record.last_receive, held.receive_before), (5, 2));
         let renews = Settlement::Renew { lease_until: at(9000) };
         for (settlement, left) in [
             (release(), 5),
@@ -261,13 +263,13 @@ pub(super) mod tests {
             (Settlement::LeaveStanding, 5),
             (renews, 5),
             (complete(), 5),
-            (Settlement::Undo, 4),
+            (Settlement::Undo, 2),
         ] {
             let (_, record) = held.write(&settlement, at(201));
             assert_eq!(record.unwrap().last_receive, left, "{settlement:?}");
         }
         let (_, undone) = held.write(&Settlement::Undo, at(201));
-        assert_eq!(claimed(3, undone, 0).last_receive, 0, "not known any more");
+        assert_eq!(claimed(3, undone, 0).record.last_receive, 0, "not known any more");
     }
 
     #[test]

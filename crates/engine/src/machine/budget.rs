@@ -25,6 +25,8 @@ const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
 /// Waiting for the other invocations of the process ends after this long if no deadline is known.
 const ENTRY_PATIENCE: Duration = Duration::from_secs(30);
+/// A commit is given up this long before settling ends, or after three fourths of the time if that is later.
+const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 /// Settling gives up after this long if no deadline is known.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -73,6 +75,13 @@ impl Budget {
     pub(super) fn settle_deadline(&self, now: Timestamp) -> Timestamp {
         let last = if keeps(Rule::SettlesUntilTheReply) { self.reply() } else { self.stop() };
         last.unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
+    }
+
+    /// Until when to try a commit that begins now. A fourth of the time is left, or a second if that is less:
+    /// if the commit fails, the idempotency record can still say that the process lives.
+    pub(super) fn commit_deadline(&self, now: Timestamp) -> Timestamp {
+        let last = self.settle_deadline(now);
+        last.minus(COMMIT_MARGIN.min(last.since(now) / 4))
     }
 
     /// Whether a handler that is started now would probably finish, if handlers take `pace`. The estimate
@@ -124,6 +133,14 @@ mod tests {
         assert_eq!((long.stop(), long.reply()), (Some(at(59_250)), Some(at(59_750))));
         let short = Budget::new(at(0), Some(at(1_000)));
         assert_eq!((short.stop(), short.reply()), (Some(at(900)), Some(at(950))));
+    }
+
+    #[test]
+    fn a_commit_is_given_up_a_second_before_settling_ends_or_after_three_fourths_of_the_time() {
+        let budget = Budget::new(at(0), Some(at(60_000)));
+        assert_eq!(budget.commit_deadline(at(0)), at(58_750));
+        assert_eq!(budget.commit_deadline(at(59_350)), at(59_650));
+        assert_eq!(Budget::new(at(0), None).commit_deadline(at(0)), at(29_000));
     }
 
     #[test]

@@ -52,6 +52,18 @@ impl Claims {
         all.any(|pending| !pending.is_slow && !matches!(pending.step, Step::Undo(_)))
     }
 
+    /// Whether one has no answer yet that may still be granted.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.open > self.undone().count()
+    }
+
+    /// The records whose claims are only undone: they are returned after that.
+    pub(super) fn undone(&self) -> impl Iterator<Item = usize> {
+        let all = self.to_send.iter().chain(self.calls.members());
+        let undone = all.filter(|pending| matches!(pending.step, Step::Undo(_)));
+        undone.map(|pending| pending.wanted.at)
+    }
+
     pub(super) fn add(&mut self, wanted: Wanted) {
         self.to_send.push(PendingClaim::new(wanted));
         self.open += 1;
@@ -122,7 +134,13 @@ impl Claims {
         wanted.claim.lease_until = lease_until;
         let at = wanted.at;
         match judge(wanted, seen, now) {
-            Err(answer) => self.answer(answer, answers),
+            Err(mut answer) => {
+                if let (Claimed::Held(held), Some(earlier)) = (&mut answer.claimed, pending.before)
+                {
+                    Arc::make_mut(held).receive_before = earlier;
+                }
+                self.answer(answer, answers);
+            }
             Ok(_) if pending.rounds >= ROUNDS => {
                 let error = StoreError::new(
                     StoreErrorKind::Contended,
@@ -133,6 +151,7 @@ impl Claims {
             Ok(Free { guard, held, seen }) => {
                 let record = Some(held.record.clone());
                 let key = wanted.key.clone();
+                pending.before = Some(held.receive_before);
                 pending.step = Step::Writing { held, over: seen };
                 return Some(Write::new(key, guard, record));
             }

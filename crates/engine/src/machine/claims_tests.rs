@@ -4,7 +4,7 @@ use super::super::{
     wanted::Begins,
 };
 use super::*;
-use lambda_idempotency_core::{admission::Settlement, store::Guard};
+use lambda_idempotency_core::{admission::Settlement, record::Owner, store::Guard};
 
 fn wanted(at: usize, begins: Begins) -> Wanted {
     Wanted {
@@ -170,4 +170,28 @@ fn undoing_a_takeover_keeps_the_counts_of_earlier_attempts() {
     };
     let left = writes.into_iter().next().and_then(|write| write.record);
     assert_eq!(left.map(|record| record.failed_attempts), Some(1));
+}
+
+/// What the claim replaced is not stored any more.
+#[test]
+fn a_claim_that_was_applied_without_an_answer_knows_the_attempt_before() {
+    let mut earlier = (*held(0)).clone().record;
+    (earlier.owner, earlier.last_receive) = (Some(Owner::from_bits(9)), 3);
+    let (mut claims, mut number) =
+        (claims([Begins::Write(Some(Box::new(earlier)))]), CallIds::default());
+    claims.to_send[0].wanted.losses = 1;
+    let (call, Request::Write(writes), _) = send(&mut claims, &mut number, after(1)) else {
+        panic!("a write")
+    };
+    let verdicts = [Verdict::Unknown(lost_answer())].into_iter();
+    assert!(claims.written(call, verdicts, after(1_001)).unwrap().is_empty(), "asked again");
+    let (call, ..) = send(&mut claims, &mut number, after(1_001));
+    let stored = writes.into_iter().next().unwrap().record;
+    claims.written(call, [Verdict::Found(stored)].into_iter(), after(1_001));
+    let mut answers = Vec::new();
+    claims.send(number.next(), after(1_001), after(60_000), after(10_000), &mut answers);
+    let Some(Claimed::Held(held)) = answers.pop().map(|answer| answer.claimed) else {
+        panic!("it was granted")
+    };
+    assert_eq!(held.receive_before, 3);
 }

@@ -37,11 +37,19 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends the turn of suspects whose handler has ended and whose settlement is slow: the process has
-    /// survived them. The store does not know that yet, so other processes still suspect them.
+    /// Ends the turn of suspects that cannot kill the process any more: their handler has ended, and their
+    /// settlement is slow, or their claim had no answer and is undone. The store does not know that yet, so
+    /// other processes still suspect them.
     pub(super) fn leave_slow(&mut self, now: Timestamp) {
-        if self.quarantine.is_active() {
-            self.settlements.slow(now).for_each(|at| self.quarantine.leave(at));
+        if !self.quarantine.is_active() {
+            return;
+        }
+        self.settlements.slow(now).for_each(|at| self.quarantine.leave(at));
+        for at in self.claims.undone() {
+            if self.quarantine.has_turn(at) {
+                self.starts.hold_up();
+                self.quarantine.leave(at);
+            }
         }
     }
 
@@ -68,9 +76,10 @@ impl Machine<'_> {
             return;
         }
         // A claim that is slow would keep suspects from their turn, and they the others.
-        if self.claims.open() > 0 || self.has_claimed() || !self.suspects_go_first() {
+        if self.claims.are_wanted() || self.has_claimed() || !self.suspects_go_first() {
             let records = &self.records;
-            self.starts.open(|at| records.get(at).map_or(0, |entry| entry.ask().receives));
+            let age = |entry: &Entry<'_>| (entry.in_vain(), entry.ask().receives);
+            self.starts.open(|at| records.get(at).map(age));
         }
     }
 
@@ -144,7 +153,7 @@ impl Machine<'_> {
     /// needs.
     fn admit_group(&mut self, now: Timestamp) -> bool {
         let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
-            && self.claims.open() == 0
+            && !self.claims.are_wanted()
             && !self.quarantine.is_active()
             && self.settlements.are_slow(now);
         let is_next = || match self.starts.is_open() {

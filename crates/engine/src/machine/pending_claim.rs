@@ -24,6 +24,9 @@ pub(super) struct PendingClaim {
     pub(super) is_slow: bool,
     /// The claim that a call without an answer may have written.
     pub(super) doubt: Option<Box<Held>>,
+    /// The receive of the attempt before the claim that was written last. If that write was applied and its
+    /// answer lost, nothing else knows it.
+    pub(super) before: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +48,7 @@ impl PendingClaim {
             Begins::Look => Step::Look,
             Begins::Write(seen) => Step::Write(seen.take().map(|seen| *seen)),
         };
-        Self { wanted, step, rounds: 0, is_slow: false, doubt: None }
+        Self { wanted, step, rounds: 0, is_slow: false, doubt: None, before: None }
     }
 
     /// Claims of one kind share a call: looks, writes, undos. Claims whose first call was cut short do

@@ -54,6 +54,8 @@ pub(super) struct Settling {
     pub(super) insists: bool,
     /// Whether one of its writes had no answer, if it has effects.
     pub(super) in_doubt: bool,
+    /// The outcome if its commit was applied after all, once that is given up.
+    pub(super) committed: Option<Carried<Outcome>>,
 }
 
 impl Settling {
@@ -76,6 +78,23 @@ impl Settling {
     /// ended, so it cannot kill the process.
     fn is_slow(&self, now: Timestamp) -> bool {
         now >= self.slow_from() || now < self.begun
+    }
+
+    /// The outcome, now that the settlement is recorded. A commit that was given up before can be applied no
+    /// more.
+    pub(super) fn settled(self) -> Outcome {
+        match self.outcome.0 {
+            Outcome::Uncommitted { error } => {
+                Outcome::Uncommitted { error: error.with_doubt(false) }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Whether `found` says that its commit was applied after all.
+    pub(super) fn is_committed(&self, found: Option<&IdempotencyRecord>) -> bool {
+        let owner = Some(self.held.claim.owner);
+        self.committed.is_some() && found.is_some_and(|found| found.owner == owner)
     }
 
     fn slow_from(&self) -> Timestamp {

@@ -19,6 +19,7 @@ fn settling(at: usize) -> Settling {
         again: 0,
         insists: true,
         in_doubt: false,
+        committed: None,
     }
 }
 

@@ -171,7 +171,11 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         let due = present.now;
-        let until = self.starts.budget().settle_deadline(due);
+        let budget = self.starts.budget();
+        let until = match effects {
+            Some(_) => budget.commit_deadline(due),
+            None => budget.settle_deadline(due),
+        };
         let entry = self.records.at(at);
         entry.enter(Stage::Ending);
         // What was not committed was not done, so the next delivery may do it.
@@ -194,6 +198,7 @@ impl Machine<'_> {
             again: 0,
             insists,
             in_doubt: false,
+            committed: None,
         });
         if goes_back {
             present.host.returns(at);
@@ -209,7 +214,7 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         let found = match verdict {
-            Verdict::Written => return self.finish(settling.at, settling.outcome.0, present),
+            Verdict::Written => return self.finish(settling.at, settling.settled(), present),
             Verdict::EffectRefused(_) if !keeps(Rule::RefusedEffectsFail) => {
                 return self.finish(settling.at, settling.outcome.0, present);
             }
@@ -224,7 +229,14 @@ impl Machine<'_> {
             Verdict::Found(found) => found,
         };
         match settling.held.settled(&settling.settlement, found.as_ref(), present.now) {
-            Settled::Done => self.finish(settling.at, settling.outcome.0, present),
+            Settled::Done => self.finish(settling.at, settling.settled(), present),
+            // The commit had no answer, and was applied.
+            Settled::Overtaken(Overtaken::Completed(_))
+                if settling.is_committed(found.as_ref()) =>
+            {
+                let committed = settling.committed.unwrap_or(settling.outcome);
+                self.finish(settling.at, committed.0, present);
+            }
             Settled::Overtaken(by) => {
                 if let Overtaken::PermanentlyFailed { fence, .. } = by {
                     self.records.at(settling.at).found_final(fence);
@@ -260,9 +272,40 @@ impl Machine<'_> {
             self.settlements.add(settling);
         } else if settling.effects.is_some() && !settling.in_doubt && !error.is_transient() {
             self.refused(settling, error, present);
+        } else if settling.effects.is_some() && !self.is_reply_due(present.now) {
+            self.leave_uncommitted(settling, error, present);
         } else {
             self.give_up(settling, error, present);
         }
+    }
+
+    /// Ends a commit that has no answer in time. The idempotency record says that the process lives, so the
+    /// record is not quarantined; and a commit that is still on its way applies nothing after that.
+    fn leave_uncommitted(
+        &mut self,
+        settling: Settling,
+        error: StoreError,
+        present: &mut Present<'_>,
+    ) {
+        let until = self.starts.budget().settle_deadline(present.now);
+        if !keeps(Rule::ReturnsWhatIsUncommitted) || until <= present.now {
+            return self.give_up(settling, error, present);
+        }
+        present.host.returns(settling.at);
+        let outcome = Outcome::Uncommitted { error: error.with_doubt(settling.in_doubt) };
+        self.settlements.add(Settling {
+            settlement: Settlement::LeaveStanding,
+            effects: None,
+            instead: None,
+            outcome: Carried(outcome),
+            due: present.now,
+            since: present.now,
+            until,
+            tries: 0,
+            again: 0,
+            committed: Some(settling.outcome),
+            ..settling
+        });
     }
 
     /// The store refused a commit: nothing was applied, and it will not be. The key is free for the next

@@ -86,11 +86,10 @@ impl Starts {
     }
 
     /// Lets records be claimed and started that are not in quarantine. Those that had to be looked at
-    /// join the others to be claimed, ordered by how often they were received.
-    pub(super) fn open(&mut self, receives: impl Fn(usize) -> u32) {
+    /// join the others to be claimed, the greatest `age` first.
+    pub(super) fn open<A: Ord>(&mut self, age: impl Fn(usize) -> A) {
         self.is_open = true;
-        let to_claim = self.to_claim.make_contiguous();
-        to_claim.sort_by_key(|at| std::cmp::Reverse(receives(*at)));
+        self.to_claim.make_contiguous().sort_by_key(|at| std::cmp::Reverse(age(*at)));
     }
 
     /// Starts no more records. Returns whether that was not decided before.

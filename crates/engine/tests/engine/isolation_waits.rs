@@ -10,8 +10,11 @@ use std::{
 };
 
 use futures_util::future::join;
-use lambda_idempotency_core::clock::Clock as _;
-use lambda_idempotency_testkit::deadlines::BrokenRule;
+use lambda_idempotency_core::{
+    clock::Clock as _,
+    store::{Guard, Write},
+};
+use lambda_idempotency_testkit::{deadlines::BrokenRule, faults::Fault};
 use tokio::sync::Notify;
 
 use crate::{
@@ -85,6 +88,30 @@ async fn a_record_that_kills_is_isolated_although_a_receive_in_vain_comes_before
     }
     assert!(most.load(Ordering::Relaxed) <= 2, "{most:?}");
     world.ledger.assert_once("a");
+}
+
+/// Two messages have one key. The one that was received less often is claimed, and the claim undone because
+/// its answer was lost.
+#[tokio::test]
+async fn a_copy_whose_claim_is_undone_does_not_hide_a_record_that_kills() {
+    let world = World::yielding();
+    for receives in [8, 9] {
+        let dies = Arc::new(Notify::new());
+        let kills = killer("x", &dies, SECOND).receives(receives);
+        assert_eq!(process(&world, &dies, vec![vec![kills]]).await, None);
+        world.clock.advance(40 * SECOND);
+    }
+    let claims = |write: &Write| matches!(write.guard, Guard::Unchanged(_));
+    world.store.inject(Fault::lose_answer().for_writes(claims));
+    assert_eq!(world.deliver(vec![ok("x").receives(1)]).await, ["unavailable"]);
+    let stored = world.stored("x").await.unwrap();
+    assert!(stored.is_given_up() && stored.consecutive_losses == 2, "{stored:?}");
+    assert_eq!(stored.last_receive, 9, "that of its last attempt");
+    let engine = world.engine();
+    let isolated = later(&world, &engine, Duration::ZERO, vec![slow("x", SECOND).receives(10)]);
+    let beside = later(&world, &engine, SECOND / 2, vec![ok("b").receives(1)]);
+    let (_, beside) = world.clock.drive(join(isolated, beside)).await;
+    assert_eq!(beside, (vec!["executed"], SECOND), "nothing runs beside it");
 }
 
 #[tokio::test]

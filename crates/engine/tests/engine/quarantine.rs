@@ -359,3 +359,21 @@ async fn a_suspect_that_waits_until_the_handler_deadline_is_returned() {
     let lost = world.stored("a").await.map(|stored| (stored.lost_attempts, stored.last_receive));
     assert_eq!(lost, Some((0, 0)), "nothing was claimed");
 }
+
+/// There is time for one of the others, and `retried` was received more often.
+#[tokio::test]
+async fn what_was_received_in_vain_most_often_goes_before_what_failed_at_each_receive() {
+    let mut world = World::new();
+    world.policy.concurrency = 1;
+    assert_eq!(world.deliver(vec![slow("pace", 20 * SECOND)]).await, ["executed"]);
+    for receives in 1..=4 {
+        assert_eq!(world.deliver(vec![failing("retried").receives(receives)]).await, ["failed"]);
+    }
+    dies_with(&world, &["a"]).await;
+    let batch = vec![
+        slow("a", 20 * SECOND).receives(3),
+        slow("retried", 20 * SECOND).receives(5),
+        slow("x", 20 * SECOND).receives(3),
+    ];
+    assert_eq!(world.deliver(batch).await, ["returned", "returned", "executed"]);
+}

@@ -87,3 +87,25 @@ async fn a_key_that_can_neither_be_read_nor_claimed_delays_the_others_by_a_secon
     let waited = at.get().map(|at| at.since(begun));
     assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
 }
+
+/// The claim may have been applied, so it is undone. It was not started, so nothing has to wait for that.
+#[tokio::test]
+async fn a_claim_of_a_suspect_that_is_not_answered_delays_the_others_by_a_second() {
+    let world = World::new();
+    dies_with(&world, &["s"]).await;
+    let begun = world.clock.now();
+    let minute = Duration::from_secs(60);
+    let unanswered = Fault::delay(world.clock.clone(), minute).for_key(&key("s"));
+    world.store.inject(unanswered.for_writes(|_| true).always());
+    let at = Arc::new(OnceLock::new());
+    let noted = Arc::clone(&at);
+    let b = rec("b", move |world: World, _| async move {
+        noted.get_or_init(|| world.clock.now());
+        Ok(())
+    });
+    let batch = vec![ok("s").receives(3), b.receives(1)];
+    let outcomes = labels(&world.clock.drive(world.invoke(batch)).await);
+    assert_eq!(outcomes, ["unavailable", "executed"]);
+    let waited = at.get().map(|at| at.since(begun));
+    assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
+}

@@ -106,6 +106,7 @@ fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Writ
         }
         return;
     }
+    let key = setup.key(&write.key);
     let takes_over = claim(write).is_some();
     let lease = old.lease_until.unwrap_or(old.expires_at);
     if takes_over && !old.is_given_up() {
@@ -123,12 +124,12 @@ fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Writ
             // A failure and a stop end a row of losses.
             let heard_of = !takes_over && over(new) > over(old);
             let losses = if heard_of { 0 } else { old.consecutive_losses + lost };
-            // One less after a claim that was undone.
-            let receive = old.last_receive.saturating_sub(1)..=old.last_receive;
+            // That of the attempt before, after a claim that was undone.
+            let undone = new.is_given_up() && new.last_receive == world.before[key];
             new.failed_attempts >= old.failed_attempts
                 && new.lost_attempts >= lost_attempts
                 && new.consecutive_losses == losses
-                && (takes_over || receive.contains(&new.last_receive))
+                && (takes_over || undone || new.last_receive == old.last_receive)
         }
         None => old.failed_attempts == 0 && lost_attempts == 0,
     };

@@ -57,7 +57,7 @@ impl<'a, P> Step<'a, P> {
 
     /// The held claim of a call, for the protocol's functions.
     pub(crate) fn held(&self, call: &Call) -> Held {
-        Held { claim: self.claim_of(call), record: call.held.unpack() }
+        Held { claim: self.claim_of(call), record: call.held.unpack(), receive_before: 0 }
     }
 }
 

@@ -6,9 +6,9 @@ use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     memory::MemoryEffects,
     outcome::{Outcome, ResultKept},
-    policy::{Lease, OnFailure},
+    policy::{Lease, OnConflict, OnFailure},
     record::{IdempotencyRecord, Owner, Status},
-    store::StoreErrorKind,
+    store::{Store as _, StoreErrorKind, Verdict},
 };
 use lambda_idempotency_testkit::faults::{Call as StoreCall, Fault, GuardKind};
 
@@ -39,7 +39,7 @@ async fn a_commit_is_the_same_write_each_time() {
 #[tokio::test]
 async fn a_commit_without_an_answer_is_returned_and_its_next_delivery_replayed() {
     let world = world();
-    world.store.inject(Fault::lose_answer().for_writes(commits()).always());
+    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::OwnedBy).always());
     let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
     assert_eq!(labels(&outcomes), ["uncommitted"]);
     assert!(!outcomes[0].is_acknowledged());
@@ -47,6 +47,16 @@ async fn a_commit_without_an_answer_is_returned_and_its_next_delivery_replayed()
     world.store.heal();
     assert_eq!(world.deliver(vec![collecting("a")]).await, ["replayed"]);
     assert_eq!(world.effects("a"), 1);
+}
+
+/// The answers to commits are lost, but not those to other writes.
+#[tokio::test]
+async fn a_commit_that_is_given_up_and_was_applied_is_acknowledged() {
+    let world = world();
+    world.store.inject(Fault::lose_answer().for_writes(commits()).always());
+    assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
+    assert_eq!(world.effects("a"), 1);
+    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
 }
 
 /// It was not applied: the next delivery runs again, when the lease has ended.
@@ -64,15 +74,25 @@ async fn a_commit_that_was_not_applied_is_returned_and_its_next_delivery_runs() 
     assert_eq!(world.effects("a"), 1);
 }
 
-/// The key stays held, and nothing says that nobody works on it.
+/// Effects elsewhere may be on their way, so the key stays held as after a timeout.
 #[tokio::test]
 async fn a_record_that_was_returned_uncommitted_waits_for_its_lease() {
-    let world = world();
+    let mut world = world();
     world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
     assert_eq!(world.deliver(vec![collecting("a")]).await, ["uncommitted"]);
     world.store.heal();
-    let outcomes = world.deliver(vec![collecting("a")]).await;
-    assert!(["busy", "executed"].contains(&outcomes[0]), "{outcomes:?}");
+    let stored = world.stored("a").await.unwrap();
+    let ends = stored.lease_until.unwrap().plus(world.policy.clock_skew);
+    assert!(world.clock.now() < ends, "the lease outlasts its invocation");
+    assert_eq!((stored.lost_attempts, stored.consecutive_losses), (1, 0));
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let told = rec("a", move |world: World, call| async move {
+        assert_eq!(world.clock.now(), ends.plus(Duration::from_millis(1)));
+        assert_eq!(call.lost_attempts(), 1);
+        Ok(collect(&world, &call, "a")?)
+    });
+    assert_eq!(world.deliver(vec![told]).await, ["executed"]);
+    assert_eq!(world.effects("a"), 1);
 }
 
 #[tokio::test]
@@ -184,16 +204,20 @@ async fn a_refused_effect_of_a_commit_that_was_applied_after_all_is_no_failure()
 }
 
 #[tokio::test]
-async fn a_refusal_after_a_lost_answer_keeps_the_key_held() {
+async fn after_a_refusal_a_commit_in_doubt_can_be_applied_no_more() {
     let world = world();
     world.store.inject(Fault::refuse(StoreErrorKind::Unavailable).for_writes(commits()));
     world.store.inject(Fault::refuse(StoreErrorKind::Denied).for_writes(commits()).nth(2));
     let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
     assert!(
-        matches!(&outcomes[0], Outcome::Uncommitted { error } if error.may_have_applied()),
+        matches!(&outcomes[0], Outcome::Uncommitted { error } if !error.may_have_applied()),
         "{outcomes:?}"
     );
-    assert!(world.stored("a").await.unwrap().owner.is_some(), "the first may still be applied");
+    assert!(world.stored("a").await.unwrap().is_given_up());
+    let late = world.commits().remove(0);
+    let verdicts = world.store.inner().write(&[late], world.clock.now()).await;
+    assert!(matches!(&verdicts[0], Verdict::Found(Some(_))), "{verdicts:?}");
+    assert_eq!(world.effects("a"), 0);
 }
 
 #[tokio::test]
@@ -253,4 +277,27 @@ async fn copies_of_an_unknown_commit_are_returned_with_it() {
     world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
     let outcomes = world.deliver(vec![collecting("a"), collecting("a")]).await;
     assert_eq!(outcomes, ["uncommitted"; 2]);
+}
+
+/// Commits are throttled, while claims are granted. The process survived all of these handlers.
+#[tokio::test]
+async fn records_that_were_returned_uncommitted_run_together_when_commits_succeed_again() {
+    let world = world();
+    let slow = |label: &'static str| {
+        rec(label, move |world: World, call| async move {
+            world.clock.sleep(16 * SECOND).await;
+            Ok(collect(&world, &call, label)?)
+        })
+    };
+    let all = ["a", "b", "c", "d"];
+    world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
+    for receives in 1..=3 {
+        let batch = all.map(|label| slow(label).receives(receives)).into();
+        assert_eq!(world.deliver(batch).await, ["uncommitted"; 4], "receive {receives}");
+        world.clock.advance(10 * SECOND);
+    }
+    world.store.heal();
+    let batch = all.map(|label| slow(label).receives(4)).into();
+    assert_eq!(world.deliver(batch).await, ["executed"; 4]);
+    assert_eq!(all.map(|label| world.effects(label)), [1; 4]);
 }
