@@ -53,8 +53,8 @@ fn transactions_of_two_processes() {
 fn at_the_deadline() -> Setup {
     Setup::new("a transaction at the deadline", &[0])
         .with(|world| {
-            world.takes = Duration::from_millis(5_200);
-            world.faults = Faults { losses: 3, late: 1, ..NONE };
+            world.takes = Duration::from_millis(5_350);
+            world.faults = Faults { losses: 4, late: 1, ..NONE };
             world.expect = &["uncommitted", "replayed", "late write"];
         })
         .policy(|policy| policy.transactional = true)

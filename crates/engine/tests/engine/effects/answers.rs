@@ -1,6 +1,6 @@
 //! What the store answers to a commit, and what follows from it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
