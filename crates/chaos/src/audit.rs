@@ -39,8 +39,39 @@ pub(crate) fn audit(
         findings.effects += order.effects.max(order.placed);
         effects(&mut findings, schedule.mode, history, *number, order);
     }
+    order(&mut findings, schedule, history);
     store(&mut findings, schedule, history, rows);
     findings
+}
+
+/// Where the source keeps an order, the first effects of the orders of a group come in the order in which their first
+/// messages were sent.
+fn order(findings: &mut Findings, schedule: &Schedule, history: &History) {
+    if !schedule.origin().keeps_order() {
+        return;
+    }
+    // The latest first effect of each group so far.
+    let mut latest: HashMap<usize, (u64, usize)> = HashMap::new();
+    let mut seen = HashSet::new();
+    for number in schedule.messages.iter().map(|message| message.order) {
+        let Some(known) = history.orders.get(&number).filter(|_| seen.insert(number)) else {
+            continue;
+        };
+        let attempts = known.attempts.iter().filter_map(|index| history.attempts.get(*index));
+        let effects = attempts.flat_map(|attempt| attempt.effects.iter().map(|effect| effect.at));
+        let Some(first) = effects.min() else { continue };
+        let before = latest.entry(schedule.group(number)).or_insert((first, number));
+        if first < before.0 {
+            let what = format!(
+                "{}: its first effect came before that of {}, which is before it in its group",
+                schedule::id(number),
+                schedule::id(before.1)
+            );
+            findings.violate(Offence::OutOfOrder, what, trace(history, known));
+        } else {
+            *before = (first, number);
+        }
+    }
 }
 
 fn effects(
@@ -200,7 +231,7 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
         };
         let trace = || trace(history, known);
         // Without the library, or where its policy allows that, a function works without a key.
-        if schedule.is_of_a_users_function && known.hashes.is_empty() {
+        if schedule.is_of_a_users_function() && known.hashes.is_empty() {
             continue;
         }
         let mut own = known.hashes.iter();

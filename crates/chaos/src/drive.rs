@@ -14,13 +14,13 @@ use crate::{
     Error, FaultKind, Mode, Report, Settings, Story, StoryInvocation,
     audit::audit,
     effects::{self, ORDERS},
-    history::{End, History, order_of},
+    history::{End, History},
     injector::Injector,
     ledger::{Ledger, Line, Step},
     plan::{Plan, standstill},
     processes::{CLAIMS, start},
     queues::{Queues, Received},
-    schedule::Schedule,
+    schedule::{Schedule, order_of},
 };
 
 /// How often the ledger is read.

@@ -2,7 +2,7 @@
 //!
 //! [`run`] starts several processes of the scripted orders function
 //! (`tests/src/bin/scripted_orders.rs`) over the Lambda Runtime API of [`lambda_idempotency_local`]
-//! and delivers batches of a queue to them in which orders repeat. It injects faults chosen by a seed:
+//! and delivers messages of a source to them in which orders repeat. It injects faults chosen by a seed:
 //! processes are killed and stopped, handlers fail and overrun, the store throttles, fails after it
 //! applied a write, closes connections and becomes unavailable, clocks differ. When every message is
 //! acknowledged or dead-lettered, it compares three independent records of the run: the *effect ledger*
@@ -21,12 +21,13 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `settings`, `mode`, `fault` | the settings of a run |
+//! | `settings`, `mode`, `origin`, `fault` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
-//! | `template`, `story` | the messages of a user's function; what happened, for a page that shows it |
+//! | `queues` | the sources that deliver the messages |
+//! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
 //!
 //! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
 //! signals and faults of the store ([`Report::schedule`] is its digest). The **interleaving** is not,
@@ -44,6 +45,7 @@ mod history;
 mod injector;
 mod ledger;
 mod mode;
+mod origin;
 mod plan;
 mod processes;
 mod queues;
@@ -54,12 +56,14 @@ mod settings;
 mod store_faults;
 mod story;
 mod template;
+mod vary;
 
 pub use drive::{Progress, run};
 pub use fault::FaultKind;
 pub use findings::{Cause, Violation};
 pub use history::Offence;
 pub use mode::Mode;
+pub use origin::Origin;
 pub use report::Report;
 pub use settings::Settings;
 pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};

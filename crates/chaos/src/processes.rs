@@ -12,9 +12,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::{
     Error, Mode, Settings,
     effects::{KEY, ORDERS},
-    history::order_of,
     ledger::{Ledger, Line, Step},
-    schedule::{self, Schedule},
+    schedule::{self, Schedule, order_of},
 };
 
 /// The table of idempotency records.

@@ -1,29 +1,45 @@
-//! The queues of a run: sends the messages of the schedule and receives them in batches.
+//! The sources of a run: sends the messages of the schedule and receives them in batches.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lambda_idempotency_local::{
-    Batch, Disposition, InvocationResult, Poller as _, Queue, SqsConfig,
+    AsyncConfig, AsyncEvents, Batch, Disposition, InvocationResult, Poller, Queue, Shards, Source,
+    SqsConfig, StreamConfig,
 };
 
 use crate::{
-    Settings,
+    Origin, Settings,
     schedule::{Message, Schedule},
+    template::shard,
 };
 
 /// How many messages are in the queues at a time, visible or not.
 const WINDOW: usize = 2000;
 /// How often a message of an order that fails permanently is received.
 const DOOMED_RECEIVES: u32 = 3;
+/// How soon a batch of a stream is read again.
+const READ_AGAIN: Duration = Duration::from_millis(200);
+/// How many records an invocation gets of a stream.
+const BATCH: usize = 10;
+/// An event that fails is tried again until it succeeds. Lambda would give it up after the third attempt.
+const RETRIES: usize = 10_000;
 
 pub(crate) struct Queues<'a> {
     schedule: &'a Schedule,
-    /// One for orders that can be placed, without a limit of receives, and one for those that cannot.
-    queues: [Queue; 2],
+    /// One for orders that can be placed, without a limit of receives, and one for those that cannot. Only a queue has
+    /// the second.
+    sources: Vec<Sending>,
     /// How many messages of the schedule are sent.
     sent: usize,
     /// Which queue is asked next.
     turn: usize,
+}
+
+/// A source that messages are sent to.
+enum Sending {
+    Queue(Queue),
+    Stream(Shards),
+    Events(AsyncEvents),
 }
 
 /// A batch from one of the queues.
@@ -33,14 +49,53 @@ pub(crate) struct Received {
     pub(crate) doomed: bool,
 }
 
+impl Sending {
+    fn len(&self) -> usize {
+        match self {
+            Self::Queue(queue) => queue.len(),
+            Self::Stream(shards) => shards.len(),
+            Self::Events(events) => events.len(),
+        }
+    }
+
+    fn poller(&mut self) -> &mut dyn Poller {
+        match self {
+            Self::Queue(queue) => queue,
+            Self::Stream(shards) => shards,
+            Self::Events(events) => events,
+        }
+    }
+}
+
 impl<'a> Queues<'a> {
     pub(crate) fn new(settings: &Settings, schedule: &'a Schedule) -> Self {
         let queue = |max_receive_count| {
             let visibility = Some(settings.visibility);
             let config = SqsConfig { visibility, max_receive_count, ..SqsConfig::default() };
-            Queue::new(config, settings.timeout)
+            Sending::Queue(Queue::new(config, settings.timeout))
         };
-        Self { schedule, queues: [queue(u32::MAX), queue(DOOMED_RECEIVES)], sent: 0, turn: 0 }
+        let stream = |source| {
+            let config = StreamConfig {
+                batch_size: BATCH,
+                max_retries: u32::MAX,
+                bisect: true,
+                retry_delay: READ_AGAIN,
+                ..StreamConfig::default()
+            };
+            vec![Sending::Stream(Shards::new(source, config, Vec::new(), Instant::now()))]
+        };
+        let events = |source| {
+            let config = AsyncConfig { retry_delays: vec![settings.visibility; RETRIES] };
+            vec![Sending::Events(AsyncEvents::new(source, config))]
+        };
+        let sources = match schedule.origin() {
+            Origin::Sqs | Origin::SqsFifo => vec![queue(u32::MAX), queue(DOOMED_RECEIVES)],
+            Origin::Kinesis => stream(Source::Kinesis),
+            Origin::DynamoDb => stream(Source::DynamoDb),
+            Origin::Sns => events(Source::Sns),
+            Origin::EventBridge => events(Source::EventBridge),
+        };
+        Self { schedule, sources, sent: 0, turn: 0 }
     }
 
     /// How many messages are neither acknowledged nor dead-lettered, sent or not.
@@ -49,7 +104,7 @@ impl<'a> Queues<'a> {
     }
 
     fn queued(&self) -> usize {
-        self.queues.iter().map(Queue::len).sum()
+        self.sources.iter().map(Sending::len).sum()
     }
 
     /// Sends what fits into the window.
@@ -66,17 +121,24 @@ impl<'a> Queues<'a> {
     pub(crate) fn send(&mut self, message: &Message) {
         let order = self.schedule.orders.get(message.order);
         let doomed = order.is_some_and(|order| order.is_doomed());
-        if let Some(queue) = self.queues.get_mut(usize::from(doomed)) {
-            queue.send(message.record(), Instant::now(), epoch_ms());
+        let (record, now) = (self.schedule.delivered(message), Instant::now());
+        match self.sources.get_mut(usize::from(doomed)) {
+            Some(Sending::Queue(queue)) => queue.send(record, now, epoch_ms()),
+            Some(Sending::Stream(shards)) => {
+                shards.push(&shard(self.schedule.group(message.order)), record, now);
+            }
+            Some(Sending::Events(events)) => events.send(record, now),
+            None => {}
         }
     }
 
     /// Receives a batch from the queues in turn.
     pub(crate) fn receive(&mut self) -> Option<Received> {
-        for _ in 0..self.queues.len() {
-            let which = self.turn % self.queues.len();
+        for _ in 0..self.sources.len() {
+            let which = self.turn % self.sources.len();
             self.turn += 1;
-            if let Some(batch) = self.queues.get_mut(which)?.receive(Instant::now(), epoch_ms()) {
+            let source = self.sources.get_mut(which)?.poller();
+            if let Some(batch) = source.receive(Instant::now(), epoch_ms()) {
                 return Some(Received { batch, doomed: which == 1 });
             }
         }
@@ -89,8 +151,10 @@ impl<'a> Queues<'a> {
         received: &Received,
         answer: &InvocationResult,
     ) -> Vec<Disposition> {
-        let queue = self.queues.get_mut(usize::from(received.doomed));
-        queue.map_or_else(Vec::new, |queue| queue.settle(&received.batch, answer, Instant::now()))
+        let source = self.sources.get_mut(usize::from(received.doomed));
+        source.map_or_else(Vec::new, |source| {
+            source.poller().settle(&received.batch, answer, Instant::now())
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use lambda_idempotency_local::{Disposition, Outcome, Usage};
 use serde::Serialize;
 
 use crate::{
-    FaultKind, Mode, Offence, Settings, Story,
+    FaultKind, Mode, Offence, Origin, Settings, Story,
     findings::{Cause, Findings, Violation},
     history::History,
     schedule::Schedule,
@@ -24,6 +24,8 @@ pub struct Report {
     pub processes: usize,
     /// How effects and completions were kept together.
     pub mode: Mode,
+    /// What delivered the messages.
+    pub source: Origin,
     /// The kinds of faults that were enabled.
     pub faults: Vec<FaultKind>,
     /// Messages sent.
@@ -42,7 +44,7 @@ pub struct Report {
     pub acknowledged: usize,
     /// Messages dead-lettered.
     pub dead_lettered: usize,
-    /// Deliveries that were returned to the queue.
+    /// Deliveries that were returned to their source.
     pub returned: u64,
     /// Messages neither acknowledged nor dead-lettered at the end.
     pub left: usize,
@@ -93,6 +95,7 @@ impl Report {
             schedule: format!("{:016x}", schedule.digest()),
             processes: settings.processes,
             mode: settings.mode,
+            source: schedule.origin(),
             faults: settings.faults.iter().copied().collect(),
             messages: schedule.messages.len(),
             probes: 0,
@@ -161,8 +164,8 @@ impl fmt::Display for Report {
         };
         writeln!(
             f,
-            "seed {}, schedule {}, {} processes, mode {}",
-            self.seed, self.schedule, self.processes, self.mode
+            "seed {}, schedule {}, {} processes, mode {}, source {}",
+            self.seed, self.schedule, self.processes, self.mode, self.source
         )?;
         let faults: Vec<_> = self.faults.iter().map(|kind| kind.as_str()).collect();
         writeln!(f, "faults: {}\n", faults.join(", "))?;
@@ -175,7 +178,7 @@ impl fmt::Display for Report {
         }
         row(f, 0, "messages acknowledged", self.acknowledged as u64)?;
         row(f, 0, "messages dead-lettered, as scripted", self.dead_lettered as u64)?;
-        row(f, 0, "deliveries returned to the queue", self.returned)?;
+        row(f, 0, "deliveries returned to their source", self.returned)?;
         row(f, 0, "handlers started", self.executions as u64)?;
         row(f, 0, "effects", self.effects)?;
         if self.mode == Mode::Transaction {

@@ -10,7 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use serde_json::{Value, json};
 
 use crate::{
-    FaultKind, Mode, Settings, Template, plan::Plan, random::Random, store_faults::StoreFault,
+    FaultKind, Mode, Origin, Settings, Template, plan::Plan, random::Random,
+    store_faults::StoreFault, template::Sent,
 };
 
 /// By how much a process's clock may be off: two of them differ by less than the second that the
@@ -31,9 +32,10 @@ pub(crate) struct Schedule {
     pub(crate) skews: Vec<i64>,
     /// How effects and completions are kept together. The rest follows from it, so digests do not need it.
     pub(crate) mode: Mode,
-    /// Whether the function follows no scripts.
-    pub(crate) is_of_a_users_function: bool,
+    /// The message of a function that follows no scripts.
     template: Option<Template>,
+    /// How many message groups or shards there are.
+    groups: usize,
 }
 
 /// An order: an idempotency key, and what happens to its first execution.
@@ -49,6 +51,9 @@ pub(crate) struct Order {
 pub(crate) struct Message {
     pub(crate) id: String,
     pub(crate) order: usize,
+    /// How many messages were sent before it.
+    place: usize,
+    /// Empty for a function that follows no scripts: its messages are made of the template when they are sent.
     body: String,
 }
 
@@ -73,10 +78,11 @@ impl Schedule {
                 let distance = if copy == 0 { 0 } else { distance(&mut random) };
                 let note = if random.one_in(10) { copy } else { 0 };
                 let body = match &settings.template {
-                    Some(template) => template.body(number),
+                    Some(_) => String::new(),
                     None => order.body(number, note),
                 };
-                let message = Message { id: format!("m-{number}-{copy}"), order: number, body };
+                let id = format!("m-{number}-{copy}");
+                let message = Message { id, order: number, place: 0, body };
                 placed.push((base + distance, message));
             }
             orders.push(order);
@@ -88,12 +94,49 @@ impl Schedule {
         } else {
             vec![0]
         };
-        let messages = placed.into_iter().map(|(_, message)| message).collect();
         let store_faults = StoreFault::all(settings, &mut random);
-        let (is_of_a_users_function, template) =
-            (settings.template.is_some(), settings.template.clone());
-        let mode = settings.mode;
-        Self { orders, messages, store_faults, skews, mode, is_of_a_users_function, template }
+        let (mode, template) = (settings.mode, settings.template.clone());
+        // More than processes, so that a group that waits for a lease does not keep all of them idle.
+        let groups = settings.processes.saturating_mul(2).max(1);
+        let messages = Vec::new();
+        let mut schedule = Self { orders, messages, store_faults, skews, mode, template, groups };
+        let origin = schedule.origin();
+        let messages = placed.into_iter().enumerate().map(|(place, (_, message))| Message {
+            id: id_at(origin, place, message.order).unwrap_or(message.id),
+            place,
+            ..message
+        });
+        schedule.messages = messages.collect();
+        schedule
+    }
+
+    /// What delivers the messages.
+    pub(crate) fn origin(&self) -> Origin {
+        self.template.as_ref().map_or(Origin::Sqs, Template::origin)
+    }
+
+    /// Whether the function follows no scripts.
+    pub(crate) fn is_of_a_users_function(&self) -> bool {
+        self.template.is_some()
+    }
+
+    /// The message group or the shard of an order. Copies of an order are in one, as a producer sends them.
+    pub(crate) fn group(&self, order: usize) -> usize {
+        order.checked_rem(self.groups).unwrap_or_default()
+    }
+
+    /// A message as its source delivers it.
+    pub(crate) fn delivered(&self, message: &Message) -> Value {
+        match &self.template {
+            None => message.record(),
+            Some(template) => {
+                let group = self.group(message.order);
+                template.message(
+                    message.order,
+                    Sent { id: &message.id, place: message.place as u64, group },
+                )
+            }
+        }
     }
 
     /// Equal schedules have equal digests.
@@ -106,10 +149,12 @@ impl Schedule {
     /// A further copy of an order.
     pub(crate) fn probe(&self, order: usize) -> Option<Message> {
         let body = match &self.template {
-            Some(template) => template.body(order),
+            Some(_) => String::new(),
             None => self.orders.get(order)?.body(order, 0),
         };
-        Some(Message { id: format!("p-{order}"), order, body })
+        let place = self.messages.len().saturating_add(order);
+        let id = id_at(self.origin(), place, order).unwrap_or_else(|| format!("p-{order}"));
+        Some(Message { id, order, place, body })
     }
 }
 
@@ -133,6 +178,34 @@ impl Order {
     }
 }
 
+/// More orders than a run has.
+const ORDERS: u64 = 10_000_000;
+
+/// The id of a message where its form is given: the sequence number of a stream, which rises, or the UUID of a bus, whose
+/// other ids the library does not log. It says which order the message is about.
+fn id_at(origin: Origin, place: usize, order: usize) -> Option<String> {
+    let (place, order) = (place as u64 + 1, order as u64);
+    match origin {
+        Origin::Kinesis | Origin::DynamoDb => {
+            Some(place.saturating_mul(ORDERS).saturating_add(order).to_string())
+        }
+        Origin::EventBridge => Some(format!("{place:08x}-0000-4000-8000-{order:012x}")),
+        Origin::Sqs | Origin::SqsFifo | Origin::Sns => None,
+    }
+}
+
+/// The order of a message, by its id: `m-17-2`, `p-17`, a sequence number or a UUID.
+pub(crate) fn order_of(message: &str) -> Option<usize> {
+    if let Ok(sequence) = message.parse::<u64>() {
+        return usize::try_from(sequence % ORDERS).ok();
+    }
+    match *message.split('-').collect::<Vec<_>>() {
+        [_, _, _, _, order] => usize::from_str_radix(order, 16).ok(),
+        [_, order, ..] => order.parse().ok(),
+        _ => None,
+    }
+}
+
 /// The id of an order.
 pub(crate) fn id(order: usize) -> String {
     format!("o-{order}")
@@ -144,8 +217,8 @@ pub(crate) fn number(id: &str) -> Option<usize> {
 }
 
 impl Message {
-    /// The message as SQS delivers it.
-    pub(crate) fn record(&self) -> Value {
+    /// The message of a scripted order as SQS delivers it.
+    fn record(&self) -> Value {
         json!({
             "messageId": self.id,
             "body": self.body,
@@ -221,6 +294,24 @@ mod tests {
                 _ => None,
             });
         assert!(longest.max() > Some(2000));
+    }
+
+    #[test]
+    fn a_messages_id_says_which_order_it_is_about() {
+        let event =
+            r#"{"Records":[{"eventSource":"aws:dynamodb","dynamodb":{"Keys":{"id":{"S":"p"}}}}]}"#;
+        let stream = Template::of_event(event, "id").unwrap();
+        let queue = Template::new(r#"{"id":1}"#, "id").unwrap();
+        let event = r#"{"detail-type":"t","source":"s","detail":{"id":"p"}}"#;
+        let bus = Template::of_event(event, "id").unwrap();
+        for template in [stream, queue, bus] {
+            let schedule = Schedule::new(&Settings::for_any_function("f", template));
+            let ids: BTreeSet<_> = schedule.messages.iter().map(|message| &message.id).collect();
+            assert_eq!(ids.len(), schedule.messages.len());
+            for message in schedule.messages.iter().chain(&schedule.probe(17)) {
+                assert_eq!(order_of(&message.id), Some(message.order), "{}", message.id);
+            }
+        }
     }
 
     #[test]

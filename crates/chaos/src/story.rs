@@ -78,6 +78,6 @@ impl Story {
     /// The name of the work of a message: copies of one piece of work have one name.
     #[must_use]
     pub fn work_of(message: &str) -> Option<String> {
-        crate::history::order_of(message).map(schedule::id)
+        schedule::order_of(message).map(schedule::id)
     }
 }

@@ -1,20 +1,57 @@
 //! The message of a user's function, from which messages of different work are made.
 
-use serde_json::Value;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use lambda_idempotency_local::{Event, Source, parse_event};
+use serde_json::{Value, json};
 
-/// The body of an SQS message, and the member in which messages of different work differ.
+use crate::{
+    Origin,
+    vary::{vary, vary_item},
+};
+
+/// A message as its source delivers it, and the member of its payload in which messages of different work differ.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Template {
-    body: Value,
+    origin: Origin,
+    /// A record; where an invocation has one message, the whole event.
+    message: Value,
     /// The path of the member, from the outside.
     path: Vec<String>,
 }
 
-/// Why a body is not a template.
+/// Where a message of a run is: its id, its place among all messages, and its group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) place: u64,
+    pub(crate) group: usize,
+}
+
+/// Why a body or an event is not a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// It is not a JSON object.
+    /// The event is not JSON.
+    #[error("the event is not valid JSON: {0}")]
+    NotJson(String),
+    /// The rig does not deliver events of this source.
+    #[error(
+        "events of {source_name} are not delivered under faults; those of SQS, SNS, EventBridge, Kinesis and DynamoDB \
+         streams are"
+    )]
+    Source {
+        /// The source that was recognised.
+        source_name: String,
+    },
+    /// It has more records than one, or none.
+    #[error(
+        "the event has {records} records, and each message is made of one: leave one record in it"
+    )]
+    Records {
+        /// How many it has.
+        records: usize,
+    },
+    /// The payload is not a JSON object.
     #[error("the body of the message is not a JSON object, so none of its members can be varied")]
     NotAnObject,
     /// There is no such member, or it is not a text or a whole number.
@@ -28,7 +65,8 @@ pub enum TemplateError {
 }
 
 impl Template {
-    /// Makes a template of a body. `vary` names the member in which messages of different work differ, as `order.id`.
+    /// Makes a template of the body of an SQS message. `vary` names the member in which messages of different work
+    /// differ, as `order.id`.
     ///
     /// ```
     /// # use lambda_idempotency_chaos::Template;
@@ -40,58 +78,177 @@ impl Template {
     /// # Errors
     /// The body is not a JSON object, or has no such member.
     pub fn new(body: &str, vary: &str) -> Result<Self, TemplateError> {
-        let body: Value = serde_json::from_str(body).map_err(|_| TemplateError::NotAnObject)?;
-        let Value::Object(members) = &body else { return Err(TemplateError::NotAnObject) };
-        let members = members.keys().cloned().collect();
-        let path: Vec<String> = vary.split('.').map(str::to_owned).collect();
-        let found = path.iter().try_fold(&body, |value, name| value.get(name));
-        match found {
-            Some(value) if value.is_string() || value.is_i64() => Ok(Self { body, path }),
-            _ => Err(TemplateError::NoMember { member: vary.to_owned(), members }),
+        let record = json!({
+            "messageId": "m", "body": body, "attributes": {}, "messageAttributes": {},
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:orders",
+            "awsRegion": "us-east-1",
+        });
+        Self::of(Origin::Sqs, record, vary)
+    }
+
+    /// Makes a template of an event with one record, in the shape that the function gets. `vary` is a member of the
+    /// record's payload: of the body, the message, the detail, the data or the item.
+    ///
+    /// ```
+    /// # use lambda_idempotency_chaos::{Origin, Template};
+    /// let event = r#"{"id":"e","detail-type":"Paid","source":"shop","detail":{"paymentId":"p"}}"#;
+    /// let template = Template::of_event(event, "paymentId")?;
+    /// assert_eq!(template.origin(), Origin::EventBridge);
+    /// assert_eq!(template.body(7), r#"{"paymentId":"p-7"}"#);
+    /// # Ok::<(), lambda_idempotency_chaos::TemplateError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// It is not such an event, or its payload has no such member.
+    pub fn of_event(event: &str, vary: &str) -> Result<Self, TemplateError> {
+        let event = parse_event("event", event)
+            .map_err(|error| TemplateError::NotJson(error.to_string()))?;
+        let records = event.records();
+        let only = |found: Vec<Value>| match <[Value; 1]>::try_from(found) {
+            Ok([one]) => Ok(one),
+            Err(_) => Err(TemplateError::Records { records }),
+        };
+        match event {
+            Event::Sqs(records) => {
+                let record = only(records)?;
+                let arn = record.get("eventSourceARN").and_then(Value::as_str).unwrap_or_default();
+                let origin = if arn.ends_with(".fifo") { Origin::SqsFifo } else { Origin::Sqs };
+                Self::of(origin, record, vary)
+            }
+            Event::Stream(Source::Kinesis, records) => {
+                Self::of(Origin::Kinesis, only(records)?, vary)
+            }
+            Event::Stream(_, records) => Self::of(Origin::DynamoDb, only(records)?, vary),
+            Event::Whole(Source::Sns, event) if records == 1 => Self::of(Origin::Sns, event, vary),
+            Event::Whole(Source::EventBridge, event) if event.is_object() => {
+                Self::of(Origin::EventBridge, event, vary)
+            }
+            Event::Whole(Source::Sns | Source::EventBridge, _) => {
+                Err(TemplateError::Records { records })
+            }
+            Event::Whole(source, _) => {
+                Err(TemplateError::Source { source_name: source.to_string() })
+            }
+            Event::Pipe(..) => Err(TemplateError::Source { source_name: "a pipe".to_owned() }),
+            Event::Kafka(_) => Err(TemplateError::Source { source_name: "kafka".to_owned() }),
+            Event::Http(_) => Err(TemplateError::Source { source_name: "http".to_owned() }),
         }
     }
 
-    /// The body of the message of this work: two numbers make two bodies.
+    fn of(origin: Origin, message: Value, vary: &str) -> Result<Self, TemplateError> {
+        let path = vary.split('.').map(str::to_owned).collect();
+        let template = Self { origin, message, path };
+        let Some(Value::Object(members)) = template.payload() else {
+            return Err(TemplateError::NotAnObject);
+        };
+        let members = members.keys().cloned().collect();
+        match template.varied(0) {
+            Some(_) => Ok(template),
+            None => Err(TemplateError::NoMember { member: vary.to_owned(), members }),
+        }
+    }
+
+    /// What delivers the messages.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The payload of this work, as JSON text: two numbers make two payloads.
     #[must_use]
     pub fn body(&self, number: usize) -> String {
-        let mut body = self.body.clone();
-        let member = self.path.iter().try_fold(&mut body, |value, name| value.get_mut(name));
-        if let Some(member) = member {
-            *member = match &*member {
-                Value::String(text) => Value::from(format!("{text}-{number}")),
-                other => Value::from(
-                    other
-                        .as_i64()
-                        .unwrap_or_default()
-                        .saturating_add(i64::try_from(number).unwrap_or(i64::MAX)),
-                ),
-            };
-        }
-        body.to_string()
+        self.varied(number).unwrap_or_default().to_string()
     }
+
+    /// The payload: of a record of a table's stream, the part with its images and keys.
+    fn payload(&self) -> Option<Value> {
+        let at = |path: &str| self.message.pointer(path);
+        let text = |path: &str| serde_json::from_str(at(path)?.as_str()?).ok();
+        match self.origin {
+            Origin::Sqs | Origin::SqsFifo => text("/body"),
+            Origin::Sns => text("/Records/0/Sns/Message"),
+            Origin::EventBridge => at("/detail").cloned(),
+            Origin::Kinesis => {
+                let data = BASE64_STANDARD.decode(at("/kinesis/data")?.as_str()?).ok()?;
+                serde_json::from_slice(&data).ok()
+            }
+            Origin::DynamoDb => {
+                IMAGES.iter().find_map(|image| at(&format!("/dynamodb/{image}"))).cloned()
+            }
+        }
+    }
+
+    fn varied(&self, number: usize) -> Option<Value> {
+        let mut payload = self.payload()?;
+        let is_varied = match self.origin {
+            Origin::DynamoDb => vary_item(&mut payload, &self.path, number),
+            _ => vary(&mut payload, &self.path, number),
+        };
+        is_varied.then_some(payload)
+    }
+
+    /// The message of this work: a record or, where an invocation has one message, the event.
+    pub(crate) fn message(&self, number: usize, sent: Sent<'_>) -> Value {
+        let mut message = self.message.clone();
+        let mut set = |path: &str, value: Value| {
+            let (parent, name) = path.rsplit_once('/').unwrap_or_default();
+            if let Some(Value::Object(members)) = message.pointer_mut(parent) {
+                members.insert(name.to_owned(), value);
+            }
+        };
+        let body = self.body(number);
+        match self.origin {
+            Origin::Sqs | Origin::SqsFifo => {
+                set("/body", body.into());
+                set("/messageId", sent.id.into());
+                if self.origin == Origin::SqsFifo {
+                    set("/attributes/MessageGroupId", format!("group-{}", sent.group).into());
+                    set("/attributes/MessageDeduplicationId", sent.id.into());
+                    set("/attributes/SequenceNumber", format!("{:020}", sent.place).into());
+                }
+            }
+            Origin::Sns => {
+                set("/Records/0/Sns/Message", body.into());
+                set("/Records/0/Sns/MessageId", sent.id.into());
+            }
+            Origin::EventBridge => {
+                set("/detail", self.varied(number).unwrap_or_default());
+                set("/id", sent.id.into());
+            }
+            Origin::Kinesis => {
+                set("/kinesis/data", BASE64_STANDARD.encode(body).into());
+                set("/kinesis/sequenceNumber", sent.id.into());
+                set("/kinesis/partitionKey", shard(sent.group).into());
+                set("/eventID", format!("{}:{}", shard(sent.group), sent.id).into());
+            }
+            Origin::DynamoDb => {
+                for image in IMAGES {
+                    if let Some(item) = message.pointer_mut(&format!("/dynamodb/{image}")) {
+                        vary_item(item, &self.path, number);
+                    }
+                }
+                let mut set = |path: &str, name: &str| {
+                    if let Some(Value::Object(members)) = message.pointer_mut(path) {
+                        members.insert(name.to_owned(), sent.id.into());
+                    }
+                };
+                set("/dynamodb", "SequenceNumber");
+                set("", "eventID");
+            }
+        }
+        message
+    }
+}
+
+/// The parts of a record of a table's stream that hold attributes, the most complete first.
+const IMAGES: [&str; 3] = ["NewImage", "OldImage", "Keys"];
+
+/// The shard of a group.
+pub(crate) fn shard(group: usize) -> String {
+    format!("shardId-{group:012}")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_and_texts_are_varied() {
-        let template = Template::new(r#"{"id":40,"name":"n"}"#, "id").unwrap();
-        assert_eq!(template.body(2), r#"{"id":42,"name":"n"}"#);
-        let template = Template::new(r#"{"id":40,"name":"n"}"#, "name").unwrap();
-        assert_eq!(template.body(2), r#"{"id":40,"name":"n-2"}"#);
-    }
-
-    #[test]
-    fn a_body_without_the_member_is_refused() {
-        let error = Template::new(r#"{"id":1,"list":[]}"#, "list").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the body has no text or whole number `list`; it has: id, list"
-        );
-        for body in ["text", "[]", "7"] {
-            assert_eq!(Template::new(body, "id"), Err(TemplateError::NotAnObject), "{body}");
-        }
-    }
-}
+#[path = "template_tests.rs"]
+mod tests;

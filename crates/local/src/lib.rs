@@ -54,9 +54,9 @@ pub use function::{
 };
 pub use local::{Local, LocalBuilder};
 pub use source::{
-    AsyncConfig, Batch, BatchResponse, DeadLetter, DeliveryReport, Disposition, Event, HttpConfig,
-    InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig,
-    StreamConfig, parse_event,
+    AsyncConfig, AsyncEvents, Batch, BatchResponse, DeadLetter, DeliveryReport, Disposition, Event,
+    HttpConfig, InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source,
+    SqsConfig, StreamConfig, parse_event,
 };
 pub use target::Target;
 

@@ -1,4 +1,5 @@
-//! A function that charges cards, and reports each charge to who tests it: the example of `chaos` in the guide.
+//! A function that charges cards, and reports each charge to who tests it: the example of `chaos` in the guide, with
+//! every source that `chaos` has.
 
 use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, testing};
 use lambda_runtime::Error;
@@ -9,12 +10,30 @@ struct Payment {
     amount: u64,
 }
 
+/// A payment that was written to a table.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Inserted {
+    new_image: Payment,
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber();
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-    let operation = Operation::new("charge").key("paymentId");
-    lambda_runtime::run(idempotency.sqs(operation, charge)?).await
+    let by_payment = |name: &'static str| Operation::new(name).key("paymentId");
+    let function = idempotency
+        .function()
+        .sqs(by_payment("charge-queued"), charge)
+        .sns(by_payment("charge-published"), charge)
+        .event_bridge(by_payment("charge-announced"), charge)
+        .kinesis(by_payment("charge-streamed"), charge)
+        .dynamodb_stream(
+            Operation::new("charge-inserted").key("newImage.paymentId"),
+            charge_inserted,
+        )
+        .build()?;
+    lambda_runtime::run(function).await
 }
 
 async fn charge(payment: Payment, call: Call) -> Result<(), Failure> {
@@ -24,4 +43,8 @@ async fn charge(payment: Payment, call: Call) -> Result<(), Failure> {
     // .. call the payment service here ..
     testing::effect(&call, "charge");
     Ok(())
+}
+
+async fn charge_inserted(inserted: Inserted, call: Call) -> Result<(), Failure> {
+    charge(inserted.new_image, call).await
 }

@@ -5,8 +5,12 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use lambda_idempotency_chaos::{Error, FaultKind, Mode, Offence, Report, Settings, Template, run};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use lambda_idempotency_chaos::{
+    Error, FaultKind, Mode, Offence, Origin, Report, Settings, Template, run,
+};
 use lambda_idempotency_local::{Outcome, Table};
+use serde_json::{Value, json};
 
 fn settings(deliveries: usize, faults: &[FaultKind]) -> Settings {
     let mut settings = Settings::new(env!("CARGO_BIN_EXE_scripted_orders"));
@@ -141,6 +145,78 @@ async fn any_function_is_audited_by_the_effects_that_it_reports() {
             .flat_map(|request| &request.items)
             .any(|item| item.status.as_deref() == Some("COMPLETED"))
     );
+}
+
+/// An event with one record, as `lambda-idempotency event` makes it, that pays one payment.
+fn payment(origin: Origin) -> Value {
+    let body = r#"{"paymentId":"p","amount":500}"#;
+    let sqs = |queue: &str| {
+        json!({ "Records": [{
+            "eventSource": "aws:sqs", "eventSourceARN": format!("arn:aws:sqs:eu-west-1:1:{queue}"),
+            "messageId": "m", "body": body, "attributes": {}, "messageAttributes": {},
+        }] })
+    };
+    match origin {
+        Origin::Sqs => sqs("payments"),
+        Origin::SqsFifo => sqs("payments.fifo"),
+        Origin::Sns => json!({ "Records": [{ "EventSource": "aws:sns", "Sns": {
+            "MessageId": "n", "TopicArn": "arn:aws:sns:eu-west-1:1:payments", "Message": body,
+        } }] }),
+        Origin::EventBridge => json!({
+            "id": "e", "source": "shop", "detail-type": "Paid", "account": "1",
+            "region": "eu-west-1", "detail": { "paymentId": "p", "amount": 500 },
+        }),
+        Origin::Kinesis => json!({ "Records": [{
+            "eventSource": "aws:kinesis", "eventID": "shardId-000000000000:1",
+            "eventSourceARN": "arn:aws:kinesis:eu-west-1:1:stream/payments",
+            "kinesis": { "sequenceNumber": "1", "data": BASE64_STANDARD.encode(body) },
+        }] }),
+        Origin::DynamoDb => json!({ "Records": [{
+            "eventSource": "aws:dynamodb", "eventID": "e", "eventName": "INSERT",
+            "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/payments/stream/s",
+            "dynamodb": {
+                "SequenceNumber": "1", "Keys": { "paymentId": { "S": "p" } },
+                "NewImage": { "paymentId": { "S": "p" }, "amount": { "N": "500" } },
+            },
+        }] }),
+        other => panic!("{other} has no sample here"),
+    }
+}
+
+fn own_event(binary: &str, origin: Origin, deliveries: usize) -> Settings {
+    let template = Template::of_event(&payment(origin).to_string(), "paymentId").unwrap();
+    assert_eq!(template.origin(), origin);
+    Settings { deliveries, ..Settings::for_any_function(binary, template) }
+}
+
+#[tokio::test]
+async fn any_function_is_audited_with_every_source_and_all_faults() {
+    for origin in Origin::ALL {
+        let settings = own_event(env!("CARGO_BIN_EXE_charges"), *origin, 120);
+        let report = run(&settings, |_| {}).await.unwrap();
+        assert!(report.violations.is_empty(), "{report}");
+        assert_eq!(report.acknowledged, report.messages + report.probes, "{report}");
+        assert!(report.effects >= report.keys as u64, "{report}");
+        assert_eq!(report.source, *origin);
+        for kind in [FaultKind::Kill, FaultKind::Stop] {
+            assert!(report.injected.contains_key(&kind), "no {kind}: {report}");
+        }
+        assert!(report.injected.len() > 4, "hardly any faults of the store: {report}");
+    }
+}
+
+#[tokio::test]
+async fn the_audit_finds_records_of_a_shard_or_group_in_the_wrong_order() {
+    for origin in [Origin::Kinesis, Origin::SqsFifo] {
+        let binary = env!("CARGO_BIN_EXE_unprotected_charges");
+        let ordered = Settings { faults: BTreeSet::new(), ..own_event(binary, origin, 200) };
+        let report = run(&ordered, |_| {}).await.unwrap();
+        assert_eq!(report.count(Offence::OutOfOrder), 0, "{report}");
+        assert!(report.count(Offence::Doubled) > 0, "{report}");
+        let env = vec![("CHARGES_REVERSED".to_owned(), "1".to_owned())];
+        let report = run(&Settings { env, ..ordered }, |_| {}).await.unwrap();
+        assert!(report.count(Offence::OutOfOrder) > 0, "{report}");
+    }
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use lambda_idempotency_local::{Disposition, Invocation, InvocationResult, Outcom
 use crate::{
     Error,
     ledger::{Line, Step},
-    schedule,
+    schedule::{self, order_of},
 };
 
 pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory};
@@ -263,9 +263,4 @@ impl History {
     pub(crate) fn offend(&mut self, offence: Offence, what: String) {
         self.offences.push((offence, what));
     }
-}
-
-/// The order of the message `m-17-2` or `p-17`.
-pub(crate) fn order_of(message: &str) -> Option<usize> {
-    message.split('-').nth(1)?.parse().ok()
 }

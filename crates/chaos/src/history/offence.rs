@@ -17,6 +17,8 @@ pub enum Offence {
     DeadLettered,
     /// The store's records differ from what happened.
     Store,
+    /// The first effect of a message came before that of an earlier message of its group.
+    OutOfOrder,
     /// Two executions got the same fence.
     Fence,
     /// A process ended by itself, or an invocation failed as a whole.

@@ -4,19 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template};
+use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template, TemplateError};
 use lambda_idempotency_local::{Table, Target};
 
 use crate::failure::Failure;
+use crate::keys;
 
 /// Run a real function under every fault, and audit what it did
 ///
-/// With --sqs-body, it runs your own function, which gets messages of that shape and reports its effects. Without, it
+/// With --sqs-body or --event, it runs your own function, which gets messages of that shape and reports its effects. Without, it
 /// builds the orders function whose orders say what goes wrong, and which can get more kinds of faults. It starts
 /// several processes of it with a Lambda Runtime API and an embedded DynamoDB, and delivers batches in which orders
 /// repeat. Meanwhile processes are killed and stopped, handlers fail, the store fails and clocks differ, as the seed
 /// decides. Then it compares what the processes did (each effect is a line in a file), the store's records and the
-/// answers to the queue.
+/// answers to the source.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -37,21 +38,29 @@ pub(crate) struct Arguments {
     processes: usize,
 
     /// How effects are kept together with their completion: `transaction` commits both or neither
-    #[arg(long, value_name = "claim|transaction", default_value_t = Mode::Claim, conflicts_with = "sqs_body")]
+    #[arg(long, value_name = "claim|transaction", default_value_t = Mode::Claim, conflicts_with = "own")]
     mode: Mode,
 
     /// The kinds of faults to inject [default: all of the mode]
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
-    /// Run your own function: a file with the body of an SQS message for it
+    /// Run your own function: a file (`-`: standard input) with the body of an SQS message for it
     ///
     /// The function reports its effects with `lambda_idempotency::testing::effect(&call, "name")`.
-    #[arg(long, value_name = "FILE", requires = "vary")]
+    #[arg(long, value_name = "FILE", requires = "vary", group = "own")]
     sqs_body: Option<PathBuf>,
 
-    /// The member of the body in which messages of different work differ, such as `orderId` or `order.id`
-    #[arg(long, value_name = "MEMBER", requires = "sqs_body")]
+    /// The same with another source: a file (`-`: standard input) with an event that has one record
+    ///
+    /// Of SQS (standard or FIFO), SNS, EventBridge, Kinesis or a DynamoDB stream; `lambda-idempotency event` makes one.
+    /// Every message is this record with another id and another payload. A queue's and a stream's batches have up to
+    /// ten; where order counts, the audit compares it.
+    #[arg(long, value_name = "EVENT.json", requires = "vary", group = "own")]
+    event: Option<PathBuf>,
+
+    /// The member of the payload in which messages of different work differ, such as `orderId` or `order.id`
+    #[arg(long, value_name = "MEMBER", requires = "own")]
     vary: Option<String>,
 
     /// The cargo package of the function, built first, with --release if this command was
@@ -102,6 +111,10 @@ Examples:
   Your own function, in the directory of its package. Its handler calls testing::effect(&call, ..)
     lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000 --report chaos.html
 
+  Your own function with another source: a stream, a FIFO queue, a topic, a bus
+    lambda-idempotency event kinesis --body @payment.json > event.json
+    lambda-idempotency chaos --event event.json --vary paymentId --deliveries 2000
+
   Only processes that are killed or stopped
     lambda-idempotency chaos --faults kill,stop
 
@@ -127,7 +140,29 @@ Exit code:
 impl Arguments {
     /// Whether the function is the user's own, which follows no scripts.
     pub(crate) fn is_users_function(&self) -> bool {
-        self.sqs_body.is_some()
+        self.sqs_body.is_some() || self.event.is_some()
+    }
+
+    /// The message of the user's function, if it is one.
+    fn template(&self) -> Result<Option<Template>, Failure> {
+        let Some(vary) = &self.vary else { return Ok(None) };
+        let template = match (&self.sqs_body, &self.event) {
+            (Some(path), _) => Template::new(&keys::read(path)?, vary),
+            (None, Some(path)) => Template::of_event(&keys::read(path)?, vary),
+            (None, None) => return Ok(None),
+        };
+        let remedy = |error: TemplateError| {
+            let remedy = match error {
+                TemplateError::NoMember { .. } | TemplateError::NotAnObject => {
+                    "Name with `--vary` the member that makes two messages different work."
+                }
+                _ => {
+                    "`lambda-idempotency event kinesis --body @payment.json > event.json` makes such an event."
+                }
+            };
+            Failure::from(error).remedy(remedy)
+        };
+        template.map(Some).map_err(remedy)
     }
 
     /// Which function to build.
@@ -136,19 +171,10 @@ impl Arguments {
     }
 
     pub(crate) fn settings(&self, binary: PathBuf) -> Result<Settings, Failure> {
-        let mut settings = match (&self.sqs_body, &self.vary) {
-            (Some(path), Some(vary)) => {
-                let body = std::fs::read_to_string(path)
-                    .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-                let template = Template::new(&body, vary).map_err(|error| {
-                    Failure::from(error).remedy(
-                        "Name with `--vary` the member that makes two messages different work.",
-                    )
-                })?;
-                Settings::for_any_function(binary, template)
-            }
-            _ if self.mode == Mode::Transaction => Settings::transactional(binary),
-            _ => Settings::new(binary),
+        let mut settings = match self.template()? {
+            Some(template) => Settings::for_any_function(binary, template),
+            None if self.mode == Mode::Transaction => Settings::transactional(binary),
+            None => Settings::new(binary),
         };
         settings.timeout = self.timeout;
         settings.visibility = self.timeout * 3 / 4;

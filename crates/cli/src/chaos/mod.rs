@@ -61,7 +61,7 @@ const SCRIPTED: &str = "scripted_orders";
 
 /// What to do if the scripted orders function is not here.
 const CLONE: &str = "Run this in a clone of the repository, which has the scripted orders function, or run your own function with
-  `--sqs-body FILE --vary MEMBER`.";
+  `--sqs-body FILE --vary MEMBER` or `--event EVENT.json --vary MEMBER`.";
 
 /// The path of the function's binary: the one given, or the package's or the scripted orders function after building it.
 async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {

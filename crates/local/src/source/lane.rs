@@ -86,15 +86,21 @@ impl Lane {
         Self { source, chunks: VecDeque::new(), not_before: now, taken: 0 }
     }
 
-    /// Appends a record.
+    /// Appends a record: to the last batch, unless that is full or was delivered.
     pub(crate) fn push(&mut self, id: Option<String>, record: Value, batch_size: usize) {
         let entry = Entry { id, record, deliveries: 0 };
+        let is_new = |chunk: &Chunk| chunk.entries.iter().all(|entry| entry.deliveries == 0);
         match self.chunks.back_mut() {
-            Some(chunk) if chunk.entries.len() < batch_size.max(1) => {
+            Some(chunk) if chunk.entries.len() < batch_size.max(1) && is_new(chunk) => {
                 chunk.entries.push_back(entry);
             }
             _ => self.chunks.push_back(Chunk { entries: [entry].into(), failures: 0 }),
         }
+    }
+
+    /// How many records are not done.
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.entries.len()).sum()
     }
 
     /// The next batch, if it is time for one and none is being processed.

@@ -2,7 +2,7 @@
 //!
 //! [`parse_event`] recognises an event by its shape. A source that is polled is a [`Poller`], a state machine without
 //! clock or network: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`], and a [`Pipe`]
-//! from a queue or stream. A notification of SNS or S3, an EventBridge event or a scheduled event is an asynchronous
+//! from a queue or stream, [`AsyncEvents`]. A notification of SNS or S3, an EventBridge event or a scheduled event is an asynchronous
 //! invocation with retries; so, here, is a batch of a message broker or of DocumentDB, which is delivered again as a
 //! whole. An HTTP request is sent again by its client.
 
@@ -18,7 +18,7 @@ mod report;
 mod shards;
 mod sqs;
 
-pub use asynchronous::AsyncConfig;
+pub use asynchronous::{AsyncConfig, AsyncEvents};
 pub use batch_response::BatchResponse;
 pub use event::{Event, parse_event};
 pub use http::HttpConfig;

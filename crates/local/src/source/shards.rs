@@ -26,12 +26,29 @@ pub struct Shards {
 impl Shards {
     /// The stream that these records are from: [`Source::Kinesis`] or [`Source::DynamoDb`].
     pub fn new(source: Source, config: StreamConfig, records: Vec<Value>, now: Instant) -> Self {
-        let mut shards = BTreeMap::new();
+        let shards = BTreeMap::new();
+        let mut stream = Self { source, config, piped: false, shards, dead: Vec::new() };
         for record in records {
-            let lane = shards.entry(shard(&record)).or_insert_with(|| Lane::new(source, now));
-            lane.push(sequence(&record).map(str::to_owned), record, config.batch_size);
+            stream.push(&shard(&record), record, now);
         }
-        Self { source, config, piped: false, shards, dead: Vec::new() }
+        stream
+    }
+
+    /// Appends a record to a shard.
+    pub fn push(&mut self, shard: &str, record: Value, now: Instant) {
+        let source = self.source;
+        let lane = self.shards.entry(shard.to_owned()).or_insert_with(|| Lane::new(source, now));
+        lane.push(sequence(&record).map(str::to_owned), record, self.config.batch_size);
+    }
+
+    /// Records that are neither done nor given up.
+    pub fn len(&self) -> usize {
+        self.shards.values().map(Lane::len).sum()
+    }
+
+    /// Whether there is no such record.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The same, read by a pipe.
@@ -165,6 +182,18 @@ mod tests {
         assert_eq!(batch.deliveries().iter().map(|d| d.count).collect::<Vec<_>>(), [2, 2]);
         assert_eq!(stream.settle(&batch, &failing(&[]), later), [Disposition::Done; 2]);
         assert_eq!(stream.next(), None);
+    }
+
+    #[test]
+    fn what_is_appended_while_a_batch_is_processed_comes_after_it() {
+        let now = Instant::now();
+        let mut stream = stream(StreamConfig::default(), now, &["1"]);
+        let batch = stream.receive(now, 0).unwrap();
+        stream.push("shard-0", record(0, "2"), now);
+        assert!(stream.receive(now, 0).is_none(), "a shard delivers one batch at a time");
+        assert_eq!(stream.settle(&batch, &failing(&[]), now), [Disposition::Done]);
+        assert_eq!(stream.len(), 1);
+        assert_eq!(ids(&stream.receive(now, 0).unwrap()), ["2"]);
     }
 
     #[test]
