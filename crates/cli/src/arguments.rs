@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "local")]
 use lambda_idempotency_local::Table;
 
 /// `2`, `0.5`, `1.5s`, `500ms`, `2m`.
@@ -28,6 +29,7 @@ pub(crate) fn time_to_work(text: &str) -> Result<Duration, String> {
 }
 
 /// `NAME=VALUE`.
+#[cfg(feature = "local")]
 pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -36,6 +38,7 @@ pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// `NAME:KEY` or `NAME:KEY:TTL`.
+#[cfg(feature = "local")]
 pub(crate) fn table(text: &str) -> Result<Table, String> {
     match text.split(':').collect::<Vec<_>>().as_slice() {
         parts if parts.contains(&"") => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),

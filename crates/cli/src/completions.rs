@@ -40,7 +40,8 @@ impl Man {
     pub(crate) fn run(&self, command: Command) -> Result<ExitCode, Failure> {
         let Some(folder) = &self.out else {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page)?;
+            // As `generate_to` does: `help` has no page.
+            clap_mangen::Man::new(command.disable_help_subcommand(true)).render(&mut page)?;
             return write(&page);
         };
         fs::create_dir_all(folder)?;

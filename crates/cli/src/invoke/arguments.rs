@@ -18,15 +18,16 @@ use crate::arguments::{duration, table, time_to_work, variable};
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Event files, in the shape that the function gets
+    /// Event files, in the shape that the function gets; `-` is standard input
     #[arg(required_unless_present_any = ["sqs_body", "sns_message"], value_name = "EVENT.json")]
     pub(crate) events: Vec<PathBuf>,
 
-    /// A file with the body of an SQS message, without the envelope; may be repeated: the messages come in one batch
+    /// A file (`-`: standard input) with the body of an SQS message, without the envelope; may be repeated: the messages
+    /// come in one batch
     #[arg(long, value_name = "FILE")]
     pub(crate) sqs_body: Vec<PathBuf>,
 
-    /// A file with the message of an SNS notification, without the envelope; may be repeated
+    /// A file (`-`: standard input) with the message of an SNS notification, without the envelope; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) sns_message: Vec<PathBuf>,
 

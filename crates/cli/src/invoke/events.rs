@@ -1,5 +1,6 @@
 //! The events to deliver: files, and payloads for which this command makes the envelope.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use lambda_idempotency_local::{Event, Source, parse_event};
@@ -11,10 +12,14 @@ use crate::failure::Failure;
 
 /// Reads all events before anything is started, so that a wrong file name is reported at once.
 pub(crate) async fn read(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
+    check(arguments)?;
     let mut events = Vec::new();
     for path in &arguments.events {
         let text = text(path).await?;
-        let name = path.display().to_string();
+        let name = match is_standard_input(path) {
+            true => "standard input".to_owned(),
+            false => path.display().to_string(),
+        };
         let event = parse_event(&name, &text)?;
         if is_unnamed(&event) {
             eprintln!("note: {name}: {UNNAMED}");
@@ -71,10 +76,34 @@ async fn envelope(source: event::Source, paths: &[PathBuf]) -> Result<Option<Eve
     Ok(Some(parse_event("event", &event.to_string())?))
 }
 
+/// `-`, as for the other commands.
+fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// It can be read once only.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let paths = [&arguments.events, &arguments.sqs_body, &arguments.sns_message];
+    let times = paths.into_iter().flatten().filter(|path| is_standard_input(path)).count();
+    if times > 1 {
+        return Err(Failure::from(
+            "standard input (`-`) is given more than once, and can be read once",
+        ));
+    }
+    Ok(())
+}
+
 async fn text(path: &Path) -> Result<String, Failure> {
-    let failed = |error| Failure::from(format!("cannot read {}: {error}", path.display()));
-    tokio::fs::read_to_string(path).await.map_err(failed).map_err(|failure| {
-        failure.remedy("`lambda-idempotency event sqs --body '...' > event.json` makes an event.")
+    let (name, read) = if is_standard_input(path) {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        ("standard input".to_owned(), read.map(|_| text))
+    } else {
+        (path.display().to_string(), tokio::fs::read_to_string(path).await)
+    };
+    read.map_err(|error| {
+        Failure::from(format!("cannot read {name}: {error}"))
+            .remedy("`lambda-idempotency event sqs --body '...' > event.json` makes an event.")
     })
 }
 

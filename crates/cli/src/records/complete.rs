@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 use super::{
     change::Decision,
     connect::Table,
-    edit::{self, How, Verb},
+    edit::{self, Acting, How, Verb},
     state::State,
     target::{Asked, Target},
 };
@@ -40,9 +40,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     application: Option<String>,
 
-    /// Do it
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 const COMPLETE: Verb = Verb {
@@ -62,7 +61,7 @@ pub(crate) async fn run(
     }
     let keys = arguments.target.keys()?;
     let by = Owner::random()?;
-    let how = How { yes: arguments.yes, as_json };
+    let how = How { acting: &arguments.acting, as_json };
     edit::run(table, (keys, Vec::new()), &COMPLETE, how, |asked, found, now| {
         decide(asked, found, now, arguments, by)
     })

@@ -2,11 +2,14 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{IdempotencyRecord, Status},
+    store::RecordVersion,
 };
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     change::{Change, Decision, Done, apply},
@@ -32,10 +35,22 @@ pub(crate) struct Verb {
 pub(crate) const WARM_CACHES: &str = "Processes that saw a key completed answer it from memory for up to 60 seconds \
      more (`Idempotency::with_cache`).";
 
+/// Whether a command acts, and on what.
+#[derive(Args)]
+pub(crate) struct Acting {
+    /// Do it
+    #[arg(long)]
+    yes: bool,
+
+    /// With `--yes`: only if the records are still those of the plan that ended with this
+    #[arg(long, value_name = "PLAN", requires = "yes")]
+    plan: Option<String>,
+}
+
 /// How a command is run.
 #[derive(Clone, Copy)]
-pub(crate) struct How {
-    pub(crate) yes: bool,
+pub(crate) struct How<'a> {
+    pub(crate) acting: &'a Acting,
     pub(crate) as_json: bool,
 }
 
@@ -44,7 +59,7 @@ pub(crate) async fn run(
     table: &Table,
     (asked, keyless): (Vec<Asked>, Vec<Keyless>),
     verb: &Verb,
-    How { yes, as_json }: How,
+    How { acting: Acting { yes, plan }, as_json }: How<'_>,
     decide: impl Fn(&Asked, Option<&IdempotencyRecord>, Timestamp) -> Decision,
 ) -> Result<ExitCode, Failure> {
     let found = target::look_up(table, &asked).await?;
@@ -57,6 +72,15 @@ pub(crate) async fn run(
         Change { decision, key: asked.key, found }
     };
     let changes: Vec<_> = asked.into_iter().zip(found).map(change).collect();
+    let yes = *yes;
+    let found = plan_of(&changes);
+    if let Some(plan) = plan.as_ref().filter(|plan| **plan != found) {
+        let failure = Failure::from(format!(
+            "the plan {plan} does not hold any more, and nothing was changed: the records, their states or what is to \
+             be done with them differ from it"
+        ));
+        return Err(failure.remedy("Look again: leave out --yes and --plan."));
+    }
     let done = if yes { apply(table, &changes).await } else { Vec::new() };
     let shown = shown(&changes, done, verb, yes);
     let is_refused = !keyless.is_empty() || shown.iter().any(|(_, result)| result.is_failure);
@@ -67,7 +91,7 @@ pub(crate) async fn run(
             json!({ "key": null, "record": record, "state": null, "result": "refused", "message": why })
         });
         print_json(
-            &json!({ "dry_run": !yes, "records": records.chain(keyless).collect::<Vec<_>>() }),
+            &json!({ "dry_run": !yes, "plan": found, "records": records.chain(keyless).collect::<Vec<_>>() }),
         )?;
     } else {
         let mut page = String::new();
@@ -79,7 +103,10 @@ pub(crate) async fn run(
             page.push_str(&format!("{record}\n  no key\n  -> refused: {why}\n\n"));
         }
         if is_written && !yes {
-            page.push_str("Nothing was changed: add --yes to do it.\n");
+            page.push_str(&format!(
+                "Nothing was changed: add --yes to do it, and --plan {found} to do it only if nothing has changed until \
+                 then.\n"
+            ));
         }
         if is_written {
             page.push_str(verb.note);
@@ -87,6 +114,21 @@ pub(crate) async fn run(
         print(&page)?;
     }
     Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Names what was found and what is to be done with it: two plans of the same name are the same.
+fn plan_of(changes: &[Change]) -> String {
+    let mut hash = Sha256::new();
+    for change in changes {
+        let version = change.record().map(RecordVersion::of);
+        let kind = match change.decision {
+            Decision::Write(_) => "write",
+            Decision::Refuse(_) => "refuse",
+            Decision::Nothing(_) => "nothing",
+        };
+        hash.update(format!("{:?} {version:?} {kind}\n", change.key.as_str()));
+    }
+    hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What became of a change, in words.

@@ -6,8 +6,12 @@
 //! | a record of a Lambda destination (`requestContext`, `requestPayload`), also in an event of EventBridge or a notification of SNS | `requestPayload` |
 //! | an object that a stream's destination wrote to S3 (`requestContext`, `payload`) | `payload`, a text |
 //! | a message of a dead-letter queue of a function or a rule (attribute `ErrorCode`, `ERROR_CODE`) | its body |
+//! | a message of a dead-letter queue of a subscription of SNS, if the user says that it is one | the notification in it, as SNS hands it to a function |
 //! | a list, or one document after another | each of them; a list of a pipe's records is one event |
 //! | anything else | itself |
+//!
+//! Whose dead-letter queue holds a notification cannot be seen: of a queue that is subscribed to the topic, or of the
+//! subscription of a function. Their events differ, and so do their keys.
 //!
 //! Events are passed on as they are written: read and written again, a number or a member that occurs twice could
 //! give them another key.
@@ -19,17 +23,39 @@ use serde_json::{Deserializer, Value, json, value::RawValue};
 /// The members of an object, as they are written.
 type Members = BTreeMap<String, Box<RawValue>>;
 
+/// Who had the messages in its dead-letter queue, where they hold notifications of SNS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notified {
+    /// A queue that is subscribed to the topic.
+    Queue,
+    /// A function that is subscribed to the topic: the queue is that of its subscription.
+    Function,
+}
+
 /// The events of a file.
-pub(crate) fn events(text: &str) -> Result<Vec<String>, String> {
-    let mut events = Vec::new();
+pub(crate) fn events(text: &str, notified: Notified) -> Result<Vec<String>, String> {
+    let mut events = Events { all: Vec::new(), notified };
     for document in Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
         let document = document.map_err(|error| format!("it is not JSON: {error}"))?;
         unwrap(document.get(), &mut events)?;
     }
-    if events.is_empty() { Err("it holds no events".to_owned()) } else { Ok(events) }
+    let Events { all, .. } = events;
+    if all.is_empty() { Err("it holds no events".to_owned()) } else { Ok(all) }
 }
 
-fn unwrap(document: &str, events: &mut Vec<String>) -> Result<(), String> {
+/// What was found so far.
+struct Events {
+    all: Vec<String>,
+    notified: Notified,
+}
+
+impl Events {
+    fn push(&mut self, event: String) {
+        self.all.push(event);
+    }
+}
+
+fn unwrap(document: &str, events: &mut Events) -> Result<(), String> {
     if let Ok(documents) = serde_json::from_str::<Vec<Box<RawValue>>>(document) {
         let is_of_a_pipe = |document: &RawValue| {
             members(document.get()).is_some_and(|members| members.contains_key("eventSource"))
@@ -44,7 +70,7 @@ fn unwrap(document: &str, events: &mut Vec<String>) -> Result<(), String> {
         return Err("it holds something that is not an event".to_owned());
     };
     if let Some(inner) = failed(&members)? {
-        events.extend(inner);
+        events.all.extend(inner);
         return Ok(());
     }
     let messages = members.get("Messages");
@@ -110,17 +136,25 @@ fn of_text(document: Option<&str>) -> Result<Option<Vec<String>>, String> {
 }
 
 /// A message of `aws sqs receive-message`.
-fn of_message(message: &str, events: &mut Vec<String>) -> Result<(), String> {
+fn of_message(message: &str, events: &mut Events) -> Result<(), String> {
     let message = members(message).ok_or("a message is not an object")?;
     let body = text(&message, "Body").ok_or("a message has no `Body`")?;
     let attributes = value(&message, "MessageAttributes");
     let is_event = ["ErrorCode", "ERROR_CODE"].iter().any(|name| attributes.get(name).is_some());
     if let Some(inner) = of_text(Some(&body))? {
-        events.extend(inner);
+        events.all.extend(inner);
         return Ok(());
     }
     if is_event {
         return unwrap(&body, events);
+    }
+    if events.notified == Notified::Function
+        && let Some(notification) = notification(&body)
+    {
+        events.push(format!(
+            r#"{{"Records":[{{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{notification}}}]}}"#
+        ));
+        return Ok(());
     }
     let of_the_system = value(&message, "Attributes");
     let mut record = json!({
@@ -138,6 +172,28 @@ fn of_message(message: &str, events: &mut Vec<String>) -> Result<(), String> {
     }
     events.push(json!({ "Records": [record] }).to_string());
     Ok(())
+}
+
+/// A body that is a notification of SNS, as it is written.
+fn notification(body: &str) -> Option<&str> {
+    let members = members(body)?;
+    let is_notification = text(&members, "Type").is_some_and(|kind| kind == "Notification");
+    (is_notification && members.contains_key("TopicArn") && members.contains_key("Message"))
+        .then_some(body)
+}
+
+/// Whether an event is one message of a queue that holds a notification of SNS, and that no queue moved to a
+/// dead-letter queue. `Attributes` say so, if they were asked for.
+pub(crate) fn may_be_of_a_subscription(event: &str) -> bool {
+    let Ok(event) = serde_json::from_str::<Value>(event) else { return false };
+    let Some([record]) = event.get("Records").and_then(Value::as_array).map(Vec::as_slice) else {
+        return false;
+    };
+    let body = record.get("body").and_then(Value::as_str);
+    let attributes = record.get("attributes").and_then(Value::as_object);
+    body.and_then(notification).is_some()
+        && attributes
+            .is_some_and(|them| !them.is_empty() && !them.contains_key("DeadLetterQueueSourceArn"))
 }
 
 /// Message attributes, whose members have small letters in an event.
@@ -174,7 +230,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &Value) -> Result<Vec<Value>, String> {
-        let events = events(&text.to_string())?;
+        let events = events(&text.to_string(), Notified::Queue)?;
         Ok(events.iter().map(|event| serde_json::from_str(event).unwrap()).collect())
     }
 
@@ -217,7 +273,11 @@ mod tests {
             assert_eq!(parsed(&wrapped), Ok(vec![event()]), "{wrapped}");
         }
         let two = format!("{}\n{}\n", event(), event());
-        assert_eq!(events(&two).map(|events| events.len()), Ok(2), "one document after another");
+        assert_eq!(
+            events(&two, Notified::Queue).map(|events| events.len()),
+            Ok(2),
+            "one document after another"
+        );
     }
 
     #[test]
@@ -249,7 +309,7 @@ mod tests {
     fn an_event_is_passed_on_as_it_is_written() {
         let event = r#"{"z":1e2,"a":{"same":1,"same":2},"t":"\ud800"}"#;
         let destination = format!(r#"{{"requestContext":{{}},"requestPayload":{event}}}"#);
-        assert_eq!(events(&destination), Ok(vec![event.to_owned()]));
+        assert_eq!(events(&destination, Notified::Queue), Ok(vec![event.to_owned()]));
     }
 
     #[test]
@@ -271,8 +331,35 @@ mod tests {
     #[test]
     fn what_holds_no_records_is_refused_with_the_remedy() {
         let positions = json!({ "requestContext": {}, "KinesisBatchInfo": { "shardId": "s" } });
-        assert!(events(&positions.to_string()).unwrap_err().contains("S3"));
-        assert!(events("").unwrap_err().contains("no events"));
-        assert!(events("{").unwrap_err().contains("not JSON"));
+        assert!(events(&positions.to_string(), Notified::Queue).unwrap_err().contains("S3"));
+        assert!(events("", Notified::Queue).unwrap_err().contains("no events"));
+        assert!(events("{", Notified::Queue).unwrap_err().contains("not JSON"));
+    }
+
+    #[test]
+    fn a_notification_is_of_a_queue_unless_it_is_said_to_be_of_a_functions_subscription() {
+        let notification = json!({
+            "Type": "Notification", "MessageId": "n-1", "TopicArn": "arn:aws:sns:eu-west-1:1:orders",
+            "Message": "{\"orderId\":1}",
+        });
+        let message = |attributes: Value| {
+            let body = notification.to_string();
+            json!({ "Messages": [{ "MessageId": "m", "Body": body, "Attributes": attributes }] })
+                .to_string()
+        };
+        let unmoved = message(json!({ "SenderId": "s" }));
+        let of_queue = events(&unmoved, Notified::Queue).unwrap();
+        assert!(of_queue[0].contains("aws:sqs") && may_be_of_a_subscription(&of_queue[0]));
+        let of_function: Value =
+            serde_json::from_str(&events(&unmoved, Notified::Function).unwrap()[0]).unwrap();
+        assert_eq!(of_function["Records"][0]["EventSource"], "aws:sns");
+        assert_eq!(of_function["Records"][0]["Sns"], notification);
+        for moved in [json!({ "DeadLetterQueueSourceArn": "arn:aws:sqs:q" }), json!({})] {
+            let event = events(&message(moved), Notified::Queue).unwrap();
+            assert!(!may_be_of_a_subscription(&event[0]));
+        }
+        // Not a notification: what the body is does not depend on what is said.
+        let plain = json!({ "Messages": [{ "MessageId": "m", "Body": "{}" }] }).to_string();
+        assert_eq!(events(&plain, Notified::Function), events(&plain, Notified::Queue));
     }
 }

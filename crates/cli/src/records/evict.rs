@@ -8,7 +8,7 @@ use lambda_idempotency_core::{clock::Timestamp, record::IdempotencyRecord};
 use super::{
     change::Decision,
     connect::Table,
-    edit::{self, How, Verb, WARM_CACHES},
+    edit::{self, Acting, How, Verb, WARM_CACHES},
     state::State,
     target::Target,
 };
@@ -23,9 +23,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
 
-    /// Do it
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 const EVICT: Verb =
@@ -37,7 +36,7 @@ pub(crate) async fn run(
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
     let keys = arguments.target.keys()?;
-    let how = How { yes: arguments.yes, as_json };
+    let how = How { acting: &arguments.acting, as_json };
     edit::run(table, (keys, Vec::new()), &EVICT, how, |_, found, now| decide(found, now)).await
 }
 

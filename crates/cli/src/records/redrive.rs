@@ -11,8 +11,8 @@ use lambda_idempotency_core::{
 use super::{
     change::{Decision, reset},
     connect::Table,
-    edit::{self, How, Verb, WARM_CACHES},
-    envelopes,
+    edit::{self, Acting, How, Verb, WARM_CACHES},
+    envelopes::{self, Notified, may_be_of_a_subscription},
     state::State,
     target::{self, Asked, each_once},
 };
@@ -37,12 +37,17 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "FAILED.json")]
     files: Vec<PathBuf>,
 
+    /// The messages are of the dead-letter queue of an SNS subscription of the function
+    ///
+    /// Their bodies look like those of a queue that is subscribed to the topic, whose keys are others.
+    #[arg(long)]
+    sns_subscription: bool,
+
     #[command(flatten)]
     options: KeyOptions,
 
-    /// Do it
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 pub(crate) async fn run(
@@ -50,10 +55,21 @@ pub(crate) async fn run(
     arguments: &Arguments,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
+    let notified = match arguments.sns_subscription {
+        true => Notified::Function,
+        false => Notified::Queue,
+    };
     let (mut asked, mut keyless) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let in_file = |failure: Failure| failure.in_file(path);
-        let events = envelopes::events(&keys::read(path)?).map_err(|e| in_file(e.into()))?;
+        let events =
+            envelopes::events(&keys::read(path)?, notified).map_err(|e| in_file(e.into()))?;
+        // With `--envelope sns` the user has said that the queue is subscribed to the topic.
+        if arguments.options.envelope.is_empty()
+            && events.iter().any(|one| may_be_of_a_subscription(one))
+        {
+            eprintln!("note: {}: {OF_WHOM}", path.display());
+        }
         for event in events {
             for found in target::of_event(&arguments.options, &event).map_err(in_file)? {
                 match found {
@@ -64,12 +80,16 @@ pub(crate) async fn run(
         }
     }
     let by = Owner::random()?;
-    let how = How { yes: arguments.yes, as_json };
+    let how = How { acting: &arguments.acting, as_json };
     edit::run(table, (each_once(asked), keyless), &RESET, how, |asked, found, now| {
         decide(asked, found, now, by)
     })
     .await
 }
+
+const OF_WHOM: &str =
+    "messages with notifications of SNS, which no queue moved here. If the function itself is
+      subscribed to the topic, their keys are those of SNS: add --sns-subscription.";
 
 const RESET: Verb = Verb {
     done: "reset: the next delivery begins from the beginning",

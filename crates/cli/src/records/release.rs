@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 use super::{
     change::{Decision, given_up},
     connect::Table,
-    edit::{self, How, Verb},
+    edit::{self, Acting, How, Verb},
     state::State,
     target::Target,
 };
@@ -31,9 +31,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     even_if_held: bool,
 
-    /// Do it
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 const RELEASE: Verb = Verb {
@@ -50,7 +49,7 @@ pub(crate) async fn run(
     let keys = arguments.target.keys()?;
     // By this token the record differs from every earlier one.
     let by = Owner::random()?;
-    let how = How { yes: arguments.yes, as_json };
+    let how = How { acting: &arguments.acting, as_json };
     edit::run(table, (keys, Vec::new()), &RELEASE, how, |_, found, now| {
         decide(found, now, arguments.even_if_held, by)
     })

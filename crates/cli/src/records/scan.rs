@@ -47,7 +47,7 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, F
         Ok(output) => output.table,
         // Without the permission the cost is not known. A table that does not exist is named by the read.
         Err(SdkError::ServiceError(_)) => None,
-        Err(error) => return Err(sdk::failed(error.into())),
+        Err(error) => return Err(sdk::failure("DescribeTable", &table.name, error)),
     };
     let problems = described.iter().flat_map(|found| schema::problems(found, &table.names));
     if let Some(problem) = problems.into_iter().next() {

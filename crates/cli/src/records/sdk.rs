@@ -1,22 +1,39 @@
-//! What the SDK's own errors say.
+//! A request of the SDK that failed, in a sentence. The SDK's own text for most of them is "unhandled error".
 
-use std::error::Error as _;
+use std::error::Error;
 
-use aws_sdk_dynamodb::{Error, error::ProvideErrorMetadata as _};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use crate::failure::Failure;
 
-/// A request that failed. The SDK calls most errors only "unhandled"; their code and their causes say what happened.
-pub(crate) fn failed(error: Error) -> Failure {
-    if let Some(code) = error.code() {
-        let message = error.message().map(|message| format!(": {message}")).unwrap_or_default();
-        return Failure::from(format!("DynamoDB refused the request: {code}{message}"));
+/// Why `operation` on a table failed: DynamoDB refused it, or did not answer.
+pub(crate) fn failure<E>(operation: &str, table: &str, error: SdkError<E>) -> Failure
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let what = match &error {
+        SdkError::ServiceError(_) => {
+            let code = error.code().unwrap_or("an error without a code");
+            match error.message() {
+                Some(message) => format!("was refused: {code}: {message}"),
+                None => format!("was refused: {code}"),
+            }
+        }
+        SdkError::TimeoutError(_) => "was not answered in time".to_owned(),
+        SdkError::DispatchFailure(_) => format!("did not reach DynamoDB: {}", deepest(&error)),
+        SdkError::ResponseError(_) => {
+            format!("was answered with something unreadable: {}", deepest(&error))
+        }
+        _ => format!("could not be sent: {}", deepest(&error)),
+    };
+    Failure::from(format!("{operation} on DynamoDB table {table} {what}"))
+}
+
+/// The cause that no other error explains.
+fn deepest(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
-    let mut text = "DynamoDB did not answer".to_owned();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    Failure::from(text)
+    cause.to_string()
 }

@@ -6,8 +6,9 @@
 mod common;
 mod report;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use tokio::io::AsyncBufReadExt as _;
@@ -54,6 +55,30 @@ async fn success_is_a_table_and_exit_code_0() {
     assert!(shown.contains("2 deliveries: 2 executed"), "{shown}");
     assert!(shown.contains("table idempotency: 0 rows"), "{shown}");
     assert!(!shown.contains("table orders"), "it is the example's: {shown}");
+}
+
+#[tokio::test]
+async fn an_event_or_a_body_comes_from_standard_input() {
+    let event = messages(&[("m1", "succeed")]);
+    for (arguments, text) in [(&["-"][..], &*event), (&["--sqs-body", "-"], r#"{"do":"succeed"}"#)]
+    {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+            .args(["invoke", "--timeout", "60", "--binary"])
+            .arg(common::binary().await)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let shown = self::text(&output.stdout);
+        assert!(shown.contains("1 executed, "), "{shown}{}", self::text(&output.stderr));
+    }
+    let mut twice = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    let output = twice.args(["invoke", "-", "--sqs-body", "-"]).output().unwrap();
+    assert!(text(&output.stderr).contains("more than once"), "{}", text(&output.stderr));
 }
 
 #[tokio::test]

@@ -25,6 +25,35 @@ async fn evict_is_a_dry_run_until_it_is_told_to_act() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_plan_shows_is_all_that_is_done_with_its_name() {
+    let world = World::new().await;
+    world.put("place#a", "FAILED", &json!({}));
+    world.put("place#b", "INPROGRESS", &claimed(600));
+    let plan = |keys: &[&str]| {
+        let planned = world.records(&[&["evict", "--json"], keys].concat());
+        planned.json()["plan"].as_str().unwrap().to_owned()
+    };
+    let both = plan(&["place#a", "place#b"]);
+    assert_eq!(both, plan(&["place#a", "place#b"]), "nothing has changed");
+    let text = world.records(&["evict", "place#a"]).code(0).out;
+    assert!(text.contains(&format!("--plan {}", plan(&["place#a"]))), "{text}");
+    // Between the plan and the act: the work was tried again and is done.
+    world.put("place#a", "COMPLETED", &json!({}));
+    let evict = ["evict", "place#a", "place#b", "--yes", "--plan"];
+    let refused = world.records(&[&evict[..], &[&both]].concat()).code(2);
+    assert!(refused.err.contains("nothing was changed"), "{}", refused.err);
+    assert!(world.item("place#a").is_some() && world.item("place#b").is_some());
+    // The claim that was refused has lapsed, and would be evicted.
+    let now = plan(&["place#a", "place#b"]);
+    world.put("place#b", "INPROGRESS", &claimed(-600));
+    world.records(&[&evict[..], &[&now]].concat()).code(2);
+    let now = plan(&["place#a", "place#b"]);
+    let done = world.records(&[&evict[..], &[&now, "--json"]].concat()).code(0).json();
+    assert_eq!(results(&done), ["done", "done"]);
+    world.records(&["evict", "place#a", "--plan", &now]).code(2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_live_claim_is_not_evicted_completed_or_released() {
     let world = World::new().await;
     world.put("place#live", "INPROGRESS", &claimed(600));
@@ -169,6 +198,29 @@ async fn a_redrive_says_that_a_message_known_by_its_id_is_done_again() {
     let done = world.records(&arguments).code(1).json();
     assert_eq!(results(&done), ["refused"]);
     assert!(done["records"][0]["message"].as_str().unwrap().contains("a new id"), "{done}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notification_is_of_the_functions_subscription_if_that_is_said() {
+    let world = World::new().await;
+    let notification = json!({
+        "Type": "Notification", "MessageId": "n-1", "Message": "{\"orderId\":\"o-1\"}",
+        "TopicArn": "arn:aws:sns:eu-west-1:111122223333:orders",
+    });
+    let dead = json!({ "Messages": [{
+        "MessageId": "m-1", "Body": notification.to_string(), "Attributes": { "SenderId": "s" },
+    }] });
+    let dead = file("redrive-notification", &dead.to_string());
+    let redrive = [&["redrive", &dead, "--json"][..], &OPERATION].concat();
+    let of_queue = world.records(&redrive);
+    assert!(of_queue.err.contains("--sns-subscription"), "{}", of_queue.err);
+    let of_function = world.records(&[&redrive[..], &["--sns-subscription"]].concat()).code(0);
+    assert!(!of_function.err.contains("note:"), "{}", of_function.err);
+    let key = &of_function.json()["records"][0]["key"];
+    assert_eq!(key.as_str().unwrap(), keys_of("redrive-notification-keys", &["o-1"])[0]);
+    let enveloped = world.records(&[&redrive[..], &["--envelope", "sns"]].concat()).code(0);
+    assert!(!enveloped.err.contains("note:"), "{}", enveloped.err);
+    assert_eq!(&enveloped.json()["records"][0]["key"], key, "the same work, however it comes");
 }
 
 #[tokio::test(flavor = "multi_thread")]

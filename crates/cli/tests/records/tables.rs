@@ -110,7 +110,51 @@ fn completions_and_manual_pages_know_every_command() {
     }
     assert!(ran(&["man"]).contains(".TH lambda-idempotency 1"));
     let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/man");
+    let _ = std::fs::remove_dir_all(folder);
     ran(&["man", "--out", folder]);
-    let page = format!("{folder}/lambda-idempotency-records-evict.1");
-    assert!(std::fs::read_to_string(page).unwrap().contains("evict"));
+    let page = |name: &str| std::fs::read_to_string(format!("{folder}/{name}.1"));
+    let main = page("lambda-idempotency").unwrap();
+    assert_eq!(main, ran(&["man"]), "the page that is printed is the one that is written");
+    let mut pages = vec![("lambda-idempotency".to_owned(), main)];
+    let mut seen = 0;
+    while let Some((name, text)) = pages.pop() {
+        seen += 1;
+        // `.BR` names other pages: `lambda\-idempotency\-keys(1)`.
+        let plain = text.replace('\\', "");
+        let others = plain.split_whitespace().filter_map(|word| word.strip_suffix("(1)"));
+        for other in others.filter(|other| *other != name) {
+            let text =
+                page(other).unwrap_or_else(|_| panic!("{name} names {other}, without a page"));
+            pages.push((other.to_owned(), text));
+        }
+        // Every option that `--help` lists is on the page, with what it says about it.
+        let arguments: Vec<_> = name.split_once('-').unwrap().1.split('-').skip(1).collect();
+        let help = ran(&[&arguments[..], &["--help"]].concat());
+        let options = help.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
+        for option in options.filter_map(|line| line.split_whitespace().next()) {
+            assert!(plain.contains(&format!("--{option}")), "{name} has no --{option}");
+        }
+        for section in [".TH ", ".SH NAME", ".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS"] {
+            assert!(text.contains(section), "{name} has no {section}");
+        }
+    }
+    assert_eq!(seen, std::fs::read_dir(folder).unwrap().count(), "pages that no other names");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_failed_says_which_and_why() {
+    // Nobody listens there.
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for arguments in [&["list"][..], &["stats"], &["table", "check"], &["table", "create", "--yes"]]
+    {
+        let none = ran(records_at(&format!("http://{nowhere}"), arguments)).code(2);
+        let said = none.err.contains("did not reach DynamoDB") && none.err.contains(TABLE);
+        assert!(said && !none.err.contains("unhandled"), "{arguments:?}: {}", none.err);
+    }
+    let world = World::new().await;
+    let denied = || Fault::error(Apply::Before, 400, "AccessDeniedException").times(1);
+    world.db.faults().add(denied().on("DescribeTable"));
+    let check = world.records(&["table", "check"]).code(2);
+    let said = "DescribeTable on DynamoDB table idempotency was refused: AccessDeniedException";
+    assert!(check.err.contains(said), "{}", check.err);
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use aws_sdk_dynamodb::{
     Client,
+    error::SdkError,
     types::{BillingMode, TableDescription, TableStatus, TimeToLiveStatus},
 };
 use lambda_idempotency_dynamodb::Attributes;
@@ -45,22 +46,22 @@ pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode,
 async fn check(client: &Client, name: &str, names: &Attributes) -> Result<Findings, Failure> {
     let mut findings = Findings::default();
     let described = client.describe_table().table_name(name).send().await;
-    let described = match described.map_err(aws_sdk_dynamodb::Error::from) {
+    let described = match described {
         Ok(described) => described.table,
-        Err(aws_sdk_dynamodb::Error::ResourceNotFoundException(_)) => {
+        Err(SdkError::ServiceError(error)) if error.err().is_resource_not_found_exception() => {
             findings.problems.push(format!(
                 "There is no table {name} in this Region and account: make it with `records table create`."
             ));
             return Ok(findings);
         }
-        Err(error) => return Err(sdk::failed(error)),
+        Err(error) => return Err(sdk::failure("DescribeTable", name, error)),
     };
     let Some(table) = described else {
         return Err(Failure::from("DynamoDB did not describe the table"));
     };
     of_description(&table, names, &mut findings);
     let answer = client.describe_time_to_live().table_name(name).send().await;
-    let answer = answer.map_err(|error| sdk::failed(error.into()))?;
+    let answer = answer.map_err(|error| sdk::failure("DescribeTimeToLive", name, error))?;
     let ttl = answer.time_to_live_description;
     let attribute = ttl.as_ref().and_then(|ttl| ttl.attribute_name.as_deref());
     let expiration = &names.expiration;

@@ -3,7 +3,8 @@
 use std::{process::ExitCode, time::Duration};
 
 use aws_sdk_dynamodb::{
-    Client, Error,
+    Client,
+    error::SdkError,
     types::{
         AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
         TableStatus, TimeToLiveSpecification,
@@ -76,15 +77,15 @@ async fn create(
         let key = KeySchemaElement::builder().attribute_name(attribute).key_type(kind);
         request = request.attribute_definitions(definition.build()?).key_schema(key.build()?);
     }
-    match request.send().await.map_err(Error::from) {
+    match request.send().await {
         Ok(_) => {}
-        Err(Error::ResourceInUseException(_)) => {
+        Err(SdkError::ServiceError(error)) if error.err().is_resource_in_use_exception() => {
             let failure = Failure::from(format!("there is a table {name} already"));
             return Err(
                 failure.remedy("`records table check` says whether it is as the store needs it.")
             );
         }
-        Err(error) => return Err(sdk::failed(error)),
+        Err(error) => return Err(sdk::failure("CreateTable", name, error)),
     }
     active(client, name).await?;
     let ttl = TimeToLiveSpecification::builder()
@@ -92,8 +93,9 @@ async fn create(
         .enabled(true)
         .build()?;
     let request = client.update_time_to_live().table_name(name).time_to_live_specification(ttl);
-    let done = request.send().await.map_err(Error::from);
-    done.map(|_| ()).map_err(|error| sdk::failed(error).remedy(UNFINISHED))
+    let done = request.send().await;
+    done.map(|_| ())
+        .map_err(|error| sdk::failure("UpdateTimeToLive", name, error).remedy(UNFINISHED))
 }
 
 const UNFINISHED: &str = "The table was created. Turn on its time to live: `records table check` says for which attribute.";
@@ -102,7 +104,7 @@ const UNFINISHED: &str = "The table was created. Turn on its time to live: `reco
 async fn active(client: &Client, name: &str) -> Result<(), Failure> {
     for _ in 0..PATIENCE {
         let described = client.describe_table().table_name(name).send().await;
-        match described.map_err(Error::from) {
+        match described {
             Ok(described) => {
                 let status = described.table.and_then(|table| table.table_status);
                 if status == Some(TableStatus::Active) {
@@ -110,8 +112,11 @@ async fn active(client: &Client, name: &str) -> Result<(), Failure> {
                 }
             }
             // The description of a new table is eventually consistent.
-            Err(Error::ResourceNotFoundException(_)) => {}
-            Err(error) => return Err(sdk::failed(error).remedy(UNFINISHED)),
+            Err(SdkError::ServiceError(error)) if error.err().is_resource_not_found_exception() => {
+            }
+            Err(error) => {
+                return Err(sdk::failure("DescribeTable", name, error).remedy(UNFINISHED));
+            }
         }
         SystemClock.sleep(Duration::from_secs(1)).await;
     }
