@@ -2,7 +2,8 @@
 
 use crate::limits::MOST_BYTES;
 
-/// Why a text is not a [`Document`](crate::Document). It names the position, never the content.
+/// Why a text is not a [`Document`](crate::Document). It names the position, never the content. Its text completes the
+/// sentence "the payload is ..".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
@@ -18,7 +19,7 @@ pub enum DocumentError {
     },
     /// An object has two members of the same name, and JSON parsers differ in which one they use.
     #[error(
-        "an object has two members of the same name, before line {line}, column {column}; \
+        "ambiguous: an object has two members of the same name, before line {line}, column {column}; \
          JSON parsers differ in which one they use"
     )]
     DuplicateMember {

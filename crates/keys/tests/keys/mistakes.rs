@@ -56,7 +56,7 @@ fn each_mistake_is_shown_with_its_position() {
         (
             r#"`{"a":1,"a":2}`"#,
             0,
-            "an object has two members of the same name, before line 1, column 13; JSON parsers differ in which one they use",
+            "ambiguous: an object has two members of the same name, before line 1, column 13; JSON parsers differ in which one they use",
         ),
     ] {
         let error = Expression::compile(text).unwrap_err();
