@@ -75,27 +75,6 @@ async fn what_is_missing_is_named_with_its_remedy() {
     assert!(output.status.code() == Some(2) && text.contains("--table"), "{text}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_error_of_dynamodb_is_told_by_its_code_and_message() {
-    let world = World::empty().await;
-    let denied = Fault::error(Apply::Before, 400, "AccessDeniedException");
-    world.db.faults().add(denied.on("DescribeTable"));
-    let ran = world.records(&["table", "check"]).code(2);
-    assert!(
-        ran.err.starts_with("error: DynamoDB refused the request: AccessDenied"),
-        "{}",
-        ran.err
-    );
-    let nobody = ran_at_nobody();
-    assert!(nobody.err.starts_with("error: DynamoDB did not answer: dispatch"), "{}", nobody.err);
-}
-
-/// A port at which nobody listens.
-fn ran_at_nobody() -> crate::support::Ran {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    ran(records_at(&format!("http://127.0.0.1:{port}"), &["table", "check"])).code(2)
-}
-
 #[test]
 fn completions_and_manual_pages_know_every_command() {
     let ran = |arguments: &[&str]| {
