@@ -99,15 +99,15 @@ pub(crate) fn given_up(found: &IdempotencyRecord, by: Owner) -> IdempotencyRecor
     record
 }
 
-/// What is left of a record so that its work begins from the beginning: nothing, or, if attempts were lost, a
-/// released record that tells the next handler of them.
+/// What is left of a record so that its work begins from the beginning: nothing, or, if attempts were lost or steps are
+/// finished, a released record that tells the next handler of them.
 pub(crate) fn reset(
     found: &IdempotencyRecord,
     now: Timestamp,
     by: Owner,
 ) -> Option<IdempotencyRecord> {
     let mut record = given_up(found, by);
-    if record.lost_attempts == 0 {
+    if record.lost_attempts == 0 && record.steps.is_none() {
         return None;
     }
     record.failed_attempts = 0;
@@ -116,4 +116,26 @@ pub(crate) fn reset(
     record.expires_at =
         record.expires_at.max(now.plus(Policy::default().retention).ceil_to_second());
     Some(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_keeps_finished_steps_and_lost_attempts_and_else_nothing() {
+        let now = Timestamp::from_secs(1000);
+        let by = Owner::from_bits(7);
+        let mut failed = IdempotencyRecord::new(Status::PermanentlyFailed, now);
+        failed.failed_attempts = 3;
+        failed.error_type = Some("payments::Declined".into());
+        assert!(reset(&failed, now, by).is_none());
+        let mut steps = failed.clone();
+        steps.steps = Some("{}".into());
+        let kept = reset(&steps, now, by).unwrap();
+        assert_eq!((kept.steps, kept.failed_attempts, kept.error_type), (steps.steps, 0, None));
+        let mut lost = failed;
+        lost.lost_attempts = 2;
+        assert_eq!(reset(&lost, now, by).unwrap().lost_attempts, 2);
+    }
 }

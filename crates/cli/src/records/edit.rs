@@ -186,6 +186,9 @@ fn losses(change: &Change, to: Option<&IdempotencyRecord>) -> String {
             ", and its handler is not told that attempts were lost: check that they had no effect"
                 .to_owned()
         }
+        None if change.record().is_some_and(|record| record.steps.is_some()) => {
+            ", and the steps that its handler has finished run again".to_owned()
+        }
         _ => String::new(),
     }
 }

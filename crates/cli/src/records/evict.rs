@@ -16,12 +16,17 @@ use crate::failure::Failure;
 
 /// Delete idempotency records, so that the next delivery of their keys is new work
 ///
-/// Refuses a key that a worker holds. The counts of attempts are forgotten too. It does not deliver anything: send the
+/// Refuses a key that a worker holds, and one whose work is done and whose messages are not all sent. The counts of
+/// attempts and finished steps are forgotten too. It does not deliver anything: send the
 /// event again, or move the dead-letter queue. Shows what it would do; `--yes` does it.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
+
+    /// Also records with messages that are not sent yet: they are lost
+    #[arg(long)]
+    even_if_unsent: bool,
 
     #[command(flatten)]
     acting: Acting,
@@ -37,10 +42,21 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let keys = arguments.target.keys()?;
     let how = How { acting: &arguments.acting, as_json };
-    edit::run(table, (keys, Vec::new()), &EVICT, how, |_, found, now| decide(found, now)).await
+    let even_if_unsent = arguments.even_if_unsent;
+    edit::run(table, (keys, Vec::new()), &EVICT, how, |_, found, now| {
+        decide(found, now, even_if_unsent)
+    })
+    .await
 }
 
-fn decide(found: Option<&IdempotencyRecord>, now: Timestamp) -> Decision {
+fn decide(found: Option<&IdempotencyRecord>, now: Timestamp, even_if_unsent: bool) -> Decision {
+    if found.is_some_and(|record| record.outbox.is_some()) && !even_if_unsent {
+        return Decision::Refuse(
+            "the work is done, and its messages are not all sent: the next delivery sends them; --even-if-unsent loses \
+             them"
+                .to_owned(),
+        );
+    }
     match found.map(|record| State::of(record, now)) {
         None => Decision::Nothing("the key has no idempotency record".to_owned()),
         Some(State::InProgress) => Decision::Refuse(
@@ -48,5 +64,23 @@ fn decide(found: Option<&IdempotencyRecord>, now: Timestamp) -> Decision {
                 .to_owned(),
         ),
         Some(_) => Decision::Write(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::record::Status;
+
+    use super::*;
+
+    #[test]
+    fn messages_that_are_not_sent_are_not_lost_unless_that_is_said() {
+        let now = Timestamp::from_secs(1000);
+        let done = IdempotencyRecord::new(Status::Completed, now);
+        assert!(matches!(decide(Some(&done), now, false), Decision::Write(None)));
+        let mut unsent = done;
+        unsent.outbox = Some("[]".into());
+        assert!(matches!(decide(Some(&unsent), now, false), Decision::Refuse(_)));
+        assert!(matches!(decide(Some(&unsent), now, true), Decision::Write(None)));
     }
 }

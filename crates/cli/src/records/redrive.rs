@@ -114,6 +114,9 @@ fn decide(asked: &Asked, found: Option<&IdempotencyRecord>, now: Timestamp, by: 
              the key. Delete the message from the dead-letter queue instead"
                 .to_owned(),
         ),
+        State::Completed if found.outbox.is_some() => Decision::Nothing(
+            "the work is done, and its next delivery sends the messages that are left".to_owned(),
+        ),
         State::Completed => Decision::Nothing(
             "the work is done, and its next delivery is answered; `evict` has it done again"
                 .to_owned(),
