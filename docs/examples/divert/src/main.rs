@@ -6,10 +6,11 @@
 //! records of any size; a message in the queue can cause an alarm. Both contain payloads: encrypt them,
 //! and let few people read them.
 
+use std::time::SystemTime;
+
 use aws_config::BehaviorVersion;
 use lambda_idempotency::{
-    Call, DivertedRecord, DynamoDbStore, Failure, Idempotency, Operation, clock::SystemClock,
-    producer::new_key,
+    Call, DivertedRecord, DynamoDbStore, Failure, Idempotency, Operation, producer::new_key,
 };
 use lambda_runtime::Error;
 
@@ -73,7 +74,7 @@ impl Aside {
 
     /// Each record gets a new object, because a record without an id must not overwrite another one.
     async fn to_bucket(&self, operation: &str, text: String) -> Result<(), Failure> {
-        let object = format!("{operation}/{}.json", new_key(std::time::SystemTime::now())?);
+        let object = format!("{operation}/{}.json", new_key(SystemTime::now())?);
         self.s3
             .put_object()
             .bucket(&self.bucket)
