@@ -1,0 +1,107 @@
+//! Addresses of servers, and what a URL says besides.
+
+use std::{fmt, sync::Arc};
+
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
+
+use crate::config_error::RedisConfigError;
+
+/// A server's host and port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Address {
+    pub(crate) host: Arc<str>,
+    pub(crate) port: u16,
+}
+
+impl Address {
+    /// Reads `HOST:PORT`, as a redirection has it. Without a host it is `same_host`.
+    pub(crate) fn parse(text: &str, same_host: &Arc<str>) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        let host = if host.is_empty() { Arc::clone(same_host) } else { host.into() };
+        Some(Self { host, port: port.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// Who logs in. It has no `Debug`, because it holds a password.
+#[derive(Clone, Default)]
+pub(crate) struct Login {
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+}
+
+/// What a URL says.
+pub(crate) struct Url {
+    pub(crate) address: Address,
+    pub(crate) tls: bool,
+    pub(crate) login: Login,
+    pub(crate) database: i64,
+}
+
+impl Url {
+    pub(crate) fn parse(url: &str) -> Result<Self, RedisConfigError> {
+        let (scheme, rest) = url.split_once("://").ok_or(RedisConfigError::Url)?;
+        let tls = match scheme {
+            "redis" | "valkey" => false,
+            "rediss" | "valkeys" => true,
+            _ => return Err(RedisConfigError::Url),
+        };
+        // As without TLS, which is not the protocol's concern here.
+        let info: ConnectionInfo =
+            format!("redis://{rest}").into_connection_info().map_err(|_| RedisConfigError::Url)?;
+        let ConnectionAddr::Tcp(host, port) = info.addr() else {
+            return Err(RedisConfigError::Url);
+        };
+        let settings = info.redis_settings();
+        Ok(Self {
+            address: Address { host: host.as_str().into(), port: *port },
+            tls,
+            login: Login {
+                user: settings.username().map(str::to_owned),
+                password: settings.password().map(str::to_owned),
+            },
+            database: settings.db(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_server_login_and_database() {
+        let url = Url::parse("rediss://orders:s%40cret@cache.example:6380/2").unwrap();
+        assert_eq!(url.address.to_string(), "cache.example:6380");
+        assert_eq!((url.tls, url.database), (true, 2));
+        assert_eq!(url.login.user.as_deref(), Some("orders"));
+        assert_eq!(url.login.password.as_deref(), Some("s@cret"));
+        let url = Url::parse("valkey://cache").unwrap();
+        assert_eq!((url.address.to_string(), url.tls), ("cache:6379".to_owned(), false));
+        assert!(url.login.user.is_none() && url.login.password.is_none());
+    }
+
+    #[test]
+    fn what_is_not_a_url_is_refused_without_being_repeated() {
+        for url in ["", "cache:6379", "http://s3cr3t", "unix:///s3cr3t", "redis://u:s3cr3t@h:port"] {
+            let Err(error) = Url::parse(url) else { unreachable!("{url}") };
+            assert!(matches!(error, RedisConfigError::Url), "{url}");
+            assert!(!format!("{error} {error:?}").contains("s3cr3t"));
+        }
+    }
+
+    #[test]
+    fn a_redirection_may_leave_out_the_host() {
+        let host: Arc<str> = "10.0.0.1".into();
+        let read = |text| Address::parse(text, &host).map(|address| address.to_string());
+        assert_eq!(read("10.0.0.2:6381").as_deref(), Some("10.0.0.2:6381"));
+        assert_eq!(read(":6381").as_deref(), Some("10.0.0.1:6381"));
+        assert_eq!(read("2001:db8::1:6381").as_deref(), Some("2001:db8::1:6381"));
+        assert_eq!((read("nonsense"), read("a:b")), (None, None));
+    }
+}

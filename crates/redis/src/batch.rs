@@ -1,0 +1,180 @@
+//! Many commands at once: one pipeline for each server, and an answer for each command.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::future::join_all;
+use redis::{Cmd, Pipeline, Value};
+
+use crate::{
+    address::Address,
+    connection::Link,
+    error::{Failure, First, server_failure},
+    node::Node,
+    retry::Budget,
+    store::RedisStore,
+};
+
+/// The most commands in a pipeline, and the most bytes. The server reads a pipeline as a whole, and others wait.
+const MOST: usize = 256;
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// One command about one record.
+pub(crate) struct Request {
+    /// The name of the record in the server.
+    pub(crate) name: String,
+    pub(crate) command: Cmd,
+    /// About how many bytes it has, or its answer.
+    pub(crate) size: usize,
+    /// Whether replicas have to confirm it, if the store waits for replicas.
+    pub(crate) writes: bool,
+    /// The server that is receiving the record.
+    pub(crate) go_to: Option<Address>,
+}
+
+/// The answer to a [`Request`].
+pub(crate) struct Reply {
+    pub(crate) answer: Result<Value, Failure>,
+    /// Whether as many replicas have it as the store waits for.
+    pub(crate) confirmed: Result<(), Failure>,
+}
+
+impl From<Failure> for Reply {
+    fn from(failure: Failure) -> Self {
+        Self { answer: Err(failure), confirmed: Ok(()) }
+    }
+}
+
+/// Some requests for one server, each with its position among all.
+struct Parcel {
+    node: Arc<Node>,
+    /// The server is receiving the records: it serves them only on demand.
+    asking: bool,
+    requests: Vec<(usize, Request)>,
+    size: usize,
+}
+
+impl RedisStore {
+    /// Sends each request once, and waits for the answers, which are in the same order.
+    pub(crate) async fn send(&self, requests: Vec<Request>, budget: &Budget<'_>) -> Vec<Reply> {
+        let count = requests.len();
+        let (parcels, refused) = match self.parcels(requests, budget).await {
+            Ok(parcels) => parcels,
+            Err(failure) => return (0..count).map(|_| failure.clone().into()).collect(),
+        };
+        let sent = join_all(parcels.into_iter().map(|parcel| self.send_parcel(parcel, budget))).await;
+        let mut replies: Vec<_> = sent.into_iter().flatten().chain(refused).collect();
+        replies.sort_unstable_by_key(|(position, _)| *position);
+        replies.into_iter().map(|(_, reply)| reply).collect()
+    }
+
+    /// Divides the requests among the servers. Those for which there is no server are answered.
+    async fn parcels(
+        &self,
+        requests: Vec<Request>,
+        budget: &Budget<'_>,
+    ) -> Result<(Vec<Parcel>, Vec<(usize, Reply)>), Failure> {
+        let map = self.servers.map(budget).await?;
+        let (mut full, mut refused) = (Vec::new(), Vec::new());
+        let mut open: HashMap<(Address, bool), Parcel> = HashMap::new();
+        for (position, request) in requests.into_iter().enumerate() {
+            let asking = request.go_to.is_some();
+            let node = match &request.go_to {
+                Some(address) => Some(self.servers.node(address)),
+                None => map.node(&request.name),
+            };
+            let Some(node) = node else {
+                self.servers.forget_map(None);
+                refused.push((position, Failure::no_server(&self.config.address).into()));
+                continue;
+            };
+            let empty = || Parcel { node: Arc::clone(&node), asking, requests: vec![], size: 0 };
+            let parcel = open.entry((node.address.clone(), asking)).or_insert_with(empty);
+            let size = parcel.size.saturating_add(request.size);
+            if !parcel.requests.is_empty() && (parcel.requests.len() >= MOST || size > MOST_BYTES) {
+                full.push(std::mem::replace(parcel, empty()));
+            }
+            parcel.size = parcel.size.saturating_add(request.size);
+            parcel.requests.push((position, request));
+        }
+        full.extend(open.into_values());
+        Ok((full, refused))
+    }
+
+    async fn send_parcel(&self, parcel: Parcel, budget: &Budget<'_>) -> Vec<(usize, Reply)> {
+        let Parcel { node, asking, requests, .. } = parcel;
+        let at = &node.address;
+        let replicas = self.config.replicas.filter(|_| requests.iter().any(|(_, r)| r.writes));
+        let mut commands = Pipeline::with_capacity(requests.len());
+        let mut positions = Vec::with_capacity(requests.len());
+        for (position, request) in requests {
+            if asking {
+                commands.cmd("ASKING");
+            }
+            commands.add_command(request.command);
+            positions.push(position);
+        }
+        if let Some(replicas) = replicas {
+            let millis = u64::try_from(replicas.within.as_millis()).unwrap_or(u64::MAX);
+            commands.cmd("WAIT").arg(replicas.least).arg(millis);
+        }
+        let same = |failure: Failure| -> Vec<(usize, Reply)> {
+            positions.iter().map(|position| (*position, failure.clone().into())).collect()
+        };
+        let link = match node.link(&self.config, budget).await {
+            Ok(link) => link,
+            Err(failure) => {
+                self.prepare(&node, None, &failure).await;
+                return same(failure);
+            }
+        };
+        let failure = match budget.attempt(link.send(&commands)).await {
+            Ok(Ok(answers)) if answers.len() == commands.len() => {
+                let mut answers = answers.into_iter();
+                let confirmed = match replicas {
+                    None => Ok(()),
+                    Some(replicas) => match answers.next_back() {
+                        Some(Value::Int(count)) if count >= i64::from(replicas.least) => Ok(()),
+                        Some(Value::ServerError(error)) => {
+                            Err(server_failure(at, &error).with_doubt(true))
+                        }
+                        _ => Err(Failure::not_replicated(at, replicas.least)),
+                    },
+                };
+                let mut replies = Vec::with_capacity(positions.len());
+                for position in positions {
+                    if asking {
+                        answers.next();
+                    }
+                    let answer = match answers.next() {
+                        Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
+                        Some(answer) => Ok(answer),
+                        None => Err(Failure::unreadable(at)),
+                    };
+                    if let Err(failure) = &answer {
+                        self.prepare(&node, Some(&link), failure).await;
+                    }
+                    replies.push((position, Reply { answer, confirmed: confirmed.clone() }));
+                }
+                return replies;
+            }
+            Ok(Ok(_)) => Failure::unreadable(at),
+            Ok(Err(error)) => Failure::broken(at, &error),
+            Err(late) => Failure::timed_out(at, late),
+        };
+        self.prepare(&node, Some(&link), &failure).await;
+        same(failure)
+    }
+
+    /// Does what a failure says has to be done before the next request.
+    async fn prepare(&self, node: &Node, link: Option<&Link>, failure: &Failure) {
+        let reconnect = matches!(failure.first, First::Reconnect | First::FindServer);
+        if let Some(link) = link.filter(|_| reconnect) {
+            node.leave(link).await;
+        }
+        match &failure.first {
+            First::FindServer => self.servers.forget_map(None),
+            First::AskAt(address) => self.servers.forget_map(Some(address.clone())),
+            First::Nothing | First::Reconnect | First::GoTo(_) => {}
+        }
+    }
+}

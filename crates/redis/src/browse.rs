@@ -1,0 +1,203 @@
+//! Pages of all records, by `SCAN` of one primary after the other.
+//!
+//! The server is asked for about [`COUNT`] keys at a time. It reads all of its keys sooner or later, also those of
+//! others, in steps that do not block it. While it shrinks its table it may return a key twice.
+
+use std::{num::NonZeroUsize, sync::Arc};
+
+use lambda_idempotency_core::{
+    browse::{Browse, Cursor, Page},
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    store::{StoreError, StoreErrorKind},
+};
+use redis::{Pipeline, Value};
+
+use crate::{
+    error::{Failure, server_failure},
+    node::Node,
+    retry::{Backoff, Budget},
+    store::RedisStore,
+};
+
+/// How many keys the server passes over in one step. Always the same, because a page that is full in the middle of a
+/// step begins with the same step again.
+const COUNT: usize = 256;
+
+/// Where a page begins: in this primary, at this step of its scan, after this name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Position {
+    primary: usize,
+    step: u64,
+    after: String,
+}
+
+impl Position {
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, ' ');
+        let (primary, step) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Self { primary, step, after: parts.next()?.to_owned() })
+    }
+
+    fn text(&self) -> String {
+        format!("{} {} {}", self.primary, self.step, self.after)
+    }
+}
+
+impl RedisStore {
+    /// The names of records in one step, in order, and the next step; 0 at the end.
+    async fn scan(
+        &self,
+        node: &Node,
+        step: u64,
+        budget: &Budget<'_>,
+    ) -> Result<(Vec<String>, u64), Failure> {
+        let at = &node.address;
+        let mut commands = Pipeline::with_capacity(1);
+        let pattern = format!("{}*", escaped(&self.config.prefix));
+        commands.cmd("SCAN").arg(step).arg("MATCH").arg(pattern).arg("COUNT").arg(COUNT);
+        let link = node.link(&self.config, budget).await?;
+        let answer = match budget.attempt(link.send(&commands)).await {
+            Ok(Ok(mut answers)) => answers.pop(),
+            Ok(Err(error)) => {
+                node.leave(&link).await;
+                return Err(Failure::broken(at, &error));
+            }
+            Err(late) => {
+                node.leave(&link).await;
+                return Err(Failure::timed_out(at, late));
+            }
+        };
+        match answer {
+            Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
+            Some(Value::Array(parts)) => scanned(&parts).ok_or_else(|| Failure::unreadable(at)),
+            _ => Err(Failure::unreadable(at)),
+        }
+    }
+
+    /// The same, repeated until the budget ends.
+    async fn step(
+        &self,
+        position: &Position,
+        budget: &Budget<'_>,
+    ) -> Result<Option<(Vec<String>, u64)>, Failure> {
+        let mut backoff = Backoff::new(&self.config);
+        loop {
+            if budget.left().is_zero() {
+                return Err(Failure::too_late(&self.config.address));
+            }
+            let answer = match self.primary(position.primary, budget).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(node)) => self.scan(&node, position.step, budget).await,
+                Err(failure) => Err(failure),
+            };
+            match answer {
+                Err(failure) if failure.retry => {
+                    self.servers.forget_map(None);
+                    if !backoff.pause(budget).await {
+                        return Err(failure);
+                    }
+                }
+                answer => return answer.map(Some),
+            }
+        }
+    }
+
+    async fn primary(&self, index: usize, budget: &Budget<'_>) -> Result<Option<Arc<Node>>, Failure> {
+        Ok(self.servers.map(budget).await?.primaries().into_iter().nth(index))
+    }
+
+    /// The names of the next records: at most `limit`, and some if there are any.
+    async fn names(
+        &self,
+        mut position: Position,
+        limit: usize,
+        budget: &Budget<'_>,
+    ) -> Result<(Vec<String>, Option<Position>), Failure> {
+        loop {
+            let Some((mut names, step)) = self.step(&position, budget).await? else {
+                return Ok((Vec::new(), None));
+            };
+            names.retain(|name| *name > position.after);
+            if names.len() > limit {
+                names.truncate(limit);
+                position.after = names.last().cloned().unwrap_or_default();
+                return Ok((names, Some(position)));
+            }
+            let primary = if step == 0 { position.primary.saturating_add(1) } else { position.primary };
+            position = Position { primary, step, after: String::new() };
+            if !names.is_empty() {
+                return Ok((names, Some(position)));
+            }
+        }
+    }
+}
+
+/// The next step, and the names without those that it repeats.
+fn scanned(parts: &[Value]) -> Option<(Vec<String>, u64)> {
+    let [Value::BulkString(step), Value::Array(names)] = parts else { return None };
+    let step = std::str::from_utf8(step).ok()?.parse().ok()?;
+    // A name that is not text is not one of ours.
+    let text = |name: &Value| match name {
+        Value::BulkString(name) => String::from_utf8(name.clone()).ok(),
+        _ => None,
+    };
+    let mut names: Vec<_> = names.iter().filter_map(text).collect();
+    names.sort_unstable();
+    names.dedup();
+    Some((names, step))
+}
+
+/// The text as a pattern that only it matches.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
+impl Browse for RedisStore {
+    fn page<'a>(
+        &'a self,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            let budget = Budget::new(&self.config, call_deadline);
+            let position = match after {
+                None => Position::default(),
+                Some(cursor) => Position::read(cursor.as_str()).ok_or_else(|| {
+                    StoreError::new(StoreErrorKind::Refused, "a cursor that is not of this store")
+                })?,
+            };
+            let names = self.names(position, limit.get(), &budget).await;
+            let (names, next) = names.map_err(|failure| failure.report(false))?;
+            let keys: Vec<Key> = names.iter().filter_map(|name| self.config.key(name)).collect();
+            let records = self.read_all(&keys, &budget).await;
+            let items = keys.into_iter().zip(records).filter_map(|(key, record)| match record {
+                Ok(record) => Some((key, Ok(record?))),
+                Err(failure) => Some((key, Err(failure.report(false)))),
+            });
+            Ok(Page::new(items.collect(), next.map(|next| Cursor::from_text(next.text()))))
+        })
+    }
+
+    fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move {
+            let budget = Budget::new(&self.config, call_deadline);
+            let (mut count, mut position) = (0u64, Position::default());
+            loop {
+                let names = self.names(position, usize::MAX, &budget).await;
+                let (names, next) = names.map_err(|failure| failure.report(false))?;
+                count = count.saturating_add(u64::try_from(names.len()).unwrap_or(u64::MAX));
+                let Some(next) = next else { return Ok(count) };
+                position = next;
+            }
+        })
+    }
+}

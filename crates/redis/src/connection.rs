@@ -1,0 +1,119 @@
+//! One connection to a server. Requests share it, and their commands are sent one behind the other.
+//!
+//! No task reads or writes it. The requests that wait for answers drive it together: whichever of them is polled moves
+//! the bytes of all. So nothing of the store goes on when no call does, and a frozen process resumes where it stood.
+
+use std::{io, pin::pin};
+
+use futures_util::future::{Either, FutureExt as _, Shared, select};
+use lambda_idempotency_core::clock::BoxFuture;
+use redis::{
+    AsyncConnectionConfig, IntoConnectionInfo as _, Pipeline, RedisError, Value,
+    aio::MultiplexedConnection,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
+
+use crate::{
+    address::{Address, Login},
+    config::Config,
+    error::{Failure, server_failure},
+    handshake::{self, Facts},
+};
+
+/// A connection that is ready. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Link {
+    connection: MultiplexedConnection,
+    driver: Shared<BoxFuture<'static, ()>>,
+    /// What the server said of itself.
+    pub(crate) facts: Facts,
+}
+
+impl Link {
+    /// Connects and logs in, loads the scripts, and refuses a server that cannot keep idempotency records.
+    pub(crate) async fn open(config: &Config, address: &Address) -> Result<Self, Failure> {
+        let login = match &config.provider {
+            None => config.login.clone(),
+            Some(provider) => {
+                let credentials = provider().await;
+                credentials.ok_or_else(|| Failure::no_credentials(address))?.0
+            }
+        };
+        let unreachable =
+            |error: io::Error| Failure::not_connected(address, Some(error.kind().to_string()));
+        let tcp = TcpStream::connect((&*address.host, address.port)).await.map_err(unreachable)?;
+        tcp.set_nodelay(true).map_err(unreachable)?;
+        let (connection, driver) = match &config.tls {
+            None => over(tcp).await,
+            Some(tls) => over(tls.encrypt(&address.host, tcp).await.map_err(unreachable)?).await,
+        }
+        .map_err(|error| Failure::not_connected(address, Some(format!("{:?}", error.kind()))))?;
+        let mut link = Self { connection, driver, facts: Facts::default() };
+        link.facts = link.greet(config, address, &login).await?;
+        Ok(link)
+    }
+
+    async fn greet(
+        &self,
+        config: &Config,
+        address: &Address,
+        login: &Login,
+    ) -> Result<Facts, Failure> {
+        let greeting = handshake::commands(config, login);
+        let answers = self.send(&greeting).await;
+        // Nothing that changes anything was sent.
+        let settled = |failure: Failure| failure.with_doubt(false);
+        let answers = answers.map_err(|error| settled(Failure::broken(address, &error)))?;
+        handshake::facts(config, address, login, answers).map_err(settled)
+    }
+
+    /// Sends the commands and waits for their answers, one each. Errors of the server are among the answers.
+    pub(crate) async fn send(&self, commands: &Pipeline) -> Result<Vec<Value>, RedisError> {
+        let mut connection = self.connection.clone();
+        let answers = pin!(connection.send_packed_commands(commands, 0, commands.len()));
+        match select(answers, self.driver.clone()).await {
+            Either::Left((answers, _)) => answers,
+            // The connection ended. The request has either its answers or an error.
+            Either::Right(((), answers)) => answers.await,
+        }
+    }
+
+    /// Whether the server answers.
+    pub(crate) async fn is_alive(&self, address: &Address) -> Result<(), Failure> {
+        let mut ping = Pipeline::with_capacity(1);
+        ping.cmd("PING");
+        match self.send(&ping).await {
+            Err(error) => Err(Failure::broken(address, &error)),
+            Ok(answers) => match answers.first() {
+                Some(Value::ServerError(error)) => Err(server_failure(address, error)),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Whether it is the same connection.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.driver.ptr_eq(&other.driver)
+    }
+}
+
+type Parts = (MultiplexedConnection, Shared<BoxFuture<'static, ()>>);
+
+/// The protocol over a stream. Sends nothing yet.
+async fn over<S>(stream: S) -> Result<Parts, RedisError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    // The address is not used. Time limits are those of the call, by its clock.
+    let settings = ("localhost", 0).into_connection_info()?;
+    let settings = settings.redis_settings().clone().set_skip_set_lib_name();
+    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let (connection, driver) =
+        MultiplexedConnection::new_with_config(&settings, stream, config).await?;
+    let driver: BoxFuture<'static, ()> = Box::pin(driver);
+    Ok((connection, driver.shared()))
+}
+

@@ -1,0 +1,159 @@
+//! The first commands of a connection, and what their answers say of the server.
+//!
+//! They are sent together, so that a new connection costs one round trip beside its own. Every connection checks
+//! the server: after a failover it may be another one, with other settings.
+
+use redis::{Pipeline, Value};
+
+use crate::{
+    address::{Address, Login},
+    config::Config,
+    error::{Failure, server_failure},
+};
+
+/// Scripts with a first line of flags were new in this version.
+const OLDEST: u32 = 7;
+
+/// What the server said of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Whether it is one of a cluster; `None` if it may not say.
+    pub(crate) cluster: Option<bool>,
+}
+
+pub(crate) fn commands(config: &Config, login: &Login) -> Pipeline {
+    let mut commands = Pipeline::new();
+    if let Some(password) = &login.password {
+        commands.cmd("AUTH");
+        if let Some(user) = &login.user {
+            commands.arg(user);
+        }
+        commands.arg(password);
+    }
+    if config.database != 0 {
+        commands.cmd("SELECT").arg(config.database);
+    }
+    for script in config.scripts.all() {
+        commands.cmd("SCRIPT").arg("LOAD").arg(&script.text);
+    }
+    commands.cmd("INFO").arg("server").arg("memory").arg("replication").arg("cluster");
+    commands
+}
+
+/// Reads the answers to [`commands`], and refuses a server that cannot keep idempotency records.
+pub(crate) fn facts(
+    config: &Config,
+    at: &Address,
+    login: &Login,
+    answers: Vec<Value>,
+) -> Result<Facts, Failure> {
+    let mut answers = answers.into_iter();
+    let mut next = || match answers.next() {
+        Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
+        Some(answer) => Ok(answer),
+        None => Err(Failure::unreadable(at)),
+    };
+    if login.password.is_some() {
+        next()?;
+    }
+    if config.database != 0 {
+        next()?;
+    }
+    for _ in config.scripts.all() {
+        next()?;
+    }
+    let info = match next() {
+        Ok(Value::BulkString(info)) => String::from_utf8_lossy(&info).into_owned(),
+        Ok(_) => return Err(Failure::unreadable(at)),
+        // Who insists needs no permission for it.
+        Err(_) if config.allow_eviction => return Ok(Facts::default()),
+        Err(failure) => return Err(failure),
+    };
+    check(config, at, &info)
+}
+
+fn check(config: &Config, at: &Address, info: &str) -> Result<Facts, Failure> {
+    let value = |name: &str| {
+        info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+    };
+    // Valkey says the version of Redis with which it is compatible, too.
+    let version = value("redis_version").unwrap_or_default();
+    let major = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
+    if major < OLDEST {
+        let context = format!(
+            "the Redis server {at} has version {version}; this store needs Redis 7 or later, or Valkey"
+        );
+        return Err(Failure::misconfigured(context));
+    }
+    let facts = Facts { cluster: Some(value("cluster_enabled") == Some("1")) };
+    if value("role").is_some_and(|role| role != "master") && facts.cluster == Some(false) {
+        return Err(Failure::replica(at));
+    }
+    match value("maxmemory_policy") {
+        Some("noeviction") => Ok(facts),
+        _ if config.allow_eviction => Ok(facts),
+        policy => {
+            let policy = policy.unwrap_or("unknown");
+            let context = format!(
+                "the Redis server {at} may evict idempotency records, and with each of them the knowledge that its \
+                 work was done: its `maxmemory-policy` is {policy}. Set it to noeviction (in ElastiCache by a \
+                 parameter group of your own), or accept that work runs twice with \
+                 `RedisStoreBuilder::allow_eviction`"
+            );
+            Err(Failure::misconfigured(context))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{builder::RedisStoreBuilder, store::RedisStore};
+    use lambda_idempotency_core::store::StoreErrorKind;
+
+    const GOOD: &str = "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n";
+
+    fn said(info: &str, set: fn(RedisStoreBuilder) -> RedisStoreBuilder) -> Result<Facts, Failure> {
+        let store = set(RedisStore::builder("redis://cache")).build_unconnected().unwrap();
+        check(&store.config, &store.config.address, info)
+    }
+
+    #[test]
+    fn a_server_that_keeps_its_records_is_accepted() {
+        assert_eq!(said(GOOD, |b| b).unwrap(), Facts { cluster: Some(false) });
+        let cluster = GOOD.replace("cluster_enabled:0", "cluster_enabled:1");
+        assert_eq!(said(&cluster, |b| b).unwrap(), Facts { cluster: Some(true) });
+        let replica = cluster.replace("master", "slave");
+        assert_eq!(said(&replica, |b| b).unwrap().cluster, Some(true), "it knows the primaries");
+    }
+
+    #[test]
+    fn a_server_that_may_evict_is_refused_unless_somebody_insists() {
+        for policy in ["volatile-lru", "allkeys-lru", "volatile-ttl", "allkeys-random"] {
+            let info = GOOD.replace("noeviction", policy);
+            let error = said(&info, |b| b).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+            let text = error.report(false).to_string();
+            assert!(text.contains(policy) && text.contains("noeviction"), "{text}");
+            said(&info, RedisStoreBuilder::allow_eviction).unwrap();
+        }
+        said(&GOOD.replace("maxmemory_policy", "other"), |b| b).unwrap_err();
+    }
+
+    #[test]
+    fn a_replica_is_not_written_to() {
+        let error = said(&GOOD.replace("master", "slave"), |b| b).unwrap_err();
+        assert!(error.retry, "it may be promoted, or its name may be given to another");
+    }
+
+    #[test]
+    fn a_server_without_flags_of_scripts_is_refused() {
+        for version in ["6.2.14", "5.0.0", ""] {
+            let error = said(&GOOD.replace("7.0.15", version), |b| b).unwrap_err();
+            assert!(!error.retry, "{version}");
+        }
+        for version in ["7.2.4", "8.4.0", "10.0.0"] {
+            said(&GOOD.replace("7.0.15", version), |b| b).unwrap();
+        }
+    }
+}

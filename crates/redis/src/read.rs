@@ -1,0 +1,90 @@
+//! Reads, each by the script that only a primary runs.
+
+use lambda_idempotency_core::{key::Key, record::IdempotencyRecord};
+use redis::{Cmd, Value};
+
+use crate::{
+    address::Address,
+    batch::Request,
+    error::{Failure, First},
+    item::decode,
+    retry::{Backoff, Budget},
+    store::RedisStore,
+};
+
+/// How often requests that were sent to a wrong server are sent on without a pause.
+const REDIRECTIONS: usize = 3;
+
+/// The result for a key: the record or nothing, or the error.
+pub(crate) type Answer = Result<Option<IdempotencyRecord>, Failure>;
+
+/// A key that has to be read, and the server that is receiving its record.
+struct Pending<'k> {
+    index: usize,
+    key: &'k Key,
+    go_to: Option<Address>,
+}
+
+impl RedisStore {
+    /// Reads each key, and repeats requests until the budget ends. The answers are in the order of the keys.
+    pub(crate) async fn read_all(&self, keys: &[Key], budget: &Budget<'_>) -> Vec<Answer> {
+        let mut backoff = Backoff::new(&self.config);
+        let mut answers: Vec<(usize, Answer)> = Vec::with_capacity(keys.len());
+        let pending = keys.iter().enumerate();
+        let mut pending: Vec<_> =
+            pending.map(|(index, key)| Pending { index, key, go_to: None }).collect();
+        let mut redirections = 0;
+        let mut last = None;
+        while !pending.is_empty() {
+            if budget.left().is_zero() {
+                last = last.or_else(|| Some(Failure::too_late(&self.config.address)));
+                break;
+            }
+            let requests = pending.iter_mut().map(|pending| self.request(pending)).collect();
+            let replies = self.send(requests, budget).await;
+            let (mut again, mut redirected) = (Vec::new(), true);
+            for (mut pending, reply) in pending.into_iter().zip(replies) {
+                let failure = match reply.answer {
+                    Ok(Value::Array(fields)) => {
+                        let read = decode(fields);
+                        let read = read.map_err(|problem| Failure::corrupt(&self.config.address, &problem));
+                        answers.push((pending.index, read));
+                        continue;
+                    }
+                    Ok(_) => Failure::unreadable(&self.config.address),
+                    Err(failure) => failure,
+                };
+                if !failure.retry {
+                    answers.push((pending.index, Err(failure)));
+                    continue;
+                }
+                redirected &= failure.is_redirection();
+                if let First::GoTo(address) = &failure.first {
+                    pending.go_to = Some(address.clone());
+                }
+                last = Some(failure);
+                again.push(pending);
+            }
+            pending = again;
+            if pending.is_empty() {
+                break;
+            }
+            if redirected && redirections < REDIRECTIONS {
+                redirections += 1;
+            } else if !backoff.pause(budget).await {
+                break;
+            }
+        }
+        let last = last.unwrap_or_else(|| Failure::too_late(&self.config.address));
+        answers.extend(pending.into_iter().map(|pending| (pending.index, Err(last.clone()))));
+        answers.sort_unstable_by_key(|(index, _)| *index);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    fn request(&self, pending: &mut Pending<'_>) -> Request {
+        let name = self.config.name(pending.key);
+        let mut command = Cmd::new();
+        command.arg("EVALSHA").arg(&self.config.scripts.read.hash).arg(1).arg(&name);
+        Request { size: name.len(), name, command, writes: false, go_to: pending.go_to.take() }
+    }
+}

@@ -1,0 +1,174 @@
+//! The servers: one, or the primaries of a cluster, and which of them has a key.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::{FutureExt as _, select_ok};
+use redis::{Pipeline, Value};
+
+use crate::{
+    address::Address,
+    cluster::{ranges, slot},
+    config::Config,
+    error::{Failure, server_failure},
+    node::Node,
+    retry::Budget,
+};
+
+pub(crate) struct Servers {
+    config: Arc<Config>,
+    known: Mutex<Known>,
+}
+
+struct Known {
+    /// Every server that was used.
+    nodes: HashMap<Address, Arc<Node>>,
+    /// Which server has which keys, once that is known.
+    map: Option<Map>,
+    /// The map may be out of date.
+    stale: bool,
+    /// The server that knows better.
+    ask_at: Option<Address>,
+}
+
+/// Which server has which keys.
+#[derive(Clone)]
+pub(crate) enum Map {
+    One(Arc<Node>),
+    /// By slots, from the first to the last one of each range, in order.
+    Cluster(Arc<[(u16, u16, Arc<Node>)]>),
+}
+
+impl Map {
+    /// The server of the record with this name.
+    pub(crate) fn node(&self, name: &str) -> Option<Arc<Node>> {
+        match self {
+            Self::One(node) => Some(Arc::clone(node)),
+            Self::Cluster(ranges) => {
+                let slot = slot(name);
+                let has = |(first, last, _): &&(u16, u16, _)| (*first..=*last).contains(&slot);
+                ranges.iter().find(has).map(|(_, _, node)| Arc::clone(node))
+            }
+        }
+    }
+
+    /// Every primary, once.
+    pub(crate) fn primaries(&self) -> Vec<Arc<Node>> {
+        match self {
+            Self::One(node) => vec![Arc::clone(node)],
+            Self::Cluster(ranges) => {
+                let mut primaries: Vec<Arc<Node>> = Vec::new();
+                for (_, _, node) in ranges.iter() {
+                    if !primaries.iter().any(|other| other.address == node.address) {
+                        primaries.push(Arc::clone(node));
+                    }
+                }
+                primaries
+            }
+        }
+    }
+}
+
+impl Servers {
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        let known =
+            Known { nodes: HashMap::new(), map: None, stale: false, ask_at: None };
+        Self { config, known: Mutex::new(known) }
+    }
+
+    // A panic cannot leave it half-changed, so a poisoned lock is still sound.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn node(&self, address: &Address) -> Arc<Node> {
+        let mut known = self.known();
+        let node = known.nodes.entry(address.clone());
+        Arc::clone(node.or_insert_with(|| Arc::new(Node::new(address.clone()))))
+    }
+
+    /// Makes the next request find out anew which server has which keys, at best from this one.
+    pub(crate) fn forget_map(&self, ask_at: Option<Address>) {
+        let mut known = self.known();
+        known.stale = true;
+        known.ask_at = ask_at.or(known.ask_at.take());
+    }
+
+    /// Which server has which keys.
+    pub(crate) async fn map(&self, budget: &Budget<'_>) -> Result<Map, Failure> {
+        let (ask_at, others) = {
+            let mut known = self.known();
+            match &known.map {
+                Some(map @ Map::One(_)) => return Ok(map.clone()),
+                Some(map) if !known.stale => return Ok(map.clone()),
+                _ => {}
+            }
+            let seed = &self.config.address;
+            let others = known.nodes.keys().filter(|other| *other != seed).cloned();
+            let others: Vec<_> = std::iter::once(seed.clone()).chain(others).collect();
+            (known.ask_at.take(), others)
+        };
+        if let Some(address) = ask_at
+            && let Ok(map) = self.ask(&address, budget).await
+        {
+            return Ok(self.keep(map));
+        }
+        // All at once: some may be gone, and who is gone answers late or never.
+        let asked = others.iter().map(|address| self.ask(address, budget).boxed());
+        match select_ok(asked).await {
+            Ok((map, _)) => Ok(self.keep(map)),
+            Err(failure) => self.known().map.clone().ok_or(failure),
+        }
+    }
+
+    fn keep(&self, map: Map) -> Map {
+        let mut known = self.known();
+        known.map = Some(map.clone());
+        known.stale = false;
+        if let Map::Cluster(ranges) = &map {
+            // Servers that have left the cluster, and whatever their names will mean later, are not asked again.
+            known.nodes.retain(|address, _| ranges.iter().any(|(_, _, node)| node.address == *address));
+        }
+        map
+    }
+
+    async fn ask(&self, address: &Address, budget: &Budget<'_>) -> Result<Map, Failure> {
+        let node = self.node(address);
+        let link = node.link(&self.config, budget).await?;
+        if link.facts.cluster == Some(false) {
+            return Ok(Map::One(node));
+        }
+        if link.facts.cluster == Some(true) && self.config.database != 0 {
+            let context = format!("the Redis cluster of {address} has only database 0; leave it out of the URL");
+            return Err(Failure::misconfigured(context));
+        }
+        let mut commands = Pipeline::with_capacity(1);
+        commands.cmd("CLUSTER").arg("SLOTS");
+        let answer = match budget.attempt(link.send(&commands)).await {
+            Err(late) => {
+                node.leave(&link).await;
+                return Err(Failure::timed_out(address, late));
+            }
+            Ok(Err(error)) => {
+                node.leave(&link).await;
+                return Err(Failure::broken(address, &error));
+            }
+            Ok(Ok(mut answers)) => answers.pop().ok_or_else(|| Failure::unreadable(address))?,
+        };
+        if let Value::ServerError(error) = &answer {
+            // The answer of a server that is in no cluster, if it did not say so before.
+            if link.facts.cluster.is_none() && error.code() == "ERR" {
+                return Ok(Map::One(node));
+            }
+            return Err(server_failure(address, error));
+        }
+        let ranges = ranges(answer, address).ok_or_else(|| Failure::unreadable(address))?;
+        if ranges.is_empty() {
+            return Err(Failure::no_server(address));
+        }
+        let ranges = ranges.iter().map(|range| (range.first, range.last, self.node(&range.primary)));
+        Ok(Map::Cluster(ranges.collect()))
+    }
+}
