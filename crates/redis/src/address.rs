@@ -45,17 +45,18 @@ pub(crate) struct Url {
 
 impl Url {
     pub(crate) fn parse(url: &str) -> Result<Self, RedisConfigError> {
-        let (scheme, rest) = url.split_once("://").ok_or(RedisConfigError::Url)?;
+        let (scheme, rest) = url.split_once("://").ok_or(RedisConfigError::UnfitUrl)?;
         let tls = match scheme {
             "redis" | "valkey" => false,
             "rediss" | "valkeys" => true,
-            _ => return Err(RedisConfigError::Url),
+            _ => return Err(RedisConfigError::UnfitUrl),
         };
         // As without TLS, which is not the protocol's concern here.
-        let info: ConnectionInfo =
-            format!("redis://{rest}").into_connection_info().map_err(|_| RedisConfigError::Url)?;
+        let info: ConnectionInfo = format!("redis://{rest}")
+            .into_connection_info()
+            .map_err(|_| RedisConfigError::UnfitUrl)?;
         let ConnectionAddr::Tcp(host, port) = info.addr() else {
-            return Err(RedisConfigError::Url);
+            return Err(RedisConfigError::UnfitUrl);
         };
         let settings = info.redis_settings();
         Ok(Self {
@@ -88,9 +89,10 @@ mod tests {
 
     #[test]
     fn what_is_not_a_url_is_refused_without_being_repeated() {
-        for url in ["", "cache:6379", "http://s3cr3t", "unix:///s3cr3t", "redis://u:s3cr3t@h:port"] {
+        for url in ["", "cache:6379", "http://s3cr3t", "unix:///s3cr3t", "redis://u:s3cr3t@h:port"]
+        {
             let Err(error) = Url::parse(url) else { unreachable!("{url}") };
-            assert!(matches!(error, RedisConfigError::Url), "{url}");
+            assert!(matches!(error, RedisConfigError::UnfitUrl), "{url}");
             assert!(!format!("{error} {error:?}").contains("s3cr3t"));
         }
     }

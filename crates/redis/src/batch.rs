@@ -61,7 +61,8 @@ impl RedisStore {
             Ok(parcels) => parcels,
             Err(failure) => return (0..count).map(|_| failure.clone().into()).collect(),
         };
-        let sent = join_all(parcels.into_iter().map(|parcel| self.send_parcel(parcel, budget))).await;
+        let sent =
+            join_all(parcels.into_iter().map(|parcel| self.send_parcel(parcel, budget))).await;
         let mut replies: Vec<_> = sent.into_iter().flatten().chain(refused).collect();
         replies.sort_unstable_by_key(|(position, _)| *position);
         replies.into_iter().map(|(_, reply)| reply).collect()

@@ -103,7 +103,11 @@ impl RedisStore {
         }
     }
 
-    async fn primary(&self, index: usize, budget: &Budget<'_>) -> Result<Option<Arc<Node>>, Failure> {
+    async fn primary(
+        &self,
+        index: usize,
+        budget: &Budget<'_>,
+    ) -> Result<Option<Arc<Node>>, Failure> {
         Ok(self.servers.map(budget).await?.primaries().into_iter().nth(index))
     }
 
@@ -124,7 +128,8 @@ impl RedisStore {
                 position.after = names.last().cloned().unwrap_or_default();
                 return Ok((names, Some(position)));
             }
-            let primary = if step == 0 { position.primary.saturating_add(1) } else { position.primary };
+            let primary =
+                if step == 0 { position.primary.saturating_add(1) } else { position.primary };
             position = Position { primary, step, after: String::new() };
             if !names.is_empty() {
                 return Ok((names, Some(position)));

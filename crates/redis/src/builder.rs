@@ -6,10 +6,8 @@ use lambda_idempotency_core::clock::{Clock, SystemClock};
 
 use crate::{
     address::Url,
-    config::{Config, Replicas},
+    config::{Config, LoadPassword, Replicas},
     config_error::RedisConfigError,
-    credentials::{Provider, RedisCredentials, provider},
-    retry::Budget,
     script::Scripts,
     store::RedisStore,
     tls::Tls,
@@ -23,25 +21,33 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 /// How much longer the server keeps a record than it counts.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(600);
-/// How long [`RedisStoreBuilder::build`] tries to reach the servers.
-const START: Duration = Duration::from_secs(5);
 /// What the names of records in the server begin with.
 const PREFIX: &str = "idempotency:";
 
 impl RedisStore {
-    /// The store in the server of this URL, with every setting at its default. It connects to the server, and
-    /// refuses one that cannot keep idempotency records.
-    ///
-    /// The URL is `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for TLS; all but the host can be left
-    /// out. `valkey` and `valkeys` mean the same. The server may be one of a cluster, whose other servers it names.
+    /// The store in the server of this URL, with every setting at its default. See [`builder`](Self::builder).
     ///
     /// # Errors
     /// As [`RedisStoreBuilder::build`].
-    pub async fn connect(url: &str) -> Result<Self, RedisConfigError> {
-        Self::builder(url).build().await
+    pub fn new(url: &str) -> Result<Self, RedisConfigError> {
+        Self::builder(url).build()
     }
 
-    /// A builder of the store in the server of this URL, with every setting at its default.
+    /// As [`new`](Self::new), and [checks](Self::check) the servers. Call it once, before the runtime starts.
+    ///
+    /// # Errors
+    /// As [`RedisStoreBuilder::build`] and [`check`](Self::check).
+    pub async fn connect(url: &str) -> Result<Self, RedisConfigError> {
+        let store = Self::new(url)?;
+        store.check().await?;
+        Ok(store)
+    }
+
+    /// A builder of the store in the server of this URL: `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://`
+    /// for TLS, with special characters percent-encoded. All but the host can be left out. `valkey` and `valkeys` mean
+    /// the same. The server may be one of a cluster, whose other servers it names.
+    ///
+    /// No connection is made: [`check`](Self::check) makes them, or else the first calls do.
     pub fn builder(url: &str) -> RedisStoreBuilder {
         RedisStoreBuilder::new(url)
     }
@@ -53,8 +59,8 @@ impl RedisStore {
 pub struct RedisStoreBuilder {
     /// It may hold a password, so `Debug` does not show it.
     url: String,
-    provider: Option<Provider>,
-    certificates: Option<Vec<u8>>,
+    password: Option<LoadPassword>,
+    root_certificates: Option<Vec<u8>>,
     prefix: String,
     attempt_timeout: Duration,
     connect_timeout: Duration,
@@ -69,8 +75,8 @@ impl RedisStoreBuilder {
     fn new(url: &str) -> Self {
         Self {
             url: url.to_owned(),
-            provider: None,
-            certificates: None,
+            password: None,
+            root_certificates: None,
             prefix: PREFIX.to_owned(),
             attempt_timeout: ATTEMPT_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
@@ -82,32 +88,37 @@ impl RedisStoreBuilder {
         }
     }
 
-    /// Who logs in, asked anew for each connection: for tokens that expire, such as those of IAM for ElastiCache and
-    /// MemoryDB, or for a password that is rotated. Default: user and password of the URL.
+    /// Loads the password of each new connection, in place of one in the URL: from AWS Secrets Manager, or a token of
+    /// IAM authentication for ElastiCache and MemoryDB, which is valid for a quarter of an hour.
     ///
-    /// An error of the function means that the store is unavailable; its text is not logged.
+    /// If it fails, no connection is made, and the call is repeated until its deadline. Its error is not
+    /// logged, since it may hold the password.
     ///
     /// ```
-    /// use lambda_idempotency_redis::{RedisCredentials, RedisStore};
-    ///
-    /// # async fn iam_token() -> Result<String, std::io::Error> { Ok(String::new()) }
-    /// let store = RedisStore::builder("rediss://orders.abc123.euw1.cache.amazonaws.com")
-    ///     .credentials(|| async { Ok::<_, std::io::Error>(RedisCredentials::new("orders", iam_token().await?)) });
-    /// # let _ = store;
+    /// # use lambda_idempotency_redis::RedisStore;
+    /// # async fn token() -> Result<String, std::io::Error> { Ok("token".into()) }
+    /// let store = RedisStore::builder("redis://orders@cache.example.com")
+    ///     .password(|| async { token().await })
+    ///     .build()?;
+    /// # Ok::<(), lambda_idempotency_redis::RedisConfigError>(())
     /// ```
-    pub fn credentials<F, R, E>(mut self, function: F) -> Self
+    pub fn password<F, L, E>(mut self, load: F) -> Self
     where
-        F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = Result<RedisCredentials, E>> + Send + 'static,
+        F: Fn() -> L + Send + Sync + 'static,
+        L: Future<Output = Result<String, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.provider = Some(provider(function));
+        self.password = Some(Arc::new(move || {
+            let loading = load();
+            Box::pin(async move { loading.await.ok() })
+        }));
         self
     }
 
-    /// The certificates to trust, in PEM, instead of those of the system. For `rediss://` only.
+    /// The root certificates to check the server's with, as PEM. Default: those of the machine, with which the
+    /// servers of ElastiCache and MemoryDB can be checked.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.certificates = Some(pem.into());
+        self.root_certificates = Some(pem.into());
         self
     }
 
@@ -168,30 +179,18 @@ impl RedisStoreBuilder {
         self
     }
 
-    /// Builds the store, connects to each primary, and checks it. Tries for up to five seconds.
+    /// Builds the store.
     ///
     /// # Errors
-    /// As [`build_unconnected`](Self::build_unconnected), and [`RedisConfigError::Server`] if a server does not answer,
-    /// refuses the login, is older than version 7, or may evict records.
-    pub async fn build(self) -> Result<RedisStore, RedisConfigError> {
-        let store = self.build_unconnected()?;
-        let budget = Budget::new(&store.config, store.config.clock.now().plus(START));
-        store.check(&budget).await.map_err(|f| RedisConfigError::Server(f.report(false)))?;
-        Ok(store)
-    }
-
-    /// Builds the store without connecting. Its first calls connect, and a server that cannot keep idempotency
-    /// records is reported by them. For a function that has to start while the server is down.
-    ///
-    /// # Errors
-    /// [`RedisConfigError::Url`], [`RedisConfigError::NoTls`] and [`RedisConfigError::Certificates`].
-    pub fn build_unconnected(self) -> Result<RedisStore, RedisConfigError> {
+    /// [`RedisConfigError`] says which setting is wrong; never [`RedisConfigError::Server`], since no connection is
+    /// made.
+    pub fn build(self) -> Result<RedisStore, RedisConfigError> {
         let url = Url::parse(&self.url)?;
-        let tls = if url.tls { Some(Tls::new(self.certificates.as_deref())?) } else { None };
-        Ok(RedisStore::new(Config {
+        let tls = if url.tls { Some(Tls::new(self.root_certificates.as_deref())?) } else { None };
+        Ok(RedisStore::of(Config {
             address: url.address,
             login: url.login,
-            provider: self.provider,
+            load_password: self.password,
             tls,
             database: url.database,
             prefix: self.prefix,

@@ -86,10 +86,8 @@ mod tests {
         let node = |host: Value, port| Value::Array(vec![host, Value::Int(port), Value::Nil]);
         let row = |first, last, node| Value::Array(vec![Value::Int(first), Value::Int(last), node]);
         let named = Value::BulkString(b"b".to_vec());
-        let answer = Value::Array(vec![
-            row(8192, 16383, node(named, 2)),
-            row(0, 8191, node(Value::Nil, 3)),
-        ]);
+        let answer =
+            Value::Array(vec![row(8192, 16383, node(named, 2)), row(0, 8191, node(Value::Nil, 3))]);
         let read = ranges(answer, &at).unwrap();
         let primaries: Vec<_> = read.iter().map(|range| range.primary.to_string()).collect();
         assert_eq!(primaries, ["seed:3", "b:2"]);

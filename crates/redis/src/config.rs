@@ -2,21 +2,26 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use lambda_idempotency_core::{clock::Clock, key::Key};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock},
+    key::Key,
+};
 
 use crate::{
     address::{Address, Login},
-    credentials::Provider,
     script::Scripts,
     tls::Tls,
 };
+
+/// The user's function for the password; its error is left out, because it may hold the password.
+pub(crate) type LoadPassword = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 /// The settings of a store.
 pub(crate) struct Config {
     /// The server that the URL names: the only one, or one of a cluster.
     pub(crate) address: Address,
     pub(crate) login: Login,
-    pub(crate) provider: Option<Provider>,
+    pub(crate) load_password: Option<LoadPassword>,
     pub(crate) tls: Option<Tls>,
     pub(crate) database: i64,
     pub(crate) prefix: String,

@@ -4,34 +4,43 @@ use std::fmt;
 
 use lambda_idempotency_core::store::StoreError;
 
-/// The error of a store that cannot be built.
+/// The error of a store that cannot be built. It never shows the URL, which may hold a password.
 ///
 /// `Debug` shows the message, because Rust prints `Debug` when `main` returns an error.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedisConfigError {
-    /// The URL is not one of a server. The message does not repeat it, because it may hold a password.
+    /// The environment names no store.
     #[error(
-        "the URL of the server is not valid; it has the form \
-         redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS, where all but the host can be left out"
+        "the environment variable {0} is not set: it names the Redis server to use, as redis://HOST:PORT"
     )]
-    Url,
-    /// The URL asks for TLS, and this crate was compiled without it.
+    NoUrl(&'static str),
+    /// The URL cannot be read.
     #[error(
-        "the URL begins with rediss://, and lambda-idempotency-redis was compiled without its feature `tls`"
+        "the URL of the Redis server cannot be read: write it as redis://USER:PASSWORD@HOST:PORT/DATABASE, or \
+         rediss:// for TLS, with special characters percent-encoded"
+    )]
+    UnfitUrl,
+    /// The certificates that were given cannot be read.
+    #[error(
+        "the root certificates cannot be read: give them as PEM, with BEGIN CERTIFICATE and END CERTIFICATE \
+         lines"
+    )]
+    UnfitCertificates,
+    /// The machine has no root certificates.
+    #[error(
+        "this machine has no root certificates to check the server's with: give them with \
+         `root_certificates`"
+    )]
+    NoCertificates,
+    /// The crate was built without TLS, which the URL asks for.
+    #[error(
+        "this crate was built without TLS: turn on its feature `tls`, or write redis:// in the URL if \
+         nobody else can read what is sent"
     )]
     NoTls,
-    /// The certificates to trust cannot be read, or there are none.
-    #[error(
-        "there are no certificates to trust: {0}; install the certificates of the system, or pass some to \
-         `RedisStoreBuilder::root_certificates`"
-    )]
-    Certificates(&'static str),
-    /// The environment names no store.
-    #[error("the environment variable {0} is not set: it holds the URL of the server, redis://HOST:PORT")]
-    NoUrl(&'static str),
-    /// The server did not answer, or it cannot keep idempotency records: the error says why.
-    #[error("the store cannot be used")]
+    /// The server does not answer, or it cannot keep idempotency records.
+    #[error("the Redis server cannot be used")]
     Server(#[source] StoreError),
 }
 

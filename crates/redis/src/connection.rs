@@ -35,13 +35,11 @@ pub(crate) struct Link {
 impl Link {
     /// Connects and logs in, loads the scripts, and refuses a server that cannot keep idempotency records.
     pub(crate) async fn open(config: &Config, address: &Address) -> Result<Self, Failure> {
-        let login = match &config.provider {
-            None => config.login.clone(),
-            Some(provider) => {
-                let credentials = provider().await;
-                credentials.ok_or_else(|| Failure::no_credentials(address))?.0
-            }
-        };
+        let mut login = config.login.clone();
+        if let Some(load) = &config.load_password {
+            let password = load().await.ok_or_else(|| Failure::no_password(address))?;
+            login.password = Some(password);
+        }
         let unreachable =
             |error: io::Error| Failure::not_connected(address, Some(error.kind().to_string()));
         let tcp = TcpStream::connect((&*address.host, address.port)).await.map_err(unreachable)?;
@@ -116,4 +114,3 @@ where
     let driver: BoxFuture<'static, ()> = Box::pin(driver);
     Ok((connection, driver.shared()))
 }
-

@@ -3,16 +3,20 @@
 use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, store::RedisStore};
 
 /// The environment variable that holds the URL.
-const STORE: &str = "IDEMPOTENCY_STORE";
+const URL: &str = "IDEMPOTENCY_STORE";
 
 impl RedisStore {
-    /// The store whose URL is in `IDEMPOTENCY_STORE`. Call it once, before the runtime starts.
+    /// The store whose URL is in `IDEMPOTENCY_STORE`, [checked](Self::check). Do not write a password into the
+    /// environment of a function, where everybody sees it who can see the function: use
+    /// [`builder_from_env`](Self::builder_from_env) and [`password`](RedisStoreBuilder::password).
     ///
     /// # Errors
-    /// [`RedisConfigError::NoUrl`] if the variable is not set or empty, and those of
-    /// [`RedisStoreBuilder::build`](RedisStoreBuilder::build).
+    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and those of
+    /// [`RedisStoreBuilder::build`] and [`check`](Self::check).
     pub async fn from_env() -> Result<Self, RedisConfigError> {
-        Self::builder_from_env()?.build().await
+        let store = Self::builder_from_env()?.build()?;
+        store.check().await?;
+        Ok(store)
     }
 
     /// As [`from_env`](Self::from_env), as a builder for further settings.
@@ -20,7 +24,7 @@ impl RedisStore {
     /// # Errors
     /// [`RedisConfigError::NoUrl`] if the variable is not set or empty.
     pub fn builder_from_env() -> Result<RedisStoreBuilder, RedisConfigError> {
-        let url = std::env::var(STORE).ok().filter(|url| !url.trim().is_empty());
-        Ok(Self::builder(&url.ok_or(RedisConfigError::NoUrl(STORE))?))
+        let url = std::env::var(URL).ok().filter(|url| !url.trim().is_empty());
+        Ok(Self::builder(&url.ok_or(RedisConfigError::NoUrl(URL))?))
     }
 }

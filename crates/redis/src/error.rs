@@ -65,7 +65,9 @@ impl Failure {
     }
 
     pub(crate) fn unreadable(at: &Address) -> Self {
-        Self::unanswered(format!("the Redis server {at} sent another answer than its commands have"))
+        Self::unanswered(format!(
+            "the Redis server {at} sent another answer than its commands have"
+        ))
     }
 
     /// The connection ended while the answer was awaited.
@@ -79,9 +81,9 @@ impl Failure {
         Self { cause: cause.map(Cause), ..Self::transient(First::FindServer, context) }
     }
 
-    /// The user's function for credentials returned an error.
-    pub(crate) fn no_credentials(at: &Address) -> Self {
-        let context = format!("there are no credentials for the Redis server {at}: their provider failed");
+    /// The user's function for the password returned an error.
+    pub(crate) fn no_password(at: &Address) -> Self {
+        let context = format!("the password for the Redis server {at} could not be loaded");
         Self::transient(First::Reconnect, context)
     }
 
@@ -99,7 +101,10 @@ impl Failure {
 
     /// There was no time for even one request.
     pub(crate) fn too_late(at: &Address) -> Self {
-        Self::new(StoreErrorKind::Unavailable, format!("no time left to reach the Redis server {at}"))
+        Self::new(
+            StoreErrorKind::Unavailable,
+            format!("no time left to reach the Redis server {at}"),
+        )
     }
 
     /// No server of the cluster has the slot of a key.
@@ -163,20 +168,21 @@ impl Failure {
 /// <https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors>
 pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
     let (code, detail) = (error.code(), error.details().unwrap_or_default());
-    let wait = |what: &str| Failure::transient(First::Nothing, format!("the Redis server {at} {what}"));
+    let wait =
+        |what: &str| Failure::transient(First::Nothing, format!("the Redis server {at} {what}"));
     let failure = match code {
         "MOVED" | "ASK" => redirected(at, code, detail),
         // It was restarted, or somebody removed the scripts. A new connection loads them.
-        "NOSCRIPT" => Failure {
-            first: First::Reconnect,
-            ..wait("has lost the scripts of this store")
-        },
+        "NOSCRIPT" => {
+            Failure { first: First::Reconnect, ..wait("has lost the scripts of this store") }
+        }
         "READONLY" | "MASTERDOWN" => {
             Failure { first: First::FindServer, ..wait("is a replica, after a failover perhaps") }
         }
-        "CLUSTERDOWN" | "TRYAGAIN" => {
-            Failure { first: First::FindServer, ..wait("is in a cluster that does not serve the key now") }
-        }
+        "CLUSTERDOWN" | "TRYAGAIN" => Failure {
+            first: First::FindServer,
+            ..wait("is in a cluster that does not serve the key now")
+        },
         "LOADING" => wait("is loading its data"),
         "BUSY" => wait("is busy with a script"),
         "NOREPLICAS" => wait("has fewer replicas than its `min-replicas-to-write`"),
@@ -187,9 +193,10 @@ pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
         "ERR" if detail.contains("max number of clients") => {
             Failure { first: First::Reconnect, ..wait("has too many clients (`maxclients`)") }
         }
-        "NOAUTH" | "WRONGPASS" => {
-            Failure::new(StoreErrorKind::Denied, format!("the Redis server {at} refused user or password"))
-        }
+        "NOAUTH" | "WRONGPASS" => Failure::new(
+            StoreErrorKind::Denied,
+            format!("the Redis server {at} refused user or password"),
+        ),
         "NOPERM" => Failure::new(
             StoreErrorKind::Denied,
             format!(
@@ -204,7 +211,10 @@ pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
         _ => Failure {
             // A script that ends in the middle keeps what it has done. Ours cannot, as far as we know.
             in_doubt: true,
-            ..Failure::new(StoreErrorKind::Refused, format!("the Redis server {at} refused a command"))
+            ..Failure::new(
+                StoreErrorKind::Refused,
+                format!("the Redis server {at} refused a command"),
+            )
         },
     };
     let detail = unquoted(detail);

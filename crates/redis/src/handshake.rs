@@ -114,7 +114,7 @@ mod tests {
     const GOOD: &str = "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n";
 
     fn said(info: &str, set: fn(RedisStoreBuilder) -> RedisStoreBuilder) -> Result<Facts, Failure> {
-        let store = set(RedisStore::builder("redis://cache")).build_unconnected().unwrap();
+        let store = set(RedisStore::builder("redis://cache")).build().unwrap();
         check(&store.config, &store.config.address, info)
     }
 

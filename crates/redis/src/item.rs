@@ -111,9 +111,13 @@ pub(crate) fn decode(answer: Vec<Value>) -> Result<Option<IdempotencyRecord>, Co
             b"fence" => record.fence = number("fence", value)?,
             b"failed_attempts" => record.failed_attempts = number("failed_attempts", value)?,
             b"lost_attempts" => record.lost_attempts = number("lost_attempts", value)?,
-            b"consecutive_losses" => record.consecutive_losses = number("consecutive_losses", value)?,
+            b"consecutive_losses" => {
+                record.consecutive_losses = number("consecutive_losses", value)?
+            }
             b"last_receive" => record.last_receive = number("last_receive", value)?,
-            b"fingerprint" => record.fingerprint = Some(Fingerprint::new(text("fingerprint", value)?)),
+            b"fingerprint" => {
+                record.fingerprint = Some(Fingerprint::new(text("fingerprint", value)?))
+            }
             b"result" => record.result = Some(text("result", value)?.into()),
             b"steps" => record.steps = Some(text("steps", value)?.into()),
             b"outbox" => record.outbox = Some(text("outbox", value)?.into()),
@@ -141,10 +145,14 @@ fn text(field: &'static str, value: Value) -> Result<String, Corrupt> {
 
 /// Only the text that this crate writes: a guard compares texts, and would never hold for another one of the same
 /// number.
-fn number<N: std::str::FromStr + ToString>(field: &'static str, value: Value) -> Result<N, Corrupt> {
+fn number<N: std::str::FromStr + ToString>(
+    field: &'static str,
+    value: Value,
+) -> Result<N, Corrupt> {
     let text = text(field, value)?;
     let number = text.parse::<N>().ok().filter(|number| number.to_string() == text);
-    number.ok_or(Corrupt { field, problem: "is not a whole number in decimal digits, or too large" })
+    number
+        .ok_or(Corrupt { field, problem: "is not a whole number in decimal digits, or too large" })
 }
 
 fn token(field: &'static str, value: Value) -> Result<Owner, Corrupt> {

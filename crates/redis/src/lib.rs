@@ -9,7 +9,6 @@ mod cluster;
 mod config;
 mod config_error;
 mod connection;
-mod credentials;
 mod env;
 mod error;
 mod guard;
@@ -35,11 +34,31 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 
-pub use crate::{
-    builder::RedisStoreBuilder, config_error::RedisConfigError, credentials::RedisCredentials,
-    store::RedisStore,
-};
 use crate::retry::Budget;
+pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, store::RedisStore};
+
+/// The commands that a user of the server needs, as rules of its access control list: `ACL SETUSER orders on
+/// >PASSWORD ~idempotency:*`, and then these. `INFO` is not needed with
+/// [`allow_eviction`](RedisStoreBuilder::allow_eviction), `WAIT` only with
+/// [`wait_for_replicas`](RedisStoreBuilder::wait_for_replicas), `CLUSTER SLOTS` and `ASKING` only in a cluster, and
+/// `SCAN` only to list records.
+pub const COMMANDS: [&str; 15] = [
+    "+evalsha",
+    "+script|load",
+    "+exists",
+    "+hmget",
+    "+hgetall",
+    "+hset",
+    "+del",
+    "+pexpireat",
+    "+info",
+    "+ping",
+    "+select",
+    "+wait",
+    "+cluster|slots",
+    "+asking",
+    "+scan",
+];
 
 impl Store for RedisStore {
     fn capabilities(&self) -> Capabilities {

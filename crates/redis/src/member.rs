@@ -27,11 +27,7 @@ pub(crate) struct Member<'w> {
 
 impl<'w> Member<'w> {
     /// The write, or its verdict if it cannot be sent.
-    pub(crate) fn new(
-        config: &Config,
-        index: usize,
-        write: &'w Write,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, StoreError> {
         if write.effects.is_some() {
             return Err(StoreError::without_effects(write));
         }
@@ -49,7 +45,8 @@ impl<'w> Member<'w> {
             Some(record) if self.unconfirmed => Guard::Unchanged(RecordVersion::of(record)),
             _ => self.write.guard.clone(),
         };
-        let settles = matches!(guard, Guard::OwnedBy(_)) || self.fields.is_none() || self.unconfirmed;
+        let settles =
+            matches!(guard, Guard::OwnedBy(_)) || self.fields.is_none() || self.unconfirmed;
         let script = if settles { &config.scripts.settle } else { &config.scripts.claim };
         let mut command = Cmd::new();
         command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name);

@@ -47,7 +47,8 @@ impl RedisStore {
                 let failure = match reply.answer {
                     Ok(Value::Array(fields)) => {
                         let read = decode(fields);
-                        let read = read.map_err(|problem| Failure::corrupt(&self.config.address, &problem));
+                        let read = read
+                            .map_err(|problem| Failure::corrupt(&self.config.address, &problem));
                         answers.push((pending.index, read));
                         continue;
                     }

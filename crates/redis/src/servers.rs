@@ -73,8 +73,7 @@ impl Map {
 
 impl Servers {
     pub(crate) fn new(config: Arc<Config>) -> Self {
-        let known =
-            Known { nodes: HashMap::new(), map: None, stale: false, ask_at: None };
+        let known = Known { nodes: HashMap::new(), map: None, stale: false, ask_at: None };
         Self { config, known: Mutex::new(known) }
     }
 
@@ -129,7 +128,9 @@ impl Servers {
         known.stale = false;
         if let Map::Cluster(ranges) = &map {
             // Servers that have left the cluster, and whatever their names will mean later, are not asked again.
-            known.nodes.retain(|address, _| ranges.iter().any(|(_, _, node)| node.address == *address));
+            known
+                .nodes
+                .retain(|address, _| ranges.iter().any(|(_, _, node)| node.address == *address));
         }
         map
     }
@@ -141,7 +142,9 @@ impl Servers {
             return Ok(Map::One(node));
         }
         if link.facts.cluster == Some(true) && self.config.database != 0 {
-            let context = format!("the Redis cluster of {address} has only database 0; leave it out of the URL");
+            let context = format!(
+                "the Redis cluster of {address} has only database 0; leave it out of the URL"
+            );
             return Err(Failure::misconfigured(context));
         }
         let mut commands = Pipeline::with_capacity(1);
@@ -168,7 +171,8 @@ impl Servers {
         if ranges.is_empty() {
             return Err(Failure::no_server(address));
         }
-        let ranges = ranges.iter().map(|range| (range.first, range.last, self.node(&range.primary)));
+        let ranges =
+            ranges.iter().map(|range| (range.first, range.last, self.node(&range.primary)));
         Ok(Map::Cluster(ranges.collect()))
     }
 }

@@ -16,7 +16,7 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn of(config: Config) -> Self {
         let config = Arc::new(config);
         Self { servers: Arc::new(Servers::new(Arc::clone(&config))), config }
     }

@@ -26,36 +26,44 @@ mod with {
     impl Tls {
         /// Trusts these certificates, in PEM, or those of the system.
         pub(crate) fn new(pem: Option<&[u8]>) -> Result<Self, RedisConfigError> {
-            let mut roots = RootCertStore::empty();
-            match pem {
-                Some(pem) => {
-                    for certificate in CertificateDer::pem_slice_iter(pem) {
-                        let read = certificate.ok().and_then(|read| roots.add(read).ok());
-                        read.ok_or(RedisConfigError::Certificates("a text is not a certificate in PEM"))?;
-                    }
-                }
-                None => {
-                    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-                }
-            }
-            if roots.is_empty() {
-                return Err(RedisConfigError::Certificates("none was found"));
-            }
+            let roots = match pem {
+                Some(pem) => given(pem)?,
+                None => of_the_machine()?,
+            };
             // Names its cryptography: a process may have two, and rustls panics if it has to choose.
             let provider = Arc::new(aws_lc_rs::default_provider());
             let config = ClientConfig::builder_with_provider(provider)
                 .with_safe_default_protocol_versions()
-                .map_err(|_| RedisConfigError::Certificates("the cryptography has no version of TLS"))?
+                .map_err(|_| RedisConfigError::NoTls)?
                 .with_root_certificates(roots)
                 .with_no_client_auth();
             Ok(Self(TlsConnector::from(Arc::new(config))))
         }
 
-        pub(crate) async fn encrypt(&self, host: &str, tcp: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        pub(crate) async fn encrypt(
+            &self,
+            host: &str,
+            tcp: TcpStream,
+        ) -> io::Result<TlsStream<TcpStream>> {
             let name = ServerName::try_from(host.to_owned())
                 .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
             self.0.connect(name, tcp).await
         }
+    }
+
+    fn given(pem: &[u8]) -> Result<RootCertStore, RedisConfigError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|_| RedisConfigError::UnfitCertificates)?;
+            roots.add(certificate).map_err(|_| RedisConfigError::UnfitCertificates)?;
+        }
+        if roots.is_empty() { Err(RedisConfigError::UnfitCertificates) } else { Ok(roots) }
+    }
+
+    fn of_the_machine() -> Result<RootCertStore, RedisConfigError> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() { Err(RedisConfigError::NoCertificates) } else { Ok(roots) }
     }
 }
 

@@ -1,0 +1,110 @@
+//! The conformance suites of the testkit.
+
+use std::{num::NonZeroUsize, time::Duration};
+
+use lambda_idempotency_core::{
+    browse::{Browse, Cursor, Page},
+    capabilities::Capabilities,
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::IdempotencyRecord,
+    store::{Store, StoreError, Verdict, Write},
+};
+use lambda_idempotency_redis::RedisStore;
+use lambda_idempotency_testkit::{browse_conformance, store_conformance};
+
+use crate::{cluster::Cluster, server::Server};
+
+/// A store with the servers that it needs.
+struct Running<S> {
+    store: RedisStore,
+    _servers: S,
+}
+
+impl<S: Send + Sync + 'static> Store for Running<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        self.store.write(writes, call_deadline)
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.store.read(keys, call_deadline)
+    }
+}
+
+impl<S: Send + Sync + 'static> Browse for Running<S> {
+    fn page<'a>(
+        &'a self,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        self.store.page(after, limit, call_deadline)
+    }
+
+    fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+        self.store.count(call_deadline)
+    }
+}
+
+/// One server.
+mod standalone {
+    use super::*;
+
+    async fn store() -> Running<Server> {
+        let server = Server::start(&[]).await;
+        Running { store: server.store(), _servers: server }
+    }
+
+    store_conformance!(store, #[tokio::test] #[ignore = "needs redis-server: bash tests/run redis"]);
+    browse_conformance!(store, #[tokio::test] #[ignore = "needs redis-server: bash tests/run redis"]);
+}
+
+/// A primary and a replica, for which each write waits.
+mod replicated {
+    use super::*;
+
+    async fn store() -> Running<[Server; 2]> {
+        let primary = Server::start(&[]).await;
+        let port = primary.port.to_string();
+        let replica = Server::start(&["--replicaof", "127.0.0.1", &port]).await;
+        primary.wait_until(&["WAIT", "1", "100"], |answer| *answer == redis::Value::Int(1)).await;
+        let store = primary.builder().wait_for_replicas(1, Duration::from_secs(5)).build().unwrap();
+        Running { store, _servers: [primary, replica] }
+    }
+
+    store_conformance!(store, #[tokio::test] #[ignore = "needs redis-server: bash tests/run redis"]);
+}
+
+/// A cluster of three, in which the records of a call are with different servers.
+mod clustered {
+    use super::*;
+
+    async fn store() -> Running<Cluster> {
+        let cluster = Cluster::of_three().await;
+        Running { store: cluster.store(), _servers: cluster }
+    }
+
+    browse_conformance!(store, #[tokio::test] #[ignore = "needs redis-server: bash tests/run redis"]);
+
+    /// All scenarios with one cluster, because making one takes a second.
+    #[tokio::test]
+    #[ignore = "needs redis-server: bash tests/run redis"]
+    async fn every_scenario_passes_in_a_cluster() {
+        let store = store().await;
+        for scenario in lambda_idempotency_testkit::conformance::SCENARIOS {
+            (scenario.run)(&store).await;
+        }
+    }
+}

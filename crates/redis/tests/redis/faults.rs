@@ -1,0 +1,229 @@
+//! Servers that are killed, restarted, suspended, cut off and slowed.
+
+use std::{
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use lambda_idempotency_core::{
+    key::Key,
+    store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
+
+use crate::{
+    proxy::{Proxy, Way},
+    server::{Server, claim, claimed, complete, completed, key, owner, soon, within},
+};
+
+fn impatient(url: &str) -> RedisStoreBuilder {
+    RedisStore::builder(url)
+        .attempt_timeout(Duration::from_millis(300))
+        .connect_timeout(Duration::from_millis(300))
+        .backoff(Duration::from_millis(5), Duration::from_millis(50))
+}
+
+async fn one(store: &RedisStore, write: Write, millis: u64) -> Verdict {
+    store.write(&[write], within(millis)).await.pop().unwrap()
+}
+
+#[track_caller]
+fn unknown(verdict: Verdict, kind: StoreErrorKind, in_doubt: bool) {
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (kind, in_doubt), "{error}");
+    assert!(!format!("{error} {error:?}").contains("op#"), "no key is in {error:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_server_that_is_not_there_is_unavailable_and_nothing_is_in_doubt() {
+    let mut server = Server::start(&[]).await;
+    let store = impatient(&server.url()).build().unwrap();
+    server.kill();
+    unknown(one(&store, claim(1, 1), 200).await, StoreErrorKind::Unavailable, false);
+    let error = store.read(&[key(1)], within(200)).await.pop().unwrap().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_server_that_was_restarted_is_used_again_with_what_it_kept() {
+    let mut server = Server::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;
+    let store = impatient(&server.url()).build().unwrap();
+    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    server.kill();
+    assert!(server.run().await);
+    assert!(matches!(one(&store, complete(1, 1, "1"), 60_000).await, Verdict::Written));
+    assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &Some(read_back()));
+
+    fn read_back() -> lambda_idempotency_core::record::IdempotencyRecord {
+        completed(1, "1")
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn scripts_that_were_removed_are_loaded_again() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    server.command(&["SCRIPT", "FLUSH"]).await;
+    assert!(matches!(one(&store, complete(1, 1, "1"), 60_000).await, Verdict::Written));
+    server.command(&["SCRIPT", "FLUSH"]).await;
+    assert!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
+}
+
+/// A claim whose answer was lost is recognised by its token when it is sent again.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_whose_answer_was_lost_is_written_once() {
+    let server = Server::start(&[]).await;
+    for way in [Way::SwallowAnswers, Way::CloseBeforeAnswer] {
+        let proxy = Proxy::before(server.port).await;
+        let store = impatient(&proxy.url()).build().unwrap();
+        store.check().await.unwrap();
+        server.command(&["FLUSHALL"]).await;
+        proxy.set(way);
+        let call = one(&store, claim(1, 1), 60_000);
+        let heal = async {
+            server.wait_until(&["DBSIZE"], |answer| *answer == redis::Value::Int(1)).await;
+            proxy.set(Way::Open);
+        };
+        let (verdict, ()) = tokio::join!(call, heal);
+        assert!(matches!(verdict, Verdict::Written), "{way:?}: {verdict:?}");
+        // A takeover, a release and a deletion are recognised as well.
+        proxy.set(way);
+        let seen = RecordVersion::of(&store_read(&server).await);
+        let next = claimed(2);
+        let write = Write::new(key(1), Guard::Unchanged(seen), Some(next.clone()));
+        let heal = async {
+            while store_read(&server).await.owner != Some(owner(2)) {}
+            proxy.set(Way::Open);
+        };
+        let (verdict, ()) = tokio::join!(one(&store, write, 60_000), heal);
+        assert!(matches!(verdict, Verdict::Written), "{way:?}: {verdict:?}");
+        proxy.set(way);
+        let heal = async {
+            server.wait_until(&["DBSIZE"], |answer| *answer == redis::Value::Int(0)).await;
+            proxy.set(Way::Open);
+        };
+        let write = Write::new(key(1), Guard::OwnedBy(owner(2)), None);
+        let (verdict, ()) = tokio::join!(one(&store, write, 60_000), heal);
+        assert!(matches!(verdict, Verdict::Written), "{way:?}: {verdict:?}");
+    }
+}
+
+async fn store_read(server: &Server) -> lambda_idempotency_core::record::IdempotencyRecord {
+    server.store().read(&[key(1)], soon()).await.pop().unwrap().unwrap().unwrap()
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::before(server.port).await;
+    let store = impatient(&proxy.url()).build().unwrap();
+    store.check().await.unwrap();
+    proxy.set(Way::SwallowAnswers);
+    let since = Instant::now();
+    unknown(one(&store, claim(1, 1), 700).await, StoreErrorKind::Unavailable, true);
+    let took = since.elapsed();
+    assert!((Duration::from_millis(300)..Duration::from_millis(2000)).contains(&took), "{took:?}");
+    assert!(server.store().read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
+}
+
+/// A connection of which nothing is heard any more, as after hours in which the process was frozen, is replaced.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_connection_that_went_silent_is_replaced() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::before(server.port).await;
+    let store = impatient(&proxy.url()).build().unwrap();
+    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    proxy.set(Way::Silent);
+    unknown(one(&store, claim(2, 1), 100).await, StoreErrorKind::Unavailable, true);
+    proxy.set(Way::Open);
+    assert!(matches!(one(&store, claim(3, 1), 60_000).await, Verdict::Written));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_suspended_server_delays_calls_and_loses_nothing() {
+    let server = Server::start(&[]).await;
+    let store = impatient(&server.url()).build().unwrap();
+    store.check().await.unwrap();
+    server.signal("STOP");
+    let resume = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        server.signal("CONT");
+    };
+    let (verdict, ()) = tokio::join!(one(&store, claim(1, 1), 60_000), resume);
+    assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+    assert!(matches!(one(&store, claim(1, 2), 60_000).await, Verdict::Found(Some(_))));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn slow_answers_are_waited_for() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::before(server.port).await;
+    proxy.set(Way::Slow(100));
+    let store = impatient(&proxy.url()).connect_timeout(Duration::from_secs(2)).build().unwrap();
+    let writes: Vec<Write> = (0..20).map(|n| claim(n, 1)).collect();
+    let since = Instant::now();
+    let verdicts = store.write(&writes, soon()).await;
+    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    assert!(since.elapsed() < Duration::from_millis(1500), "they are sent together");
+}
+
+/// Calls that are dropped leave their answers to the next call, which does not take them for its own.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_call_that_is_dropped_does_not_disturb_the_next() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    store.check().await.unwrap();
+    for n in 0..20 {
+        let writes = [claim(2 * n, 1)];
+        let mut dropped = std::pin::pin!(store.write(&writes, soon()));
+        // It sends its request, and does not wait for the answer.
+        let polled = std::future::poll_fn(|context| Poll::Ready(dropped.as_mut().poll(context)));
+        assert!(polled.await.is_pending());
+        let keys = [Key::from_text("missing"), key(2 * n)];
+        let read = store.read(&keys, soon()).await;
+        assert_eq!(read[0].as_ref().unwrap(), &None);
+        assert_eq!(read[1].as_ref().unwrap().as_ref().unwrap().owner, Some(owner(1)));
+        assert!(matches!(one(&store, claim(2 * n + 1, 1), 60_000).await, Verdict::Written));
+    }
+}
+
+/// Calls beside each other share one connection, each with its own answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn calls_beside_each_other_share_a_connection() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    let calls = (0..64).map(|n| {
+        let store = store.clone();
+        async move {
+            for m in 0..20 {
+                let n = n * 20 + m;
+                assert!(matches!(
+                    one(&store, claim(n, n as u128 + 1), 60_000).await,
+                    Verdict::Written
+                ));
+                let read = store.read(&[key(n)], soon()).await.pop().unwrap().unwrap().unwrap();
+                assert_eq!(read.owner, Some(owner(n as u128 + 1)));
+            }
+        }
+    });
+    let mut tasks = tokio::task::JoinSet::new();
+    calls.for_each(|call| {
+        tasks.spawn(call);
+    });
+    while let Some(task) = tasks.join_next().await {
+        task.unwrap();
+    }
+    let clients = server.text(&["CLIENT", "LIST"]).await;
+    assert_eq!(clients.lines().count(), 2, "one of the store, and that of this command: {clients}");
+}

@@ -1,0 +1,22 @@
+//! The store in a real server, which the tests start: the conformance suite, a cluster that fails over, and servers that
+//! are killed, restarted, stopped and cut off.
+//!
+//! They need `redis-server`, so they are a step of their own: `bash tests/run redis`. `IDEMPOTENCY_REDIS_SERVER` names
+//! another server program, such as `valkey-server`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
+
+mod cluster;
+mod conformance;
+mod faults;
+mod memory;
+mod proxy;
+mod secrecy;
+mod server;
+mod start;

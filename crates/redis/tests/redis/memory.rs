@@ -1,0 +1,105 @@
+//! What the server does with records that expire, and when its memory is used up.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::{Clock as _, SystemClock},
+    record::{IdempotencyRecord, Status},
+    store::{Guard, Store as _, StoreErrorKind, Verdict, Write},
+};
+use redis::Value;
+
+use crate::server::{Server, claim, claimed, complete, key, owner, soon, within};
+
+/// When the server removes the record, in milliseconds since the epoch.
+async fn removal(server: &Server, n: usize) -> i64 {
+    let name = format!("idempotency:op#{n}");
+    let Value::Int(at) = server.command(&["PEXPIRETIME", &name]).await else { panic!("a number") };
+    at
+}
+
+fn millis(record: &IdempotencyRecord, add: u64) -> i64 {
+    i64::try_from(record.expires_at.as_millis() + add).unwrap()
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn the_server_removes_a_record_a_margin_after_it_expires() {
+    let server = Server::start(&[]).await;
+    let store = server.builder().expiry_margin(Duration::from_secs(90)).build().unwrap();
+    let mut long = claimed(1);
+    long.lease_until = Some(long.expires_at.plus(Duration::from_millis(5)));
+    let mut done = IdempotencyRecord::new(Status::Completed, soon());
+    let writes = [
+        claim(1, 1),
+        Write::new(key(2), Guard::Absent, Some(long.clone())),
+        Write::new(key(3), Guard::Absent, Some(done.clone())),
+    ];
+    store.write(&writes, soon()).await;
+    assert_eq!(removal(&server, 1).await, millis(writes[0].record.as_ref().unwrap(), 90_000));
+    assert_eq!(removal(&server, 2).await, millis(&long, 90_005), "never while the key is held");
+    assert_eq!(removal(&server, 3).await, millis(&done, 90_000));
+    // Each write sets it anew: a renewal, a completion.
+    done.expires_at = done.expires_at.plus(Duration::from_secs(7));
+    let write = Write::new(key(1), Guard::OwnedBy(owner(1)), Some(done.clone()));
+    store.write(&[write], soon()).await;
+    assert_eq!(removal(&server, 1).await, millis(&done, 90_000));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn what_has_long_expired_is_gone() {
+    let server = Server::start(&[]).await;
+    let store = server.builder().expiry_margin(Duration::from_millis(100)).build().unwrap();
+    let past = SystemClock.now().minus(Duration::from_secs(60));
+    let record = IdempotencyRecord::new(Status::Completed, past);
+    store.write(&[Write::new(key(1), Guard::Absent, Some(record))], soon()).await;
+    assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &None);
+    assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+}
+
+/// While memory is used up, no key is claimed, and what was claimed can be completed, released and undone.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    let claims: Vec<Write> = (0..3).map(|n| claim(n, 1)).collect();
+    store.write(&claims, soon()).await;
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
+
+    let verdict = store.write(&[claim(9, 1)], within(200)).await.pop().unwrap();
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    assert!(error.to_string().contains("maxmemory"), "{error}");
+
+    let writes = [
+        complete(0, 1, "\"done\""),
+        Write::new(key(1), Guard::OwnedBy(owner(1)), Some(claimed(1))),
+        Write::new(key(2), Guard::OwnedBy(owner(1)), None),
+    ];
+    let verdicts = store.write(&writes, soon()).await;
+    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    let read = store.read(&[key(0), key(1), key(2)], soon()).await;
+    let read: Vec<_> = read.into_iter().map(|r| r.unwrap().map(|r| r.status)).collect();
+    assert_eq!(read, [Some(Status::Completed), Some(Status::InProgress), None]);
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_key_of_another_type_and_a_hash_of_others_are_corrupt() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    server.command(&["SET", "idempotency:op#1", "s3cr3t"]).await;
+    server.command(&["HSET", "idempotency:op#2", "colour", "s3cr3t"]).await;
+    for n in [1, 2] {
+        let verdict = store.write(&[claim(n, 1)], soon()).await.pop().unwrap();
+        let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+        let read = store.read(&[key(n)], soon()).await.pop().unwrap().unwrap_err();
+        for error in [error, read] {
+            assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{error}");
+            assert!(!format!("{error} {error:?}").contains("s3cr3t"), "{error:?}");
+        }
+    }
+    assert_eq!(server.text(&["GET", "idempotency:op#1"]).await, "s3cr3t");
+}

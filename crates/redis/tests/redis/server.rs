@@ -1,0 +1,191 @@
+//! A server of its own for each test, on a port that the system chooses.
+
+use std::{
+    net::TcpListener,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+use lambda_idempotency_core::{
+    clock::{Clock as _, SystemClock, Timestamp},
+    key::Key,
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Guard, Write},
+};
+use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
+use redis::{Cmd, Value};
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A server, which ends with this value.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) bus_port: u16,
+    arguments: Vec<String>,
+    directory: PathBuf,
+    process: Option<Child>,
+}
+
+impl Server {
+    /// With these arguments beside the usual ones.
+    pub(crate) async fn start(arguments: &[&str]) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("idempotency-redis-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let mut server = Self { port: 0, bus_port: 0, arguments, directory, process: None };
+        // Another process may take the port in between.
+        for _ in 0..5 {
+            server.port = free_port();
+            server.bus_port = free_port();
+            if server.run().await {
+                return server;
+            }
+        }
+        panic!("{} does not start: install redis-server, or see {:?}", program(), server.directory);
+    }
+
+    /// Starts the process, again on the same port and with the same files.
+    pub(crate) async fn run(&mut self) -> bool {
+        let log = std::fs::File::create(self.directory.join("log")).unwrap();
+        let process = Command::new(program())
+            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--dir", self.directory.to_str().unwrap()])
+            .args(["--save", "", "--cluster-port", &self.bus_port.to_string()])
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(Stdio::null())
+            .spawn();
+        let process = process.unwrap_or_else(|error| panic!("{}: {error}", program()));
+        self.process = Some(process);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if self.process.as_mut().unwrap().try_wait().unwrap().is_some() {
+                return false;
+            }
+            if tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.is_ok() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    }
+
+    /// Ends the process at once, as a crash does.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// Sends a signal: `STOP` suspends the process, `CONT` resumes it.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.process.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn builder(&self) -> RedisStoreBuilder {
+        RedisStore::builder(&self.url())
+            .attempt_timeout(Duration::from_secs(20))
+            .connect_timeout(Duration::from_secs(20))
+            .backoff(Duration::from_millis(1), Duration::from_millis(16))
+    }
+
+    pub(crate) fn store(&self) -> RedisStore {
+        self.builder().build().unwrap()
+    }
+
+    /// Sends a command on a connection of its own.
+    pub(crate) async fn command(&self, words: &[&str]) -> Value {
+        self.try_command(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    pub(crate) async fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
+        let client = redis::Client::open(self.url()).unwrap();
+        let config =
+            redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(20)));
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(*word);
+        }
+        command.query_async(&mut connection).await
+    }
+
+    /// Sends a command whose answer is text.
+    pub(crate) async fn text(&self, words: &[&str]) -> String {
+        redis::from_redis_value(self.command(words).await).unwrap()
+    }
+
+    /// What the server has under this name.
+    pub(crate) async fn stored(&self, name: &str) -> Vec<(String, String)> {
+        redis::from_redis_value(self.command(&["HGETALL", name]).await).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// The server program under test.
+pub(crate) fn program() -> String {
+    std::env::var("IDEMPOTENCY_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+pub(crate) fn key(n: usize) -> Key {
+    Key::from_text(format!("op#{n}"))
+}
+
+pub(crate) fn owner(n: u128) -> Owner {
+    Owner::from_bits(n)
+}
+
+/// The deadline of a call that may take so many milliseconds.
+pub(crate) fn within(millis: u64) -> Timestamp {
+    SystemClock.now().plus(Duration::from_millis(millis))
+}
+
+pub(crate) fn soon() -> Timestamp {
+    within(60_000)
+}
+
+pub(crate) fn claimed(by: u128) -> IdempotencyRecord {
+    let now = SystemClock.now();
+    let mut record =
+        IdempotencyRecord::new(Status::InProgress, now.plus(Duration::from_secs(3600)));
+    record.owner = Some(owner(by));
+    record.lease_until = Some(now.plus(Duration::from_secs(60)));
+    record
+}
+
+pub(crate) fn completed(by: u128, result: &str) -> IdempotencyRecord {
+    let mut record = claimed(by);
+    record.status = Status::Completed;
+    record.lease_until = None;
+    record.result = Some(result.into());
+    record
+}
+
+pub(crate) fn claim(n: usize, by: u128) -> Write {
+    Write::new(key(n), Guard::Absent, Some(claimed(by)))
+}
+
+pub(crate) fn complete(n: usize, by: u128, result: &str) -> Write {
+    Write::new(key(n), Guard::OwnedBy(owner(by)), Some(completed(by, result)))
+}

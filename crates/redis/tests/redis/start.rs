@@ -1,0 +1,130 @@
+//! What is refused when a function starts, and who may log in.
+
+use std::{
+    error::Error as _,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use lambda_idempotency_core::store::{Store as _, StoreErrorKind, Verdict};
+use lambda_idempotency_redis::{RedisConfigError, RedisStore};
+
+use crate::server::{Server, claim, key, soon, within};
+
+/// The error of the check, as the user sees it.
+async fn refused(store: &RedisStore) -> String {
+    let error = store.check().await.unwrap_err();
+    let RedisConfigError::Server(cause) = &error else { panic!("{error:?}") };
+    assert!(!cause.may_have_applied());
+    let cause = error.source().unwrap().to_string();
+    assert!(format!("{error:?}").contains(&cause), "`main` prints the cause: {error:?}");
+    cause
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_server_that_evicts_is_refused_unless_somebody_insists() {
+    let server = Server::start(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let text = refused(&server.store()).await;
+    assert!(text.contains("allkeys-lru") && text.contains("allow_eviction"), "{text}");
+    // Without the check, the first call says it.
+    let verdict = server.store().write(&[claim(1, 1)], soon()).await.pop().unwrap();
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Misconfigured, false));
+    let store = server.builder().allow_eviction().build().unwrap();
+    store.check().await.unwrap();
+    assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_replica_is_refused_and_never_read() {
+    let primary = Server::start(&[]).await;
+    let replica = Server::start(&["--replicaof", "127.0.0.1", &primary.port.to_string()]).await;
+    let store = primary.store();
+    store.write(&[claim(1, 1)], soon()).await;
+    let text = refused(&replica.store()).await;
+    assert!(text.contains("is a replica"), "{text}");
+    // A server that becomes a replica while it is used: it answers neither writes nor reads.
+    let port = replica.port.to_string();
+    replica.command(&["REPLICAOF", "NO", "ONE"]).await;
+    primary.command(&["REPLICAOF", "127.0.0.1", &port]).await;
+    let error = store.read(&[key(1)], within(200)).await.pop().unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    assert!(error.to_string().contains("is a replica"), "{error}");
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn the_documented_permissions_are_enough() {
+    let server = Server::start(&[]).await;
+    let mut words = vec!["ACL", "SETUSER", "orders", "on", ">s3cr3t", "~idempotency:*"];
+    words.extend(lambda_idempotency_redis::COMMANDS.iter().map(|command| &**command));
+    server.command(&words).await;
+    let url = format!("redis://orders:s3cr3t@127.0.0.1:{}", server.port);
+    let store = RedisStore::connect(&url).await.unwrap();
+    assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+    assert!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
+    let outside = RedisStore::builder(&url).prefix("orders:").build().unwrap();
+    let verdict = outside.write(&[claim(1, 1)], soon()).await.pop().unwrap();
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Denied, false));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_wrong_password_is_denied_at_once() {
+    let server = Server::start(&["--requirepass", "right"]).await;
+    for login in [":s3cr3t@", "nobody:s3cr3t@", ""] {
+        let url = format!("redis://{login}127.0.0.1:{}", server.port);
+        let text = refused(&RedisStore::new(&url).unwrap()).await;
+        assert!(text.contains("refused user or password"), "{text}");
+        assert!(!text.contains("s3cr3t"));
+    }
+    let url = format!("redis://:right@127.0.0.1:{}", server.port);
+    RedisStore::connect(&url).await.unwrap();
+}
+
+/// As tokens of IAM: a new connection has a new one.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_password_is_loaded_for_each_connection() {
+    static LOADED: AtomicU32 = AtomicU32::new(0);
+    let mut server = Server::start(&["--user", "orders on >token-0 >token-2 ~* +@all"]).await;
+    let store = RedisStore::builder(&format!("redis://orders@127.0.0.1:{}", server.port))
+        .password(|| async {
+            match LOADED.fetch_add(1, Ordering::Relaxed) {
+                1 => Err("s3cr3t"),
+                n => Ok(format!("token-{n}")),
+            }
+        })
+        .build()
+        .unwrap();
+    store.check().await.unwrap();
+    server.kill();
+    assert!(server.run().await);
+    // The second password cannot be loaded, and the third is used.
+    assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+    assert_eq!(LOADED.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_server_that_does_not_answer_is_reported() {
+    let mut server = Server::start(&[]).await;
+    let store = RedisStore::new(&server.url()).unwrap();
+    server.kill();
+    assert!(refused(&store).await.contains("could not be reached"));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn each_database_and_each_prefix_has_its_own_records() {
+    let server = Server::start(&[]).await;
+    let other = RedisStore::new(&format!("{}/3", server.url())).unwrap();
+    let prefixed = server.builder().prefix("other*:").build().unwrap();
+    for store in [server.store(), other, prefixed] {
+        assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+        let page = lambda_idempotency_core::browse::Browse::count(&store, soon()).await;
+        assert_eq!(page.unwrap(), 1);
+    }
+}
