@@ -42,13 +42,15 @@ pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, stor
 /// [`allow_eviction`](RedisStoreBuilder::allow_eviction), `WAIT` only with
 /// [`wait_for_replicas`](RedisStoreBuilder::wait_for_replicas), `CLUSTER SLOTS` and `ASKING` only in a cluster, and
 /// `SCAN` only to list records.
-pub const COMMANDS: [&str; 15] = [
+pub const COMMANDS: [&str; 17] = [
     "+evalsha",
     "+script|load",
     "+exists",
     "+hmget",
     "+hgetall",
+    "+hkeys",
     "+hset",
+    "+hdel",
     "+del",
     "+pexpireat",
     "+info",

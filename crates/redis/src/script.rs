@@ -12,6 +12,9 @@
 
 /// The guard, the expiry, and then the fields of the record. Without those the record is deleted. Answers 1, or the
 /// record that was found instead.
+///
+/// A record is replaced field by field, and never deleted first: while its slot moves to another server, a script that
+/// has deleted its key may not make it again, and ends there.
 const WRITE: &str = "
 local key, guard, at, holds = KEYS[1], ARGV[1], 2, false
 local exists = redis.call('EXISTS', key) == 1
@@ -29,11 +32,19 @@ else
 end
 if not ARGV[at] and not exists then return 1 end
 if not holds then return redis.call('HGETALL', key) end
-redis.call('DEL', key)
-if ARGV[at] then
-  redis.call('HSET', key, unpack(ARGV, at + 1))
-  redis.call('PEXPIREAT', key, ARGV[at])
+if not ARGV[at] then
+  redis.call('DEL', key)
+  return 1
 end
+redis.call('HSET', key, unpack(ARGV, at + 1))
+if exists then
+  local kept = {}
+  for i = at + 1, #ARGV, 2 do kept[ARGV[i]] = true end
+  for _, name in ipairs(redis.call('HKEYS', key)) do
+    if not kept[name] then redis.call('HDEL', key, name) end
+  end
+end
+redis.call('PEXPIREAT', key, ARGV[at])
 return 1
 ";
 

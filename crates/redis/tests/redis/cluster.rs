@@ -11,7 +11,15 @@ use redis::Value;
 
 use crate::server::{Server, claimed, complete, completed, key, owner, soon, within};
 
-const ARGUMENTS: [&str; 4] = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"];
+const ARGUMENTS: [&str; 6] = [
+    "--cluster-enabled",
+    "yes",
+    "--cluster-node-timeout",
+    "1000",
+    // Replicas follow at once, not after five seconds.
+    "--repl-diskless-sync-delay",
+    "0",
+];
 
 pub(crate) struct Cluster {
     pub(crate) primaries: Vec<Server>,

@@ -103,3 +103,45 @@ async fn a_key_of_another_type_and_a_hash_of_others_are_corrupt() {
     }
     assert_eq!(server.text(&["GET", "idempotency:op#1"]).await, "s3cr3t");
 }
+
+/// Two primaries and a replica of neither: writes that wait for a replica are in doubt by their deadline, and are
+/// written again, over themselves, until a replica has them.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_that_waits_for_replicas_counts_once_they_have_it() {
+    let primary = Server::start(&["--repl-diskless-sync-delay", "0"]).await;
+    let store = primary.builder().wait_for_replicas(1, Duration::from_millis(50)).build().unwrap();
+    let verdict = store.write(&[claim(1, 1)], within(200)).await.pop().unwrap();
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+    assert!(
+        store.read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some(),
+        "the primary has it"
+    );
+
+    let writes = [claim(2, 2)];
+    let call = store.write(&writes, soon());
+    let follow = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        Server::start(&["--replicaof", "127.0.0.1", &primary.port.to_string()]).await
+    };
+    let (verdicts, replica) = tokio::join!(call, follow);
+    assert!(matches!(verdicts[0], Verdict::Written), "{verdicts:?}");
+    let Value::Int(size) = replica.command(&["DBSIZE"]).await else { panic!("a number") };
+    assert_eq!(size, 2);
+
+    // Meanwhile another worker took the key over: the write that was waited for is not there any more.
+    drop(replica);
+    let taken = claimed(9);
+    let write = Write::new(key(2), Guard::OwnedBy(owner(2)), Some(claimed(2)));
+    let other = Write::new(key(2), Guard::OwnedBy(owner(2)), Some(taken.clone()));
+    let plain = primary.store();
+    let writes = [write];
+    let call = store.write(&writes, soon());
+    let take = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(matches!(plain.write(&[other], soon()).await[0], Verdict::Written));
+    };
+    let (verdicts, ()) = tokio::join!(call, take);
+    assert!(matches!(&verdicts[0], Verdict::Found(Some(found)) if *found == taken), "{verdicts:?}");
+}

@@ -125,11 +125,6 @@ impl Server {
     pub(crate) async fn text(&self, words: &[&str]) -> String {
         redis::from_redis_value(self.command(words).await).unwrap()
     }
-
-    /// What the server has under this name.
-    pub(crate) async fn stored(&self, name: &str) -> Vec<(String, String)> {
-        redis::from_redis_value(self.command(&["HGETALL", name]).await).unwrap()
-    }
 }
 
 impl Drop for Server {

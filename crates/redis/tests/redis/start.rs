@@ -89,7 +89,8 @@ async fn a_wrong_password_is_denied_at_once() {
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_password_is_loaded_for_each_connection() {
     static LOADED: AtomicU32 = AtomicU32::new(0);
-    let mut server = Server::start(&["--user", "orders on >token-0 >token-2 ~* +@all"]).await;
+    let mut server =
+        Server::start(&["--user", "orders", "on", ">token-0", ">token-2", "~*", "+@all"]).await;
     let store = RedisStore::builder(&format!("redis://orders@127.0.0.1:{}", server.port))
         .password(|| async {
             match LOADED.fetch_add(1, Ordering::Relaxed) {
