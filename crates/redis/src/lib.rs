@@ -1,4 +1,94 @@
 //! Keeps idempotency records in Redis or Valkey.
+//!
+//! ```no_run
+//! use lambda_idempotency_redis::RedisStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = RedisStore::connect("rediss://orders.abc123.euw1.cache.amazonaws.com").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it can do
+//!
+//! | | |
+//! |---|---|
+//! | [Effects](lambda_idempotency_core::effects), committed with the completion | no: operations that are transactional need another store |
+//! | The server removes expired records | yes, ten minutes after they expire |
+//! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, by `SCAN`, which passes over all keys of the server |
+//! | Reads see the latest write | yes, except after a failover |
+//! | A write that was confirmed survives the loss of a server | only with MemoryDB |
+//! | The largest record | 8 MiB |
+//!
+//! # The server
+//!
+//! Redis 7 or later, or Valkey 7.2 or later; ElastiCache, MemoryDB or your own; a single primary, one with replicas, or
+//! a cluster, which the store recognises by itself. Give it the address of the primary, or of any server of the
+//! cluster: in ElastiCache the *primary endpoint* or the *configuration endpoint*.
+//!
+//! Its `maxmemory-policy` has to be `noeviction`. With any other policy the server deletes records when its memory is
+//! used up, and then work that was done runs again. In ElastiCache the policy is `volatile-lru` unless a parameter
+//! group of your own says otherwise. Each new connection checks the policy, and refuses a server that evicts;
+//! [`RedisStoreBuilder::allow_eviction`] insists. [`RedisStore::connect`] checks when the function starts, and
+//! [`RedisStore::new`] leaves it to the first call.
+//!
+//! While memory is used up under `noeviction`, keys cannot be claimed (the store is unavailable, and
+//! [`OnOutage`](lambda_idempotency_core::policy::OnOutage) says what follows), but keys that were claimed can be
+//! completed, renewed and released.
+//!
+//! # What a failover means
+//!
+//! A primary confirms a write before its replicas have it. If it is lost then, a replica without the write takes over,
+//! and the server has forgotten it:
+//!
+//! * **A claim that was forgotten** leaves its key free while its handler runs. The next delivery of the record runs
+//!   the handler beside it, or again. The first of them to complete is recorded; the other learns that its claim is gone.
+//! * **A completion that was forgotten** leaves the claim, or nothing. The next delivery runs the handler again.
+//! * A primary that is separated from its cluster, but not from the function, confirms writes for up to
+//!   `cluster-node-timeout` that the others never see.
+//!
+//! So with asynchronous replication this store makes duplicates rare, and cannot exclude them. Where a duplicate costs
+//! money, use DynamoDB or PostgreSQL, or MemoryDB, which confirms a write once a log in several zones has it.
+//! [`RedisStoreBuilder::wait_for_replicas`] narrows the gap: a write counts once so many replicas have it. It does not
+//! close it, because another replica may be promoted. Without any replica and without `appendonly`, a server that
+//! restarts has forgotten everything.
+//!
+//! # Permissions
+//!
+//! Those of [`COMMANDS`], on the keys `idempotency:*`. A test runs the store with a user who has no others.
+//!
+//! # How it writes
+//!
+//! * **A write** is a script with one key: it compares the guard, and replaces the record or answers with the one that
+//!   it found. Writes of a call are sent in one pipeline for each server, up to 256 in each.
+//! * **A read** is a script too, which a replica refuses: no answer comes from a server that only follows.
+//! * **A record** is a hash named `idempotency:` and the key, with a field for each of its own. The server removes it
+//!   ([`expiry_margin`](RedisStoreBuilder::expiry_margin)) after the record has expired and its lease has ended.
+//! * **A lost response** (a timeout, a broken connection): the write is sent again on a new connection. If it then
+//!   finds the record that it was to write, with its own token, the first request was applied.
+//! * **A server that cannot serve now** (it loads its data, is a replica since a failover, has moved the key, has no
+//!   memory): the request is sent again, to the server that has the key then, with pauses that double from 25 ms to
+//!   400 ms, until the deadline of the call.
+//! * **A connection** is shared by all calls of a process, and nothing reads it between them. After ten seconds
+//!   without a call it is tried (`PING`) before it is used, since a frozen process does not learn that it was closed.
+//!
+//! The layer for idempotency in Powertools for AWS Lambda keeps other keys in Redis, as strings. This store does not
+//! read them.
+//!
+//! # What is logged
+//!
+//! The store logs no keys and no content of records, at any level. It never shows its URL, user or password.
+//!
+//! # Credentials
+//!
+//! User and password of the URL, or [`RedisStoreBuilder::password`] for what changes: a secret of AWS Secrets Manager, or
+//! a token of IAM authentication. The server closes a connection twelve hours after its token; the next call makes a
+//! new one.
+//!
+//! # Features
+//!
+//! * `tls` (default): `rediss://`, by rustls with the cryptography of the AWS SDK.
 
 mod address;
 mod batch;
@@ -87,3 +177,7 @@ impl Store for RedisStore {
         })
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -23,6 +23,8 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) bus_port: u16,
+    /// More free ports, for whatever the test needs.
+    pub(crate) ports: [u16; 1],
     arguments: Vec<String>,
     directory: PathBuf,
     process: Option<Child>,
@@ -31,16 +33,23 @@ pub(crate) struct Server {
 impl Server {
     /// With these arguments beside the usual ones.
     pub(crate) async fn start(arguments: &[&str]) -> Self {
+        Self::start_with(|_| arguments.iter().map(|&argument| argument.to_owned()).collect()).await
+    }
+
+    /// With arguments that name more ports.
+    pub(crate) async fn start_with(arguments: impl Fn([u16; 1]) -> Vec<String>) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("idempotency-redis-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
-        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let mut server = Self { port: 0, bus_port: 0, arguments, directory, process: None };
+        let mut server =
+            Self { port: 0, bus_port: 0, ports: [0], arguments: vec![], directory, process: None };
         // Another process may take the port in between.
         for _ in 0..5 {
             server.port = free_port();
             server.bus_port = free_port();
+            server.ports = [free_port()];
+            server.arguments = arguments(server.ports);
             if server.run().await {
                 return server;
             }
