@@ -82,6 +82,8 @@
 //!   format; see [the guide](guide::metrics).
 //! * `powertools`: `PowertoolsKeys`, which makes the keys of Powertools for AWS Lambda, for a table
 //!   shared with it.
+//! * `redis`: `RedisStore`, which keeps idempotency records in Redis or Valkey; see
+//!   [the guide](guide::stores).
 //! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process and every
 //!   handler of the batch. Work that had its effect but was not yet completed is done twice.
 //!
@@ -176,6 +178,8 @@ pub use lambda_idempotency_engine::{
 pub use lambda_idempotency_keys::{Functions, KeyFormat, KeyPath, payload, producer, record};
 #[cfg(feature = "powertools")]
 pub use lambda_idempotency_powertools::{self as powertools, PowertoolsKeys};
+#[cfg(feature = "redis")]
+pub use lambda_idempotency_redis::{self as redis, RedisStore};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -7,6 +7,7 @@
 //! | [Keys](keys) | what makes two deliveries the same work |
 //! | [Event sources](sources) | what each source delivers, orders and retries: one page each |
 //! | [Policies and settings](settings) | everything that can be set, with its default |
+//! | [Stores](stores) | which ones there are, what each can do, and what each may lose |
 //! | [Choosing a mode](choosing_a_mode) | completing after the effects, or committing both in one transaction |
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
@@ -93,6 +94,9 @@ pub mod sources {
 }
 pub mod settings {
     #![doc = include_str!("settings.md")]
+}
+pub mod stores {
+    #![doc = include_str!("stores.md")]
 }
 pub mod choosing_a_mode {
     #![doc = include_str!("choosing_a_mode.md")]
