@@ -1,13 +1,19 @@
 //! Servers that are killed, restarted, suspended, cut off and slowed.
 
 use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::Poll,
     time::{Duration, Instant},
 };
 
 use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
     store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
+    usage::measured,
 };
 use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
 
@@ -144,6 +150,43 @@ async fn a_connection_that_went_silent_is_replaced() {
     unknown(one(&store, claim(2, 1), 100).await, StoreErrorKind::Unavailable, true);
     proxy.set(Way::Open);
     assert!(matches!(one(&store, claim(3, 1), 60_000).await, Verdict::Written));
+}
+
+/// The machine's clock, some time ahead.
+#[derive(Clone, Default)]
+struct Ahead(Arc<AtomicU64>);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().plus(Duration::from_millis(self.0.load(Ordering::Relaxed)))
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        SystemClock.sleep(duration)
+    }
+}
+
+/// After a freeze in which the server has closed the connection, the first write is sent once, on a new one.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn after_a_freeze_a_connection_is_tried_before_it_is_used() {
+    let server = Server::start(&[]).await;
+    let clock = Ahead::default();
+    let store = impatient(&server.url()).clock(clock.clone()).build().unwrap();
+    let pings = async || {
+        let stats = server.text(&["INFO", "commandstats"]).await;
+        stats.lines().filter(|line| line.starts_with("cmdstat_ping:calls=1,")).count()
+    };
+    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    assert_eq!(pings().await, 0, "a connection in use is not tried");
+    clock.0.store(11_000, Ordering::Relaxed);
+    assert!(matches!(one(&store, claim(2, 1), 60_000).await, Verdict::Written));
+    assert_eq!(pings().await, 1);
+    clock.0.store(60_000, Ordering::Relaxed);
+    server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
+    let (verdict, usage) = measured(store.write(&[claim(3, 1)], within(120_000))).await;
+    assert!(matches!(verdict[0], Verdict::Written));
+    assert_eq!(usage.requests, 1, "it was not sent on the old connection");
 }
 
 #[tokio::test]
