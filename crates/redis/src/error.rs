@@ -123,7 +123,7 @@ impl Failure {
 
     pub(crate) fn corrupt(at: &Address, Corrupt { field, problem }: &Corrupt) -> Self {
         let context = format!(
-            "a hash in the Redis server {at} is not an idempotency record: its field `{field}` {problem}"
+            "a value in the Redis server {at} is not an idempotency record: its field `{field}` {problem}"
         );
         Self::new(StoreErrorKind::Corrupt, context)
     }

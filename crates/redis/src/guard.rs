@@ -1,21 +1,14 @@
-//! A [`Guard`] as arguments of the script that writes.
+//! A [`Guard`] as the beginning of the record that has to be there.
 
-use lambda_idempotency_core::store::Guard;
+use lambda_idempotency_core::{record::Status, store::Guard};
 
-use crate::item::{millis, status};
+use crate::item::{head, status};
 
-/// The name of the guard, and the values that it compares; an absent one is empty, which no value is.
-pub(crate) fn arguments(guard: &Guard) -> Vec<String> {
+/// What the stored record has to begin with; `None` if there may be none.
+pub(crate) fn beginning(guard: &Guard) -> Option<String> {
     match guard {
-        Guard::Absent => vec!["absent".to_owned()],
-        Guard::OwnedBy(owner) => vec!["owned".to_owned(), owner.to_string()],
-        Guard::Unchanged(seen) => vec![
-            "unchanged".to_owned(),
-            status(seen.status).to_owned(),
-            seen.owner.map_or_else(String::new, |owner| owner.to_string()),
-            seen.last_owner.map_or_else(String::new, |owner| owner.to_string()),
-            seen.lease_until.map_or_else(String::new, millis),
-            millis(seen.expires_at),
-        ],
+        Guard::Absent => None,
+        Guard::OwnedBy(owner) => Some(format!("{} {owner} ", status(Status::InProgress))),
+        Guard::Unchanged(seen) => Some(head(seen)),
     }
 }

@@ -1,48 +1,76 @@
-//! An idempotency record as a hash of the server, and back.
+//! An idempotency record as text, and back.
 //!
-//! Each field of the record is a field of the hash with its name, as text: instants in milliseconds since the epoch,
-//! tokens as 32 hexadecimal digits. A field that is absent, or a counter that is zero, is not written.
+//! ```text
+//! INPROGRESS 0123456789abcdef0123456789abcdef - 1700000060000 1700086400000
+//! fence 13 1700000000000
+//! result 16 {"charged":true}
+//! ```
+//!
+//! The first line has all that a guard names: status, owner, last owner, lease and expiry, with `-` for what is absent. A
+//! guard is therefore the beginning of the text. Each other line is a field: its name, its length in bytes, its value.
+//! Instants are milliseconds since the epoch, tokens 32 hexadecimal digits. A field that is absent, or a counter that
+//! is zero, is not written.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    store::RecordVersion,
 };
-use redis::Value;
 
 use crate::provenance;
 
 /// The end of the year 9999. The server computes with instants, and refuses those that are near its limit.
 const LAST: Timestamp = Timestamp::from_millis(253_402_300_799_999);
 
-/// The fields of a record.
-pub(crate) type Fields = Vec<(&'static str, String)>;
+const ABSENT: &str = "-";
 
 /// What is stored for a record.
-pub(crate) fn encode(record: &IdempotencyRecord) -> Fields {
-    let counter = |count: u32| (count > 0).then(|| count.to_string());
-    let fields = [
-        ("status", Some(status(record.status).to_owned())),
-        ("expires_at", Some(millis(record.expires_at))),
-        ("owner", record.owner.map(|owner| owner.to_string())),
-        ("last_owner", record.last_owner.map(|owner| owner.to_string())),
-        ("lease_until", record.lease_until.map(millis)),
-        ("fence", (record.fence > 0).then(|| record.fence.to_string())),
-        ("failed_attempts", counter(record.failed_attempts)),
-        ("lost_attempts", counter(record.lost_attempts)),
-        ("consecutive_losses", counter(record.consecutive_losses)),
-        ("last_receive", counter(record.last_receive)),
-        ("fingerprint", record.fingerprint.as_ref().map(|hash| hash.as_str().to_owned())),
-        ("result", record.result.as_deref().map(str::to_owned)),
-        ("steps", record.steps.as_deref().map(str::to_owned)),
-        ("outbox", record.outbox.as_deref().map(str::to_owned)),
-        ("payload", record.payload.as_deref().map(str::to_owned)),
-        ("error_type", record.error_type.as_deref().map(str::to_owned)),
-        ("application", record.application.as_deref().map(str::to_owned)),
-        ("provenance", record.provenance.as_ref().map(provenance::text)),
+pub(crate) fn encode(record: &IdempotencyRecord) -> String {
+    let mut text = head(&RecordVersion::of(record));
+    let mut field = |name: &str, value: &str| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name} {} {value}", value.len());
+    };
+    let counters = [
+        ("fence", record.fence),
+        ("failed_attempts", record.failed_attempts.into()),
+        ("lost_attempts", record.lost_attempts.into()),
+        ("consecutive_losses", record.consecutive_losses.into()),
+        ("last_receive", record.last_receive.into()),
     ];
-    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    for (name, count) in counters {
+        if count > 0 {
+            field(name, &count.to_string());
+        }
+    }
+    let provenance = record.provenance.as_ref().map(provenance::text);
+    let texts = [
+        ("fingerprint", record.fingerprint.as_ref().map(Fingerprint::as_str)),
+        ("result", record.result.as_deref()),
+        ("steps", record.steps.as_deref()),
+        ("outbox", record.outbox.as_deref()),
+        ("payload", record.payload.as_deref()),
+        ("error_type", record.error_type.as_deref()),
+        ("application", record.application.as_deref()),
+        ("provenance", provenance.as_deref()),
+    ];
+    for (name, value) in texts {
+        if let Some(value) = value {
+            field(name, value);
+        }
+    }
+    text
+}
+
+/// The first line, with its end.
+pub(crate) fn head(seen: &RecordVersion) -> String {
+    let token = |owner: Option<Owner>| owner.map_or_else(|| ABSENT.to_owned(), |o| o.to_string());
+    let lease = seen.lease_until.map_or_else(|| ABSENT.to_owned(), millis);
+    let (owner, last_owner) = (token(seen.owner), token(seen.last_owner));
+    let expires_at = seen.expires_at.as_millis();
+    format!("{} {owner} {last_owner} {lease} {expires_at}\n", status(seen.status))
 }
 
 /// When the server may remove the record: a margin after the last instant at which it means something. The server's
@@ -64,7 +92,7 @@ pub(crate) fn millis(at: Timestamp) -> String {
     at.as_millis().to_string()
 }
 
-/// A hash that is not an idempotency record.
+/// A text that is not an idempotency record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Corrupt {
     /// The name of the field at fault.
@@ -73,91 +101,79 @@ pub(crate) struct Corrupt {
     pub(crate) problem: &'static str,
 }
 
-/// Reads the answer of `HGETALL`: names and values in turn. An empty answer means that there is no record. Fields that
-/// this version does not know are ignored.
-pub(crate) fn decode(answer: Vec<Value>) -> Result<Option<IdempotencyRecord>, Corrupt> {
-    if answer.is_empty() {
-        return Ok(None);
-    }
-    let mut record = IdempotencyRecord::new(Status::InProgress, Timestamp::EPOCH);
-    let (mut has_status, mut has_expiry) = (false, false);
-    let mut answer = answer.into_iter();
-    while let (Some(name), Some(value)) = (answer.next(), answer.next()) {
-        let Value::BulkString(name) = name else {
-            return Err(Corrupt { field: "status", problem: "is missing" });
-        };
-        match name.as_slice() {
-            b"status" => {
-                has_status = true;
-                record.status = match text("status", value)?.as_str() {
-                    "INPROGRESS" => Status::InProgress,
-                    "COMPLETED" => Status::Completed,
-                    "FAILED" => Status::PermanentlyFailed,
-                    _ => {
-                        let problem = "is not INPROGRESS, COMPLETED or FAILED";
-                        return Err(Corrupt { field: "status", problem });
-                    }
-                };
+/// Reads a stored text. Fields that this version does not know are ignored.
+pub(crate) fn decode(bytes: &[u8]) -> Result<IdempotencyRecord, Corrupt> {
+    let unfit = |field, problem| Corrupt { field, problem };
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| unfit("status", "is in something that is not valid UTF-8 text"))?;
+    let (head, mut rest) = text.split_once('\n').unwrap_or((text, ""));
+    let parts: Vec<&str> = head.split(' ').collect();
+    let [state, owner, last_owner, lease, expiry] = parts[..] else {
+        return Err(unfit("status", "is missing"));
+    };
+    let state = match state {
+        "INPROGRESS" => Status::InProgress,
+        "COMPLETED" => Status::Completed,
+        "FAILED" => Status::PermanentlyFailed,
+        _ => return Err(unfit("status", "is not INPROGRESS, COMPLETED or FAILED")),
+    };
+    let mut record = IdempotencyRecord::new(state, Timestamp::EPOCH);
+    record.owner = unless_absent(owner, |text| token("owner", text))?;
+    record.last_owner = unless_absent(last_owner, |text| token("last_owner", text))?;
+    record.lease_until =
+        unless_absent(lease, |text| number("lease_until", text).map(Timestamp::from_millis))?;
+    record.expires_at = Timestamp::from_millis(number("expires_at", expiry)?);
+    while !rest.is_empty() {
+        let (name, value, next) = field(rest)
+            .ok_or_else(|| unfit("fields", "are not each a name, a length and a value"))?;
+        rest = next;
+        match name {
+            "fence" => record.fence = number("fence", value)?,
+            "failed_attempts" => record.failed_attempts = number("failed_attempts", value)?,
+            "lost_attempts" => record.lost_attempts = number("lost_attempts", value)?,
+            "consecutive_losses" => {
+                record.consecutive_losses = number("consecutive_losses", value)?;
             }
-            b"expires_at" => {
-                has_expiry = true;
-                record.expires_at = Timestamp::from_millis(number("expires_at", value)?);
-            }
-            b"owner" => record.owner = Some(token("owner", value)?),
-            b"last_owner" => record.last_owner = Some(token("last_owner", value)?),
-            b"lease_until" => {
-                record.lease_until = Some(Timestamp::from_millis(number("lease_until", value)?));
-            }
-            b"fence" => record.fence = number("fence", value)?,
-            b"failed_attempts" => record.failed_attempts = number("failed_attempts", value)?,
-            b"lost_attempts" => record.lost_attempts = number("lost_attempts", value)?,
-            b"consecutive_losses" => {
-                record.consecutive_losses = number("consecutive_losses", value)?
-            }
-            b"last_receive" => record.last_receive = number("last_receive", value)?,
-            b"fingerprint" => {
-                record.fingerprint = Some(Fingerprint::new(text("fingerprint", value)?))
-            }
-            b"result" => record.result = Some(text("result", value)?.into()),
-            b"steps" => record.steps = Some(text("steps", value)?.into()),
-            b"outbox" => record.outbox = Some(text("outbox", value)?.into()),
-            b"payload" => record.payload = Some(text("payload", value)?.into()),
-            b"error_type" => record.error_type = Some(text("error_type", value)?.into()),
-            b"application" => record.application = Some(text("application", value)?.into()),
-            b"provenance" => record.provenance = provenance::read(&text("provenance", value)?),
+            "last_receive" => record.last_receive = number("last_receive", value)?,
+            "fingerprint" => record.fingerprint = Some(Fingerprint::new(value)),
+            "result" => record.result = Some(value.into()),
+            "steps" => record.steps = Some(value.into()),
+            "outbox" => record.outbox = Some(value.into()),
+            "payload" => record.payload = Some(value.into()),
+            "error_type" => record.error_type = Some(value.into()),
+            "application" => record.application = Some(value.into()),
+            "provenance" => record.provenance = provenance::read(value),
             _ => {}
         }
     }
-    for (field, found) in [("status", has_status), ("expires_at", has_expiry)] {
-        if !found {
-            return Err(Corrupt { field, problem: "is missing" });
-        }
-    }
-    Ok(Some(record))
+    Ok(record)
 }
 
-fn text(field: &'static str, value: Value) -> Result<String, Corrupt> {
-    let Value::BulkString(bytes) = value else {
-        return Err(Corrupt { field, problem: "is not text" });
-    };
-    String::from_utf8(bytes).map_err(|_| Corrupt { field, problem: "is not valid UTF-8 text" })
+/// The name and the value of the first field, and what follows it.
+fn field(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, text) = text.split_once(' ')?;
+    let (length, text) = text.split_once(' ')?;
+    let (value, text) = text.split_at_checked(length.parse().ok()?)?;
+    Some((name, value, text.strip_prefix('\n')?))
+}
+
+fn unless_absent<T>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, Corrupt>,
+) -> Result<Option<T>, Corrupt> {
+    if text == ABSENT { Ok(None) } else { read(text).map(Some) }
 }
 
 /// Only the text that this crate writes: a guard compares texts, and would never hold for another one of the same
 /// number.
-fn number<N: std::str::FromStr + ToString>(
-    field: &'static str,
-    value: Value,
-) -> Result<N, Corrupt> {
-    let text = text(field, value)?;
+fn number<N: std::str::FromStr + ToString>(field: &'static str, text: &str) -> Result<N, Corrupt> {
     let number = text.parse::<N>().ok().filter(|number| number.to_string() == text);
     number
         .ok_or(Corrupt { field, problem: "is not a whole number in decimal digits, or too large" })
 }
 
-fn token(field: &'static str, value: Value) -> Result<Owner, Corrupt> {
-    let text = text(field, value)?;
-    let owner = Owner::parse(&text).filter(|owner| owner.to_string() == text);
+fn token(field: &'static str, text: &str) -> Result<Owner, Corrupt> {
+    let owner = Owner::parse(text).filter(|owner| owner.to_string() == text);
     owner.ok_or(Corrupt { field, problem: "is not 32 hexadecimal digits" })
 }
 

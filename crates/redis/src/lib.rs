@@ -60,10 +60,12 @@
 //!
 //! # How it writes
 //!
-//! * **A write** is a script with one key: it compares the guard, and replaces the record or answers with the one that
+//! * **The claim of a new key** is a `SET` with `NX` and `GET`, which answers with the record that is there. Every other
+//!   **write** is a script with one key: it compares the guard, and replaces the record or answers with the one that
 //!   it found. Writes of a call are sent in one pipeline for each server, up to 256 in each.
 //! * **A read** is a script too, which a replica refuses: no answer comes from a server that only follows.
-//! * **A record** is a hash named `idempotency:` and the key, with a field for each of its own. The server removes it
+//! * **A record** is text under `idempotency:` and the key: a line with all that guards compare, and a line for each
+//!   other field. The server removes it
 //!   ([`expiry_margin`](RedisStoreBuilder::expiry_margin)) after the record has expired and its lease has ended.
 //! * **A lost response** (a timeout, a broken connection): the write is sent again on a new connection. If it then
 //!   finds the record that it was to write, with its own token, the first request was applied.
@@ -73,8 +75,8 @@
 //! * **A connection** is shared by all calls of a process, and nothing reads it between them. After ten seconds
 //!   without a call it is tried (`PING`) before it is used, since a frozen process does not learn that it was closed.
 //!
-//! The layer for idempotency in Powertools for AWS Lambda keeps other keys in Redis, as strings. This store does not
-//! read them.
+//! Powertools for AWS Lambda keeps records of its own in Redis, in another form and under other names. This store does
+//! not read them.
 //!
 //! # What is logged
 //!
@@ -132,17 +134,12 @@ pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, stor
 /// [`allow_eviction`](RedisStoreBuilder::allow_eviction), `WAIT` only with
 /// [`wait_for_replicas`](RedisStoreBuilder::wait_for_replicas), `CLUSTER SLOTS` and `ASKING` only in a cluster, and
 /// `SCAN` only to list records.
-pub const COMMANDS: [&str; 17] = [
+pub const COMMANDS: [&str; 12] = [
     "+evalsha",
     "+script|load",
-    "+exists",
-    "+hmget",
-    "+hgetall",
-    "+hkeys",
-    "+hset",
-    "+hdel",
+    "+get",
+    "+set",
     "+del",
-    "+pexpireat",
     "+info",
     "+ping",
     "+select",

@@ -2,17 +2,16 @@
 
 use lambda_idempotency_core::store::StoreErrorKind;
 
-use crate::{config::Config, error::Failure, item::Fields};
+use crate::{config::Config, error::Failure};
 
 /// The largest record. The server could hold 512 MB, but it does one thing after the other, so a large record delays
 /// all its other clients.
 pub(crate) const LARGEST: usize = 8 * 1024 * 1024;
 
-/// The size of a record as it is sent, if it is not too large.
-pub(crate) fn fit(config: &Config, fields: &Fields) -> Result<usize, Failure> {
-    let size = fields.iter().map(|(name, value)| name.len().saturating_add(value.len())).sum();
+/// Refuses a record that is too large.
+pub(crate) fn fit(config: &Config, size: usize) -> Result<(), Failure> {
     if size <= LARGEST {
-        return Ok(size);
+        return Ok(());
     }
     let context = format!(
         "a record of {size} bytes for the Redis server {}, of which this store takes {LARGEST}: return less from the \

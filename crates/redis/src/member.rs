@@ -14,9 +14,8 @@ use crate::{
 pub(crate) struct Member<'w> {
     pub(crate) index: usize,
     pub(crate) write: &'w Write,
-    /// The fields to store; `None` deletes.
-    fields: Option<item::Fields>,
-    size: usize,
+    /// What to store; `None` deletes.
+    text: Option<String>,
     /// A request had no response, so it may have been applied.
     pub(crate) in_doubt: bool,
     /// The server has it, and too few replicas. It is written again, over itself, until they have it.
@@ -31,11 +30,10 @@ impl<'w> Member<'w> {
         if write.effects.is_some() {
             return Err(StoreError::without_effects(write));
         }
-        let fields = write.record.as_ref().map(item::encode);
-        let size = fields.as_ref().map_or(Ok(0), |fields| limits::fit(config, fields));
-        let size = size.map_err(|failure| failure.report(false))?;
-        let (in_doubt, unconfirmed, go_to) = (false, false, None);
-        Ok(Self { index, write, fields, size, in_doubt, unconfirmed, go_to })
+        let text = write.record.as_ref().map(item::encode);
+        let fit = limits::fit(config, text.as_ref().map_or(0, String::len));
+        fit.map_err(|failure| failure.report(false))?;
+        Ok(Self { index, write, text, in_doubt: false, unconfirmed: false, go_to: None })
     }
 
     /// What to send.
@@ -45,22 +43,37 @@ impl<'w> Member<'w> {
             Some(record) if self.unconfirmed => Guard::Unchanged(RecordVersion::of(record)),
             _ => self.write.guard.clone(),
         };
-        let settles =
-            matches!(guard, Guard::OwnedBy(_)) || self.fields.is_none() || self.unconfirmed;
-        let script = if settles { &config.scripts.settle } else { &config.scripts.claim };
+        let record = self.text.as_ref().zip(self.write.record.as_ref());
+        let record =
+            record.map(|(text, record)| (text, item::removal(record, config.expiry_margin)));
         let mut command = Cmd::new();
-        command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name);
-        for argument in guard::arguments(&guard) {
-            command.arg(argument);
-        }
-        if let (Some(fields), Some(record)) = (&self.fields, &self.write.record) {
-            command.arg(item::millis(item::removal(record, config.expiry_margin)));
-            for (field, value) in fields {
-                command.arg(*field).arg(value);
+        match (guard::beginning(&guard), record) {
+            (None, Some((text, removal))) => {
+                command.arg("SET").arg(&name).arg(text).arg("NX").arg("GET");
+                command.arg("PXAT").arg(removal.as_millis());
+            }
+            // It deletes nothing: it is a read in the form of a write.
+            (None, None) => {
+                command.arg("EVALSHA").arg(&config.scripts.read.hash).arg(1).arg(&name);
+            }
+            (Some(beginning), record) => {
+                let settles =
+                    matches!(guard, Guard::OwnedBy(_)) || record.is_none() || self.unconfirmed;
+                let scripts = &config.scripts;
+                let script = if settles { &scripts.settle } else { &scripts.claim };
+                command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name).arg(beginning);
+                if let Some((text, removal)) = record {
+                    command.arg(text).arg(removal.as_millis());
+                }
             }
         }
-        let size = self.size.saturating_add(name.len());
+        let size = self.text.as_ref().map_or(0, String::len).saturating_add(name.len());
         Request { name, command, size, writes: true, go_to: self.go_to.take() }
+    }
+
+    /// Whether the answer without a record means that the write was applied: there was none, as its guard says.
+    pub(crate) fn applies_to_nothing(&self) -> bool {
+        !self.unconfirmed && self.write.applies(None)
     }
 
     pub(crate) fn unknown(&self, failure: Failure) -> Verdict {

@@ -45,11 +45,14 @@ impl RedisStore {
             let (mut again, mut redirected) = (Vec::new(), true);
             for (mut pending, reply) in pending.into_iter().zip(replies) {
                 let failure = match reply.answer {
-                    Ok(Value::Array(fields)) => {
-                        let read = decode(fields);
-                        let read = read
-                            .map_err(|problem| Failure::corrupt(&self.config.address, &problem));
-                        answers.push((pending.index, read));
+                    Ok(Value::Nil) => {
+                        answers.push((pending.index, Ok(None)));
+                        continue;
+                    }
+                    Ok(Value::BulkString(text)) => {
+                        let read = decode(&text).map(Some);
+                        let corrupt = |problem| Failure::corrupt(&self.config.address, &problem);
+                        answers.push((pending.index, read.map_err(corrupt)));
                         continue;
                     }
                     Ok(_) => Failure::unreadable(&self.config.address),

@@ -1,4 +1,4 @@
-//! What the server runs: a script for a write, and one for a read.
+//! What the server runs: `SET .. NX GET` for a claim of a new key, and scripts for other writes and for reads.
 //!
 //! A script is atomic, it has one key, and its text never changes, so a cluster and a server that restarts know it by
 //! the same hash. Each connection loads the scripts before anything else (see [`connection`](crate::connection)).
@@ -10,46 +10,26 @@
 //!
 //! <https://redis.io/docs/latest/develop/programmability/eval-intro/#eval-flags>
 
-/// The guard, the expiry, and then the fields of the record. Without those the record is deleted. Answers 1, or the
-/// record that was found instead.
+/// What the record has to begin with, the new record, and when the server may remove it; without the latter two, the
+/// record is deleted. Answers 1, or the record that was found instead, or nothing if there is none.
 ///
-/// A record is replaced field by field, and never deleted first: while its slot moves to another server, a script that
-/// has deleted its key may not make it again, and ends there.
+/// A record is replaced, and never deleted first: while its slot moves to another server, a script that has deleted
+/// its key may not make it again, and ends there.
 const WRITE: &str = "
-local key, guard, at, holds = KEYS[1], ARGV[1], 2, false
-local exists = redis.call('EXISTS', key) == 1
-if guard == 'absent' then
-  holds = not exists
-elseif guard == 'owned' then
-  local found = redis.call('HMGET', key, 'status', 'owner')
-  holds = found[1] == 'INPROGRESS' and found[2] == ARGV[2]
-  at = 3
+local key, start, record = KEYS[1], ARGV[1], ARGV[2]
+local found = redis.call('GET', key)
+if not found then return not record and 1 end
+if string.sub(found, 1, #start) ~= start then return found end
+if record then
+  redis.call('SET', key, record, 'PXAT', ARGV[3])
 else
-  local found = redis.call('HMGET', key, 'status', 'owner', 'last_owner', 'lease_until', 'expires_at')
-  holds = exists
-  for i = 1, 5 do holds = holds and (found[i] or '') == ARGV[i + 1] end
-  at = 7
-end
-if not ARGV[at] and not exists then return 1 end
-if not holds then return redis.call('HGETALL', key) end
-if not ARGV[at] then
   redis.call('DEL', key)
-  return 1
 end
-redis.call('HSET', key, unpack(ARGV, at + 1))
-if exists then
-  local kept = {}
-  for i = at + 1, #ARGV, 2 do kept[ARGV[i]] = true end
-  for _, name in ipairs(redis.call('HKEYS', key)) do
-    if not kept[name] then redis.call('HDEL', key, name) end
-  end
-end
-redis.call('PEXPIREAT', key, ARGV[at])
 return 1
 ";
 
 const READ: &str = "#!lua flags=allow-oom
-return redis.call('HGETALL', KEYS[1])
+return redis.call('GET', KEYS[1])
 ";
 
 /// A script, and the hash by which it is called.

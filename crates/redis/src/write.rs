@@ -2,6 +2,7 @@
 
 use lambda_idempotency_core::{
     clock::Timestamp,
+    record::IdempotencyRecord,
     store::{Verdict, Write},
 };
 use redis::Value;
@@ -83,31 +84,38 @@ impl<'w> Rounds<'w> {
         self.verdicts.push((member.index, verdict));
     }
 
-    fn take(&mut self, config: &Config, mut member: Member<'w>, reply: Reply) {
+    fn take(&mut self, config: &Config, member: Member<'w>, reply: Reply) {
         match reply.answer {
             Ok(Value::Int(_)) => self.written(member, reply.confirmed),
-            Ok(Value::Array(fields)) => match decode(fields) {
+            Ok(Value::Nil) if member.applies_to_nothing() => self.written(member, reply.confirmed),
+            Ok(Value::Nil) => self.found(config, member, None),
+            Ok(Value::BulkString(text)) => match decode(&text) {
+                Ok(found) => self.found(config, member, Some(found)),
                 Err(corrupt) => {
                     let failure = Failure::corrupt(&config.address, &corrupt);
                     self.settle(&member, member.unknown(failure));
                 }
-                // It was written, and has to be confirmed.
-                Ok(Some(found)) if member.is_own_work(&found) && config.replicas.is_some() => {
-                    member.unconfirmed = true;
-                    self.pending.push(member);
-                }
-                Ok(Some(found)) if member.is_own_work(&found) => {
-                    self.settle(&member, Verdict::Written);
-                }
-                // It was written, and is not there any more: another write replaced it, or a failover lost it.
-                Ok(found) if member.unconfirmed && member.write.applies(found.as_ref()) => {
-                    member.unconfirmed = false;
-                    self.pending.push(member);
-                }
-                Ok(found) => self.settle(&member, Verdict::Found(found)),
             },
             Ok(_) => self.failed(member, Failure::unreadable(&config.address)),
             Err(failure) => self.failed(member, failure),
+        }
+    }
+
+    /// The guard did not hold for what is there.
+    fn found(&mut self, config: &Config, mut member: Member<'w>, found: Option<IdempotencyRecord>) {
+        let own = found.as_ref().is_some_and(|found| member.is_own_work(found));
+        if own && config.replicas.is_some() {
+            // It was written, and has to be confirmed.
+            member.unconfirmed = true;
+            self.pending.push(member);
+        } else if own {
+            self.settle(&member, Verdict::Written);
+        } else if member.unconfirmed && member.write.applies(found.as_ref()) {
+            // It was written, and is not there any more: another write replaced it, or a failover lost it.
+            member.unconfirmed = false;
+            self.pending.push(member);
+        } else {
+            self.settle(&member, Verdict::Found(found));
         }
     }
 

@@ -87,12 +87,13 @@ async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
 
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_key_of_another_type_and_a_hash_of_others_are_corrupt() {
+async fn keys_of_others_are_corrupt() {
     let server = Server::start(&[]).await;
     let store = server.store();
     server.command(&["SET", "idempotency:op#1", "s3cr3t"]).await;
     server.command(&["HSET", "idempotency:op#2", "colour", "s3cr3t"]).await;
-    for n in [1, 2] {
+    server.command(&["SET", "idempotency:op#3", "s3cr3t"]).await;
+    for n in [1, 2, 3] {
         let verdict = store.write(&[claim(n, 1)], soon()).await.pop().unwrap();
         let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
         let read = store.read(&[key(n)], soon()).await.pop().unwrap().unwrap_err();
