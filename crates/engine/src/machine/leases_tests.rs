@@ -50,6 +50,16 @@ fn a_lease_stands_up_to_and_including_its_end() {
     assert_eq!(lapsed(&mut leases, after(30_002)), 0, "it is taken once");
 }
 
+/// Another one is due before, so that all are looked at.
+#[test]
+fn a_lease_whose_renewal_is_on_its_way_stands_up_to_its_end() {
+    let mut leases = one();
+    send(&mut leases, after(20_000));
+    leases.keep(1, &held(31_000), None, START);
+    assert_eq!(lapsed(&mut leases, after(30_000)), 0);
+    assert_eq!(lapsed(&mut leases, after(30_001)), 1);
+}
+
 #[test]
 fn a_lease_whose_renewal_is_on_its_way_lapses_as_well() {
     let mut leases = one();

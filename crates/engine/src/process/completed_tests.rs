@@ -90,6 +90,15 @@ fn bytes_are_bounded_and_counted_once() {
 }
 
 #[test]
+fn as_many_bytes_are_kept_as_allowed() {
+    let completed = Completed::new(Cache::new().bytes(2 * (OVERHEAD + 5)));
+    for n in [1, 2, 3] {
+        completed.keep(&key(n), &done(), NOW);
+    }
+    assert_eq!(completed.extent(), (2, 2 * (OVERHEAD + 5)), "`op#1` and `1` are five bytes");
+}
+
+#[test]
 fn off_is_off() {
     let completed = Completed::new(Cache::off());
     completed.keep(&key(1), &done(), NOW);

@@ -259,3 +259,36 @@ async fn an_invocation_that_only_waits_for_a_busy_key_does_not_hold_up_isolation
     assert_eq!((first, second), (vec!["executed"; 2], vec!["executed"]));
     assert_eq!(took, SECOND, "as soon as `b` is through");
 }
+
+#[tokio::test]
+async fn an_invocation_whose_busy_key_becomes_free_waits_until_isolation_is_over() {
+    let mut world = lost(2, &["x"]).await;
+    // A worker of another process holds `a` for 20 s.
+    let dies = Arc::new(Notify::new());
+    world.timeout = Some(20 * SECOND);
+    process(&world, &dies, vec![vec![killer("a", &dies, Duration::ZERO)]]).await;
+    world.timeout = Some(60 * SECOND);
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let (engine, begun) = (world.engine(), world.clock.now());
+    let after = rec("a", move |world: World, _| async move {
+        assert!(world.clock.now() >= begun.plus(26 * SECOND), "beside `x`");
+        Ok(())
+    });
+    let first = later(&world, &engine, Duration::ZERO, vec![after]);
+    let second = later(&world, &engine, SECOND, vec![slow("x", 25 * SECOND)]);
+    let (first, second) = world.clock.drive(join(first, second)).await;
+    assert_eq!((first.0, second.0), (vec!["executed"], vec!["executed"]));
+}
+
+/// Two are isolated, one after the other.
+#[tokio::test]
+async fn without_a_deadline_a_wait_for_others_ends_thirty_seconds_after_it_began() {
+    let mut world = lost(2, &["x", "y"]).await;
+    (world.timeout, world.policy.fallback_lease) = (None, 60 * SECOND);
+    let engine = world.engine();
+    let isolated = |label| later(&world, &engine, Duration::ZERO, vec![slow(label, 20 * SECOND)]);
+    let waits = later(&world, &engine, SECOND, vec![ok("a")]);
+    let isolated = join(isolated("x"), isolated("y"));
+    let (_, waits) = world.clock.drive(join(isolated, waits)).await;
+    assert_eq!(waits, (vec!["returned"], 31 * SECOND));
+}

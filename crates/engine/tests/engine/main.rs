@@ -21,6 +21,7 @@ mod killers;
 mod large;
 mod late;
 mod leases;
+mod limits;
 mod looks;
 mod lost_leaders;
 mod memory;

@@ -1,0 +1,288 @@
+//! What happens at the very instant of a limit: a millisecond more or less decides.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::{join, select};
+use lambda_idempotency_core::{
+    capabilities::Capabilities,
+    clock::{BoxFuture, Clock as _, Timestamp},
+    failure::Failure,
+    policy::{Lease, OnConflict},
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_engine::{
+    batch::AfterFailure,
+    observe::{Observer, Report},
+};
+use lambda_idempotency_keys::Key;
+use lambda_idempotency_testkit::{
+    deadlines::BrokenRule,
+    faults::{Fault, GuardKind},
+};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::{
+    diverting::hopeless,
+    support::{Rec, START, World, failing, key, labels, ok, rec, slow},
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// The record of another worker that holds its key, clock skew included, until so much later.
+fn held_for(world: &World, lasts: Duration) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::InProgress, START.plus(3600 * SECOND));
+    record.owner = Some(Owner::from_bits(7));
+    record.lease_until = Some(world.clock.now().plus(lasts).minus(world.policy.clock_skew));
+    record
+}
+
+/// A record whose handler keeps the processor so long.
+fn computing(label: &'static str, takes: Duration) -> Rec {
+    rec(label, move |world: World, _| async move {
+        world.clock.advance(takes);
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn completions_share_a_request_if_handlers_keep_the_processor_for_ten_milliseconds() {
+    for (takes, requests) in [(0, 2), (10, 2), (11, 3)] {
+        let world = World::new();
+        let batch = vec![computing("a", ms(takes)), ok("b")];
+        assert_eq!(world.deliver(batch).await, ["executed"; 2]);
+        assert_eq!(world.store.write_calls(), requests, "{takes} ms");
+    }
+}
+
+/// `b` computes between the ends of the other two, and then awaits.
+#[tokio::test]
+async fn completions_share_a_request_if_a_poll_between_them_takes_ten_milliseconds() {
+    for (takes, requests) in [(0, 3), (10, 3), (11, 4)] {
+        let world = World::new();
+        let between = rec("b", move |world: World, _| async move {
+            world.clock.advance(ms(takes));
+            world.clock.sleep(SECOND).await;
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![ok("a"), between, ok("c")]).await, ["executed"; 3]);
+        assert_eq!(world.store.write_calls(), requests, "{takes} ms");
+    }
+}
+
+/// A store whose requests are answered by another task: the invocation has to give way for that.
+struct Remote {
+    requests: mpsc::UnboundedSender<(Vec<Write>, oneshot::Sender<Vec<Verdict>>)>,
+    /// Notified when a completion is sent.
+    completes: Arc<Notify>,
+}
+
+impl Store for Remote {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let completes = |write: &Write| {
+                write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
+            };
+            let (answer, answered) = oneshot::channel();
+            self.requests.send((writes.to_vec(), answer)).unwrap();
+            if writes.iter().any(completes) {
+                self.completes.notify_waiters();
+            }
+            answered.await.unwrap()
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        _: &'a [Key],
+        _: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        unreachable!("nothing is looked at")
+    }
+}
+
+/// The completion of `a` was handed to the network when `b` and `c` go on.
+#[tokio::test]
+async fn a_completion_that_is_on_its_way_leaves_before_the_next_handler_is_polled() {
+    let world = World::new();
+    let (requests, mut arrived) = mpsc::unbounded_channel();
+    let completes = Arc::new(Notify::new());
+    let woken = || (Arc::clone(&completes), world.clone());
+    let (of_b, of_c) = (woken(), woken());
+    let busy = rec("b", move |_, _| async move {
+        of_b.0.notified().await;
+        of_b.1.clock.advance(SECOND / 4);
+        of_b.1.clock.sleep(SECOND).await;
+        Ok(())
+    });
+    let last = rec("c", move |_, _| async move {
+        of_c.0.notified().await;
+        let stored = of_c.1.stored("a").await.unwrap();
+        assert_eq!(stored.status, Status::Completed, "a kill now would repeat `a`");
+        Ok(())
+    });
+    let store = Remote { requests, completes: Arc::clone(&completes) };
+    let server = async {
+        while let Some((writes, answer)) = arrived.recv().await {
+            let until = world.clock.now().plus(SECOND);
+            answer.send(world.store.write(&writes, until).await).unwrap();
+        }
+        unreachable!("the store lives as long as its invocation")
+    };
+    let invocation = world.invoke_on(store, vec![slow("a", SECOND), busy, last]);
+    let both = select(Box::pin(invocation), Box::pin(server));
+    let outcomes = world.clock.drive(both).await.factor_first().0;
+    assert_eq!(labels(&outcomes), ["executed"; 3]);
+}
+
+#[tokio::test]
+async fn a_key_that_is_free_only_when_handlers_are_stopped_is_not_waited_for() {
+    for (until, waited) in [(88, 89), (89, 0)] {
+        let mut world = World { timeout: Some(ms(100)), ..World::new() };
+        world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+        world.store.inner().insert(key("a"), held_for(&world, ms(until)));
+        assert_eq!(
+            world.deliver(vec![ok("a")]).await,
+            [if waited > 0 { "returned" } else { "busy" }]
+        );
+        assert_eq!(world.clock.now().since(START), ms(waited), "handlers have 90 ms");
+    }
+}
+
+/// Its key is free when the look at it is answered, but a record before it has failed meanwhile.
+#[tokio::test]
+async fn a_record_whose_look_is_answered_after_a_failure_is_not_claimed() {
+    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    world.store.inner().insert(key("b"), held_for(&world, ms(80)));
+    world.store.inject(Fault::delay_answer(world.clock.clone(), ms(200)).on_reads().always());
+    let before = world.stored("b").await;
+    let fails = rec("a", |world: World, _| async move {
+        world.clock.sleep(ms(150)).await;
+        Err(Failure::transient("no luck"))
+    });
+    assert_eq!(world.deliver(vec![fails, ok("b")]).await, ["failed", "returned"]);
+    assert_eq!(world.clock.now().since(START), ms(281));
+    assert_eq!(world.stored("b").await, before);
+}
+
+#[tokio::test]
+async fn a_record_that_waited_for_room_starts_at_the_last_instant_of_its_lease() {
+    for (takes, second) in [(6_000, "executed"), (6_001, "returned")] {
+        let mut world = World { timeout: None, ..World::new() };
+        world.policy.fallback_lease = 6 * SECOND;
+        world.policy.concurrency = 1;
+        let outcomes = world.deliver(vec![computing("a", ms(takes)), ok("b")]).await;
+        assert_eq!(outcomes, ["executed", second]);
+    }
+}
+
+/// As in a process that is frozen while the first handler runs.
+#[tokio::test]
+async fn a_result_that_is_ready_counts_up_to_the_last_instant_of_its_lease() {
+    for (late, second) in [(0, "executed"), (1, "timed_out")] {
+        let mut world = World::new();
+        world.tolerates = &[BrokenRule::CalledTooLate];
+        let lasts = 30 * SECOND + world.policy.lease_grace + ms(late);
+        let woken = Arc::new(Notify::new());
+        let wakes = Arc::clone(&woken);
+        let frozen = rec("a", move |world: World, _| async move {
+            world.clock.sleep(SECOND).await;
+            wakes.notify_one();
+            world.clock.advance(lasts - SECOND);
+            Ok(())
+        });
+        let ready = rec("b", move |_, _| async move {
+            woken.notified().await;
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![ready, frozen]).await[0], second, "{late} ms late");
+    }
+}
+
+/// The renewals of `b` are throttled while it waits for room.
+#[tokio::test]
+async fn a_waiting_claim_whose_lease_has_ended_is_undone_while_others_run() {
+    let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
+    world.policy.lease = Lease::Renewed { length: 6 * SECOND };
+    world.policy.concurrency = 1;
+    let refused = Fault::refuse(StoreErrorKind::Throttled).guarded_by(GuardKind::Unchanged);
+    world.store.inject(refused.for_key(&key("b")).always());
+    let runs_on = rec("a", |world: World, _| async move {
+        world.clock.sleep(6 * SECOND).await;
+        assert!(world.stored("b").await.is_some(), "its last instant");
+        world.clock.sleep(ms(100)).await;
+        assert_eq!(world.stored("b").await, None, "another worker may have it");
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![runs_on, ok("b")]).await, ["executed", "returned"]);
+}
+
+/// The failure is recorded slowly, and the record has a sink. `b` would have room meanwhile.
+#[tokio::test]
+async fn nothing_behind_a_failure_that_will_be_tried_again_starts_while_it_is_recorded() {
+    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    world.policy.concurrency = 2;
+    let slowly = Fault::delay(world.clock.clone(), SECOND).guarded_by(GuardKind::OwnedBy);
+    world.store.inject(slowly.for_key(&key("a")));
+    let room = slow("c", SECOND / 2);
+    let outcomes = world.deliver(vec![room, failing("a").aside(), ok("b")]).await;
+    assert_eq!(outcomes, ["executed", "failed", "returned"]);
+    world.ledger.assert_never("b");
+}
+
+/// A failure ends the waits of the records behind it only.
+#[tokio::test]
+async fn a_record_before_a_failure_goes_on_following_its_leader() {
+    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let engine = world.engine();
+    let leads = world.invoke_by(&engine, vec![slow("a", 3 * SECOND), slow("c", 3 * SECOND)]);
+    let fails = rec("b", |world: World, _| async move {
+        world.clock.sleep(SECOND).await;
+        Err(Failure::transient("no luck"))
+    });
+    let follows = async {
+        let outcomes = world.invoke_by(&engine, vec![ok("a"), fails, ok("c")]).await;
+        (labels(&outcomes), world.clock.now().since(START))
+    };
+    let (_, (outcomes, took)) = world.clock.drive(join(leads, follows)).await;
+    assert_eq!(outcomes, ["replayed", "failed", "busy"]);
+    assert_eq!(took, 3 * SECOND, "as soon as its leader is through");
+}
+
+/// Whether the reports say that a record was put aside, and that the store does not know it.
+#[derive(Clone, Default)]
+struct Unrecorded(Arc<Mutex<Vec<(&'static str, bool)>>>);
+
+impl Observer for Unrecorded {
+    fn reported(&self, report: &Report<'_>) {
+        self.0.lock().unwrap().push((report.outcome.label(), report.unrecorded.is_some()));
+    }
+}
+
+#[tokio::test]
+async fn observers_learn_that_the_store_does_not_know_of_a_record_that_was_put_aside() {
+    for is_refused in [false, true] {
+        let (world, told) = (World::new(), Unrecorded::default());
+        if is_refused {
+            let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
+            world.store.inject(refused.always());
+        }
+        let engine = world.engine().with_observer(told.clone());
+        let batch = vec![hopeless("a").aside()];
+        world.clock.drive(world.invoke_by(&engine, batch)).await;
+        assert_eq!(*told.0.lock().unwrap(), [("diverted", is_refused)]);
+    }
+}
