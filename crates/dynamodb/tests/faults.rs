@@ -12,6 +12,7 @@ use lambda_idempotency_core::{
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
+use lambda_idempotency_testkit::clock::ManualClock;
 use serde_json::json;
 use support::{
     Fault, Fixture, TABLE, Told, claimed, claims, completed, delete, one, owner, put, soon, told,
@@ -53,25 +54,28 @@ async fn a_throttled_request_is_sent_again() {
     }
 }
 
+/// In simulated time: the wire refuses at once, so only the pauses take any.
 #[tokio::test]
 async fn throttling_until_the_deadline_is_a_throttled_error() {
     let fixture = Fixture::start().await;
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let store = fixture.builder().clock(clock.clone()).build().unwrap();
+    let soon = || clock.now().plus(Duration::from_millis(400));
     for count in [1, 3] {
         fixture.wire.fault((0..500).map(|_| Fault::error("ThrottlingException")));
-        let call_deadline = SystemClock.now().plus(Duration::from_millis(400));
-        for verdict in fixture.store().write(&claims(count), call_deadline).await {
+        let (claims, ends) = (claims(count), soon());
+        for verdict in clock.drive(store.write(&claims, ends)).await {
             let error = unknown(verdict);
             assert_eq!(error.kind(), StoreErrorKind::Throttled);
             assert!(error.is_transient() && !error.may_have_applied());
         }
-        assert!(fixture.wire.take().len() > 3);
+        assert!(ends.since(clock.now()) <= Duration::from_millis(24), "a pause and a request");
+        // The pauses are 1, 2 and then 4 ms, of which a half is random.
+        let requests = fixture.wire.take().len();
+        assert!((90..=190).contains(&requests), "{requests}");
     }
-    let read = fixture.store().read(&[support::key(0)], soon_after(400)).await.pop().unwrap();
+    let read = clock.drive(store.read(&[support::key(0)], soon())).await.pop().unwrap();
     assert_eq!(read.unwrap_err().kind(), StoreErrorKind::Throttled);
-}
-
-fn soon_after(millis: u64) -> Timestamp {
-    SystemClock.now().plus(Duration::from_millis(millis))
 }
 
 #[tokio::test]

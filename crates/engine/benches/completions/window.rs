@@ -12,6 +12,7 @@ use std::{
 use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
+    key::Key,
     policy::Policy,
     record::{IdempotencyRecord, Status},
     store::{Store, StoreError, Verdict, Write},
@@ -21,7 +22,6 @@ use lambda_idempotency_engine::{
     call::RecordId,
     delivered::Delivered,
 };
-use lambda_idempotency_keys::Key;
 
 /// The records of a batch, each with its own key.
 const RECORDS: usize = 100;

@@ -58,8 +58,8 @@ impl Budget {
         self.last_start(pace).unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
     }
 
-    /// When to stop waiting for isolation: after half of the time in which handlers can be started, so that
-    /// the other records have the other half.
+    /// When to stop waiting for isolation if the batch has other records: after half of the time in which
+    /// handlers can be started, so that the others have the other half.
     pub(super) fn isolation_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
         let half = self.last_start(pace).map(|last| now.plus(last.since(now) / 2));
         half.unwrap_or_else(|| now.plus(ENTRY_PATIENCE))

@@ -58,7 +58,14 @@ impl Machine<'_> {
                 let last = budget.entry_deadline(now, pace);
                 self.isolation.patience().unwrap_or(last)
             }
-            Side::Isolated => self.isolation.patience_once(budget.isolation_deadline(now, pace)),
+            Side::Isolated => {
+                let is_alone = self.records.all().len() == self.isolation.waiting();
+                let last = match is_alone {
+                    true => budget.entry_deadline(now, pace),
+                    false => budget.isolation_deadline(now, pace),
+                };
+                self.isolation.patience_once(last)
+            }
         };
         match present.host.enter(side, until, patience, now) {
             Enter::Entered => {

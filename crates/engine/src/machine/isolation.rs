@@ -104,6 +104,11 @@ impl Isolation {
         self.group.as_ref().map(|(side, _)| *side)
     }
 
+    /// How many records wait for their place.
+    pub(super) fn waiting(&self) -> usize {
+        self.group.as_ref().map_or(0, |(_, group)| group.len())
+    }
+
     /// Removes and returns those of these records that wait for their place: they will not start.
     pub(super) fn take_waiting(&mut self, which: impl Fn(usize) -> bool) -> Vec<usize> {
         let Some((_, group)) = &mut self.group else { return Vec::new() };

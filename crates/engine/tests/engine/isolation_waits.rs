@@ -126,6 +126,24 @@ async fn several_suspects_share_the_time_for_which_one_may_wait() {
     assert!(waits.0[4] == "executed" && waits.1 < 15 * SECOND, "{waits:?}");
 }
 
+/// Half of the time would be over before the others have ended.
+#[tokio::test]
+async fn a_suspect_that_is_alone_in_its_batch_waits_as_long_as_it_could_start() {
+    let world = lost(2, &["x"]).await;
+    let engine = world.engine();
+    let runs = |label| later(&world, &engine, Duration::ZERO, vec![slow(label, 20 * SECOND)]);
+    let waits = later(&world, &engine, SECOND, vec![ok("x").receives(3)]);
+    let (_, waits) = world.clock.drive(join(join(runs("a"), runs("b")), waits)).await;
+    assert_eq!(waits, (vec!["executed"], 20 * SECOND));
+    // In vain: handlers have 29.25 s, and nothing starts in the last 3 s of an invocation.
+    let world = lost(2, &["x"]).await;
+    let engine = world.engine();
+    let runs = later(&world, &engine, Duration::ZERO, vec![slow("a", 29 * SECOND)]);
+    let waits = later(&world, &engine, Duration::ZERO, vec![ok("x").receives(3)]);
+    let (_, waits) = world.clock.drive(join(runs, waits)).await;
+    assert_eq!(waits, (vec!["returned"], Duration::from_millis(26_250)));
+}
+
 #[tokio::test]
 async fn copies_of_a_suspect_share_the_time_for_which_one_may_wait() {
     let world = lost(3, &["x"]).await;

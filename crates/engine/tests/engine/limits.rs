@@ -191,7 +191,8 @@ async fn a_record_that_waited_for_room_starts_at_the_last_instant_of_its_lease()
 /// As in a process that is frozen while the first handler runs.
 #[tokio::test]
 async fn a_result_that_is_ready_counts_up_to_the_last_instant_of_its_lease() {
-    for (late, second) in [(0, "executed"), (1, "timed_out")] {
+    // It is too late to record the completion.
+    for (late, second) in [(0, "completion_lost"), (1, "timed_out")] {
         let mut world = World::new();
         world.tolerates = &[BrokenRule::CalledTooLate];
         let lasts = 30 * SECOND + world.policy.lease_grace + ms(late);

@@ -16,6 +16,7 @@ mod fuzz;
 mod handles;
 mod in_process;
 mod isolation;
+mod isolation_figures;
 mod isolation_waits;
 mod killers;
 mod large;
