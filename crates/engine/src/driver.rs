@@ -217,12 +217,22 @@ impl<'a> Driver<'a> {
             let now = self.now();
             let blocked = now.since(begun);
             match polled {
-                Polled::Ended(at, ended, since) => {
+                Polled::Ended(at, ended, since, steps) => {
                     self.surroundings.returned(at, now);
+                    if let Some(steps) = steps {
+                        // What is written when the handler has ended carries them.
+                        let input = Input::Steps { at, steps };
+                        self.machine.handle(input, now, &mut self.surroundings);
+                    }
                     return Poll::Ready(Input::Ended { at, ended, since, blocked });
                 }
-                Polled::Pending if blocked > LONG_POLL => return Poll::Ready(Input::Blocked),
-                Polled::Pending => {}
+                Polled::Pending(at, Some(steps)) => {
+                    return Poll::Ready(Input::Steps { at, steps });
+                }
+                Polled::Pending(..) if blocked > LONG_POLL => {
+                    return Poll::Ready(Input::Blocked);
+                }
+                Polled::Pending(..) => {}
             }
         }
         Poll::Pending

@@ -17,6 +17,7 @@ use lambda_idempotency_core::{
     effects::{CollectError, Collector, Effects},
     failure::Failure,
     outcome::NotStarted,
+    record::Json,
 };
 
 use tracing::Span;
@@ -26,6 +27,7 @@ use crate::{
     delivery::{Job, Returned},
     handler_span,
     machine::Ended,
+    steps::Steps,
 };
 
 /// Until when a handler may begin.
@@ -68,6 +70,8 @@ pub(crate) struct Handler<'a> {
     span: Span,
     /// What its call collects, if its operation is transactional.
     effects: Option<Arc<Collector>>,
+    /// The steps of its call.
+    steps: Arc<Steps>,
 }
 
 impl<'a> Handler<'a> {
@@ -75,6 +79,7 @@ impl<'a> Handler<'a> {
         let renewed = Timestamp::from_millis(0);
         Self {
             effects: due.call.collector().cloned(),
+            steps: Arc::clone(due.call.steps()),
             due: Contained::new(due),
             running: Contained::none(),
             begun: None,
@@ -93,8 +98,13 @@ impl<'a> Handler<'a> {
         self.renewed = lease_until;
     }
 
+    /// The text of all steps, if one has ended since this was asked last.
+    pub(crate) fn take_steps(&self) -> Option<Json> {
+        self.steps.take()
+    }
+
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
-        let Self { due, running, begun, renewed, span, effects } = self;
+        let Self { due, running, begun, renewed, span, effects, steps } = self;
         let mut entered = None;
         if let Some(Due { operation, job, call, latest, clock }) = due.take() {
             let now = clock.now();
@@ -102,6 +112,7 @@ impl<'a> Handler<'a> {
                 return Poll::Ready(Ended::NotBegun(why));
             }
             *begun = Some(now);
+            steps.polled_by(context.waker());
             *span = handler_span::of(operation, &call);
             entered = Some(span.enter());
             *running = Contained::new(job(call));
@@ -146,8 +157,9 @@ impl Future for Handler<'_> {
 /// A handler that is stopped is dropped in its span.
 impl Drop for Handler<'_> {
     fn drop(&mut self) {
-        let Self { running, span, effects, .. } = self;
+        let Self { running, span, effects, steps, .. } = self;
         caught(|| close(effects));
+        steps.end();
         if running.get().is_none() {
             return;
         }

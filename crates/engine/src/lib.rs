@@ -11,6 +11,7 @@
 //! | [`machine`] | what decides in it: a state machine without I/O |
 //! | [`process`] | what invocations of one process share |
 //! | [`call`], [`delivered`] | what a handler gets besides the payload: its call, and the rest of its record |
+//! | [`steps`] | parts of a handler's work that are kept between attempts |
 //! | [`observe`] | reports of what happened |
 //!
 //! The rules it follows are those of [`lambda_idempotency_core::admission`].
@@ -30,6 +31,7 @@ pub mod process;
 mod record_id;
 mod rules;
 mod running;
+pub mod steps;
 mod store_calls;
 mod surroundings;
 mod trace_context;

@@ -61,6 +61,8 @@ pub(crate) enum Rule {
     WakesForLeases,
     /// A record that waits for a busy key is looked at again.
     WakesWaitingRecords,
+    /// A handler goes on after a step only when the store has its result.
+    StepsWaitForTheStore,
     /// What a call collected is part of its completion.
     CommitsEffects,
     /// A commit without an answer is sent again with its effects.

@@ -35,7 +35,8 @@ pub enum Admission {
         /// The fence of the record: see [`Mismatch`](Self::Mismatch).
         fence: u64,
     },
-    /// The key was used with another payload.
+    /// The key was used with another payload: for it the work was done, failed permanently, or had a step
+    /// that finished.
     Mismatch {
         /// The fence of the mismatching record. A later record of the key, after this one is
         /// deleted or has expired, has another fence.
@@ -73,11 +74,16 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
     {
         return Admission::Foreign { application: Arc::clone(theirs) };
     }
+    let is_valid = now <= found.expires_at.plus(claim.clock_skew);
     match found.status {
         Status::InProgress if !over => Admission::Busy { until },
         // Expired. The counts of another application are not carried on.
         Status::InProgress if claim.stranger_of(found).is_some() => {
             take_over(claim, found, claim.record(Some(found), now))
+        }
+        // Its steps were taken for another payload, and their results would answer those of this one.
+        Status::InProgress if found.steps.is_some() && is_valid && claim.disagrees_with(found) => {
+            Admission::Mismatch { fence: final_fence(found) }
         }
         Status::InProgress => {
             // If the owner did not give the key up, its attempt was lost.
@@ -87,6 +93,7 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
             record.lost_attempts = found.lost_attempts.saturating_add(lost);
             record.consecutive_losses = found.consecutive_losses.saturating_add(lost);
             record.error_type.clone_from(&found.error_type);
+            record.steps = found.steps.clone().filter(|_| is_valid);
             take_over(claim, found, record)
         }
         Status::Completed | Status::PermanentlyFailed if over => {
@@ -247,6 +254,46 @@ mod tests {
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch { fence: 7 });
         found.fingerprint = None;
         assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
+    }
+
+    fn with_a_step(fingerprint: &str) -> IdempotencyRecord {
+        let mut found = in_progress(Some(120));
+        found.fingerprint = Some(Fingerprint::new(fingerprint));
+        found.steps = Some("{\"charge\":1}".into());
+        found
+    }
+
+    #[test]
+    fn a_claim_carries_on_the_steps_of_the_attempt_before_until_the_record_expires() {
+        let found = with_a_step("f");
+        for (now, carried) in [(at(122), true), (at(4001), true), (at(4002), false)] {
+            let (_, record) = tried(admit(&claim(), Some(&found), now));
+            assert_eq!(record.steps, found.steps.clone().filter(|_| carried), "{now:?}");
+        }
+        let completed = IdempotencyRecord { status: Status::Completed, ..found };
+        let (_, record) = tried(admit(&claim(), Some(&completed), at(4002)));
+        assert_eq!(record.steps, None);
+    }
+
+    #[test]
+    fn steps_of_another_application_are_not_carried_on() {
+        let mut found = with_a_step("f");
+        found.application = Some("shipping".into());
+        found.lease_until = Some(at(5000));
+        let (_, record) = tried(admit(&claim(), Some(&found), at(5002)));
+        assert_eq!(record.steps, None);
+    }
+
+    #[test]
+    fn steps_for_another_payload_are_a_mismatch_until_the_record_expires() {
+        let found = with_a_step("g");
+        let mismatch = Admission::Mismatch { fence: at(4000).as_millis() };
+        assert_eq!(admit(&claim(), Some(&found), at(121)), Admission::Busy { until: at(121) });
+        for now in [at(122), at(4001)] {
+            assert_eq!(admit(&claim(), Some(&found), now), mismatch);
+        }
+        tried(admit(&claim(), Some(&found), at(4002)));
+        tried(admit(&claim(), Some(&IdempotencyRecord { steps: None, ..found }), at(122)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A held key, and the writes that settle or renew its claim.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::Claim;
 use crate::{
@@ -17,7 +17,8 @@ const LAPSED: Timestamp = Timestamp::from_millis(1);
 pub struct Held {
     /// The claim that was granted.
     pub claim: Claim,
-    /// The record that is stored.
+    /// The record that is stored. Its steps may be more than those that are stored: every write of the
+    /// claim carries them.
     pub record: IdempotencyRecord,
     /// The receive of the attempt before this claim; 0 if it is not known, or there was none.
     pub receive_before: u32,
@@ -137,7 +138,9 @@ impl Held {
                 record.error_type = Some(error_type.clone());
             }
             Settlement::Undo | Settlement::Decline
-                if record.failed_attempts == 0 && record.lost_attempts == 0 =>
+                if record.failed_attempts == 0
+                    && record.lost_attempts == 0
+                    && self.record.steps.is_none() =>
             {
                 return None;
             }
@@ -156,12 +159,25 @@ impl Held {
                 record.expires_at = self.expiry(expires_at, lease_until);
             }
             Settlement::Renew { lease_until } => {
-                record.lease_until = Some(*lease_until);
+                let lease_until = self.renewed_until(*lease_until);
+                record.lease_until = Some(lease_until);
                 record.consecutive_losses = self.record.consecutive_losses;
-                record.expires_at = self.expiry(expires_at, *lease_until);
+                record.expires_at = self.expiry(expires_at, lease_until);
             }
         }
+        if record.status == Status::InProgress {
+            record.steps.clone_from(&self.record.steps);
+        }
         Some(record)
+    }
+
+    /// The end of a lease that is renewed. With steps, each renewal has a later one: guards do not name
+    /// steps, so an earlier write that is applied late has to be refused by the lease that it names.
+    fn renewed_until(&self, lease_until: Timestamp) -> Timestamp {
+        match (&self.record.steps, self.record.lease_until) {
+            (Some(_), Some(before)) => lease_until.max(before.plus(Duration::from_millis(1))),
+            _ => lease_until,
+        }
     }
 
     /// When a record in progress expires: not before its lease, by any clock.
@@ -178,8 +194,6 @@ fn give_up(record: &mut IdempotencyRecord, lease_until: Timestamp) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::{
         admission::{Admission, admit},
@@ -299,6 +313,37 @@ pub(super) mod tests {
         let back = held.write(&Settlement::Undo, at(103)).1.unwrap();
         assert_eq!((back.failed_attempts, back.lost_attempts), (1, 0));
         assert!(back.is_given_up());
+    }
+
+    #[test]
+    fn steps_are_carried_on_until_the_key_is_settled() {
+        let mut held = held(1);
+        held.record.steps = Some("{\"charge\":1}".into());
+        let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
+        let renews = Settlement::Renew { lease_until: at(140) };
+        for (settlement, kept) in [
+            (renews, true),
+            (release(), true),
+            (Settlement::LeaveStanding, true),
+            (Settlement::Undo, true),
+            (Settlement::Decline, true),
+            (complete(), false),
+            (fails, false),
+        ] {
+            let record = held.write(&settlement, at(110)).1.unwrap();
+            assert_eq!(record.steps.is_some(), kept, "{settlement:?}");
+        }
+    }
+
+    #[test]
+    fn a_renewal_with_steps_ends_later_than_the_one_before() {
+        let mut held = held(1);
+        held.record.steps = Some("{\"charge\":1}".into());
+        let same = Settlement::Renew { lease_until: at(130) };
+        let (guard, record) = held.write(&same, at(110));
+        let record = record.unwrap();
+        assert_eq!(record.lease_until, Some(Timestamp::from_millis(130_001)));
+        assert!(guard.holds(Some(&held.record)) && !guard.holds(Some(&record)));
     }
 
     fn taken_over(owner: u128, found: Option<IdempotencyRecord>, now: Timestamp) -> Held {

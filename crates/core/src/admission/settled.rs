@@ -86,9 +86,14 @@ impl Held {
         {
             // A write of ours that had no response was applied later: an earlier renewal, which
             // this one extends, or, after a TTL deletion, a copy of the claim.
-            let renews = matches!(settlement, Settlement::Renew { .. });
-            let guard = if renews { Guard::Unchanged(RecordVersion::of(found)) } else { mine };
-            return Settled::Again { guard, record };
+            return match settlement {
+                Settlement::Renew { .. } => {
+                    let held = Self { claim: self.claim.clone(), record: self.on_top_of(found) };
+                    let record = held.left_behind(settlement, now).unwrap_or(record);
+                    Settled::Again { guard: Guard::Unchanged(RecordVersion::of(found)), record }
+                }
+                _ => Settled::Again { guard: mine, record },
+            };
         }
         if let Some(theirs) = self.claim.stranger_of(found) {
             return Settled::Overtaken(Overtaken::Foreign { application: Arc::clone(theirs) });
@@ -108,6 +113,12 @@ impl Held {
         })
     }
 
+    /// The record that another write of this claim has stored, with all steps that are known here.
+    #[must_use]
+    pub fn on_top_of(&self, found: &IdempotencyRecord) -> IdempotencyRecord {
+        IdempotencyRecord { steps: self.record.steps.clone(), ..found.clone() }
+    }
+
     /// Whether `found` was written by this settlement, whose response was lost.
     fn is_own_work(&self, settlement: &Settlement, found: &IdempotencyRecord) -> bool {
         let mine = Some(self.claim.owner);
@@ -122,11 +133,13 @@ impl Held {
             | Settlement::Undo
             | Settlement::Decline
             | Settlement::LeaveStanding => found.is_given_up() && found.last_owner == mine,
-            // Or by an earlier renewal with a later end, if the clock has stepped back since.
+            // Or by an earlier renewal with a later end, if the clock has stepped back since. It has to have
+            // all steps.
             Settlement::Renew { lease_until } => {
                 found.status == Status::InProgress
                     && found.owner == mine
                     && found.lease_until >= Some(*lease_until)
+                    && found.steps == self.record.steps
             }
         }
     }
@@ -286,6 +299,21 @@ mod tests {
         assert!(guard.holds(found.as_ref()));
         assert_eq!(record.lease_until, Some(at(210)));
         assert_eq!(held.settled(&renew(190), found.as_ref(), at(111)), Settled::Done);
+    }
+
+    #[test]
+    fn a_renewal_is_not_done_while_a_step_is_missing() {
+        let mut ours = held(1);
+        ours.record.steps = Some("{\"charge\":1}".into());
+        let renew = Settlement::Renew { lease_until: at(200) };
+        let (_, one) = ours.write(&renew, at(110));
+        assert_eq!(ours.settled(&renew, one.as_ref(), at(111)), Settled::Done);
+        ours.record.steps = Some("{\"charge\":1,\"ship\":2}".into());
+        let Settled::Again { guard, record } = ours.settled(&renew, one.as_ref(), at(111)) else {
+            panic!("the second step is not stored");
+        };
+        assert_eq!(record.steps, ours.record.steps);
+        assert!(guard.holds(one.as_ref()) && !guard.holds(Some(&record)));
     }
 
     #[test]

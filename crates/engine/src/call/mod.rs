@@ -2,6 +2,7 @@
 
 mod effects;
 mod setters;
+mod steps;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -9,7 +10,10 @@ use serde::Deserialize;
 
 pub use crate::{record_id::RecordId, trace_context::TraceContext};
 
-use crate::delivered::{Delivered, Invocation, Messaging, RecordError};
+use crate::{
+    delivered::{Delivered, Invocation, Messaging, RecordError},
+    steps::Steps,
+};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     effects::Collector,
@@ -51,6 +55,7 @@ pub struct Call {
     delivered: Delivered,
     /// If its operation is transactional.
     effects: Option<Arc<Collector>>,
+    steps: Arc<Steps>,
 }
 
 /// What a call is for.
@@ -93,7 +98,8 @@ impl Call {
         clock: Arc<dyn Clock>,
         delivered: Delivered,
     ) -> Self {
-        Self { subject, record, history, handler_deadline, clock, delivered, effects: None }
+        let (effects, steps) = (None, Steps::not_stored());
+        Self { subject, record, history, handler_deadline, clock, delivered, effects, steps }
     }
 
     /// The hash of the idempotency key; `None` if the operation's policy let a record without a key

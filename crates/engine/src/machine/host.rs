@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::DivertReason,
-    record::{EntropyError, IdempotencyRecord, Owner, Provenance},
+    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
+    store::StoreError,
 };
 use lambda_idempotency_keys::Key;
 
@@ -70,6 +71,13 @@ pub trait Host {
 
     /// The lease of record `at` was renewed: its handler may begin up to and including `lease_until`.
     fn renewed(&mut self, at: usize, lease_until: Timestamp);
+
+    /// The store has these steps of record `at`: what waits for them goes on.
+    fn steps_stored(&mut self, at: usize, steps: &Json);
+
+    /// The store refuses to keep the steps of record `at`, and it is of no use to wait: steps that wait end
+    /// with this error.
+    fn steps_refused(&mut self, at: usize, error: &StoreError);
 
     /// Takes back the handler of record `at`, unless it was called already. Says whether it did: then it
     /// is not called any more.

@@ -275,7 +275,9 @@ impl Machine<'_> {
             Some((entry.key()?, entry.held()?))
         };
         let call = self.call_ids.next();
-        if let Some((writes, deadline)) = self.leases.send(call, now, held) {
+        if let Some((writes, deadline)) =
+            self.leases.send(call, now, self.starts.budget().reply(), held)
+        {
             self.call_ids.sent();
             self.actions.push_back(Action::Write { call, writes, deadline });
         }

@@ -3,6 +3,9 @@
 //! A short lease frees the key of a worker that died long before its invocation would have ended. It
 //! costs a renewal a third of its length after each write, while the handler runs or waits for its
 //! turn, and never beyond the end of the invocation. Renewals that are due together share a call.
+//!
+//! What a step returned is written with a renewal, also where the lease is long enough: the record is
+//! in progress, and has one writer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,8 +15,7 @@ use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
     policy::Policy,
-    record::IdempotencyRecord,
-    store::{Guard, Write},
+    store::Write,
 };
 use lambda_idempotency_keys::Key;
 
@@ -64,8 +66,6 @@ pub(super) struct Kept {
     lease_until: Timestamp,
     /// Beyond this instant it is not renewed.
     ceiling: Timestamp,
-    /// What to write instead of the renewal that follows from the record as we know it.
-    instead: Option<Box<(Guard, IdempotencyRecord)>>,
     /// How often it had no answer.
     tries: u32,
 }
@@ -114,7 +114,21 @@ impl Leases {
         }
         let length = self.terms.length.filter(|_| is_renewed);
         let due = length.map(|length| lease_until.minus(length - length / 3));
-        self.add(Kept { at, due, lease_until, ceiling, instead: None, tries: 0 });
+        self.add(Kept { at, due, lease_until, ceiling, tries: 0 });
+    }
+
+    /// Record `at` has steps that are not stored: its lease is renewed now, whether that is due or not. If a
+    /// renewal is on its way, they are written after it.
+    pub(super) fn write_steps(&mut self, at: usize, held: &Held, now: Timestamp) {
+        if let Some(kept) = self.kept.iter_mut().find(|kept| kept.at == at) {
+            kept.due = Some(now);
+            self.quiet_until = self.quiet_until.min(now);
+        } else if self.calls.members().all(|kept| kept.at != at)
+            && let Some(lease_until) = held.record.lease_until
+        {
+            let ceiling = self.terms.ceiling(now);
+            self.add(Kept { at, due: Some(now), lease_until, ceiling, tries: 0 });
+        }
     }
 
     /// Record `at` runs without a claim. Without an invocation deadline nothing would stop it, so it gets
@@ -122,8 +136,7 @@ impl Leases {
     pub(super) fn keep_unclaimed(&mut self, at: usize, now: Timestamp) {
         if self.terms.end.is_none() {
             let ceiling = self.terms.ceiling(now);
-            let (lease_until, instead) = (ceiling, None);
-            self.add(Kept { at, due: None, lease_until, ceiling, instead, tries: 0 });
+            self.add(Kept { at, due: None, lease_until: ceiling, ceiling, tries: 0 });
         }
     }
 
@@ -161,39 +174,42 @@ impl Leases {
 
     /// Takes what is to be renewed, unless a call is on its way that may be back soon. `held` finds
     /// a record's key and claim. What is due has two thirds of its length left: a sixth at most is
-    /// spent waiting for the call before, a sixth on the first try, two on the second.
+    /// spent waiting for the call before, a sixth on the first try, two on the second. A lease that is
+    /// not renewed by itself is written anew only with steps, as it is.
     pub(super) fn send<'e>(
         &mut self,
         call: CallId,
         now: Timestamp,
+        reply: Option<Timestamp>,
         held: impl Fn(usize) -> Option<(&'e Key, &'e Arc<Held>)>,
     ) -> Option<(Vec<Write>, Timestamp)> {
-        let length = self.terms.length?;
         if now < self.quiet_until || self.calls.next(now, now) > now {
             return None;
         }
         let due = self.kept.extract_if(.., |kept| kept.due.is_some_and(|due| due <= now));
         let (mut members, mut writes) = (Vec::new(), Vec::new());
-        for mut kept in due {
+        let length = self.terms.length;
+        for kept in due {
             let Some((key, held)) = held(kept.at) else { continue };
-            let lease_until = kept.ceiling.min(now.plus(length));
-            let (guard, record) = match kept.instead.take() {
-                Some(instead) => (instead.0, Some(instead.1)),
-                None => held.write(&Settlement::Renew { lease_until }, now),
-            };
+            let lease_until = length.map_or(kept.lease_until, |length| now.plus(length));
+            let lease_until = kept.ceiling.min(lease_until);
+            let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
             writes.push(Write::new(key.clone(), guard, record));
             members.push(kept);
         }
         let lapse = members.iter().map(|kept| kept.lease_until).min()?;
         let tries = members.iter().map(|kept| kept.tries).max().unwrap_or_default();
         // The call must not outlast a lease that it is to extend.
-        let last = ends(now, FIRST_CALL.min(length / 6), tries);
+        let share = |most: Duration| length.map_or(most, |length| most.min(length / 6));
+        let last = ends(now, share(FIRST_CALL), tries);
+        // Nor the invocation: a lease that is not renewed by itself ends after it.
+        let last = reply.map_or(last, |reply| last.min(reply));
         let deadline = if keeps(Rule::RenewsWithinTheLease) {
             lapse.min(last)
         } else {
             lapse.plus(last.since(now))
         };
-        self.calls.add(call, members, now, deadline, PATIENCE.min(length / 6));
+        self.calls.add(call, members, now, deadline, share(PATIENCE));
         self.look_ahead(now);
         Some((writes, deadline))
     }
@@ -208,14 +224,9 @@ impl Leases {
         self.keep(kept.at, held, Some(kept.ceiling), now);
     }
 
-    /// The renewal is to be written in another way.
-    pub(super) fn again(
-        &mut self,
-        kept: Kept,
-        instead: (Guard, IdempotencyRecord),
-        now: Timestamp,
-    ) {
-        self.add(Kept { due: Some(now), instead: Some(Box::new(instead)), ..kept });
+    /// The renewal is to be written over another record of the same claim.
+    pub(super) fn again(&mut self, kept: Kept, now: Timestamp) {
+        self.add(Kept { due: Some(now), ..kept });
     }
 
     /// The renewal had no answer: it is tried again until the lease has ended.

@@ -24,7 +24,7 @@ fn one() -> Leases {
 /// Sends what is due: the deadline of the call, if there is one.
 fn send(leases: &mut Leases, now: Timestamp) -> Option<Timestamp> {
     let (key, held) = (Key::from_text("op#a"), held(30_000));
-    leases.send(call(), now, |_| Some((&key, &held))).map(|(writes, deadline)| {
+    leases.send(call(), now, None, |_| Some((&key, &held))).map(|(writes, deadline)| {
         assert_eq!(writes.len(), 1);
         deadline
     })

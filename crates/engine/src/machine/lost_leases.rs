@@ -51,23 +51,32 @@ impl Machine<'_> {
             return;
         };
         match verdict {
-            Verdict::Written => self.extended(&kept, record, present),
+            Verdict::Written => self.extended(&kept, &record, present),
             Verdict::Found(found) => {
                 let lease_until = record.lease_until.unwrap_or(now);
                 match held.settled(&Settlement::Renew { lease_until }, found.as_ref(), now) {
-                    Settled::Done => self.extended(&kept, found.unwrap_or(record), present),
-                    Settled::Again { guard, record } => {
-                        self.leases.again(kept, (guard, record), now);
+                    Settled::Done => {
+                        self.extended(&kept, found.as_ref().unwrap_or(&record), present);
+                    }
+                    Settled::Again { .. } => {
+                        if let Some(found) = &found {
+                            self.records.at(at).renewed(found);
+                        }
+                        self.leases.again(kept, now);
                     }
                     Settled::Overtaken(by) => self.lose(at, by, present),
                 }
             }
             // It is tried again until the lease has ended; then the handler is stopped.
-            Verdict::EffectRefused(_) | Verdict::Unknown(_) => self.leases.unanswered(kept, now),
+            Verdict::EffectRefused(_) => self.leases.unanswered(kept, now),
+            Verdict::Unknown(error) => {
+                self.steps_refused(at, &error, present);
+                self.leases.unanswered(kept, now);
+            }
         }
     }
 
-    fn extended(&mut self, kept: &Kept, record: IdempotencyRecord, present: &mut Present<'_>) {
+    fn extended(&mut self, kept: &Kept, record: &IdempotencyRecord, present: &mut Present<'_>) {
         if let Some(lease_until) = record.lease_until {
             present.host.renewed(kept.at, lease_until);
         }
@@ -76,6 +85,7 @@ impl Machine<'_> {
         if let Some(held) = entry.held() {
             self.leases.extended(kept, held, present.now);
         }
+        self.steps_stored(kept.at, record, present);
     }
 
     /// The lease of a running handler was not renewed in time: it is stopped. Another worker may have claimed

@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     outcome::{NotStarted, Outcome},
     policy::Policy,
-    record::IdempotencyRecord,
+    record::{IdempotencyRecord, Json},
     store::{StoreError, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -76,6 +76,13 @@ pub enum Input {
         since: Option<Timestamp>,
         /// For how long handlers had kept the processor, without a pause, when it ended.
         blocked: Duration,
+    },
+    /// Steps of a running handler have ended, and wait until the store has what they returned.
+    Steps {
+        /// Whose.
+        at: usize,
+        /// The text of all steps of the key that have ended, in this attempt and in those before.
+        steps: Json,
     },
     /// Handlers kept the processor for more than 10 milliseconds, and none has ended.
     Blocked,

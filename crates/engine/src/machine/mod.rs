@@ -34,6 +34,7 @@
 //! | Which part gets an answer of the store? | `store_answers` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
+//! | What follows when a step of a handler has ended? | `steps` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
 //! | Where does a group stop after a failure? Which records get its outcome? | `finishing` |
 //! | How is a record put aside? | `diverting` |
@@ -66,6 +67,7 @@ mod settlements;
 mod settling;
 mod sharing;
 mod starts;
+mod steps;
 mod stopping;
 mod store_answers;
 #[cfg(test)]
@@ -201,6 +203,7 @@ impl<'a> Machine<'a> {
                 self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);
             }
+            Input::Steps { at, steps } => self.steps_ended(at, steps, present),
             // Once the response is due, the machine would not see the answer to a write.
             Input::Blocked => self.blocked = !self.is_reply_due(now),
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),

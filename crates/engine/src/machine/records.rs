@@ -9,7 +9,10 @@ use super::{
     quarantine::in_vain,
 };
 use lambda_idempotency_core::{
-    admission::Held, clock::Timestamp, outcome::Outcome, record::IdempotencyRecord,
+    admission::Held,
+    clock::Timestamp,
+    outcome::Outcome,
+    record::{IdempotencyRecord, Json},
     store::StoreError,
 };
 use lambda_idempotency_keys::Key;
@@ -185,10 +188,18 @@ impl<'a> Entry<'a> {
         self.stage = Stage::Ready;
     }
 
-    /// Its lease was renewed: this is the record now.
-    pub(super) fn renewed(&mut self, record: IdempotencyRecord) {
+    /// Its lease was renewed: this is the record now. Steps that are not stored yet stay known.
+    pub(super) fn renewed(&mut self, record: &IdempotencyRecord) {
         if let Some(held) = &mut self.held {
-            Arc::make_mut(held).record = record;
+            let held = Arc::make_mut(held);
+            held.record = held.on_top_of(record);
+        }
+    }
+
+    /// Steps of its handler have ended; these are all of them.
+    pub(super) fn set_steps(&mut self, steps: Json) {
+        if let Some(held) = &mut self.held {
+            Arc::make_mut(held).record.steps = Some(steps);
         }
     }
 

@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll, Wake as _, Waker},
 };
 
-use lambda_idempotency_core::clock::Timestamp;
+use lambda_idempotency_core::{clock::Timestamp, record::Json};
 use waking::{Task, Woken};
 
 use crate::{handler::Handler, machine::Ended};
@@ -44,10 +44,11 @@ struct Slot<'a> {
 
 /// What a poll of a handler came to.
 pub(crate) enum Polled {
-    /// It is not through.
-    Pending,
-    /// It has ended: of which record, how, and since when it ran, if it was called.
-    Ended(usize, Ended, Option<Timestamp>),
+    /// It is not through. Of which record, and its steps if one has ended.
+    Pending(usize, Option<Json>),
+    /// It has ended: of which record, how, and since when it ran, if it was called; and its steps if one has
+    /// ended.
+    Ended(usize, Ended, Option<Timestamp>, Option<Json>),
 }
 
 impl<'a> Running<'a> {
@@ -112,12 +113,12 @@ impl<'a> Running<'a> {
             slot.polled = Some(self.turn);
             let polled = Pin::new(&mut *handler).poll(&mut Context::from_waker(&slot.waker));
             return Poll::Ready(match polled {
-                Poll::Pending => Polled::Pending,
+                Poll::Pending => Polled::Pending(slot.at, handler.take_steps()),
                 Poll::Ready(ended) => {
-                    let since = handler.since();
+                    let (since, steps) = (handler.since(), handler.take_steps());
                     slot.handler = None;
                     self.free.push(number);
-                    Polled::Ended(slot.at, ended, since)
+                    Polled::Ended(slot.at, ended, since, steps)
                 }
             });
         }

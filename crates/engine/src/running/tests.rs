@@ -36,7 +36,7 @@ fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
 fn poll(running: &mut Running<'_>) -> Option<(Option<usize>, bool)> {
     match running.poll_one(&mut Context::from_waker(&noop_waker())) {
         Poll::Pending => None,
-        Poll::Ready(Polled::Pending) => Some((None, false)),
+        Poll::Ready(Polled::Pending(..)) => Some((None, false)),
         Poll::Ready(Polled::Ended(at, ..)) => Some((Some(at), true)),
     }
 }

@@ -6,7 +6,8 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     contained::Contained,
     outcome::DivertReason,
-    record::{EntropyError, IdempotencyRecord, Owner, Provenance},
+    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
+    store::StoreError,
 };
 use lambda_idempotency_keys::Key;
 
@@ -140,6 +141,7 @@ impl Host for Surroundings<'_> {
             is_aside: true,
             handler: None,
             times: (None, None),
+            steps: None,
             leader: None,
             outcome: None,
         });
@@ -149,6 +151,18 @@ impl Host for Surroundings<'_> {
     fn renewed(&mut self, at: usize, lease_until: Timestamp) {
         if let Some(handler) = self.slot(at).handler {
             self.running.renewed(handler, lease_until);
+        }
+    }
+
+    fn steps_stored(&mut self, at: usize, steps: &Json) {
+        if let Some(waiting) = &self.slot(at).steps {
+            waiting.are_in_store(steps);
+        }
+    }
+
+    fn steps_refused(&mut self, at: usize, error: &StoreError) {
+        if let Some(waiting) = &self.slot(at).steps {
+            waiting.are_refused(error);
         }
     }
 

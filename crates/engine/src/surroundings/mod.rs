@@ -31,6 +31,7 @@ use crate::{
     parts::Parts,
     process::{Leader, Place, is_nested},
     running::{Polled, Running},
+    steps::Steps,
 };
 
 /// What is kept for a record beside what the machine knows of it.
@@ -50,6 +51,8 @@ struct Slot<'a> {
     handler: Option<usize>,
     /// When its handler was started, and when it returned.
     times: (Option<Timestamp>, Option<Timestamp>),
+    /// The steps of its call, from when its handler is started.
+    steps: Option<Arc<Steps>>,
     /// While this record leads the single flight of its key.
     leader: Option<Leader>,
     outcome: Option<Outcome>,
@@ -123,6 +126,7 @@ impl<'a> Surroundings<'a> {
             job,
             handler: None,
             times: (None, None),
+            steps: None,
             leader: None,
             outcome: None,
             divert: delivery.divert,
@@ -145,12 +149,17 @@ impl<'a> Surroundings<'a> {
         let Some(job) = slot.job.take() else { return };
         let effects = effects.filter(|_| !slot.is_aside).map(|kind| Arc::new(Collector::new(kind)));
         let record = held.map(|held| &held.record);
+        // What puts a record aside has no steps: it is one effect.
+        let record_with_steps = record.filter(|_| !slot.is_aside);
+        let steps = record_with_steps.map(|record| Steps::stored(record.steps.clone()));
+        slot.steps.clone_from(&steps);
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
         let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone() };
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
         let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered)
-            .collecting(effects);
+            .collecting(effects)
+            .with_steps(steps.unwrap_or_else(Steps::not_stored));
         let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));
         let now = self.parts.clock.now();

@@ -33,6 +33,7 @@ mod quarantine;
 mod scheduling;
 mod settling;
 mod slow_settlements;
+mod steps;
 mod support;
 mod throttled;
 mod throttled_suspects;

@@ -16,7 +16,7 @@ use crate::{
     setup::Setup,
     store::{Effect, land, would_change},
     time,
-    world::{Place, Request, World},
+    world::{Place, Request, Step, World},
 };
 
 /// The driver's longest sleep.
@@ -47,6 +47,8 @@ pub(crate) enum Action {
     End { invocation: usize, running: usize, is_ok: bool },
     /// A handler ends that has collected an effect which the store refuses.
     EndRefused { invocation: usize, running: usize },
+    /// The step of a handler ends.
+    EndStep { invocation: usize, running: usize },
     /// A handler will not end by itself.
     Hang { invocation: usize, running: usize },
     /// A follower learns that its leader has ended.
@@ -95,7 +97,16 @@ impl Explorer {
             if handler.due.is_none() || (self.setup.in_turn && running > 0) {
                 continue;
             }
-            actions.push(Action::End { invocation: place, running, is_ok: true });
+            match handler.step {
+                Step::Before if self.setup.steps && handler.held.is_some() => {
+                    actions.push(Action::EndStep { invocation: place, running });
+                }
+                // It waits for the store.
+                Step::Ended => {}
+                Step::Before | Step::Stored => {
+                    actions.push(Action::End { invocation: place, running, is_ok: true });
+                }
+            }
             if faults.errors > 0 {
                 actions.push(Action::End { invocation: place, running, is_ok: false });
                 if self.setup.policy.transactional {
@@ -316,6 +327,13 @@ impl Model for Explorer {
                 };
                 let (at, since) = (handler.at, Some(handler.since));
                 let input = Input::Ended { at, ended, since, blocked: Duration::ZERO };
+                advance(setup, world, invocation, Some(input));
+            }
+            Action::EndStep { invocation, running } => {
+                setup.witness.saw("step");
+                let handler = &mut world.invocations[invocation].own.running[running];
+                handler.step = Step::Ended;
+                let input = Input::Steps { at: handler.at, steps: "{\"step\":1}".into() };
                 advance(setup, world, invocation, Some(input));
             }
             Action::EndRefused { invocation, running } => {

@@ -11,13 +11,14 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     outcome::DivertReason,
-    record::{EntropyError, IdempotencyRecord, Owner, Provenance, Status},
+    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance, Status},
+    store::StoreError,
 };
 
 use crate::{
     machine::{Enter, Host, Join, Side},
     setup::Setup,
-    world::{Asked, Flight, Own, World},
+    world::{Asked, Flight, Own, Step, World},
 };
 
 /// The surroundings of one machine.
@@ -160,6 +161,18 @@ impl Host for Surroundings<'_> {
 
     fn renewed(&mut self, _: usize, _: Timestamp) {
         // Handlers of the model begin when they are started.
+    }
+
+    fn steps_stored(&mut self, at: usize, _: &Json) {
+        if let Some(handler) = self.own.running.iter_mut().find(|handler| handler.at == at) {
+            handler.step = Step::Stored;
+            let key = self.setup.messages[self.own.records[at]].key;
+            self.world.steps_relied_on[key] = true;
+        }
+    }
+
+    fn steps_refused(&mut self, _: usize, _: &StoreError) {
+        // The store of the model throttles, which is tried again.
     }
 
     fn withdraw(&mut self, _: usize) -> bool {

@@ -18,7 +18,7 @@ use crate::{
     machine::{Action, Ask, Ended, Input, Machine, Setting, Task, Told},
     setup::Setup,
     store::claim,
-    world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, World},
+    world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, Step, World},
 };
 
 /// The text of each payload.
@@ -166,7 +166,9 @@ fn act(
             }
             check_start(setup, world, own, at, held.as_deref());
             let due = Some(world.now.plus(setup.takes));
-            own.running.push(Running { at, held, since: now, due });
+            let is_stored = held.as_ref().is_some_and(|held| held.record.steps.is_some());
+            let step = if is_stored { Step::Stored } else { Step::Before };
+            own.running.push(Running { at, held, since: now, due, step });
         }
         Action::Report(told) => report(setup, world, own, &told),
     }
@@ -265,6 +267,11 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         };
         if !world.store[message.key].as_ref().is_some_and(owns) {
             world.flaws.add(Flaw::StartedWithoutKey);
+        }
+        if held.record.steps.is_some() {
+            setup.witness.saw("step answered");
+        } else if world.steps_relied_on[message.key] {
+            world.flaws.add(Flaw::StepForgotten);
         }
         let before = Some(world.before[message.key]);
         isolation::check(setup, world, own, (at, &held.record, before));

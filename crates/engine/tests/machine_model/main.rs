@@ -72,6 +72,7 @@ mod recovery;
 mod rules;
 mod run;
 mod setup;
+mod steps;
 mod store;
 mod time;
 mod transactions;

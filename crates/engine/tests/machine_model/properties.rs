@@ -58,6 +58,9 @@ pub(crate) const RECOVERY: &str = "I12 recovery is bounded";
 /// Where operations are transactional, a key is completed together with the effects of one handler, once.
 pub(crate) const COMMITTED_ONCE: &str = "I16 effects are committed once";
 
+/// A step that a handler relied on is known to every later attempt, until the key is settled.
+pub(crate) const STEPS_KEPT: &str = "steps are kept";
+
 /// The property that a flaw breaks.
 pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
     match flaw {
@@ -80,6 +83,7 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::LockedInVain => UNDONE,
         Flaw::ReceivedTooOften => RECOVERY,
         Flaw::NotCommittedOnce => COMMITTED_ONCE,
+        Flaw::StepForgotten => STEPS_KEPT,
     }
 }
 
@@ -111,7 +115,8 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
         TooLate,
         LockedInVain,
         ReceivedTooOften,
-        NotCommittedOnce
+        NotCommittedOnce,
+        StepForgotten
     ];
     all.extend([
         Property::always(ONE_HANDLER, |model: &Explorer, world: &World| {

@@ -32,6 +32,7 @@ pub(crate) enum Rule {
     WakesForTheEnd,
     WakesForLeases,
     WakesWaitingRecords,
+    StepsWaitForTheStore,
     CommitsEffects,
     RepeatsTheCommit,
     RefusedEffectsFail,

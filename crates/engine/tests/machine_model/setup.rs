@@ -42,6 +42,8 @@ pub(crate) struct Setup {
     pub(crate) whole: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
+    /// Whether each handler has a step, after which it goes on.
+    pub(crate) steps: bool,
     /// Whether processes die only while the first key's handler runs.
     pub(crate) poison: bool,
     /// The time of an invocation; `None` if it does not know its deadline.
@@ -117,6 +119,7 @@ impl Setup {
             ordered: false,
             whole: false,
             fingerprints: false,
+            steps: false,
             poison: false,
             timeout: Some(Duration::from_secs(6)),
             visibility: Duration::from_secs(12),

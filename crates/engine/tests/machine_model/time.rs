@@ -2,7 +2,7 @@
 
 use lambda_idempotency_core::clock::Timestamp;
 
-use crate::world::{Place, World};
+use crate::world::{Place, Step, World};
 
 /// The next instant at which something is due; `None` if time must not advance, or need not.
 pub(crate) fn next(world: &World) -> Option<Timestamp> {
@@ -16,7 +16,9 @@ pub(crate) fn next(world: &World) -> Option<Timestamp> {
             return None;
         }
         due.extend(own.calls.iter().map(|call| call.deadline));
-        due.extend(own.running.iter().filter_map(|running| running.due));
+        // A handler that waits for the store does so beyond its time.
+        let running = own.running.iter().filter(|running| running.step != Step::Ended);
+        due.extend(running.filter_map(|running| running.due));
         due.extend(own.wakes);
     }
     // A visible message may wait; everything else that is due now has to happen first.

@@ -37,6 +37,8 @@ pub(crate) struct World {
     pub(crate) effects: Vec<Payloads>,
     /// By key: how often effects were committed, where they are.
     pub(crate) committed: Vec<u8>,
+    /// By key: whether a handler went on after its step, because the store has the result.
+    pub(crate) steps_relied_on: Vec<bool>,
     /// By key: until when the effect of a stopped handler may still happen.
     pub(crate) lingering: Vec<Timestamp>,
     /// By key: how often its handler died because of another key's handler.
@@ -213,6 +215,18 @@ pub(crate) struct Running {
     pub(crate) since: Timestamp,
     /// When it ends at the latest, in true time; `None` if it hangs.
     pub(crate) due: Option<Timestamp>,
+    pub(crate) step: Step,
+}
+
+/// The step of a handler, in worlds with steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// It was not called in this attempt.
+    Before,
+    /// It has ended, and waits for the store.
+    Ended,
+    /// The store has its result, of this attempt or of one before.
+    Stored,
 }
 
 /// A message.
@@ -267,6 +281,7 @@ pub(crate) enum Flaw {
     LockedInVain,
     ReceivedTooOften,
     NotCommittedOnce,
+    StepForgotten,
 }
 
 /// A set of [`Flaw`].
@@ -304,6 +319,7 @@ impl World {
             source: vec![delivery; setup.messages.len()],
             effects: vec![Payloads::default(); keys],
             committed: vec![0; keys],
+            steps_relied_on: vec![false; keys],
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
             finished: Vec::new(),

@@ -1,0 +1,256 @@
+//! The steps of one call: which have ended, in this attempt or before, and which of them the store has.
+//!
+//! A step that ends adds its result here and waits. The driver takes the text of all results after it has polled
+//! the handler, the machine writes it, and the answer of the store lets the step return.
+
+mod error;
+mod text;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Poll, Waker},
+};
+
+use lambda_idempotency_core::{record::Json, store::StoreError};
+use serde_json::value::RawValue;
+
+pub use error::StepError;
+use text::Results;
+
+/// How many steps of a key are kept.
+pub const MAX_STEPS: usize = 32;
+
+/// How many bytes the steps of a key may have together, as JSON with their names. Each write of the record
+/// repeats them until the key is completed.
+pub const MAX_STEP_BYTES: usize = 32 * 1024;
+
+/// The longest name of a step, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// The steps of one call of a handler. The call and its clones share them.
+pub(crate) struct Steps {
+    /// Whether results are written to the store before steps return.
+    are_stored: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// As it was read with the claim, until the first step asks.
+    before: Option<Json>,
+    /// From then on.
+    results: Option<Results>,
+    /// The steps that this attempt has called: whether each has ended.
+    called: BTreeMap<Arc<str>, bool>,
+    /// The text of all results, after each step that ended in this attempt.
+    texts: Vec<Json>,
+    /// How many of them the driver has taken.
+    taken: usize,
+    /// How many of them the store has.
+    stored: usize,
+    /// Why it does not keep the others.
+    refused: Option<StoreError>,
+    has_ended: bool,
+    /// Steps that wait for the store.
+    waiting: Vec<Waker>,
+    /// The handler, to be polled so that the driver comes by.
+    handler: Option<Waker>,
+}
+
+/// How a step begins.
+pub(crate) enum Begun {
+    /// An attempt before has called it: its result.
+    Before(Box<RawValue>),
+    /// It is to be called.
+    Calls(Called),
+}
+
+/// A step that is called. If it does not end, because it fails or is dropped, it can be called again.
+pub(crate) struct Called {
+    steps: Arc<Steps>,
+    name: Arc<str>,
+    has_ended: bool,
+}
+
+impl Steps {
+    /// The steps of a call whose key is claimed, with what the attempts before have stored.
+    pub(crate) fn stored(before: Option<Json>) -> Arc<Self> {
+        Arc::new(Self { are_stored: true, state: Mutex::new(State { before, ..State::default() }) })
+    }
+
+    /// The steps of a call without a claim: they are called in each attempt.
+    pub(crate) fn not_stored() -> Arc<Self> {
+        Arc::new(Self { are_stored: false, state: Mutex::default() })
+    }
+
+    /// Sets what an attempt before has stored, for tests.
+    pub(crate) fn set(&self, name: &str, result: Box<RawValue>) {
+        let mut state = self.lock();
+        state.results.get_or_insert_default().insert(name.into(), result);
+    }
+
+    /// Begins a step, if it may be called.
+    pub(crate) fn begin(self: &Arc<Self>, name: &str) -> Result<Begun, StepError> {
+        let is_visible = name.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_visible || !(1..=LONGEST_NAME).contains(&name.len()) {
+            return Err(StepError::Name { length: name.len() });
+        }
+        let name: Arc<str> = name.into();
+        let mut state = self.lock();
+        if state.has_ended {
+            return Err(StepError::HandlerEnded { name });
+        }
+        if state.called.contains_key(&name) {
+            return Err(StepError::Twice { name });
+        }
+        let (known, kept) = {
+            let results = state.results()?;
+            (results.get(&name).map(ToOwned::to_owned), results.len())
+        };
+        if let Some(result) = known {
+            state.called.insert(name, true);
+            return Ok(Begun::Before(result));
+        }
+        let running = state.called.values().filter(|has_ended| !**has_ended).count();
+        if kept + running >= MAX_STEPS {
+            return Err(StepError::TooMany { name });
+        }
+        state.called.insert(Arc::clone(&name), false);
+        Ok(Begun::Calls(Called { steps: Arc::clone(self), name, has_ended: false }))
+    }
+
+    /// The handler is polled by this task.
+    pub(crate) fn polled_by(&self, handler: &Waker) {
+        self.lock().handler = Some(handler.clone());
+    }
+
+    /// The text of all results, if a step has ended since it was taken.
+    pub(crate) fn take(&self) -> Option<Json> {
+        let mut state = self.lock();
+        let last = state.texts.get(state.taken..)?.last()?.clone();
+        state.taken = state.texts.len();
+        Some(last)
+    }
+
+    /// The store has this text.
+    pub(crate) fn are_in_store(&self, text: &Json) {
+        let mut state = self.lock();
+        let Some(last) = state.texts.iter().rposition(|one| one == text) else { return };
+        state.stored = state.stored.max(last + 1);
+        wake(state);
+    }
+
+    /// The store keeps none of the results that wait.
+    pub(crate) fn are_refused(&self, error: &StoreError) {
+        let mut state = self.lock();
+        if state.stored < state.texts.len() {
+            state.refused = Some(error.clone());
+            wake(state);
+        }
+    }
+
+    /// The handler has ended: what is left of it keeps no more steps.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        (state.has_ended, state.handler) = (true, None);
+        wake(state);
+    }
+
+    // A panic cannot leave it half-changed: nothing of the user runs under the lock.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waiting = std::mem::take(&mut state.waiting);
+    drop(state);
+    waiting.into_iter().for_each(Waker::wake);
+}
+
+impl State {
+    fn results(&mut self) -> Result<&mut Results, StepError> {
+        let results = match self.results.take() {
+            Some(results) => results,
+            None => Results::parse(self.before.as_ref())?,
+        };
+        Ok(self.results.insert(results))
+    }
+
+    /// Adds a result. Returns how many steps of this attempt have ended.
+    fn add(&mut self, name: &Arc<str>, result: Box<RawValue>) -> Result<usize, StepError> {
+        let results = self.results()?;
+        results.insert(Arc::clone(name), result);
+        let text = results.text()?;
+        if text.len() > MAX_STEP_BYTES {
+            results.remove(name);
+            return Err(StepError::TooLarge { name: Arc::clone(name), bytes: text.len() });
+        }
+        self.texts.push(text);
+        self.refused = None;
+        Ok(self.texts.len())
+    }
+}
+
+impl Called {
+    pub(crate) const fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The step has returned this. Ends when the store has it.
+    pub(crate) async fn ended(mut self, result: Box<RawValue>) -> Result<(), StepError> {
+        // It has run: it is not to be called again in this attempt, even if its result is not kept.
+        self.has_ended = true;
+        let number = {
+            let mut state = self.steps.lock();
+            if state.has_ended {
+                return Err(StepError::HandlerEnded { name: Arc::clone(&self.name) });
+            }
+            let number = state.add(&self.name, result)?;
+            state.called.insert(Arc::clone(&self.name), true);
+            if let Some(handler) = state.handler.as_ref().filter(|_| self.steps.are_stored) {
+                handler.wake_by_ref();
+            }
+            number
+        };
+        if !self.steps.are_stored {
+            return Ok(());
+        }
+        std::future::poll_fn(|context| {
+            let mut state = self.steps.lock();
+            let name = || Arc::clone(&self.name);
+            if state.stored >= number {
+                Poll::Ready(Ok(()))
+            } else if let Some(source) = state.refused.clone() {
+                Poll::Ready(Err(StepError::NotKept { name: name(), source }))
+            } else if state.has_ended {
+                Poll::Ready(Err(StepError::HandlerEnded { name: name() }))
+            } else {
+                if !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                    state.waiting.push(context.waker().clone());
+                }
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.steps.lock().called.remove(&self.name);
+        }
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Steps").field("are_stored", &self.are_stored).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
