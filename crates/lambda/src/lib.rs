@@ -36,12 +36,13 @@
 //! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
 //! | the trace in which a record was sent | [`Call::trace_context`] |
 //! | effects in DynamoDB that happen exactly once | [`Operation::transactional`], [`CallExt::transact`] |
+//! | a part of a handler that runs once over all attempts | [`Call::step`] |
 //! | to put aside records that will never be processed | [`Operation::divert`] |
 //! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |
 //! | how to do each of these | [`guide`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
-//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`, `transaction`, `typed_events`; `sources` has one event of each source |
+//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `typed_events`; `sources` has one event of each source |
 //!
 //! [examples]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/lambda/examples
 //!

@@ -159,10 +159,9 @@ impl Held {
                 record.expires_at = self.expiry(expires_at, lease_until);
             }
             Settlement::Renew { lease_until } => {
-                let lease_until = self.renewed_until(*lease_until);
-                record.lease_until = Some(lease_until);
+                record.lease_until = Some(*lease_until);
                 record.consecutive_losses = self.record.consecutive_losses;
-                record.expires_at = self.expiry(expires_at, lease_until);
+                record.expires_at = self.later(self.expiry(expires_at, *lease_until));
             }
         }
         if record.status == Status::InProgress {
@@ -171,12 +170,13 @@ impl Held {
         Some(record)
     }
 
-    /// The end of a lease that is renewed. With steps, each renewal has a later one: guards do not name
-    /// steps, so an earlier write that is applied late has to be refused by the lease that it names.
-    fn renewed_until(&self, lease_until: Timestamp) -> Timestamp {
-        match (&self.record.steps, self.record.lease_until) {
-            (Some(_), Some(before)) => lease_until.max(before.plus(Duration::from_millis(1))),
-            _ => lease_until,
+    /// The expiry of a record that is renewed. With steps, each is later than the one before: guards do not
+    /// name steps, so an earlier write that is applied late has to be refused by the expiry that it names. The
+    /// lease may not be later, since it ends with the invocation.
+    fn later(&self, expires_at: Timestamp) -> Timestamp {
+        match self.record.steps {
+            Some(_) => expires_at.max(self.record.expires_at.plus(Duration::from_secs(1))),
+            None => expires_at,
         }
     }
 
@@ -336,13 +336,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_renewal_with_steps_ends_later_than_the_one_before() {
+    fn a_record_that_is_renewed_with_steps_expires_later_than_before() {
         let mut held = held(1);
         held.record.steps = Some("{\"charge\":1}".into());
         let same = Settlement::Renew { lease_until: at(130) };
-        let (guard, record) = held.write(&same, at(110));
+        let (guard, record) = held.write(&same, at(100));
         let record = record.unwrap();
-        assert_eq!(record.lease_until, Some(Timestamp::from_millis(130_001)));
+        assert_eq!((record.lease_until, record.expires_at), (Some(at(130)), at(3701)));
         assert!(guard.holds(Some(&held.record)) && !guard.holds(Some(&record)));
     }
 

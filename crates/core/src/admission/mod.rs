@@ -31,7 +31,7 @@
 //! * Effects are committed only by the owner, with its completion. If the record is gone, nothing is
 //!   committed, although a completion without effects is then written anew.
 //! * Every write of a record in progress carries its steps on, a takeover too. Guards do not name them, so a
-//!   renewal that carries steps has a later lease than the one before.
+//!   renewal that carries steps has a later expiry than the one before.
 //! * A record that names an application applies only to that application, until it expires: other
 //!   applications neither get its result nor take it over.
 //! * A worker recognises its own writes by `owner`, or by `last_owner` after it gave the key up. If the

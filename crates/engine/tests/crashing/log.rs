@@ -41,6 +41,10 @@ struct State {
     landed: Vec<(&'static str, u64, Status)>,
     /// Until when keys are held: by which fence.
     leases: BTreeMap<(&'static str, u64), Timestamp>,
+    /// The keys of which a record with steps has landed.
+    steps: BTreeSet<&'static str>,
+    /// How often the step of each key ran.
+    step_runs: BTreeMap<&'static str, usize>,
     /// The losses in a row of each key, counted by what lands.
     losses: BTreeMap<&'static str, Losses>,
     /// What went back, behind which nothing may start: its invocation, its group, its message.
@@ -66,6 +70,8 @@ impl Log {
             calls: Vec::new(),
             landed: Vec::new(),
             leases: BTreeMap::new(),
+            steps: BTreeSet::new(),
+            step_runs: BTreeMap::new(),
             losses: BTreeMap::new(),
             closed: Vec::new(),
             gone: Vec::new(),
@@ -101,6 +107,13 @@ impl Log {
         let (label, _) = keys(&state.messages).into_iter().find(|(_, key)| key == at).unwrap();
         if !state.losses.entry(label).or_default().landed(record) {
             state.violations.insert(format!("{label} does not say how many losses came in a row"));
+        }
+        let has_steps = record.is_some_and(|record| record.steps.is_some());
+        let is_final = record.is_some_and(|record| record.status != Status::InProgress);
+        if has_steps {
+            state.steps.insert(label);
+        } else if state.steps.contains(label) && !is_final {
+            state.violations.insert(format!("{label} is written without its steps"));
         }
         let Some(record) = record else { return };
         let (fence, status) = (record.fence, record.status);
@@ -203,7 +216,21 @@ impl Log {
                 ));
             }
         }
+        let stepping = state.messages.iter().filter(|message| message.has_step);
+        let is_done = |label| {
+            let mut landed = state.landed.iter();
+            landed.any(|(landed, _, status)| *landed == label && *status == Status::Completed)
+        };
+        let without = stepping.filter(|message| {
+            is_done(message.label) && !state.step_runs.contains_key(message.label)
+        });
+        wrong.extend(without.map(|message| format!("{} is done without its step", message.label)));
         state.violations.extend(wrong);
+    }
+
+    /// How many steps ran more than once.
+    pub(crate) fn repeated_steps(&self) -> usize {
+        self.lock().step_runs.values().filter(|runs| **runs > 1).count()
     }
 
     /// Whether a message of this label is put aside.

@@ -22,6 +22,8 @@ pub(crate) struct Message {
     pub(crate) takes: Duration,
     /// Where effects are committed: the store refuses them until the key has this many failed attempts.
     pub(crate) refused: u32,
+    /// Whether the handler has a step before its effect.
+    pub(crate) has_step: bool,
     /// If it has a sink: the label under which it is put aside, and how often the sink fails first.
     pub(crate) aside: Option<(&'static str, u32)>,
 }
@@ -39,6 +41,7 @@ pub(crate) fn message(label: &'static str) -> Message {
         permanent: false,
         takes: Duration::ZERO,
         refused: 0,
+        has_step: false,
         aside: None,
     }
 }
@@ -58,6 +61,10 @@ impl Message {
 
     pub(crate) fn fails(self, fails: u32) -> Self {
         Self { fails, ..self }
+    }
+
+    pub(crate) fn stepping(self) -> Self {
+        Self { has_step: true, ..self }
     }
 
     pub(crate) fn refused(self, refused: u32) -> Self {

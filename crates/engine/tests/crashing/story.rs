@@ -78,6 +78,8 @@ pub(crate) struct Told {
     pub(crate) pending: usize,
     /// The number of keys whose effect happened more than once.
     pub(crate) doubled: usize,
+    /// The number of keys whose step ran more than once.
+    pub(crate) repeated_steps: usize,
     /// The number of handler calls that saw a lost attempt.
     pub(crate) warned: usize,
     /// Deliveries after the last stop, and the time they took.
@@ -208,6 +210,7 @@ impl Story {
             dropped: log.dropped(),
             pending,
             doubled: log.ledger.doubled().len(),
+            repeated_steps: log.repeated_steps(),
             warned: log.told(),
             deliveries,
             took,

@@ -36,6 +36,7 @@ pub(crate) struct Tally {
     pub(crate) stops: u32,
     pub(crate) pending: usize,
     pub(crate) doubled: usize,
+    pub(crate) repeated_steps: usize,
     pub(crate) warned: usize,
     most: usize,
     longest: Duration,
@@ -52,6 +53,7 @@ impl Tally {
         self.stops += told.stops;
         self.pending += usize::from(told.pending > 0);
         self.doubled += told.doubled;
+        self.repeated_steps += told.repeated_steps;
         self.warned += told.warned;
         self.most = self.most.max(told.deliveries);
         self.longest = self.longest.max(told.took);
@@ -123,6 +125,14 @@ impl Tally {
     pub(crate) fn assert_exactly_once(&self) {
         self.assert_told();
         assert_eq!(self.doubled, 0, "{self}");
+    }
+
+    /// The same where handlers have steps: some ran again, because a worker stopped before they were kept.
+    #[track_caller]
+    pub(crate) fn assert_steps(&self) {
+        self.assert_told();
+        assert!(self.repeated_steps > 0, "{self}");
+        println!("{} steps ran again", self.repeated_steps);
     }
 
     #[track_caller]

@@ -147,6 +147,15 @@ impl<'w> Handlers<'w> {
             self.worker.clock.sleep(message.takes).await;
         }
         self.pause(&running, number, Pause::BeforeTheEffect).await;
+        if message.has_step {
+            call.step("step", |_| async {
+                running.step();
+                tokio::task::yield_now().await;
+                Ok(())
+            })
+            .await?;
+            running.goes_on();
+        }
         if call.failed_attempts() < message.fails {
             let failure = if message.permanent { Failure::permanent } else { Failure::transient };
             return Err(failure("scripted"));

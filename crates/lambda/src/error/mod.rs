@@ -16,6 +16,8 @@ pub use run::{ResultLost, RunError};
 #[cfg(feature = "dynamodb")]
 pub use transact::TransactError;
 
+pub use lambda_idempotency_engine::steps::StepError;
+
 #[doc(no_inline)]
 pub use crate::rejection::NoDefaultKey;
 

@@ -9,6 +9,7 @@
 //! | [Policies and settings](settings) | everything that can be set, with its default |
 //! | [Stores](stores) | which ones there are, what each can do, and what each may lose |
 //! | [Choosing a mode](choosing_a_mode) | completing after the effects, or committing both in one transaction |
+//! | [Steps](steps) | parts of a handler that run once over all attempts |
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
 //! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
@@ -100,6 +101,9 @@ pub mod stores {
 }
 pub mod choosing_a_mode {
     #![doc = include_str!("choosing_a_mode.md")]
+}
+pub mod steps {
+    #![doc = include_str!("steps.md")]
 }
 pub mod failure_modes {
     #![doc = include_str!("failure_modes.md")]

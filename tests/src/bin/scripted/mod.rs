@@ -7,6 +7,7 @@
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
 //! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
+//! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID` |
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
@@ -33,6 +34,7 @@ pub(crate) struct Shop {
     unprotected: bool,
     transactional: bool,
     outside: bool,
+    in_steps: bool,
 }
 
 impl Shop {
@@ -51,6 +53,7 @@ impl Shop {
             unprotected: is_set("SCRIPTED_UNPROTECTED"),
             transactional: is_set("SCRIPTED_TRANSACTION"),
             outside: is_set("SCRIPTED_OUTSIDE"),
+            in_steps: is_set("SCRIPTED_STEPS"),
         };
         Ok((shop, idempotency))
     }
@@ -82,6 +85,7 @@ impl Shop {
                 ledger.write("collected", &order, &call)?;
             }
             Some(ledger) => ledger.write("effect", &order, &call)?,
+            None if self.in_steps => self.place_in_steps(&order, &call).await?,
             None if self.transactional => call.transact(self.orders.placing(&order)?)?,
             None => self.orders.place(&order).await?,
         }
@@ -91,6 +95,17 @@ impl Shop {
 }
 
 impl Shop {
+    async fn place_in_steps(&self, order: &Order, call: &Call) -> Result<(), Failure> {
+        let placed: String = call
+            .step("place", |_| async {
+                self.orders.place(order).await?;
+                Ok(order.order_id.clone())
+            })
+            .await?;
+        let mail = order.mail(&placed);
+        call.step("mail", |_| async { Ok(self.orders.place(&mail).await?) }).await
+    }
+
     /// Places an order so that it can be audited: a counter of the order, and an item of this attempt.
     async fn transact(&self, order: &Order, call: &Call) -> Result<(), Failure> {
         let effects = [self.orders.placing(order)?, self.orders.attempt(&attempt(order, call))?];

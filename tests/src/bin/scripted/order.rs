@@ -25,6 +25,15 @@ pub(crate) struct Order {
     pub(super) script: Script,
 }
 
+impl Order {
+    /// The mail about a placed order, as an order of its own, so that it is counted.
+    pub(super) fn mail(&self, placed: &str) -> Self {
+        let (customer, sku) = (self.customer.clone(), self.sku.clone());
+        let (quantity, script) = (self.quantity, Script::default());
+        Self { order_id: format!("mail {placed}"), customer, sku, quantity, script }
+    }
+}
+
 /// The table of orders, as the orders function has it.
 #[derive(Clone)]
 pub(super) struct Orders {

@@ -33,6 +33,31 @@ impl Running {
         self.log.effect(self.at);
     }
 
+    /// The effect of its step happens.
+    pub(crate) fn step(&self) {
+        let mut state = self.log.lock();
+        let Started { label, stopped, .. } = state.calls[self.at];
+        state.note(|| format!("  the step of {label} runs"));
+        if state.steps.contains(label) && !stopped {
+            state.violations.insert(format!("{label} runs a step again that the store had"));
+        }
+        let earlier = &state.calls[..self.at];
+        let was_stopped = |c: &Started| c.label == label && c.stopped;
+        if state.step_runs.contains_key(label) && !stopped && !earlier.iter().any(was_stopped) {
+            state.violations.insert(format!("{label} repeats its step, and no worker stopped"));
+        }
+        *state.step_runs.entry(label).or_default() += 1;
+    }
+
+    /// Its step has returned.
+    pub(crate) fn goes_on(&self) {
+        let mut state = self.log.lock();
+        let label = state.calls[self.at].label;
+        if !state.steps.contains(label) {
+            state.violations.insert(format!("{label} goes on after a step that is not kept"));
+        }
+    }
+
     /// The effect, for when the store commits it.
     pub(crate) fn commits(&self) -> impl Fn() + Send + Sync + 'static {
         let (log, at) = (self.log.clone(), self.at);
