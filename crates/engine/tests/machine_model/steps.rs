@@ -35,7 +35,7 @@ fn overtaken() -> Setup {
             world.timeout = Some(Duration::from_secs(4));
             world.takes = Duration::from_millis(1_500);
             world.receives = 3;
-            world.faults = Faults { losses: 1, late: 1, delays: 1, ..NONE };
+            world.faults = Faults { losses: 1, late: 1, delays: 2, ..NONE };
             world.expect =
                 &["late write", "takeover", "renewal", "step answered", "fenced", "replayed"];
         })
