@@ -88,7 +88,7 @@ impl Held {
             // this one extends, or, after a TTL deletion, a copy of the claim.
             return match settlement {
                 Settlement::Renew { .. } => {
-                    let held = Self { claim: self.claim.clone(), record: self.on_top_of(found) };
+                    let held = Self { record: self.on_top_of(found), ..self.clone() };
                     let record = held.left_behind(settlement, now).unwrap_or(record);
                     Settled::Again { guard: Guard::Unchanged(RecordVersion::of(found)), record }
                 }
