@@ -50,6 +50,7 @@ mod spans;
 mod sqs;
 mod sqs_bad_records;
 mod sqs_order;
+mod steps;
 mod streams;
 mod subkeys;
 mod support;

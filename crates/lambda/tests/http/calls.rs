@@ -1,8 +1,13 @@
 //! What a handler of requests gets from its `Call`.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use lambda_http::tower::{Layer as _, ServiceExt as _};
 use lambda_http::{Request, RequestExt as _, tower::service_fn};
-use lambda_idempotency::{Call, CallExt as _, RecordError};
+use lambda_idempotency::{Call, CallExt as _, Failure, RecordError};
 
 use crate::support::{World, charges, post};
 
@@ -24,4 +29,32 @@ async fn the_call_of_a_request_has_the_invocation_and_its_trace_and_no_record() 
     let request = post("k-1", "").with_lambda_context(context);
     let answer = service.oneshot(request).await.unwrap();
     assert_eq!(answer.body().as_ref(), format!(r#"Some("r-1") r-1 {trace}"#).as_bytes());
+}
+
+#[tokio::test]
+async fn a_step_of_a_request_runs_once_and_its_retry_goes_on_after_it() {
+    let (world, steps) = (World::new(), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&steps);
+    let layer = world.layer(&charges());
+    for succeeds in [false, true, true] {
+        let counted = Arc::clone(&counted);
+        let handler = service_fn(move |request: Request| {
+            let (call, counted) =
+                (request.extensions().get::<Call>().unwrap().clone(), Arc::clone(&counted));
+            async move {
+                let number = call
+                    .step("pay", |_| async { Ok(counted.fetch_add(1, Ordering::Relaxed)) })
+                    .await?;
+                match call.failed_attempts() {
+                    0 => Err(Failure::transient("not yet")),
+                    _ => Ok(format!("payment {number}")),
+                }
+            }
+        });
+        let request = post("k-1", "").with_lambda_context(world.context());
+        let answer = world.clock.drive(layer.layer(handler).oneshot(request)).await;
+        let body = answer.as_ref().map(|answer| answer.body().as_ref());
+        assert_eq!(body.ok(), succeeds.then_some("payment 0".as_bytes()));
+    }
+    assert_eq!(steps.load(Ordering::Relaxed), 1);
 }
