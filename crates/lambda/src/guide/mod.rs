@@ -8,6 +8,7 @@
 //! | [Event sources](sources) | what each source delivers, orders and retries: one page each |
 //! | [Policies and settings](settings) | everything that can be set, with its default |
 //! | [Stores](stores) | which ones there are, what each can do, and what each may lose |
+//! | [Write your own store](own_store) | the contract in five rules, and a complete store that passes the suite |
 //! | [Choosing a mode](choosing_a_mode) | completing after the effects, or committing both in one transaction |
 //! | [Steps](steps) | parts of a handler that run once over all attempts |
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
@@ -98,6 +99,9 @@ pub mod settings {
 }
 pub mod stores {
     #![doc = include_str!("stores.md")]
+}
+pub mod own_store {
+    #![doc = include_str!("own_store.md")]
 }
 pub mod choosing_a_mode {
     #![doc = include_str!("choosing_a_mode.md")]
