@@ -170,6 +170,12 @@ impl Owner {
         Self(bits)
     }
 
+    /// The bits of the token, for stores that keep it as a number.
+    #[must_use]
+    pub const fn to_bits(self) -> u128 {
+        self.0
+    }
+
     /// Reads the text that [`Display`](fmt::Display) writes: 32 hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -223,6 +229,7 @@ mod tests {
         assert_ne!(a, b);
         assert_eq!(Owner::parse(&a.to_string()), Some(a));
         assert_eq!(Owner::from_bits(1).to_string().len(), 32);
+        assert_eq!(Owner::from_bits(a.to_bits()), a);
     }
 
     #[test]
