@@ -1,0 +1,235 @@
+//! Building a store: what can be set, and its defaults.
+
+use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
+
+use lambda_idempotency_core::clock::{Clock, SystemClock};
+use tokio_postgres::config::SslMode;
+
+use crate::{
+    config::Config,
+    config_error::PostgresConfigError,
+    pool::{LoadPassword, Pool, Target},
+    statements::Statements,
+    store::PostgresStore,
+    table::Table,
+    tls::Tls,
+};
+
+/// The table, if none is named.
+const TABLE: &str = "idempotency";
+/// How long one request may take before it is sent again.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a connection may take, with TLS and login.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause after a failed attempt, and the most it grows to.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
+/// Each execution environment has a pool of its own, and servers have few connections.
+const MAX_CONNECTIONS: usize = 4;
+/// Less than the idle timeouts of networks and proxies, of which none is below a minute.
+const MAX_IDLE: Duration = Duration::from_secs(50);
+/// After how long without a word the server is asked whether it is there, and how often.
+const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
+
+impl PostgresStore {
+    /// The store in the database of this URL, with every setting at its default. See
+    /// [`builder`](Self::builder).
+    ///
+    /// # Errors
+    /// As [`PostgresStoreBuilder::build`].
+    pub fn new(url: &str) -> Result<Self, PostgresConfigError> {
+        Self::builder(url).build()
+    }
+
+    /// As [`new`](Self::new), and [checks](Self::check) the server. Call it once, before the runtime starts.
+    ///
+    /// # Errors
+    /// As [`PostgresStoreBuilder::build`] and [`check`](Self::check).
+    pub async fn connect(url: &str) -> Result<Self, PostgresConfigError> {
+        let store = Self::new(url)?;
+        store.check().await?;
+        Ok(store)
+    }
+
+    /// A builder of the store in the database of this URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with
+    /// special characters percent-encoded. Several hosts, separated by commas, are tried in turn; with
+    /// `?target_session_attrs=read-write` the one that takes writes is used. Connections are encrypted, unless the
+    /// URL ends with `?sslmode=disable`.
+    ///
+    /// No connection is made: [`check`](Self::check) makes one, or else the first call does.
+    pub fn builder(url: &str) -> PostgresStoreBuilder {
+        PostgresStoreBuilder::new(url.to_owned())
+    }
+}
+
+/// Builds a [`PostgresStore`] with other settings than the defaults; see [`PostgresStore::builder`].
+#[derive(Clone)]
+#[must_use = "call `build`"]
+pub struct PostgresStoreBuilder {
+    url: String,
+    table: String,
+    password: Option<LoadPassword>,
+    root_certificates: Option<Vec<u8>>,
+    attempt_timeout: Duration,
+    connect_timeout: Duration,
+    backoff: (Duration, Duration),
+    max_connections: usize,
+    max_idle: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+impl PostgresStoreBuilder {
+    fn new(url: String) -> Self {
+        Self {
+            url,
+            table: TABLE.to_owned(),
+            password: None,
+            root_certificates: None,
+            attempt_timeout: ATTEMPT_TIMEOUT,
+            connect_timeout: CONNECT_TIMEOUT,
+            backoff: BACKOFF,
+            max_connections: MAX_CONNECTIONS,
+            max_idle: MAX_IDLE,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// The table: `TABLE` or `SCHEMA.TABLE`, in lower-case letters, digits and `_`. Default: `idempotency`,
+    /// in the first schema of the role's search path.
+    pub fn table(mut self, table: impl Into<String>) -> Self {
+        self.table = table.into();
+        self
+    }
+
+    /// Loads the password of each new connection, in place of one in the URL: from AWS Secrets Manager, or a
+    /// token of RDS IAM authentication, which is valid for a quarter of an hour.
+    ///
+    /// If it fails, the store is unavailable for that attempt. Its error is not logged, since it may hold the
+    /// password.
+    ///
+    /// ```
+    /// use lambda_idempotency_postgres::PostgresStore;
+    ///
+    /// # async fn iam_token() -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// let store = PostgresStore::builder("postgres://orders@orders.abc123.eu-west-1.rds.amazonaws.com/orders")
+    ///     .password(|| async { iam_token().await });
+    /// # let _ = store;
+    /// ```
+    pub fn password<F, L, E>(mut self, load: F) -> Self
+    where
+        F: Fn() -> L + Send + Sync + 'static,
+        L: Future<Output = Result<String, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.password = Some(Arc::new(move || {
+            let loading = load();
+            Box::pin(async move { loading.await.ok() })
+        }));
+        self
+    }
+
+    /// The certificates to trust, in PEM, instead of those of the system. Those do not contain the certificates
+    /// of [Amazon RDS][rds]; of its proxies they do.
+    ///
+    /// [rds]: https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/UsingWithRDS.SSL.html
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.root_certificates = Some(pem.into());
+        self
+    }
+
+    /// How long one request may take before it is sent again, if the deadline of the call allows.
+    /// Default 1 s. The server stops a statement a little earlier (`statement_timeout`), and stops waiting
+    /// for a locked row earlier than that (`lock_timeout`).
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = timeout;
+        self
+    }
+
+    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default 1 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// The pause after a failed attempt, and the most it doubles to. Default 25 ms and 400 ms; the
+    /// second half of each pause is random.
+    pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
+        self.backoff = (first, most);
+        self
+    }
+
+    /// The most connections of this store; further calls wait. Default 4. An execution environment of Lambda
+    /// uses one for most of the time, and more while handlers run beside each other. The server needs as
+    /// many as all execution environments use together, unless a proxy is before it.
+    pub fn max_connections(mut self, most: usize) -> Self {
+        self.max_connections = most;
+        self
+    }
+
+    /// For how long a connection may be idle and still be used. Default 50 s: networks and proxies
+    /// forget idle connections without saying so, and a frozen process does not learn of it.
+    pub fn max_idle(mut self, idle: Duration) -> Self {
+        self.max_idle = idle;
+        self
+    }
+
+    /// The clock. Default: the machine's.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Builds the store.
+    ///
+    /// # Errors
+    /// [`PostgresConfigError`] says which setting is wrong; never [`PostgresConfigError::Server`], since no
+    /// connection is made.
+    pub fn build(self) -> Result<PostgresStore, PostgresConfigError> {
+        let table = Table::parse(&self.table)?;
+        let mut server = self.server()?;
+        if self.max_connections == 0 {
+            return Err(PostgresConfigError::NoConnections);
+        }
+        let wants_tls = server.get_ssl_mode() != SslMode::Disable;
+        if wants_tls {
+            server.ssl_mode(SslMode::Require);
+        }
+        let target = Target {
+            server,
+            password: self.password,
+            tls: if wants_tls { Some(Tls::new(self.root_certificates.as_deref())?) } else { None },
+        };
+        let statements = Arc::new(Statements::of(&table));
+        let config = Config {
+            table,
+            attempt_timeout: self.attempt_timeout,
+            connect_timeout: self.connect_timeout,
+            backoff: self.backoff,
+            max_connections: self.max_connections,
+            max_idle: self.max_idle,
+            clock: self.clock,
+        };
+        let pool = Arc::new(Pool::new(target, &config));
+        Ok(PostgresStore { pool, config: Arc::new(config), statements })
+    }
+
+    fn server(&self) -> Result<tokio_postgres::Config, PostgresConfigError> {
+        // The error may quote a part of the URL.
+        let server = self.url.parse::<tokio_postgres::Config>();
+        let mut server = server.map_err(|_| PostgresConfigError::UnfitUrl)?;
+        if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
+            return Err(PostgresConfigError::UnfitUrl);
+        }
+        let (idle, interval, retries) = KEEPALIVES;
+        server.keepalives_idle(idle).keepalives_interval(interval).keepalives_retries(retries);
+        if server.get_application_name().is_none() {
+            server.application_name("lambda-idempotency");
+        }
+        Ok(server)
+    }
+}
+
+impl fmt::Debug for PostgresStoreBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStoreBuilder").field("table", &self.table).finish_non_exhaustive()
+    }
+}

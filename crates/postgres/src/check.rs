@@ -1,0 +1,59 @@
+//! The check of the server when a store is built.
+
+use std::time::Duration;
+
+use crate::{
+    config_error::PostgresConfigError, connection::Statement, error::Failure, parameters::keys,
+    retry::Budget, store::PostgresStore,
+};
+
+/// How long the server is tried to reach.
+const START: Duration = Duration::from_secs(5);
+
+/// The first version with everything that the statements use.
+const OLDEST: i64 = 130_000;
+
+impl PostgresStore {
+    /// Connects to the server and checks that it can keep idempotency records: it accepts the login, is PostgreSQL
+    /// 13 or later, has the table with all its columns, which the role may write, and does not forget what it has
+    /// confirmed (`fsync` and `synchronous_commit` are on). What may pass is tried again for up to five seconds.
+    ///
+    /// Call it once, before the runtime starts: then a function that cannot work does not start. Without it the
+    /// first calls report the same, except that the server may forget.
+    ///
+    /// # Errors
+    /// [`PostgresConfigError::Server`]
+    pub async fn check(&self) -> Result<(), PostgresConfigError> {
+        let budget = Budget::new(&self.config, self.config.clock.now().plus(START));
+        let checked = self.check_all(&budget).await;
+        checked.map_err(|failure| PostgresConfigError::Server(failure.report(false)))
+    }
+
+    async fn check_all(&self, budget: &Budget<'_>) -> Result<(), Failure> {
+        // Reading no key finds out whether the table has all columns.
+        let parameters = vec![keys(std::iter::empty())];
+        let read = Statement { text: &self.statements.read, parameters };
+        self.ask("read", read, budget).await?;
+        let check = Statement { text: &self.statements.check, parameters: vec![] };
+        let rows = self.ask("read", check, budget).await?;
+        let unfit = |why| Err(Failure::unfit(&self.config, why));
+        let Some(row) = rows.first() else { return unfit("the server says nothing of itself") };
+        let number = |column| row.try_get::<_, i64>(column).unwrap_or_default();
+        let flag = |column| row.try_get::<_, bool>(column).unwrap_or_default();
+        if number(0) < OLDEST {
+            return unfit("the server is older than PostgreSQL 13; update it");
+        }
+        if !flag(1) {
+            return unfit(
+                "the server has `fsync` or `synchronous_commit` off, so it may forget that work was done; turn \
+                 them on, the latter also by ALTER ROLE ... SET synchronous_commit = on",
+            );
+        }
+        if !flag(2) {
+            return unfit(
+                "the role needs SELECT, INSERT, UPDATE and DELETE on the table; grant them",
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+//! The settings of a store, as its calls need them.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use lambda_idempotency_core::clock::Clock;
+
+use crate::table::Table;
+
+/// The settings of a store.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) table: Table,
+    pub(crate) attempt_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) backoff: (Duration, Duration),
+    pub(crate) max_connections: usize,
+    pub(crate) max_idle: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore")
+            .field("table", &self.table.name())
+            .field("attempt_timeout", &self.attempt_timeout)
+            .field("max_connections", &self.max_connections)
+            .field("max_idle", &self.max_idle)
+            .finish_non_exhaustive()
+    }
+}

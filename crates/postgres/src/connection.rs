@@ -1,0 +1,154 @@
+//! One connection to the server. It does I/O only while a call waits for it: nothing is spawned.
+//!
+//! `tokio-postgres` splits a connection into a client, which makes requests, and a future that sends and
+//! receives them. Usually a task polls that future. Here [`Connection::drive`] polls it beside the
+//! requests, and nobody polls it between calls, when Lambda may freeze the process.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio_postgres::{
+    Client, Error, Row,
+    types::{ToSql, Type},
+};
+
+use crate::parameters::Parameter;
+
+/// The future that sends and receives.
+pub(crate) type Wire = BoxFuture<'static, Result<(), Error>>;
+
+/// An open connection.
+pub(crate) struct Connection {
+    client: Client,
+    /// `None` once it has ended.
+    wire: Option<Wire>,
+}
+
+/// A statement with its parameters.
+pub(crate) struct Statement<'s> {
+    pub(crate) text: &'s str,
+    pub(crate) parameters: Vec<Parameter<'s>>,
+}
+
+/// What the server answered to a transaction.
+pub(crate) struct Answers {
+    pub(crate) begin: Result<(), Error>,
+    /// For each statement its rows, in order.
+    pub(crate) statements: Vec<Result<Vec<Row>, Error>>,
+    pub(crate) commit: Result<(), Error>,
+}
+
+impl Connection {
+    pub(crate) fn new(client: Client, wire: Wire) -> Self {
+        Self { client, wire: Some(wire) }
+    }
+
+    /// Whether the server or the network has closed it, as far as this is known without waiting.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        poll_wire(&mut self.wire, &mut Context::from_waker(Waker::noop()));
+        self.wire.is_none()
+    }
+
+    /// Runs statements in a transaction. All messages are sent at once, so this takes one round trip; if a
+    /// statement fails, the server skips those after it, and `COMMIT` rolls back.
+    ///
+    /// The statements are not prepared by name, and nothing stays behind on the server: a proxy may
+    /// give each transaction another server.
+    pub(crate) async fn transaction(
+        &mut self,
+        begin: &str,
+        statements: &[Statement<'_>],
+    ) -> Answers {
+        let Self { client, wire } = self;
+        let client = &*client;
+        let mut begin = Request::new(client.batch_execute(begin));
+        let mut running: Vec<_> =
+            statements.iter().map(|statement| Request::new(run(client, statement))).collect();
+        let mut commit = Request::new(client.batch_execute("COMMIT"));
+        // A request is sent when it is first polled, so they are polled in order.
+        drive(wire, |cx| {
+            let mut are_ready = begin.is_ready(cx);
+            for request in &mut running {
+                are_ready &= request.is_ready(cx);
+            }
+            commit.is_ready(cx) && are_ready
+        })
+        .await;
+        Answers {
+            begin: begin.answer().await,
+            statements: join_all(running.into_iter().map(Request::answer)).await,
+            commit: commit.answer().await,
+        }
+    }
+
+    /// Runs statements that take no parameters and return no rows.
+    pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Error> {
+        let Self { client, wire } = self;
+        let mut request = Request::new(client.batch_execute(text));
+        drive(wire, |cx| request.is_ready(cx)).await;
+        request.answer().await
+    }
+}
+
+async fn run(client: &Client, statement: &Statement<'_>) -> Result<Vec<Row>, Error> {
+    let parameters = statement.parameters.iter();
+    let parameters: Vec<(&(dyn ToSql + Sync), Type)> =
+        parameters.map(|(value, sql_type)| (&**value as _, sql_type.clone())).collect();
+    client.query_typed(statement.text, &parameters).await
+}
+
+/// Polls the wire and the requests until these are ready.
+async fn drive(wire: &mut Option<Wire>, mut is_ready: impl FnMut(&mut Context<'_>) -> bool) {
+    poll_fn(|cx| {
+        if is_ready(cx) {
+            return Poll::Ready(());
+        }
+        if poll_wire(wire, cx) && is_ready(cx) {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Sends and receives; returns whether the wire has ended. It is dropped then, which ends all requests.
+fn poll_wire(wire: &mut Option<Wire>, cx: &mut Context<'_>) -> bool {
+    if let Some(running) = wire
+        && running.as_mut().poll(cx).is_ready()
+    {
+        *wire = None;
+    }
+    wire.is_none()
+}
+
+/// A request, and its answer when there is one.
+enum Request<'r, T> {
+    Running(Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'r>>),
+    Answered(Result<T, Error>),
+}
+
+impl<'r, T> Request<'r, T> {
+    fn new(request: impl Future<Output = Result<T, Error>> + Send + 'r) -> Self {
+        Self::Running(Box::pin(request))
+    }
+
+    fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
+        if let Self::Running(request) = self {
+            let Poll::Ready(answer) = request.as_mut().poll(cx) else { return false };
+            *self = Self::Answered(answer);
+        }
+        true
+    }
+
+    /// The answer, which is there once [`drive`] has ended.
+    async fn answer(self) -> Result<T, Error> {
+        match self {
+            Self::Answered(answer) => answer,
+            Self::Running(request) => request.await,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A store from the environment.
+
+use crate::{
+    builder::PostgresStoreBuilder, config_error::PostgresConfigError, store::PostgresStore,
+};
+
+/// The environment variable with the URL.
+const URL: &str = "IDEMPOTENCY_STORE";
+
+impl PostgresStore {
+    /// The store whose URL is in `IDEMPOTENCY_STORE`, [checked](Self::check). Do not write a password into the
+    /// environment of a function, where everybody sees it who can see the function: use
+    /// [`builder_from_env`](Self::builder_from_env) and [`password`](PostgresStoreBuilder::password).
+    ///
+    /// # Errors
+    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and those of
+    /// [`PostgresStoreBuilder::build`] and [`check`](Self::check).
+    pub async fn from_env() -> Result<Self, PostgresConfigError> {
+        let store = Self::builder_from_env()?.build()?;
+        store.check().await?;
+        Ok(store)
+    }
+
+    /// As [`from_env`](Self::from_env), as a builder for further settings.
+    ///
+    /// # Errors
+    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty.
+    pub fn builder_from_env() -> Result<PostgresStoreBuilder, PostgresConfigError> {
+        let url = std::env::var(URL).ok().filter(|url| !url.trim().is_empty());
+        Ok(Self::builder(&url.ok_or(PostgresConfigError::NoUrl(URL))?))
+    }
+}

@@ -1,0 +1,146 @@
+//! Keeps idempotency records in PostgreSQL.
+//!
+//! ```no_run
+//! use lambda_idempotency_postgres::PostgresStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = PostgresStore::builder("postgres://orders@orders.abc123.eu-west-1.rds.amazonaws.com/orders")
+//!     .password(|| async { Ok::<_, std::io::Error>(String::from("from AWS Secrets Manager")) })
+//!     .build()?;
+//! store.check().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it can do
+//!
+//! | | |
+//! |---|---|
+//! | [Effects](lambda_idempotency_core::effects), committed with the completion | no: operations that are transactional need another store |
+//! | The server removes expired records | no: call [`PostgresStore::sweep`] regularly |
+//! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, in the order of their keys |
+//! | Reads see the latest write | yes |
+//! | A write that was confirmed survives the loss of a server | yes, if a replica is synchronous; on RDS Multi-AZ and Aurora it is |
+//! | The largest record | 16 MiB |
+//!
+//! # The server
+//!
+//! PostgreSQL 13 or later: RDS, Aurora or your own, directly or through PgBouncer in transaction mode. The suite runs
+//! on PostgreSQL 15 and PgBouncer 1.18 of Debian. RDS Proxy has not been tested: it may keep a connection for each client
+//! (*pinning*) because of `SET LOCAL`, and works then, but saves no connections. `fsync` and `synchronous_commit` have to be on, or the
+//! server forgets in a crash what it has confirmed; [`PostgresStore::check`] refuses it otherwise.
+//!
+//! With **asynchronous replication**, a failover may lose the last writes: a claim that is lost leaves its key free
+//! while its handler runs, and a completion that is lost lets the next delivery run the handler again.
+//!
+//! **Aurora DSQL** is not supported: it knows only one isolation level, repeatable read, and this store needs
+//! `READ COMMITTED`, in which a statement sees what was committed before it began.
+//!
+//! # The table
+//!
+//! [`PostgresStore::migrate`] creates it, and [`PostgresStore::schema`] has its text for your own tool for migrations.
+//! The role of the function needs `SELECT`, `INSERT`, `UPDATE` and `DELETE` on it, and nothing else. A record is a row;
+//! instants are milliseconds since 1970, which `to_timestamp(expires_at / 1000.0)` makes readable.
+//!
+//! Expired records have no effect, and stay until somebody removes them: [`PostgresStore::sweep`], in batches, by an
+//! index. Without it the table grows.
+//!
+//! # How it writes
+//!
+//! * **All writes of a call** are one transaction of a few statements with arrays, up to 1,000 writes in each, and all
+//!   its messages are sent at once: one round trip. It answers with the records of the writes whose guard failed.
+//! * **No write waits for another** longer than a statement takes, and none in a circle: rows are locked in the order
+//!   of their keys. A row that another transaction holds is waited for (`lock_timeout`), and then the write is sent
+//!   again.
+//! * **The server ends** what this process began, should it be frozen or killed: each transaction sets
+//!   `statement_timeout`, `lock_timeout` and `idle_in_transaction_session_timeout`.
+//! * **Nothing stays on the server** between transactions: no prepared statement, no setting of the session, no
+//!   advisory lock. So a proxy may give each transaction another connection.
+//! * **A lost response** (a timeout, a broken connection): the write is sent again on a new connection. If it then
+//!   finds the record that it was to write, with its own token, the first request was applied.
+//! * **A server that cannot serve now** (it starts, ends, is read-only since a failover, has no connection left): the
+//!   request is sent again, with pauses that double from 25 ms to 400 ms, until the deadline of the call.
+//! * **Connections** are opened when they are needed, at most four. Nothing reads them between calls. One that was idle
+//!   for 50 seconds is replaced, since a frozen process does not learn that it was closed.
+//!
+//! # Connections
+//!
+//! Each execution environment has its own. With [`max_connections`](PostgresStoreBuilder::max_connections) of 4, a
+//! function of 200 environments may open 800, and a server of 8 GB has about 900. Put PgBouncer before it, or limit the
+//! concurrency of the function.
+//!
+//! Connections are encrypted, and the server's certificate and name are checked. The certificates of Amazon RDS are not
+//! among those of the system: give its bundle to [`root_certificates`](PostgresStoreBuilder::root_certificates).
+//!
+//! # What is logged
+//!
+//! The store logs no keys and no content of records, at any level. Errors have the SQLSTATE of the server, and its
+//! message where it is not about values. The URL, the user and the password are never shown.
+//!
+//! # Features
+//!
+//! * `tls` (default): by rustls, with the cryptography of the AWS SDK. Without it only `?sslmode=disable` connects.
+
+mod browse;
+mod builder;
+mod check;
+mod config;
+mod config_error;
+mod connection;
+mod env;
+mod error;
+mod limits;
+mod member;
+mod parameters;
+mod pool;
+mod provenance;
+mod read;
+mod retry;
+mod row;
+mod schema;
+mod statements;
+mod store;
+mod sweep;
+mod table;
+mod tls;
+mod transaction;
+mod write;
+
+use lambda_idempotency_core::{
+    capabilities::Capabilities,
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::IdempotencyRecord,
+    store::{Store, StoreError, Verdict, Write},
+};
+
+pub use crate::{
+    builder::PostgresStoreBuilder, config_error::PostgresConfigError, store::PostgresStore,
+};
+
+impl Store for PostgresStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(self.write_all(writes, call_deadline))
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        Box::pin(self.read_all(keys, call_deadline))
+    }
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,0 +1,25 @@
+-- One row for each idempotency record. Instants are milliseconds since 1970:
+-- SELECT key, status, to_timestamp(expires_at / 1000.0) FROM ...
+CREATE TABLE IF NOT EXISTS {table} (
+    key text COLLATE "C" PRIMARY KEY,
+    status text NOT NULL,
+    owner uuid,
+    last_owner uuid,
+    failed_attempts bigint NOT NULL,
+    lost_attempts bigint NOT NULL,
+    consecutive_losses bigint NOT NULL,
+    last_receive bigint NOT NULL,
+    fence bigint NOT NULL,
+    lease_until bigint,
+    expires_at bigint NOT NULL,
+    fingerprint text,
+    result text,
+    steps text,
+    outbox text,
+    payload text,
+    error_type text,
+    application text,
+    provenance json
+);
+-- Serves the removal of expired records.
+CREATE INDEX IF NOT EXISTS {index} ON {table} (expires_at);

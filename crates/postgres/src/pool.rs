@@ -1,0 +1,123 @@
+//! The connections of a store: opened when needed, and kept for the next call.
+//!
+//! A connection goes back into the pool only after the server has answered everything that was sent. One
+//! whose call was dropped or timed out is closed, so no later call reads its answers.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_postgres::Error;
+
+use crate::{config::Config, connection::Connection, tls::Tls};
+
+/// Loads the password for a new connection.
+pub(crate) type LoadPassword = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
+
+/// Where to connect to, and how.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) server: tokio_postgres::Config,
+    pub(crate) password: Option<LoadPassword>,
+    pub(crate) tls: Option<Tls>,
+}
+
+/// The connections of a store.
+pub(crate) struct Pool {
+    target: Target,
+    idle: Mutex<Vec<Idle>>,
+    permits: Semaphore,
+}
+
+struct Idle {
+    connection: Connection,
+    since: Timestamp,
+}
+
+/// Why there is no connection.
+pub(crate) enum Unconnected {
+    /// The user's function did not load the password.
+    NoPassword,
+    /// The server could not be reached, or refused.
+    Failed(Error),
+    /// The store is being dropped.
+    Closed,
+}
+
+/// A connection that is in use.
+pub(crate) struct Lease<'p> {
+    pool: &'p Pool,
+    pub(crate) connection: Connection,
+    _permit: SemaphorePermit<'p>,
+}
+
+impl Pool {
+    pub(crate) fn new(target: Target, config: &Config) -> Self {
+        let permits = Semaphore::new(config.max_connections);
+        Self { target, idle: Mutex::default(), permits }
+    }
+
+    /// An idle connection, or a new one. Waits while all are in use.
+    ///
+    /// A connection that was idle for long may be dead without anybody having said so: a frozen process
+    /// answers no keep-alives, and networks forget idle connections. It is closed.
+    pub(crate) async fn take(&self, config: &Config) -> Result<Lease<'_>, Unconnected> {
+        let permit = self.permits.acquire().await.map_err(|_| Unconnected::Closed)?;
+        while let Some(Idle { mut connection, since }) = self.pop() {
+            if config.clock.now().since(since) <= config.max_idle && !connection.is_closed() {
+                return Ok(Lease { pool: self, connection, _permit: permit });
+            }
+        }
+        let connection = self.target.connect().await?;
+        Ok(Lease { pool: self, connection, _permit: permit })
+    }
+
+    /// Closes the idle connections, for instance because the server has become a standby.
+    pub(crate) fn close_idle(&self) {
+        self.lock().clear();
+    }
+
+    // The last one that was used comes first, so that those that are not needed become old.
+    fn pop(&self) -> Option<Idle> {
+        self.lock().pop()
+    }
+
+    // A panic cannot leave the list half-changed, so a poisoned lock is still sound.
+    fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lease<'_> {
+    /// Gives the connection back. Without this it is closed.
+    pub(crate) fn give_back(self, config: &Config) {
+        let Self { pool, connection, _permit } = self;
+        pool.lock().push(Idle { connection, since: config.clock.now() });
+    }
+}
+
+impl Target {
+    async fn connect(&self) -> Result<Connection, Unconnected> {
+        let mut server = self.server.clone();
+        if let Some(load) = &self.password {
+            server.password(load().await.ok_or(Unconnected::NoPassword)?);
+        }
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            let (client, wire) = server.connect(tls.clone()).await.map_err(Unconnected::Failed)?;
+            return Ok(Connection::new(client, Box::pin(wire)));
+        }
+        let plain = tokio_postgres::NoTls;
+        let (client, wire) = server.connect(plain).await.map_err(Unconnected::Failed)?;
+        Ok(Connection::new(client, Box::pin(wire)))
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}

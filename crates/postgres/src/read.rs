@@ -1,0 +1,96 @@
+//! Reads of keys, in one statement.
+
+use std::collections::HashMap;
+
+use lambda_idempotency_core::{
+    clock::Timestamp, key::Key, record::IdempotencyRecord, store::StoreError,
+};
+use tokio_postgres::Row;
+
+use crate::{
+    connection::Statement,
+    error::{Doing, Failure},
+    limits::fit_key,
+    parameters::keys,
+    retry::{Backoff, Budget},
+    row::{decode, key},
+    store::PostgresStore,
+};
+
+/// The most keys of a statement.
+const MOST: usize = 1000;
+
+type Answer = Result<Option<IdempotencyRecord>, Failure>;
+
+impl PostgresStore {
+    /// Reads each key. The answers are in the order of `wanted`.
+    pub(crate) async fn read_all(
+        &self,
+        wanted: &[Key],
+        call_deadline: Timestamp,
+    ) -> Vec<Result<Option<IdempotencyRecord>, StoreError>> {
+        let budget = Budget::new(&self.config, call_deadline);
+        let mut unique: Vec<&Key> = wanted.iter().collect();
+        unique.sort_unstable();
+        unique.dedup();
+        let mut answers: HashMap<&Key, Answer> = HashMap::new();
+        unique.retain(|key| match fit_key(&self.config, key) {
+            Ok(()) => true,
+            Err(failure) => answers.insert(key, Err(failure)).is_some(),
+        });
+        for chunk in unique.chunks(MOST) {
+            match self.read_chunk(chunk, &budget).await {
+                Ok(mut found) => {
+                    let mut answer = |key: &Key| found.remove(key.as_str()).transpose();
+                    answers.extend(chunk.iter().copied().zip(chunk.iter().map(|key| answer(key))));
+                }
+                Err(failure) => {
+                    answers.extend(chunk.iter().map(|key| (*key, Err(failure.clone()))));
+                }
+            }
+        }
+        let missing = || Err(Failure::too_late(&self.config));
+        let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
+        wanted.iter().map(|key| answer(key).map_err(|failure| failure.report(false))).collect()
+    }
+
+    async fn read_chunk(
+        &self,
+        chunk: &[&Key],
+        budget: &Budget<'_>,
+    ) -> Result<HashMap<String, Result<IdempotencyRecord, Failure>>, Failure> {
+        let parameters = vec![keys(chunk.iter().map(|key| key.as_str()))];
+        let statement = Statement { text: &self.statements.read, parameters };
+        let rows = self.ask("read", statement, budget).await?;
+        let corrupt = |problem| Failure::corrupt(&self.config, problem);
+        let record = |row| {
+            let key = key(row).map_err(corrupt)?;
+            Ok((key.as_str().to_owned(), decode(row).map_err(corrupt)))
+        };
+        rows.iter().map(record).collect()
+    }
+
+    /// Sends a statement until it is answered, or the budget ends.
+    pub(crate) async fn ask(
+        &self,
+        operation: &'static str,
+        statement: Statement<'_>,
+        budget: &Budget<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        let doing = Doing { config: &self.config, operation };
+        let mut backoff = Backoff::new(&self.config);
+        let statements = [statement];
+        loop {
+            if budget.left().is_zero() {
+                return Err(Failure::too_late(&self.config));
+            }
+            match self.transaction(doing, &statements, budget).await {
+                Ok(rows) => return Ok(rows.into_iter().flatten().collect()),
+                Err(failure) if failure.retry && backoff.pause(budget).await => {
+                    tracing::debug!(table = %self.config.table.name(), kind = ?failure.kind(), "asking again");
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+}

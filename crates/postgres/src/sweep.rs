@@ -1,0 +1,49 @@
+//! Removes expired records, which PostgreSQL does not do by itself.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
+
+use crate::{connection::Statement, parameters::number, retry::Budget, store::PostgresStore};
+
+/// How long a record stays after its expiry, by the server's clock: it still counts within the clock skew of
+/// workers, and the server's clock may be ahead of theirs.
+const MARGIN: Duration = Duration::from_secs(3600);
+
+impl PostgresStore {
+    /// Deletes up to `most` records that expired more than an hour ago by the server's clock, the oldest
+    /// first, and returns how many it deleted: fewer than `most` if none are left.
+    ///
+    /// Expired records have no effect, so this only frees their space. Call it regularly, for instance from a
+    /// function on a schedule, until it returns less than `most`; 1,000 at a time keep each transaction
+    /// short. Calls at the same time delete different records, and rows that a worker has locked are left for
+    /// the next call.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use lambda_idempotency_core::{clock::{Clock, SystemClock}, store::StoreError};
+    /// # use lambda_idempotency_postgres::PostgresStore;
+    /// # async fn sweep(store: PostgresStore) -> Result<(), StoreError> {
+    /// let most = 1_000.try_into().expect("1,000 is not 0");
+    /// let deadline = SystemClock.now().plus(Duration::from_secs(60));
+    /// while store.sweep(most, deadline).await? == u64::from(most.get()) {}
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The server did not answer until `call_deadline`, or refused.
+    pub async fn sweep(
+        &self,
+        most: NonZeroU32,
+        call_deadline: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let budget = Budget::new(&self.config, call_deadline);
+        let margin = i64::try_from(MARGIN.as_millis()).unwrap_or(i64::MAX);
+        let parameters = vec![number(margin), number(most.get().into())];
+        let statement = Statement { text: &self.statements.sweep, parameters };
+        let rows = self.ask("sweep", statement, &budget).await;
+        let rows = rows.map_err(|failure| failure.report(true))?;
+        Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,105 @@
+//! Sends statements in one transaction, and finds out what became of it.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    store::StoreErrorKind,
+    usage::{self, Usage},
+};
+use tokio_postgres::Row;
+
+use crate::{
+    connection::{Answers, Statement},
+    error::{Doing, Failure, commit_failure, connect_failure, failure, is_fatal},
+    retry::Budget,
+    store::PostgresStore,
+};
+
+/// The rows of each statement.
+pub(crate) type Rows = Vec<Vec<Row>>;
+
+impl PostgresStore {
+    /// Runs the statements once, in a transaction of their own, in one round trip.
+    pub(crate) async fn transaction(
+        &self,
+        doing: Doing<'_>,
+        statements: &[Statement<'_>],
+        budget: &Budget<'_>,
+    ) -> Result<Rows, Failure> {
+        let limit = self.config.connect_timeout.min(budget.left());
+        let taken = budget.attempt(limit, self.pool.take(&self.config)).await;
+        let mut lease = taken
+            .map_err(|late| Failure::not_connected(doing, late))?
+            .map_err(|why| connect_failure(doing, why))?;
+        let limit = budget.limit();
+        if limit.is_zero() {
+            lease.give_back(&self.config);
+            return Err(Failure::too_late(&self.config));
+        }
+        usage::add(Usage { requests: 1, capacity_units: 0.0 });
+        let begin = begin(limit);
+        let answered = lease.connection.transaction(&begin, statements);
+        let answers = budget
+            .attempt(limit, answered)
+            .await
+            .map_err(|late| Failure::timed_out(doing, late))?;
+        let is_usable = answers.errors().all(|error| !is_fatal(error));
+        let judged = judge(doing, answers);
+        if judged.as_ref().is_err_and(|failure| failure.of_server) {
+            self.pool.close_idle();
+        } else if is_usable {
+            lease.give_back(&self.config);
+        }
+        if judged.as_ref().is_err_and(|failure| failure.kind() == StoreErrorKind::Unavailable) {
+            // Perhaps the server stopped it because of the limit.
+            budget.be_more_patient();
+        }
+        judged
+    }
+}
+
+/// Begins a transaction that the server ends by itself, should this process be frozen or killed in it: a
+/// killed process says nothing to the server.
+///
+/// The server stops a statement a little earlier than we stop waiting, so that we learn of it, and stops
+/// waiting for a lock earlier than that.
+fn begin(limit: Duration) -> String {
+    let share = |eighths: u32| (limit.saturating_mul(eighths) / 8).as_millis().max(1);
+    let (statement, lock) = (share(7), share(6));
+    format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+         SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}; \
+         SET LOCAL idle_in_transaction_session_timeout = {statement}"
+    )
+}
+
+/// What became of the transaction. It was rolled back if one of its statements failed.
+fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
+    let Answers { begin, statements, commit } = answers;
+    if let Err(error) = &begin {
+        // Without a transaction, the statements may have been applied one by one.
+        return Err(failure(doing, error).with_doubt(!nothing_was_run(&statements)));
+    }
+    let mut rows = Vec::with_capacity(statements.len());
+    for answer in statements {
+        rows.push(answer.map_err(|error| failure(doing, &error))?);
+    }
+    commit.map_err(|error| commit_failure(doing, &error))?;
+    Ok(rows)
+}
+
+/// Whether the server refused every statement.
+fn nothing_was_run(statements: &[Result<Vec<Row>, tokio_postgres::Error>]) -> bool {
+    let is_refused = |answer: &Result<_, tokio_postgres::Error>| {
+        answer.as_ref().is_err_and(|error| error.as_db_error().is_some())
+    };
+    statements.iter().all(is_refused)
+}
+
+impl Answers {
+    fn errors(&self) -> impl Iterator<Item = &tokio_postgres::Error> {
+        let ends = [self.begin.as_ref().err(), self.commit.as_ref().err()];
+        let statements = self.statements.iter().filter_map(|answer| answer.as_ref().err());
+        ends.into_iter().flatten().chain(statements)
+    }
+}

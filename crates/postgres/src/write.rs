@@ -1,0 +1,254 @@
+//! The rounds of a call: send the pending writes, and repeat what may succeed.
+
+use std::collections::{HashMap, HashSet};
+
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    record::IdempotencyRecord,
+    store::{Verdict, Write},
+};
+
+use crate::{
+    config::Config,
+    connection::Statement,
+    error::{Doing, Failure},
+    member::{Member, Verb},
+    parameters::{Columns, guard_cells, key_cell, keys, record_cells},
+    retry::{Backoff, Budget},
+    row::{self, Corrupt},
+    store::PostgresStore,
+    transaction::Rows,
+};
+
+/// How often a write is repeated if its guard fails, and holds for what is read afterwards.
+const ROUNDS: u8 = 3;
+/// The most writes of a transaction.
+const MOST: usize = 1000;
+/// The most bytes of a transaction, unless a single write is larger.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+const OPERATION: &str = "write to";
+
+/// The state of a call.
+struct Rounds<'w> {
+    verdicts: Vec<(usize, Verdict)>,
+    pending: Vec<Member<'w>>,
+    /// The last failure of each member that is sent again.
+    failed: Vec<(usize, Failure)>,
+}
+
+/// What a transaction did: the keys that it wrote, and the records that it found beside them.
+struct Done {
+    written: HashSet<String>,
+    found: HashMap<String, Result<IdempotencyRecord, Corrupt>>,
+}
+
+impl PostgresStore {
+    /// Applies each write; one verdict each, in order.
+    pub(crate) async fn write_all(
+        &self,
+        writes: &[Write],
+        call_deadline: Timestamp,
+    ) -> Vec<Verdict> {
+        let budget = Budget::new(&self.config, call_deadline);
+        let mut backoff = Backoff::new(&self.config);
+        let mut rounds = Rounds::begin(&self.config, writes);
+        while !rounds.pending.is_empty() {
+            if budget.left().is_zero() {
+                rounds.give_up(&Failure::too_late(&self.config));
+                break;
+            }
+            rounds.failed.clear();
+            let mut sent: Vec<BoxFuture<'_, _>> = Vec::new();
+            for parcel in parcels(std::mem::take(&mut rounds.pending)) {
+                sent.push(Box::pin(self.send(parcel, &budget)));
+            }
+            for (parcel, answer) in futures_util::future::join_all(sent).await {
+                rounds.take(&self.config, parcel, answer);
+            }
+            if let Some((_, failure)) = rounds.failed.first() {
+                let kind = failure.kind();
+                if !backoff.pause(&budget).await {
+                    rounds.give_up(&Failure::too_late(&self.config));
+                    break;
+                }
+                let writes = rounds.pending.len();
+                tracing::debug!(table = %self.config.table.name(), writes, ?kind, "writing again");
+            }
+        }
+        rounds.verdicts.sort_unstable_by_key(|(index, _)| *index);
+        rounds.verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+    }
+
+    /// Sends the writes once, in one transaction. They have different keys, so each is applied or not
+    /// whatever becomes of the others.
+    async fn send<'w>(
+        &self,
+        parcel: Vec<Member<'w>>,
+        budget: &Budget<'_>,
+    ) -> (Vec<Member<'w>>, Result<Done, Failure>) {
+        let doing = Doing { config: &self.config, operation: OPERATION };
+        let sent = self.transaction(doing, &self.statements_of(&parcel), budget).await;
+        (parcel, sent.and_then(|rows| done(&self.config, rows)))
+    }
+
+    /// The statements for these writes, in the order that [`statements`](crate::statements) explains.
+    fn statements_of<'s>(&'s self, parcel: &[Member<'s>]) -> Vec<Statement<'s>> {
+        let (mut inserts, mut updates, mut deletes) =
+            (Columns::default(), Columns::default(), Columns::default());
+        let mut guarded = Vec::new();
+        for member in parcel {
+            let key = || std::iter::once(key_cell(member.key()));
+            let record = member.write.record.iter().flat_map(record_cells);
+            let guard = guard_cells(&member.write.guard).into_iter().flatten();
+            match member.verb() {
+                Verb::Insert => inserts.push(key().chain(record)),
+                Verb::Update => updates.push(key().chain(record).chain(guard)),
+                Verb::Delete => deletes.push(key().chain(guard)),
+                Verb::Look => {}
+            }
+            if matches!(member.verb(), Verb::Update | Verb::Delete) {
+                guarded.push(member.key());
+            }
+        }
+        let mut statements = Vec::new();
+        let mut add = |text, parameters: Vec<_>| {
+            if !parameters.is_empty() {
+                statements.push(Statement { text, parameters });
+            }
+        };
+        add(&*self.statements.insert, inserts.parameters());
+        // A single row is locked by its own statement.
+        if guarded.len() > 1 {
+            add(&self.statements.lock, vec![keys(guarded.into_iter())]);
+        }
+        add(&self.statements.update, updates.parameters());
+        add(&self.statements.delete, deletes.parameters());
+        let parameters = vec![keys(parcel.iter().map(Member::key))];
+        statements.push(Statement { text: &self.statements.found, parameters });
+        statements
+    }
+}
+
+/// Reads the rows of all statements: a row of one column is a key that was written, or the count of
+/// locked rows; a longer one is a record that was found.
+fn done(config: &Config, rows: Rows) -> Result<Done, Failure> {
+    let mut done = Done { written: HashSet::new(), found: HashMap::new() };
+    let corrupt = |problem| Failure::corrupt(config, problem);
+    for row in rows.iter().flatten() {
+        if row.len() > 1 {
+            let key = row::key(row).map_err(corrupt)?;
+            done.found.insert(key.as_str().to_owned(), row::decode(row));
+        } else if let Ok(key) = row.try_get::<_, String>(0) {
+            done.written.insert(key);
+        }
+    }
+    Ok(done)
+}
+
+impl<'w> Rounds<'w> {
+    fn begin(config: &Config, writes: &'w [Write]) -> Self {
+        let mut rounds = Self { verdicts: vec![], pending: vec![], failed: vec![] };
+        for (index, write) in writes.iter().enumerate() {
+            match Member::new(config, index, write) {
+                Ok(member) => rounds.pending.push(member),
+                Err(verdict) => rounds.verdicts.push((index, *verdict)),
+            }
+        }
+        rounds
+    }
+
+    fn settle(&mut self, member: &Member<'_>, verdict: Verdict) {
+        self.verdicts.push((member.index, verdict));
+    }
+
+    fn take(&mut self, config: &Config, parcel: Vec<Member<'w>>, answer: Result<Done, Failure>) {
+        match answer {
+            Ok(mut done) => {
+                for member in parcel {
+                    if done.written.contains(member.key()) {
+                        self.settle(&member, Verdict::Written);
+                    } else {
+                        let found = done.found.remove(member.key()).transpose();
+                        self.lost(config, member, found);
+                    }
+                }
+            }
+            Err(failure) if failure.of_values && parcel.len() > 1 => {
+                let alone = parcel.into_iter().map(|member| Member { alone: true, ..member });
+                self.pending.extend(alone);
+            }
+            Err(failure) if failure.retry => {
+                for member in parcel {
+                    let in_doubt = member.in_doubt || failure.in_doubt;
+                    self.failed.push((member.index, failure.clone()));
+                    self.pending.push(Member { in_doubt, ..member });
+                }
+            }
+            Err(failure) => {
+                for member in parcel {
+                    let verdict = member.unknown(failure.clone());
+                    self.settle(&member, verdict);
+                }
+            }
+        }
+    }
+
+    /// The guard did not hold, and this is there now.
+    fn lost(
+        &mut self,
+        config: &Config,
+        mut member: Member<'w>,
+        found: Result<Option<IdempotencyRecord>, Corrupt>,
+    ) {
+        let verdict = match found {
+            Err(corrupt) => member.unknown(Failure::corrupt(config, corrupt)),
+            Ok(None) if member.write.record.is_none() => Verdict::Written,
+            Ok(Some(found)) if member.is_own_work(&found) => Verdict::Written,
+            // It failed because of another record, which has been changed since.
+            Ok(found) if member.write.guard.holds(found.as_ref()) => {
+                member.lost_attempts = member.lost_attempts.saturating_add(1);
+                if member.lost_attempts < ROUNDS {
+                    self.pending.push(member);
+                    return;
+                }
+                member.unknown(Failure::contended(config))
+            }
+            Ok(found) => Verdict::Found(found),
+        };
+        self.settle(&member, verdict);
+    }
+
+    /// No time is left: each pending write ends with its last failure.
+    fn give_up(&mut self, otherwise: &Failure) {
+        for member in std::mem::take(&mut self.pending) {
+            let own = self.failed.iter().find(|(index, _)| *index == member.index);
+            let failure = own.map_or(otherwise, |(_, failure)| failure).clone();
+            let verdict = member.unknown(failure);
+            self.settle(&member, verdict);
+        }
+    }
+}
+
+/// Groups the writes into transactions, in the order of their keys.
+fn parcels(mut members: Vec<Member<'_>>) -> Vec<Vec<Member<'_>>> {
+    members.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+    let mut parcels = Vec::new();
+    let mut open: Vec<Member<'_>> = Vec::new();
+    let mut bytes = 0usize;
+    for member in members {
+        if member.alone {
+            parcels.push(vec![member]);
+            continue;
+        }
+        if open.len() >= MOST || bytes.saturating_add(member.size) > MOST_BYTES {
+            parcels.push(std::mem::take(&mut open));
+            bytes = 0;
+        }
+        bytes = bytes.saturating_add(member.size);
+        open.push(member);
+    }
+    parcels.push(open);
+    parcels.retain(|parcel| !parcel.is_empty());
+    parcels
+}

@@ -1,0 +1,219 @@
+//! Errors name the remedy, and neither keys nor results nor passwords.
+
+use std::{error::Error, time::Duration};
+
+use futures_util::future::{Either, select};
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock},
+    key::Key,
+    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_postgres::{PostgresConfigError, PostgresStore};
+
+use crate::{
+    proxy::Proxy,
+    server::Postgres,
+    table::{claim, completed, in_secs, key, new_table, one, stored, unknown, written},
+};
+
+/// Runs statements as the owner of the database.
+async fn run(server: &Postgres, text: &str) {
+    let (client, wire) =
+        tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    let (running, wire) = (client.batch_execute(text), wire);
+    match select(Box::pin(running), Box::pin(wire)).await {
+        Either::Left((ended, _)) => ended.unwrap(),
+        Either::Right(_) => panic!("the connection was closed"),
+    }
+}
+
+/// The error and its causes.
+fn whole(error: &StoreError) -> String {
+    let cause = error.source().map(|cause| format!(" ({cause})")).unwrap_or_default();
+    format!("{error}{cause}")
+}
+
+async fn refused(url: &str) -> StoreError {
+    let store = PostgresStore::builder(url).build().unwrap();
+    unknown(one(&store, claim("s3cr3t", 1), in_secs(2)).await)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn what_is_wrong_with_the_server_is_said_with_its_remedy() {
+    let server = Postgres::shared();
+    let url = server.url();
+    let error = refused(&url).await;
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+    assert!(error.to_string().contains("PostgresStore::migrate"), "{error}");
+    let error = refused(&url.replace("/postgres?", "/nowhere?")).await;
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+    assert!(error.to_string().contains("the database does not exist"), "{error}");
+    let error = refused(&url.replace("tests@", "nobody:s3cr3t@")).await;
+    assert_eq!(error.kind(), StoreErrorKind::Denied);
+    assert!(!whole(&error).contains("s3cr3t"), "{}", whole(&error));
+    assert!(!error.may_have_applied());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_role_that_may_not_write_is_told_what_it_needs() {
+    let server = Postgres::shared();
+    let table = new_table(&server.url()).await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    run(server, &format!("CREATE ROLE reader LOGIN; GRANT SELECT ON {name} TO reader")).await;
+    let reader = PostgresStore::builder(&server.url().replace("tests@", "reader@")).table(&name);
+    let store = reader.clone().build().unwrap();
+    let error = unknown(one(&store, claim("a", 1), in_secs(5)).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Denied, false));
+    assert!(error.to_string().contains("SELECT, INSERT, UPDATE and DELETE"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_server_that_may_forget_is_refused_at_the_start() {
+    let safe = Postgres::start_with(&[]);
+    let table = new_table(&safe.url()).await;
+    table.clone().build().unwrap().check().await.unwrap();
+    run(&safe, "ALTER ROLE tests SET synchronous_commit = off").await;
+    let refused = table.build().unwrap().check().await.unwrap_err();
+    assert!(format!("{refused:?}").contains("may forget that work was done"), "{refused:?}");
+    let fast = Postgres::shared();
+    let fast_table = new_table(&fast.url()).await;
+    let refused = fast_table.build().unwrap().check().await.unwrap_err();
+    assert!(format!("{refused:?}").contains("`fsync`"), "{refused:?}");
+    let none = PostgresStore::connect(&fast.url()).await.unwrap_err();
+    assert!(format!("{none:?}").contains("PostgresStore::migrate"), "{none:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_server_without_connections_left_is_unavailable() {
+    let server = Postgres::shared();
+    let table = new_table(&server.url()).await;
+    run(server, "CREATE ROLE few LOGIN CONNECTION LIMIT 0").await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let few = PostgresStore::builder(&server.url().replace("tests@", "few@")).table(name);
+    let error = unknown(one(&few.build().unwrap(), claim("a", 1), in_secs(1)).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    assert!(error.to_string().contains("max_connections"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_read_only_server_is_left_for_another() {
+    let server = Postgres::shared();
+    let proxy = Proxy::start(server.address());
+    let table = new_table(&proxy.url()).await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let store = table.build().unwrap();
+    written(&one(&store, claim("a", 1), in_secs(5)).await);
+    // It answers as a server does that a failover has made a standby.
+    run(
+        server,
+        &format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION 'cannot execute INSERT' USING ERRCODE = '25006'; END $$; \
+             CREATE TRIGGER refuse BEFORE INSERT ON {name} EXECUTE FUNCTION refuse()"
+        ),
+    )
+    .await;
+    let before = proxy.connections();
+    let mut told = String::new();
+    // On a busy machine the last attempt of a call may have had too little time to be told.
+    for _ in 0..5 {
+        let error = unknown(one(&store, claim("b", 1), in_secs(1)).await);
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+        told = error.to_string();
+        if told.contains("read-only") {
+            break;
+        }
+    }
+    assert!(told.contains("read-only"), "{told}");
+    assert!(proxy.connections() > before + 1, "each attempt looks for another server");
+    run(server, "DROP FUNCTION refuse() CASCADE").await;
+    written(&one(&store, claim("b", 1), in_secs(5)).await);
+    assert!(stored(&store, "a").await.is_some());
+}
+
+/// A member that the server refuses does not harm the others, and its values are not repeated.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn values_that_are_refused_are_not_repeated() {
+    let server = Postgres::shared();
+    let table = new_table(&server.url()).await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    run(server, &format!("ALTER TABLE {name} ADD CHECK (application <> 's3cr3t')")).await;
+    let store = table.build().unwrap();
+    let mut bad = claim("s3cr3t", 1);
+    bad.record.as_mut().unwrap().application = Some("s3cr3t".into());
+    let nul = Write::new(Key::from_text("op#s3cr3t\0"), Guard::Absent, Some(completed(2)));
+    let writes = [claim("a", 1), bad, nul, claim("b", 2)];
+    let verdicts = lambda_idempotency_core::store::Store::write(&store, &writes, in_secs(20)).await;
+    let [first, Verdict::Unknown(bad), Verdict::Unknown(nul), last] = &verdicts[..] else {
+        panic!("{verdicts:?}")
+    };
+    written(first);
+    written(last);
+    for error in [bad, nul] {
+        assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Refused, false));
+        assert!(!format!("{error:?} {}", whole(error)).contains("s3cr3t"), "{}", whole(error));
+    }
+    let long = Write::new(key(&"x".repeat(3000)), Guard::Absent, Some(completed(1)));
+    assert_eq!(unknown(one(&store, long, in_secs(5)).await).kind(), StoreErrorKind::Refused);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn the_password_of_each_connection_is_loaded_and_its_errors_are_not_shown() {
+    let server = Postgres::shared();
+    let table = new_table(&server.url()).await;
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = asked.clone();
+    let store = table.clone().max_idle(Duration::ZERO).password(move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        async { Ok::<_, std::io::Error>("token".to_owned()) }
+    });
+    let store = store.build().unwrap();
+    written(&one(&store, claim("a", 1), in_secs(5)).await);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    written(&one(&store, claim("b", 1), in_secs(5)).await);
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 2);
+    let failing = table.password(|| async { Err(std::io::Error::other("s3cr3t")) });
+    let store = failing.build().unwrap();
+    let error = unknown(one(&store, claim("c", 1), in_secs(1)).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    assert!(!whole(&error).contains("s3cr3t"), "{}", whole(&error));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_migration_can_be_applied_again_and_at_once() {
+    let server = Postgres::shared();
+    let builder = PostgresStore::builder(&server.url()).table("again");
+    let store = || builder.clone().build().unwrap();
+    let (one_store, other) = (store(), store());
+    let migrations = [one_store.migrate(in_secs(20)), other.migrate(in_secs(20))];
+    for migrated in futures_util::future::join_all(migrations).await {
+        migrated.unwrap();
+    }
+    one_store.migrate(in_secs(20)).await.unwrap();
+    let late = one_store.migrate(SystemClock.now()).await.unwrap_err();
+    assert_eq!(late.kind(), StoreErrorKind::Unavailable);
+}
+
+#[test]
+fn a_url_that_cannot_be_used_is_refused_without_being_shown() {
+    for url in
+        ["", "redis://s3cr3t@host", "postgres://user:s3cr3t@", "postgres://u:s3cr3t@h/d?nothing=1"]
+    {
+        let error = PostgresStore::builder(url).build().unwrap_err();
+        assert!(matches!(error, PostgresConfigError::UnfitUrl), "{url}: {error}");
+        assert!(!error.to_string().contains("s3cr3t"));
+    }
+    let url = "postgres://h/d?sslmode=disable";
+    let none = PostgresStore::builder(url).max_connections(0).build().unwrap_err();
+    assert!(matches!(none, PostgresConfigError::NoConnections));
+    let unfit = PostgresStore::builder(url).table("a b").build().unwrap_err();
+    assert!(matches!(unfit, PostgresConfigError::UnfitTable(_)));
+}

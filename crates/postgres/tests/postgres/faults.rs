@@ -1,0 +1,259 @@
+//! A server that is killed, restarted, cut off, slow or silent. What was confirmed is there afterwards, what is not
+//! known is said to be in doubt, and the next call works.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use lambda_idempotency_core::{
+    record::Owner,
+    store::{Store, StoreErrorKind, Verdict},
+};
+use lambda_idempotency_postgres::PostgresStore;
+
+use crate::{
+    pgbouncer::PgBouncer,
+    proxy::{Mode, Proxy},
+    server::Postgres,
+    table::{
+        claim, claimed, complete, completed, in_secs, key, new_store, new_table, one, stored,
+        unknown, written,
+    },
+};
+
+/// A server, a proxy before it, and a store that waits a fifth of a second for each answer.
+async fn behind_a_proxy() -> (Proxy, PostgresStore) {
+    let server = Postgres::shared();
+    let proxy = Proxy::start(server.address());
+    let builder = new_table(&proxy.url()).await.attempt_timeout(Duration::from_millis(200));
+    let store = builder.build().unwrap();
+    written(&one(&store, claim("held", 1), in_secs(20)).await);
+    (proxy, store)
+}
+
+/// The same record, whenever its expiry was computed.
+#[track_caller]
+fn is_completed(found: Option<lambda_idempotency_core::record::IdempotencyRecord>, by: u128) {
+    let found = found.expect("a record");
+    assert_eq!((found.status, found.owner), (completed(by).status, Some(Owner::from_bits(by))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_write_whose_answer_was_lost_is_recognised_as_its_own() {
+    let (proxy, store) = behind_a_proxy().await;
+    for (name, write) in [("new", claim("new", 2)), ("held", complete("held", 1))] {
+        proxy.set(Mode::LoseAnswers);
+        let heal = proxy.clone();
+        let healing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            heal.set(Mode::Pass);
+        });
+        written(&one(&store, write.clone(), in_secs(20)).await);
+        healing.join().unwrap();
+        assert_eq!(stored(&store, name).await, write.record, "it was applied once");
+    }
+    let again = one(&store, claim("new", 2), in_secs(20)).await;
+    assert!(
+        matches!(again, Verdict::Found(Some(_))),
+        "a new call is told what is there: {again:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works() {
+    let (proxy, store) = behind_a_proxy().await;
+    for mode in [Mode::Silent, Mode::LoseAnswers] {
+        // A connection is open when the network fails, so something can be sent.
+        assert!(stored(&store, "held").await.is_some());
+        proxy.set(mode);
+        let start = Instant::now();
+        let error = unknown(one(&store, complete("held", 1), in_secs(2)).await);
+        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+        assert!(error.may_have_applied(), "{error}");
+        proxy.set(Mode::Pass);
+    }
+    // The second one was applied.
+    is_completed(stored(&store, "held").await, 1);
+}
+
+/// A statement that is slow is not repeated in vain: each attempt waits for longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_slow_network_is_waited_for() {
+    let (proxy, store) = behind_a_proxy().await;
+    proxy.set(Mode::Delay(Duration::from_millis(350)));
+    written(&one(&store, complete("held", 1), in_secs(20)).await);
+    is_completed(stored(&store, "held").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn connections_that_were_cut_are_replaced_within_the_call() {
+    let (proxy, store) = behind_a_proxy().await;
+    for round in 2..6 {
+        proxy.cut();
+        written(&one(&store, claim(&format!("cut-{round}"), round), in_secs(20)).await);
+    }
+}
+
+/// Before a process is frozen its connection is in order, and afterwards it may be dead without a word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_connection_that_was_idle_for_long_is_not_used() {
+    let server = Postgres::shared();
+    let proxy = Proxy::start(server.address());
+    let builder = new_table(&proxy.url()).await.max_idle(Duration::from_millis(50));
+    let store = builder.build().unwrap();
+    let before = proxy.connections();
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    written(&one(&store, complete("a", 1), in_secs(20)).await);
+    assert_eq!(proxy.connections(), before + 1, "one connection serves calls in a row");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    written(&one(&store, claim("b", 1), in_secs(20)).await);
+    assert_eq!(proxy.connections(), before + 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_server_that_restarts_between_two_calls_is_not_noticed() {
+    let mut server = Postgres::start();
+    let store = new_store(&server.url()).await;
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    server.stop();
+    server.run();
+    written(&one(&store, complete("a", 1), in_secs(20)).await);
+    server.kill();
+    server.run();
+    is_completed(stored(&*store, "a").await, 1);
+}
+
+/// Eight workers claim and complete keys while the server is killed three times. What they were told is true.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn what_a_killed_server_has_confirmed_is_there_afterwards() {
+    let mut server = Postgres::start();
+    let store = new_store(&server.url()).await;
+    let killer = std::thread::spawn(move || {
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(300));
+            server.kill();
+            std::thread::sleep(Duration::from_millis(100));
+            server.run();
+        }
+        server
+    });
+    let end = Instant::now() + Duration::from_secs(4);
+    let workers = (0..8u128).map(|worker| work(Arc::clone(&store), worker, end));
+    let told: Vec<Told> = futures_util::future::join_all(workers).await.concat();
+    let _server = killer.join().unwrap();
+    let (mut confirmed, mut in_doubt) = (0, 0);
+    for Told { name, owner, is_confirmed, may_have_applied } in told {
+        let found = stored(&*store, &name).await;
+        if is_confirmed {
+            is_completed(found, owner);
+            confirmed += 1;
+        } else if may_have_applied {
+            in_doubt += 1;
+        } else {
+            let status = found.map(|record| record.status);
+            assert_ne!(status, Some(completed(owner).status), "{name} was said not to be applied");
+        }
+    }
+    assert!(confirmed > 50, "{confirmed} completions were confirmed, {in_doubt} left in doubt");
+}
+
+/// What a worker was told of a completion.
+#[derive(Clone)]
+struct Told {
+    name: String,
+    owner: u128,
+    is_confirmed: bool,
+    may_have_applied: bool,
+}
+
+async fn work(store: Arc<PostgresStore>, worker: u128, end: Instant) -> Vec<Told> {
+    let mut told = Vec::new();
+    for number in 0.. {
+        if Instant::now() > end {
+            break;
+        }
+        let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);
+        // Short, so that some calls end while the server is down.
+        let verdict = one(&store, claim(&name, owner), in_secs(1)).await;
+        if !matches!(verdict, Verdict::Written) {
+            continue;
+        }
+        let verdict = one(&store, complete(&name, owner), in_secs(1)).await;
+        let may_have_applied = match &verdict {
+            Verdict::Unknown(error) => error.may_have_applied(),
+            _ => true,
+        };
+        let is_confirmed = matches!(verdict, Verdict::Written);
+        told.push(Told { name, owner, is_confirmed, may_have_applied });
+    }
+    told
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_server_that_is_down_is_unavailable_and_nothing_is_in_doubt() {
+    let mut server = Postgres::start();
+    let store = new_store(&server.url()).await;
+    server.stop();
+    let error = unknown(one(&store, claim("a", 1), in_secs(1)).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    let error = store.read(&[key("a")], in_secs(1)).await.pop().unwrap().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+}
+
+/// A call that is dropped takes its connection with it: nobody reads its answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_call_that_is_dropped_leaves_no_answer_to_the_next() {
+    let (proxy, store) = behind_a_proxy().await;
+    for round in 0..10 {
+        proxy.set(Mode::Delay(Duration::from_millis(20)));
+        let name = format!("dropped-{round}");
+        let dropped = one(&store, claim(&name, 7), in_secs(20));
+        let limit = Duration::from_millis(2 * round);
+        let _ = tokio::time::timeout(limit, dropped).await;
+        proxy.set(Mode::Pass);
+        let found = stored(&store, "held").await;
+        assert_eq!(found.and_then(|record| record.owner), claimed(1).owner);
+    }
+}
+
+/// Clients that were killed in a transaction hold no record for long: the server ends it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_row_that_another_transaction_holds_is_contended() {
+    let server = Postgres::shared();
+    let pooler = PgBouncer::start(server);
+    for url in [server.url(), pooler.url()] {
+        let table = new_table(&url).await.attempt_timeout(Duration::from_secs(1));
+        let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+        let store = table.build().unwrap();
+        written(&one(&store, claim("a", 1), in_secs(20)).await);
+        let (other, wire) =
+            tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+        let holding = async {
+            other
+                .batch_execute(&format!("BEGIN; LOCK TABLE {name} IN EXCLUSIVE MODE"))
+                .await
+                .unwrap();
+            let error = unknown(one(&store, complete("a", 1), in_secs(1)).await);
+            assert_eq!(
+                (error.kind(), error.may_have_applied()),
+                (StoreErrorKind::Contended, false)
+            );
+            other.batch_execute("ROLLBACK").await.unwrap();
+            written(&one(&store, complete("a", 1), in_secs(20)).await);
+        };
+        futures_util::future::select(std::pin::pin!(holding), std::pin::pin!(wire)).await;
+        is_completed(stored(&store, "a").await, 1);
+    }
+}

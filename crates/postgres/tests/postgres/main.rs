@@ -1,0 +1,24 @@
+//! The store with a real PostgreSQL, which the tests start themselves, and through a real PgBouncer. They need
+//! both programs, which `cargo test` does not install, so they are ignored unless they are selected:
+//!
+//! ```console
+//! $ bash tests/run postgres
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of a test"
+)]
+
+mod conformance;
+mod errors;
+mod faults;
+mod pgbouncer;
+mod proxy;
+mod server;
+mod sweeping;
+mod table;
+mod tls;

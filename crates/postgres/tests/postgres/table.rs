@@ -1,0 +1,77 @@
+//! A new table of a server, and writes of it.
+
+use std::{sync::Arc, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::{Clock, SystemClock, Timestamp},
+    key::Key,
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Guard, Store, StoreError, Verdict, Write},
+};
+use lambda_idempotency_postgres::{PostgresStore, PostgresStoreBuilder};
+
+/// The end of a call that is not to wait long.
+pub(crate) fn in_secs(secs: u64) -> Timestamp {
+    SystemClock.now().plus(Duration::from_secs(secs))
+}
+
+/// A builder of a store in a new table.
+pub(crate) async fn new_table(url: &str) -> PostgresStoreBuilder {
+    let name = format!("t{}", Owner::random().unwrap());
+    let builder = PostgresStore::builder(url).table(name);
+    builder.clone().build().unwrap().migrate(in_secs(30)).await.unwrap();
+    builder
+}
+
+/// A store in a new table.
+pub(crate) async fn new_store(url: &str) -> Arc<PostgresStore> {
+    Arc::new(new_table(url).await.build().unwrap())
+}
+
+pub(crate) fn key(name: &str) -> Key {
+    Key::from_text(format!("op#{name}"))
+}
+
+pub(crate) fn claimed(by: u128) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::InProgress, in_secs(3600));
+    record.owner = Some(Owner::from_bits(by));
+    record.lease_until = Some(in_secs(60));
+    record
+}
+
+pub(crate) fn completed(by: u128) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::Completed, in_secs(3600));
+    record.owner = Some(Owner::from_bits(by));
+    record.result = Some("{\"charged\":true}".into());
+    record
+}
+
+pub(crate) fn claim(name: &str, by: u128) -> Write {
+    Write::new(key(name), Guard::Absent, Some(claimed(by)))
+}
+
+pub(crate) fn complete(name: &str, by: u128) -> Write {
+    Write::new(key(name), Guard::OwnedBy(Owner::from_bits(by)), Some(completed(by)))
+}
+
+/// Sends one write.
+pub(crate) async fn one(store: &impl Store, write: Write, deadline: Timestamp) -> Verdict {
+    store.write(&[write], deadline).await.pop().unwrap()
+}
+
+pub(crate) async fn stored(store: &impl Store, name: &str) -> Option<IdempotencyRecord> {
+    store.read(&[key(name)], in_secs(20)).await.pop().unwrap().unwrap()
+}
+
+#[track_caller]
+pub(crate) fn written(verdict: &Verdict) {
+    assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+}
+
+#[track_caller]
+pub(crate) fn unknown(verdict: Verdict) -> StoreError {
+    match verdict {
+        Verdict::Unknown(error) => error,
+        other => panic!("an error was expected: {other:?}"),
+    }
+}
