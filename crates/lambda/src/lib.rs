@@ -81,6 +81,8 @@
 //! * `http`: `Idempotency::http`, a layer around a service of HTTP requests, with `lambda_http`.
 //! * `metrics`: `CloudWatchMetrics`, an observer that writes metrics in CloudWatch's embedded metric
 //!   format; see [the guide](guide::metrics).
+//! * `postgres`: `PostgresStore`, which keeps idempotency records in PostgreSQL; see
+//!   [the guide](guide::stores).
 //! * `powertools`: `PowertoolsKeys`, which makes the keys of Powertools for AWS Lambda, for a table
 //!   shared with it.
 //! * `redis`: `RedisStore`, which keeps idempotency records in Redis or Valkey; see
@@ -177,6 +179,8 @@ pub use lambda_idempotency_engine::{
     process::Cache,
 };
 pub use lambda_idempotency_keys::{Functions, KeyFormat, KeyPath, payload, producer, record};
+#[cfg(feature = "postgres")]
+pub use lambda_idempotency_postgres::{self as postgres, PostgresStore};
 #[cfg(feature = "powertools")]
 pub use lambda_idempotency_powertools::{self as powertools, PowertoolsKeys};
 #[cfg(feature = "redis")]

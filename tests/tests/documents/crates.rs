@@ -61,6 +61,7 @@ fn a_crate_compiles_only_the_crates_that_it_needs() {
         ("core", &["keys"]),
         ("results", &["core", "keys"]),
         ("dynamodb", &["core", "keys"]),
+        ("postgres", &["core", "keys"]),
         ("testkit", &["core", "keys"]),
         ("engine", &["core", "keys"]),
     ] {
