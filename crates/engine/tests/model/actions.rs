@@ -6,7 +6,7 @@ use crate::{
     explorer::{Action, Explorer},
     packed::Payload,
     powertools::Fate,
-    protocol::{Protocol, Rule},
+    protocol::Rule,
     request::Intent,
     sending::Resolve,
     setup::{Deadline, Network, SKEW},
@@ -14,7 +14,7 @@ use crate::{
     step::Step,
 };
 
-impl<P: Protocol> Explorer<P> {
+impl Explorer {
     /// The steps of a worker with a key.
     pub(crate) fn worker_actions(
         &self,
@@ -81,7 +81,7 @@ impl<P: Protocol> Explorer<P> {
             return;
         }
         let mut own = world.keys.iter().filter_map(|key| key.calls[worker]);
-        if P::keeps(Rule::QuarantinedRunAlone) && own.any(|call| call.is_quarantined()) {
+        if self.protocol.keeps(Rule::QuarantinedRunAlone) && own.any(|call| call.is_quarantined()) {
             return;
         }
         let queued = world.keys[key].source.queued;
@@ -138,7 +138,7 @@ impl<P: Protocol> Explorer<P> {
             return;
         }
         let mut probe = of_key.clone();
-        let step = Step::<P>::new(&self.setup, world.time, &mut probe);
+        let step = Step::new(self.protocol, &self.setup, world.time, &mut probe);
         // A late write that changes nothing need not be delivered.
         for (index, stray) in of_key.strays.iter().enumerate() {
             if step.would_change(stray) {
@@ -176,7 +176,7 @@ impl<P: Protocol> Explorer<P> {
         if world.faults.errors > 0 {
             let max = self.setup.max_failed_attempts;
             let exhausted = max > 0 && call.held.failed_attempts() + 1 >= max;
-            if !exhausted || !P::keeps(Rule::FailsTheExhausted) {
+            if !exhausted || !self.protocol.keeps(Rule::FailsTheExhausted) {
                 intents.push(Intent::Release);
             }
             if exhausted || self.setup.fails_permanently {
@@ -184,7 +184,7 @@ impl<P: Protocol> Explorer<P> {
             }
         }
         let mut until = now + self.setup.renewal;
-        if self.setup.ceiling > 0 && P::keeps(Rule::KeepsTheCeiling) {
+        if self.setup.ceiling > 0 && self.protocol.keeps(Rule::KeepsTheCeiling) {
             until = until.min(call.lease - self.setup.lease + self.setup.ceiling);
         }
         let lasts = now <= call.held.lease() && call.held.lease() < until;

@@ -8,7 +8,6 @@ use std::{collections::BTreeSet, fs, path::Path};
 use crate::{
     model_page::{self, PAGE, grouped},
     properties,
-    protocol::Real,
     setup::Setup,
 };
 
@@ -70,7 +69,7 @@ pub(crate) fn mutant(name: &str, properties: &[&str]) {
 
 #[test]
 fn each_property_is_documented_and_no_other() {
-    let checked = properties::of::<Real>(&Setup::new("any"));
+    let checked = properties::of(&Setup::new("any"));
     let checked: BTreeSet<_> = checked.iter().map(|property| property.name).collect();
     assert_eq!(Table::Properties.names(), checked);
     // These are broken by Powertools, and by a retention that is too short.

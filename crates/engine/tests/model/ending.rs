@@ -2,13 +2,13 @@
 
 use crate::{
     packed::Payload,
-    protocol::{Protocol, Rule},
+    protocol::Rule,
     state::{Call, Flaw},
     step::{Ended, Step},
     witness::Event,
 };
 
-impl<P: Protocol> Step<'_, P> {
+impl Step<'_> {
     /// A worker ends a delivery. As in the engine, a copy in the same batch has the same outcome. If the
     /// handler was not started, the copy makes a new claim. Another payload is a later delivery.
     pub(crate) fn end(&mut self, worker: usize, call: Call, ended: Ended, now: u8) {
@@ -16,7 +16,7 @@ impl<P: Protocol> Step<'_, P> {
         self.ended = Some(ended);
         self.tell(call.payload, ended);
         let Some(follower) = call.follower else { return };
-        let copy = follower == call.payload || !P::keeps(Rule::SharesWithCopiesOnly);
+        let copy = follower == call.payload || !self.protocol.keeps(Rule::SharesWithCopiesOnly);
         if copy && ended != Ended::NotStarted {
             self.setup.witness.saw(Event::Coalesced);
             self.tell(follower, ended);

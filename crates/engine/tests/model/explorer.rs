@@ -1,7 +1,5 @@
 //! The world as a [`Model`]: its first state, and the effect of each step.
 
-use std::marker::PhantomData;
-
 use stateright::{Model, Property};
 
 use crate::{
@@ -20,9 +18,9 @@ use crate::{
 
 /// Explores a protocol in a world of this size.
 #[derive(Debug)]
-pub(crate) struct Explorer<P> {
+pub(crate) struct Explorer {
+    pub(crate) protocol: Protocol,
     pub(crate) setup: Setup,
-    protocol: PhantomData<P>,
 }
 
 /// A step. `now` is the reading of the actor's clock; with `lost`, the write that is sent gets no
@@ -68,9 +66,9 @@ pub(crate) enum Action {
     StrangerEnds { function: usize, key: usize, fate: Fate },
 }
 
-impl<P: Protocol> Explorer<P> {
-    pub(crate) fn new(setup: Setup) -> Self {
-        Self { setup, protocol: PhantomData }
+impl Explorer {
+    pub(crate) fn new(protocol: Protocol, setup: Setup) -> Self {
+        Self { protocol, setup }
     }
 
     /// Takes a step of one key, and returns how the step ended a delivery, if it did.
@@ -78,10 +76,10 @@ impl<P: Protocol> Explorer<P> {
         &self,
         world: &mut World,
         key: usize,
-        act: impl FnOnce(&mut Step<'_, P>),
+        act: impl FnOnce(&mut Step<'_>),
     ) -> Option<Ended> {
         let (before, rest) = world.keys.split_at_mut(key);
-        let mut step = Step::new(&self.setup, world.time, &mut rest[0]);
+        let mut step = Step::new(self.protocol, &self.setup, world.time, &mut rest[0]);
         step.in_order = !self.setup.ordered || before.iter().all(|key| key.effect.any());
         act(&mut step);
         step.ended
@@ -94,7 +92,7 @@ impl<P: Protocol> Explorer<P> {
         worker: usize,
         key: usize,
         now: u8,
-        act: &mut dyn FnMut(&mut Step<'_, P>),
+        act: &mut dyn FnMut(&mut Step<'_>),
     ) {
         let mut others = world.keys.iter().enumerate().filter(|(other, _)| *other != key);
         let alone = others.all(|(_, other)| other.calls[worker].is_none());
@@ -106,7 +104,7 @@ impl<P: Protocol> Explorer<P> {
         let Some(ended) = ended else { return };
         let done = matches!(ended, Ended::Acknowledged { .. });
         let next = key + 1;
-        let continues = done || !P::keeps(Rule::StopsTheGroup);
+        let continues = done || !self.protocol.keeps(Rule::StopsTheGroup);
         if continues && next < self.setup.keys && world.keys[next].source.queued[0] > 0 {
             self.work(world, worker, next, now, &mut |step| {
                 step.take(worker, 0, None, now);
@@ -115,7 +113,7 @@ impl<P: Protocol> Explorer<P> {
         }
         if !done {
             self.setup.witness.saw(Event::GroupStopped);
-            let first = if P::keeps(Rule::ReportsTheFirst) { key } else { next };
+            let first = if self.protocol.keeps(Rule::ReportsTheFirst) { key } else { next };
             world.checkpoint = first;
         } else if next == self.setup.keys {
             world.checkpoint = next;
@@ -123,7 +121,7 @@ impl<P: Protocol> Explorer<P> {
     }
 }
 
-impl<P: Protocol> Model for Explorer<P> {
+impl Model for Explorer {
     type State = World;
     type Action = Action;
 

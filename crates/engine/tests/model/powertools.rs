@@ -8,7 +8,6 @@ use lambda_idempotency_core::record::{IdempotencyRecord, Status};
 
 use crate::{
     packed::{Cell, TEXT, at},
-    protocol::Protocol,
     state::{Flaw, Stranger},
     step::{Ended, Step},
     witness::Event,
@@ -34,7 +33,7 @@ fn is_free(found: Option<&IdempotencyRecord>, now: u8) -> bool {
     })
 }
 
-impl<P: Protocol> Step<'_, P> {
+impl Step<'_> {
     /// Whether taking a delivery now would lead to anything but its return.
     pub(crate) fn stranger_can_take(&self, now: u8) -> bool {
         let found = self.key.store.map(Cell::unpack);

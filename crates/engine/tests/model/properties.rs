@@ -6,7 +6,6 @@ use stateright::Property;
 use crate::{
     explorer::Explorer,
     packed::{Cell, at},
-    protocol::Protocol,
     setup::{SKEW, Setup},
     state::{Flaw, KeyWorld, World},
     step::claim,
@@ -88,12 +87,12 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
 }
 
 /// The properties of a configuration.
-pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
+pub(crate) fn of(setup: &Setup) -> Vec<Property<Explorer>> {
     let mut properties = vec![
         Property::always(ONE_OWNER, |_, w: &World| {
             w.keys.iter().all(|key| owners(key, w.time) <= 1)
         }),
-        Property::always(ONE_AT_A_TIME, |m: &Explorer<P>, w: &World| {
+        Property::always(ONE_AT_A_TIME, |m: &Explorer, w: &World| {
             !m.setup.stops || w.keys.iter().all(|key| running(key) <= 1)
         }),
         Property::always(BELIEF_IS_TRUE, |_, w: &World| {
@@ -104,11 +103,11 @@ pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
         Property::always(FINAL, |_, w: &World| free_of(Flaw::NotFinal, w)),
         Property::always(NOT_OVERWRITTEN, |_, w: &World| free_of(Flaw::OverwrittenByStranger, w)),
         Property::always(ACKNOWLEDGED_LAST, |_, w: &World| free_of(Flaw::AcknowledgedTooSoon, w)),
-        Property::always(NOTHING_LOST, |m: &Explorer<P>, w: &World| {
+        Property::always(NOTHING_LOST, |m: &Explorer, w: &World| {
             w.keys.iter().all(|key| nothing_is_lost(key, &m.setup))
                 && w.keys[..w.checkpoint].iter().all(|key| key.effect.any())
         }),
-        Property::always(NEVER_STUCK, |m: &Explorer<P>, w: &World| {
+        Property::always(NEVER_STUCK, |m: &Explorer, w: &World| {
             w.keys.iter().all(|key| never_stuck(key, w.time, &m.setup))
         }),
         Property::always(IN_ORDER, |_, w: &World| free_of(Flaw::OrderBroken, w)),
@@ -123,12 +122,12 @@ pub(crate) fn of<P: Protocol>(setup: &Setup) -> Vec<Property<Explorer<P>>> {
         Property::always(COUNTS_KEPT, |_, w: &World| free_of(Flaw::CountsLost, w)),
         Property::always(FENCES_RISE, |_, w: &World| free_of(Flaw::FenceFell, w)),
         Property::always(FENCES_OUTLIVE, |_, w: &World| free_of(Flaw::FenceFellAfterRemoval, w)),
-        Property::always(CEILING, |m: &Explorer<P>, w: &World| {
+        Property::always(CEILING, |m: &Explorer, w: &World| {
             w.keys.iter().all(|key| keeps_the_ceiling(key, &m.setup))
         }),
         Property::always(WAITING_ENDS, |_, w: &World| free_of(Flaw::WaitedInVain, w)),
         Property::always(EXHAUSTED_STAYS, |_, w: &World| free_of(Flaw::StartedExhausted, w)),
-        Property::always(FAILURES_ARE_REAL, |m: &Explorer<P>, w: &World| {
+        Property::always(FAILURES_ARE_REAL, |m: &Explorer, w: &World| {
             failures_are_real(w, &m.setup)
         }),
         Property::always(DROPPED_COUNTS, |_, w: &World| free_of(Flaw::StartedBesideDropped, w)),

@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
 
 /// The decisions of the protocol. Every default is the real function. A mutant replaces one, or leaves
 /// out a rule of the engine.
-pub(crate) trait Protocol: Send + Sync + 'static {
+pub(crate) trait Decisions {
     /// The rule that a mutant leaves out.
     const WITHOUT: Option<Rule> = None;
 
@@ -41,18 +41,39 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         write.applies(found)
     }
+}
+
+/// The decisions as values, so that the explorer is compiled once, and not for each mutant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Protocol {
+    pub(crate) admit: fn(&Claim, Option<&IdempotencyRecord>, Timestamp) -> Admission,
+    pub(crate) write: fn(&Held, &Settlement, Timestamp) -> (Guard, Option<IdempotencyRecord>),
+    pub(crate) settled: fn(&Held, &Settlement, Option<&IdempotencyRecord>, Timestamp) -> Settled,
+    pub(crate) applies: fn(&Write, Option<&IdempotencyRecord>) -> bool,
+    without: Option<Rule>,
+}
+
+impl Protocol {
+    pub(crate) const fn of<D: Decisions>() -> Self {
+        Self {
+            admit: D::admit,
+            write: D::write,
+            settled: D::settled,
+            applies: D::applies,
+            without: D::WITHOUT,
+        }
+    }
 
     /// Whether a rule of the engine is kept.
-    fn keeps(rule: Rule) -> bool {
-        Self::WITHOUT != Some(rule)
+    pub(crate) fn keeps(&self, rule: Rule) -> bool {
+        self.without != Some(rule)
     }
 }
 
 /// The protocol as it is.
-#[derive(Debug)]
 pub(crate) struct Real;
 
-impl Protocol for Real {}
+impl Decisions for Real {}
 
 /// The engine's own rules, which the model's worker follows as the engine documents them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

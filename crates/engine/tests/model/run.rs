@@ -7,7 +7,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 use crate::{
     documented,
     explorer::{Action, Explorer},
-    protocol::{Protocol, Real},
+    protocol::{Decisions, Protocol, Real},
     setup::Setup,
     witness::EVENTS,
 };
@@ -16,7 +16,7 @@ use crate::{
 /// state that breaks a property, if an expected event did not occur, or if the documentation differs.
 pub(crate) fn hold(setup: Setup) {
     let begin = Instant::now();
-    let checker = Explorer::<Real>::new(setup)
+    let checker = Explorer::new(Protocol::of::<Real>(), setup)
         .checker()
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
@@ -35,10 +35,10 @@ pub(crate) fn hold(setup: Setup) {
 
 /// Explores a mutant to increasing depths until each of `properties` is broken, and prints the
 /// shortest steps that break it. Fails if one of them holds.
-pub(crate) fn catch<P: Protocol>(setup: impl Fn() -> Setup, properties: &[&'static str]) {
-    let name = std::any::type_name::<P>().rsplit("::").next().unwrap();
+pub(crate) fn catch<D: Decisions>(setup: impl Fn() -> Setup, properties: &[&'static str]) {
+    let name = std::any::type_name::<D>().rsplit("::").next().unwrap();
     for property in properties {
-        let steps = shortest::<P>(&setup, property)
+        let steps = shortest(Protocol::of::<D>(), &setup, property)
             .unwrap_or_else(|| panic!("{name} does not break \"{property}\""));
         println!("{name} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
     }
@@ -48,13 +48,14 @@ pub(crate) fn catch<P: Protocol>(setup: impl Fn() -> Setup, properties: &[&'stat
 }
 
 /// The checker reports the last path that it found; the bound on the depth makes it a shortest one.
-fn shortest<P: Protocol>(
-    setup: &impl Fn() -> Setup,
+fn shortest(
+    protocol: Protocol,
+    setup: &dyn Fn() -> Setup,
     property: &'static str,
 ) -> Option<Vec<Action>> {
     let wanted = HasDiscoveries::AnyOf([property].into());
     for depth in 2.. {
-        let checker = Explorer::<P>::new(setup())
+        let checker = Explorer::new(protocol, setup())
             .checker()
             .finish_when(wanted.clone())
             .target_max_depth(depth)

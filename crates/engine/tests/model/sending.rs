@@ -1,7 +1,7 @@
 //! Writes on the network: those that arrive, those without an answer, and those of dead workers.
 
 use crate::{
-    protocol::{Protocol, Rule},
+    protocol::Rule,
     request::{Condition, Intent, Request},
     setup::Network,
     state::Job,
@@ -20,7 +20,7 @@ pub(crate) enum Resolve {
     Regret,
 }
 
-impl<P: Protocol> Step<'_, P> {
+impl Step<'_> {
     /// A write was sent, and may be lost at once. On a prompt network it arrives at once, and so do the
     /// writes that follow from it, except those that depend on a read and so race with others: a takeover,
     /// a renewal, a completion that found no record.
@@ -70,7 +70,7 @@ impl<P: Protocol> Step<'_, P> {
                 self.end(worker, call, Ended::Acknowledged { lost: true }, now);
             }
             (Resolve::GiveUp, Intent::Renew(_)) => {
-                if !P::keeps(Rule::TrustsOnlyAnsweredRenewals) {
+                if !self.protocol.keeps(Rule::TrustsOnlyAnsweredRenewals) {
                     call.held = request.record.expect("a renewal writes a record");
                 }
                 call.request = None;
@@ -98,7 +98,7 @@ impl<P: Protocol> Step<'_, P> {
 
     /// Time has advanced: a worker whose lease has expired by its own clock stops its handler.
     pub(crate) fn stop_what_lapsed(&mut self) {
-        if !self.setup.stops || !P::keeps(Rule::StopsWithItsLease) {
+        if !self.setup.stops || !self.protocol.keeps(Rule::StopsWithItsLease) {
             return;
         }
         for worker in 0..self.key.calls.len() {
@@ -116,7 +116,7 @@ impl<P: Protocol> Step<'_, P> {
         let call = self.key.calls[worker].expect("its handler runs");
         self.setup.witness.saw(Event::Dropped);
         self.key.lingering = self.key.lingering.max(call.held.lease());
-        if !P::keeps(Rule::LeavesTheLease) {
+        if !self.protocol.keeps(Rule::LeavesTheLease) {
             self.settle(worker, call, Intent::Release, now);
         } else if permanent {
             self.settle(worker, call, Intent::FailPermanently, now);

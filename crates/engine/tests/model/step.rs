@@ -1,18 +1,20 @@
 //! One step of one key.
 
-use std::{marker::PhantomData, time::Duration};
+use std::time::Duration;
 
 use lambda_idempotency_core::admission::{Claim, Held};
 
 use crate::{
     packed::{Payload, Token, application_of, at, fingerprint_of, owner_of},
     properties::name_of,
+    protocol::Protocol,
     setup::{SKEW, Setup},
     state::{Call, Flaw, KeyWorld},
 };
 
-/// A key, the true time, and the configuration.
-pub(crate) struct Step<'a, P> {
+/// A key, the true time, the protocol and the configuration.
+pub(crate) struct Step<'a> {
+    pub(crate) protocol: Protocol,
     pub(crate) setup: &'a Setup,
     pub(crate) time: u8,
     pub(crate) key: &'a mut KeyWorld,
@@ -22,7 +24,6 @@ pub(crate) struct Step<'a, P> {
     pub(crate) alone: bool,
     /// How the step ended the delivery, if it did.
     pub(crate) ended: Option<Ended>,
-    protocol: PhantomData<P>,
 }
 
 /// How a worker ends a delivery.
@@ -38,9 +39,14 @@ pub(crate) enum Ended {
     PermanentlyFailed,
 }
 
-impl<'a, P> Step<'a, P> {
-    pub(crate) fn new(setup: &'a Setup, time: u8, key: &'a mut KeyWorld) -> Self {
-        Self { setup, time, key, in_order: true, alone: true, ended: None, protocol: PhantomData }
+impl<'a> Step<'a> {
+    pub(crate) fn new(
+        protocol: Protocol,
+        setup: &'a Setup,
+        time: u8,
+        key: &'a mut KeyWorld,
+    ) -> Self {
+        Self { protocol, setup, time, key, in_order: true, alone: true, ended: None }
     }
 
     /// Notes a broken property, unless this configuration is known to lose it.

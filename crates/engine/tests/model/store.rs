@@ -2,18 +2,17 @@
 
 use crate::{
     packed::Cell,
-    protocol::Protocol,
     request::{Intent, Request},
     state::{Answer, Flaw},
     step::Step,
     witness::Event,
 };
 
-impl<P: Protocol> Step<'_, P> {
+impl Step<'_> {
     /// The store applies a write if its guard holds, and answers.
     pub(crate) fn land(&mut self, request: &Request) -> Answer {
         let found = self.key.store;
-        if !P::applies(&request.write(), found.map(Cell::unpack).as_ref()) {
+        if !(self.protocol.applies)(&request.write(), found.map(Cell::unpack).as_ref()) {
             return Answer::Found(found);
         }
         if found != request.record {
@@ -33,7 +32,7 @@ impl<P: Protocol> Step<'_, P> {
     /// Whether the store would apply this write, and change the record.
     pub(crate) fn would_change(&self, request: &Request) -> bool {
         self.key.store != request.record
-            && P::applies(&request.write(), self.key.store.map(Cell::unpack).as_ref())
+            && (self.protocol.applies)(&request.write(), self.key.store.map(Cell::unpack).as_ref())
     }
 
     /// The server collects a record that has expired by its clock, which may be ahead.

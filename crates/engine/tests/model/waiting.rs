@@ -5,13 +5,13 @@ use lambda_idempotency_core::{admission::Admission, clock::Timestamp};
 
 use crate::{
     packed::{Cell, at, tick_of},
-    protocol::{Protocol, Rule},
+    protocol::Rule,
     state::{Call, Flaw, Job},
     step::{Ended, Step},
     witness::Event,
 };
 
-impl<P: Protocol> Step<'_, P> {
+impl Step<'_> {
     /// Another worker holds the key.
     pub(crate) fn busy(
         &mut self,
@@ -23,7 +23,7 @@ impl<P: Protocol> Step<'_, P> {
     ) {
         self.setup.witness.saw(Event::Busy);
         if !self.setup.waits {
-            return self.end(worker, call, Self::ends_busy(), now);
+            return self.end(worker, call, self.ends_busy(), now);
         }
         call.token = 0;
         call.held = found;
@@ -41,7 +41,8 @@ impl<P: Protocol> Step<'_, P> {
             self.key.calls[worker] = Some(call);
             return;
         };
-        let admission = P::admit(&self.claim_of(&call), Some(&found.unpack()), at(now));
+        let admission =
+            (self.protocol.admit)(&self.claim_of(&call), Some(&found.unpack()), at(now));
         match admission {
             Admission::Busy { .. } if found == waited.held && now > waited.lease => {
                 self.blame(Flaw::WaitedInVain);
@@ -56,11 +57,11 @@ impl<P: Protocol> Step<'_, P> {
     /// The worker's deadline ends its wait.
     pub(crate) fn stop_waiting(&mut self, worker: usize, now: u8) {
         let call = self.key.calls[worker].expect("the worker waits");
-        self.end(worker, call, Self::ends_busy(), now);
+        self.end(worker, call, self.ends_busy(), now);
     }
 
-    fn ends_busy() -> Ended {
-        if P::keeps(Rule::ReturnsBusy) {
+    fn ends_busy(&self) -> Ended {
+        if self.protocol.keeps(Rule::ReturnsBusy) {
             Ended::Returned
         } else {
             Ended::Acknowledged { lost: false }

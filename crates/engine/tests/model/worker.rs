@@ -5,14 +5,14 @@ use lambda_idempotency_core::admission::{Admission, Overtaken, Settled};
 use crate::{
     canonical::fresh_token,
     packed::{Cell, Payload, at},
-    protocol::{Protocol, Rule},
+    protocol::Rule,
     request::{Intent, Request},
     state::{Answer, Call, Flaw, Job},
     step::{Ended, Step, claim},
     witness::Event,
 };
 
-impl<P: Protocol> Step<'_, P> {
+impl Step<'_> {
     /// A worker takes a delivery, perhaps with another of the same key, and sends a claim.
     pub(crate) fn take(
         &mut self,
@@ -38,7 +38,7 @@ impl<P: Protocol> Step<'_, P> {
         let stamp = if self.setup.skewed_stamps { now } else { self.time };
         let lease = stamp + self.setup.lease;
         let claim = claim(self.setup, token, lease, payload);
-        let Admission::Try { guard, held } = P::admit(&claim, None, at(stamp)) else {
+        let Admission::Try { guard, held } = (self.protocol.admit)(&claim, None, at(stamp)) else {
             unreachable!("without a record, a claim is always tried");
         };
         let request = Request::new(Intent::Claim, token, (guard, Some(held.record)));
@@ -58,7 +58,7 @@ impl<P: Protocol> Step<'_, P> {
     pub(crate) fn settle(&mut self, worker: usize, mut call: Call, intent: Intent, now: u8) {
         // A completion does not wait for a renewal in flight.
         self.key.strays.extend(call.request.filter(|_| call.job == Job::Renewing));
-        let write = P::write(&self.held(&call), &intent.settlement(), at(now));
+        let write = (self.protocol.write)(&self.held(&call), &intent.settlement(), at(now));
         call.request = Some(Request::new(intent, call.token, write));
         call.answer = None;
         call.job = if matches!(intent, Intent::Renew(_)) { Job::Renewing } else { Job::Settling };
@@ -92,11 +92,11 @@ impl<P: Protocol> Step<'_, P> {
 
     /// The handler starts, unless the worker learns of its claim only after the lease has expired.
     pub(crate) fn start(&mut self, worker: usize, mut call: Call, now: u8) {
-        if now > call.held.lease() && P::keeps(Rule::StartsInTime) {
+        if now > call.held.lease() && self.protocol.keeps(Rule::StartsInTime) {
             return self.settle(worker, call, Intent::Undo, now);
         }
         self.check_start(&call);
-        if !P::keeps(Rule::SharesAtTheEnd)
+        if !self.protocol.keeps(Rule::SharesAtTheEnd)
             && let Some(follower) = call.follower.take_if(|payload| *payload == call.payload)
         {
             self.tell(follower, Ended::Acknowledged { lost: false });
@@ -132,7 +132,7 @@ impl<P: Protocol> Step<'_, P> {
     /// The claim found a record, or read that there is none.
     pub(crate) fn refused(&mut self, worker: usize, mut call: Call, found: Option<Cell>, now: u8) {
         let record = found.map(Cell::unpack);
-        let admission = P::admit(&self.claim_of(&call), record.as_ref(), at(now));
+        let admission = (self.protocol.admit)(&self.claim_of(&call), record.as_ref(), at(now));
         let mine = found.is_some_and(|found| found.same_work(call.held));
         if mine && !matches!(admission, Admission::Won(_)) {
             self.blame(Flaw::OwnWorkNotRecognised);
@@ -141,7 +141,7 @@ impl<P: Protocol> Step<'_, P> {
             Admission::Try { held, .. }
                 if held.consecutive_losses() > 0
                     && !self.alone
-                    && P::keeps(Rule::QuarantinedRunAlone) =>
+                    && self.protocol.keeps(Rule::QuarantinedRunAlone) =>
             {
                 self.setup.witness.saw(Event::QuarantineDelayed);
                 self.end(worker, call, Ended::NotStarted, now);
@@ -207,7 +207,8 @@ impl<P: Protocol> Step<'_, P> {
     ) {
         let record = found.map(Cell::unpack);
         let settlement = request.intent.settlement();
-        let settled = P::settled(&self.held(&call), &settlement, record.as_ref(), at(now));
+        let settled =
+            (self.protocol.settled)(&self.held(&call), &settlement, record.as_ref(), at(now));
         let mine = found.zip(request.record).is_some_and(|(found, asked)| found.same_work(asked));
         if mine && settled != Settled::Done {
             self.blame(Flaw::OwnWorkNotRecognised);
@@ -245,7 +246,7 @@ impl<P: Protocol> Step<'_, P> {
             Intent::Complete => self.setup.witness.saw(Event::CompletionFenced),
             Intent::Renew(_) => {
                 self.setup.witness.saw(Event::RenewalRefused);
-                if !P::keeps(Rule::StopsWhenRefused) {
+                if !self.protocol.keeps(Rule::StopsWhenRefused) {
                     return self.done(worker, call, request, now);
                 }
             }

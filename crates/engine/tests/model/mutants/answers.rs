@@ -6,12 +6,12 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
 };
 
-use crate::protocol::Protocol;
+use crate::protocol::Decisions;
 
 /// Tells a waiting worker that the key is free when the lease ends, without the clock skew.
 pub(crate) struct PromisesTooSoon;
 
-impl Protocol for PromisesTooSoon {
+impl Decisions for PromisesTooSoon {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (admit(claim, found, now), found) {
             (Admission::Busy { .. }, Some(IdempotencyRecord { lease_until: Some(until), .. })) => {
@@ -25,7 +25,7 @@ impl Protocol for PromisesTooSoon {
 /// Answers a delivery from the record of its key, whatever payload that was completed with.
 pub(crate) struct AnswersAnyPayload;
 
-impl Protocol for AnswersAnyPayload {
+impl Decisions for AnswersAnyPayload {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (admit(claim, found, now), found) {
             (Admission::Mismatch { .. }, Some(found)) => Admission::Replay(found.result.clone()),
@@ -37,7 +37,7 @@ impl Protocol for AnswersAnyPayload {
 /// Takes a successor's result for its own, although it is the result of another payload.
 pub(crate) struct TakesAnyResult;
 
-impl Protocol for TakesAnyResult {
+impl Decisions for TakesAnyResult {
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -53,7 +53,7 @@ impl Protocol for TakesAnyResult {
 /// Answers a delivery from the record of its key, whichever application owns that record.
 pub(crate) struct AnswersAnyApplication;
 
-impl Protocol for AnswersAnyApplication {
+impl Decisions for AnswersAnyApplication {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (admit(claim, found, now), found) {
             (Admission::Foreign { .. }, Some(found)) if found.status == Status::Completed => {
@@ -67,7 +67,7 @@ impl Protocol for AnswersAnyApplication {
 /// Takes the result of another application's claim for its own.
 pub(crate) struct TakesAnyApplicationsResult;
 
-impl Protocol for TakesAnyApplicationsResult {
+impl Decisions for TakesAnyApplicationsResult {
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -83,7 +83,7 @@ impl Protocol for TakesAnyApplicationsResult {
 /// Counts an owner that disappeared as a failure, which can fail the key permanently.
 pub(crate) struct BlamesLostAttempts;
 
-impl Protocol for BlamesLostAttempts {
+impl Decisions for BlamesLostAttempts {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let mut admission = admit(claim, found, now);
         if let (Admission::Try { held, .. }, Some(found)) = (&mut admission, found) {

@@ -9,12 +9,12 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion},
 };
 
-use crate::protocol::Protocol;
+use crate::protocol::Decisions;
 
 /// Takes over as soon as the lease has expired by its own clock.
 pub(crate) struct NoClockSkew;
 
-impl Protocol for NoClockSkew {
+impl Decisions for NoClockSkew {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let hasty = Claim { clock_skew: Duration::ZERO, ..claim.clone() };
         with_claim(claim, admit(&hasty, found, now))
@@ -24,7 +24,7 @@ impl Protocol for NoClockSkew {
 /// Takes over at the last instant of the lease, clock skew included, instead of after it.
 pub(crate) struct LastInstant;
 
-impl Protocol for LastInstant {
+impl Decisions for LastInstant {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match admit(claim, found, now) {
             Admission::Busy { until } if now == until => {
@@ -38,7 +38,7 @@ impl Protocol for LastInstant {
 /// Does not recognise its own token.
 pub(crate) struct IgnoresItsToken;
 
-impl Protocol for IgnoresItsToken {
+impl Decisions for IgnoresItsToken {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let stranger = Claim { owner: Owner::from_bits(u128::MAX), ..claim.clone() };
         match admit(&stranger, found, now) {
@@ -51,7 +51,7 @@ impl Protocol for IgnoresItsToken {
 /// Sets a record's expiry from the retention alone, however long the lease.
 pub(crate) struct ExpiresBeforeItsLease;
 
-impl Protocol for ExpiresBeforeItsLease {
+impl Decisions for ExpiresBeforeItsLease {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| {
             record.expires_at = now.plus(claim.retention);
@@ -62,7 +62,7 @@ impl Protocol for ExpiresBeforeItsLease {
 /// Lets a record expire with its lease: a server whose clock is ahead collects it too soon.
 pub(crate) struct ExpiresWithItsLease;
 
-impl Protocol for ExpiresWithItsLease {
+impl Decisions for ExpiresWithItsLease {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| {
             record.expires_at = now.plus(claim.retention).max(claim.lease_until);
@@ -73,7 +73,7 @@ impl Protocol for ExpiresWithItsLease {
 /// Writes no lease: the key is locked until the record expires.
 pub(crate) struct LocksUntilExpiry;
 
-impl Protocol for LocksUntilExpiry {
+impl Decisions for LocksUntilExpiry {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| record.lease_until = None)
     }
@@ -82,7 +82,7 @@ impl Protocol for LocksUntilExpiry {
 /// Sets the count of failed attempts to zero in a takeover.
 pub(crate) struct ForgetsFailedAttempts;
 
-impl Protocol for ForgetsFailedAttempts {
+impl Decisions for ForgetsFailedAttempts {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| record.failed_attempts = 0)
     }
@@ -91,7 +91,7 @@ impl Protocol for ForgetsFailedAttempts {
 /// Does not count an owner that disappeared.
 pub(crate) struct ForgetsLostAttempts;
 
-impl Protocol for ForgetsLostAttempts {
+impl Decisions for ForgetsLostAttempts {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         with_record(admit(claim, found, now), |record| record.lost_attempts = 0)
     }
@@ -100,7 +100,7 @@ impl Protocol for ForgetsLostAttempts {
 /// Claims a key anew although it is completed.
 pub(crate) struct RunsCompletedAgain;
 
-impl Protocol for RunsCompletedAgain {
+impl Decisions for RunsCompletedAgain {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         match (found, admit(claim, found, now)) {
             (Some(found), Admission::Replay(_)) if found.status == Status::Completed => {

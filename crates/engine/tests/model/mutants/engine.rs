@@ -1,6 +1,6 @@
 //! Engines that leave out one of their own rules.
 
-use crate::protocol::{Protocol, Rule};
+use crate::protocol::{Decisions, Rule};
 
 /// Defines a mutant that is the real protocol without one rule.
 macro_rules! without {
@@ -8,7 +8,7 @@ macro_rules! without {
         $(#[$doc])*
         pub(crate) struct $mutant;
 
-        impl Protocol for $mutant {
+        impl Decisions for $mutant {
             const WITHOUT: Option<Rule> = Some(Rule::$rule);
         }
     )*};

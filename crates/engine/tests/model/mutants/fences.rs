@@ -7,12 +7,12 @@ use lambda_idempotency_core::{
     store::Guard,
 };
 
-use crate::protocol::Protocol;
+use crate::protocol::Decisions;
 
 /// Takes each fence from the clock alone.
 pub(crate) struct FencesByTheClock;
 
-impl Protocol for FencesByTheClock {
+impl Decisions for FencesByTheClock {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let mut admission = admit(claim, found, now);
         if let Admission::Try { held, .. } = &mut admission {
@@ -25,7 +25,7 @@ impl Protocol for FencesByTheClock {
 /// Restarts the fence at one with each takeover.
 pub(crate) struct FencesFromOne;
 
-impl Protocol for FencesFromOne {
+impl Decisions for FencesFromOne {
     fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
         let mut admission = admit(claim, found, now);
         if let Admission::Try { held, .. } = &mut admission {
@@ -38,7 +38,7 @@ impl Protocol for FencesFromOne {
 /// Releases a key without its fence.
 pub(crate) struct ReleasesTheFence;
 
-impl Protocol for ReleasesTheFence {
+impl Decisions for ReleasesTheFence {
     fn write(
         held: &Held,
         settlement: &Settlement,

@@ -5,12 +5,12 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Write},
 };
 
-use crate::protocol::Protocol;
+use crate::protocol::Decisions;
 
 /// A takeover names the status and the owner only.
 pub(crate) struct NamesStatusAndOwner;
 
-impl Protocol for NamesStatusAndOwner {
+impl Decisions for NamesStatusAndOwner {
     fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         applies_but_for(write, found, |seen, other| {
             seen.last_owner = other.last_owner;
@@ -23,7 +23,7 @@ impl Protocol for NamesStatusAndOwner {
 /// A takeover does not name the last owner.
 pub(crate) struct NamesNoLastOwner;
 
-impl Protocol for NamesNoLastOwner {
+impl Decisions for NamesNoLastOwner {
     fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         applies_but_for(write, found, |seen, other| seen.last_owner = other.last_owner)
     }
@@ -32,7 +32,7 @@ impl Protocol for NamesNoLastOwner {
 /// A takeover does not name the lease.
 pub(crate) struct NamesNoLease;
 
-impl Protocol for NamesNoLease {
+impl Decisions for NamesNoLease {
     fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         applies_but_for(write, found, |seen, other| seen.lease_until = other.lease_until)
     }
@@ -41,7 +41,7 @@ impl Protocol for NamesNoLease {
 /// A settlement needs a record in progress, of any owner.
 pub(crate) struct SettlesForAnyone;
 
-impl Protocol for SettlesForAnyone {
+impl Decisions for SettlesForAnyone {
     fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         let in_progress = found.is_some_and(|r| r.status == Status::InProgress);
         write.applies(found) || matches!(write.guard, Guard::OwnedBy(_)) && in_progress
@@ -51,7 +51,7 @@ impl Protocol for SettlesForAnyone {
 /// A settlement needs its own token, whatever the status.
 pub(crate) struct SettlesInAnyStatus;
 
-impl Protocol for SettlesInAnyStatus {
+impl Decisions for SettlesInAnyStatus {
     fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         let Guard::OwnedBy(owner) = &write.guard else { return write.applies(found) };
         write.applies(found) || found.is_some_and(|record| record.owner == Some(*owner))
@@ -61,7 +61,7 @@ impl Protocol for SettlesInAnyStatus {
 /// A completion that found no record overwrites whatever was written since.
 pub(crate) struct CompletesOverAnything;
 
-impl Protocol for CompletesOverAnything {
+impl Decisions for CompletesOverAnything {
     fn applies(write: &Write, found: Option<&IdempotencyRecord>) -> bool {
         let completes = write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
         write.applies(found) || write.guard == Guard::Absent && completes

@@ -7,12 +7,12 @@ use lambda_idempotency_core::{
     store::Guard,
 };
 
-use crate::protocol::Protocol;
+use crate::protocol::Decisions;
 
 /// Deletes the record when the handler failed.
 pub(crate) struct DeletesOnFailure;
 
-impl Protocol for DeletesOnFailure {
+impl Decisions for DeletesOnFailure {
     fn write(
         held: &Held,
         settlement: &Settlement,
@@ -26,7 +26,7 @@ impl Protocol for DeletesOnFailure {
 /// Deletes the record when its claim is undone, with the counts of earlier attempts.
 pub(crate) struct UndoForgets;
 
-impl Protocol for UndoForgets {
+impl Decisions for UndoForgets {
     fn write(
         held: &Held,
         settlement: &Settlement,
@@ -40,7 +40,7 @@ impl Protocol for UndoForgets {
 /// Counts a handler that its own worker has stopped among the losses in a row.
 pub(crate) struct SuspectsTheStopped;
 
-impl Protocol for SuspectsTheStopped {
+impl Decisions for SuspectsTheStopped {
     fn write(
         held: &Held,
         settlement: &Settlement,
@@ -57,7 +57,7 @@ impl Protocol for SuspectsTheStopped {
 /// Renews by the token alone, so that a late copy of a renewal shortens a newer one.
 pub(crate) struct RenewsByOwnerAlone;
 
-impl Protocol for RenewsByOwnerAlone {
+impl Decisions for RenewsByOwnerAlone {
     fn write(
         held: &Held,
         settlement: &Settlement,
@@ -72,7 +72,7 @@ impl Protocol for RenewsByOwnerAlone {
 /// Renews the lease, but not the record's expiry.
 pub(crate) struct RenewsTheLeaseAlone;
 
-impl Protocol for RenewsTheLeaseAlone {
+impl Decisions for RenewsTheLeaseAlone {
     fn write(
         held: &Held,
         settlement: &Settlement,
@@ -89,7 +89,7 @@ impl Protocol for RenewsTheLeaseAlone {
 /// Does not recognise its own settlement.
 pub(crate) struct IgnoresItsSettlement;
 
-impl Protocol for IgnoresItsSettlement {
+impl Decisions for IgnoresItsSettlement {
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -106,7 +106,7 @@ impl Protocol for IgnoresItsSettlement {
 /// Takes its own record, written by an earlier request, for a successor's.
 pub(crate) struct TakesItselfForASuccessor;
 
-impl Protocol for TakesItselfForASuccessor {
+impl Decisions for TakesItselfForASuccessor {
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -123,7 +123,7 @@ impl Protocol for TakesItselfForASuccessor {
 /// Treats a completion that finds no record as recorded.
 pub(crate) struct TakesMissingForDone;
 
-impl Protocol for TakesMissingForDone {
+impl Decisions for TakesMissingForDone {
     fn settled(
         held: &Held,
         settlement: &Settlement,
@@ -140,7 +140,7 @@ impl Protocol for TakesMissingForDone {
 /// Counts work as done that a successor is still doing.
 pub(crate) struct TrustsTheSuccessor;
 
-impl Protocol for TrustsTheSuccessor {
+impl Decisions for TrustsTheSuccessor {
     fn settled(
         held: &Held,
         settlement: &Settlement,
