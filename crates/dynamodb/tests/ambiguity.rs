@@ -13,8 +13,8 @@ use lambda_idempotency_core::{
 };
 use serde_json::{Value, json};
 use support::{
-    Fault, Fixture, Told, claimed, completed, delete, key, one, owner, put, released, soon, told,
-    unknown, write,
+    Fault, Fixture, PlainVerdict, claimed, completed, delete, key, one, owner, plain, put,
+    released, soon, unknown, write,
 };
 
 /// Every kind of write, with the record that must exist before.
@@ -42,15 +42,15 @@ async fn each_way(
     before: Option<&IdempotencyRecord>,
     write_0: &Write,
     faults: impl Fn(bool) -> Vec<Fault>,
-    mut check: impl FnMut(&Fixture, Told, &str),
+    mut check: impl FnMut(&Fixture, PlainVerdict, &str),
 ) {
     for in_batch in [false, true] {
         let fixture = Fixture::start().await;
         let store = fixture.builder().attempt_timeout(Duration::from_millis(300)).build().unwrap();
         if let Some(before) = before {
             assert_eq!(
-                told(&one(&store, write(0, Guard::Absent, Some(before.clone()))).await),
-                Told::Written
+                plain(&one(&store, write(0, Guard::Absent, Some(before.clone()))).await),
+                PlainVerdict::Written
             );
         }
         fixture.wire.take();
@@ -61,9 +61,9 @@ async fn each_way(
         }
         let verdicts = store.write(&writes, soon()).await;
         for other in &verdicts[1..] {
-            assert_eq!(told(other), Told::Written);
+            assert_eq!(plain(other), PlainVerdict::Written);
         }
-        check(&fixture, told(&verdicts[0]), if in_batch { "in a batch" } else { "alone" });
+        check(&fixture, plain(&verdicts[0]), if in_batch { "in a batch" } else { "alone" });
     }
 }
 
@@ -88,7 +88,7 @@ async fn a_write_whose_answer_was_lost_is_written() {
                 }]
             };
             each_way(before.as_ref(), &write, make, |_, verdict, way| {
-                assert_eq!(verdict, Told::Written, "{name} {way}, {fault}");
+                assert_eq!(verdict, PlainVerdict::Written, "{name} {way}, {fault}");
             })
             .await;
         }
@@ -103,7 +103,7 @@ async fn a_lost_answer_needs_no_read_if_the_condition_shows_the_item() {
         &claim,
         |_| vec![Fault::LoseAnswer],
         |fixture, verdict, way| {
-            assert_eq!(verdict, Told::Written);
+            assert_eq!(verdict, PlainVerdict::Written);
             let expected: &[&str] = match way {
                 "alone" => &["PutItem", "PutItem"],
                 _ => &["BatchExecuteStatement", "BatchExecuteStatement", "BatchGetItem"],
@@ -122,7 +122,7 @@ async fn a_member_with_a_server_error_that_was_applied_is_written() {
             vec![if in_batch { belie } else { Fault::Pass }]
         };
         each_way(before.as_ref(), &write, make, |_, verdict, way| {
-            assert_eq!(verdict, Told::Written, "{name} {way}");
+            assert_eq!(verdict, PlainVerdict::Written, "{name} {way}");
         })
         .await;
     }
@@ -133,7 +133,7 @@ async fn a_request_that_was_lost_is_sent_again() {
     for (name, before, write) in writes() {
         let make = |_| vec![Fault::Instead(500, json!({})), Fault::Instead(503, json!({}))];
         each_way(before.as_ref(), &write, make, |fixture, verdict, way| {
-            assert_eq!(verdict, Told::Written, "{name} {way}");
+            assert_eq!(verdict, PlainVerdict::Written, "{name} {way}");
             assert_eq!(fixture.item("op#0").is_some(), write.record.is_some());
         })
         .await;
@@ -151,7 +151,11 @@ async fn a_record_of_another_owner_is_found() {
                 vec![first, Fault::Before(Box::new(|db| put(db, &other_item())))]
             };
             each_way(before.as_ref(), &write, make, |_, verdict, way| {
-                assert_eq!(verdict, Told::Found(Some(claimed(99))), "{name} {way}, {applied}");
+                assert_eq!(
+                    verdict,
+                    PlainVerdict::Found(Some(claimed(99))),
+                    "{name} {way}, {applied}"
+                );
             })
             .await;
         }
@@ -170,7 +174,7 @@ async fn a_record_with_our_token_and_another_state_is_found() {
         vec![Fault::LoseAnswer, Fault::Before(Box::new(move |db| put(db, &done)))]
     };
     each_way(None, &claim, make, |_, verdict, way| {
-        assert_eq!(verdict, Told::Found(Some(completed(7, "1"))), "{way}");
+        assert_eq!(verdict, PlainVerdict::Found(Some(completed(7, "1"))), "{way}");
     })
     .await;
 }
@@ -186,7 +190,7 @@ async fn a_record_without_a_token_is_found() {
         &write,
         |_| vec![Fault::LoseAnswer],
         |_, verdict, way| {
-            assert_eq!(verdict, Told::Found(Some(anonymous.clone())), "{way}");
+            assert_eq!(verdict, PlainVerdict::Found(Some(anonymous.clone())), "{way}");
         },
     )
     .await;
@@ -197,9 +201,13 @@ async fn after_an_applied_write_was_deleted_the_current_state_is_returned() {
     for (name, before, write) in writes() {
         let make = |_| vec![Fault::LoseAnswer, Fault::Before(Box::new(|db| delete(db, "op#0")))];
         each_way(before.as_ref(), &write, make, |_, verdict, way| match write.guard {
-            _ if write.record.is_none() => assert_eq!(verdict, Told::Written, "{name} {way}"),
-            Guard::Absent => assert_eq!(verdict, Told::Written, "{name} {way}: written again"),
-            _ => assert_eq!(verdict, Told::Found(None), "{name} {way}"),
+            _ if write.record.is_none() => {
+                assert_eq!(verdict, PlainVerdict::Written, "{name} {way}")
+            }
+            Guard::Absent => {
+                assert_eq!(verdict, PlainVerdict::Written, "{name} {way}: written again")
+            }
+            _ => assert_eq!(verdict, PlainVerdict::Found(None), "{name} {way}"),
         })
         .await;
     }

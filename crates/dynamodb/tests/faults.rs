@@ -15,8 +15,8 @@ use lambda_idempotency_dynamodb::DynamoDbStore;
 use lambda_idempotency_testkit::clock::ManualClock;
 use serde_json::json;
 use support::{
-    Fault, Fixture, TABLE, Told, claimed, claims, completed, delete, one, owner, put, soon, told,
-    unknown, write,
+    Fault, Fixture, PlainVerdict, TABLE, claimed, claims, completed, delete, one, owner, plain,
+    put, soon, unknown, write,
 };
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn throttled_members_are_sent_again_without_the_others() {
         let fixture = Fixture::start().await;
         fixture.wire.fault([Fault::Refuse(vec![1, 3, 4], code), Fault::Refuse(vec![0], code)]);
         let verdicts = fixture.store().write(&claims(10), soon()).await;
-        assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+        assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written), "{verdicts:?}");
         let sent = fixture.wire.take();
         let sizes: Vec<_> =
             sent.iter().map(|(_, body)| body["Statements"].as_array().map(Vec::len)).collect();
@@ -48,7 +48,7 @@ async fn a_throttled_request_is_sent_again() {
             let fixture = Fixture::start().await;
             fixture.wire.fault([Fault::error(code), Fault::error(code)]);
             let verdicts = fixture.store().write(&claims(count), soon()).await;
-            assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+            assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written), "{verdicts:?}");
             assert_eq!(fixture.wire.take().len(), 3);
         }
     }
@@ -127,7 +127,7 @@ async fn a_denied_write_does_not_affect_others_of_its_batch() {
     let error = unknown(verdicts.remove(1));
     assert_eq!(error.kind(), StoreErrorKind::Denied);
     assert!(error.to_string().contains("dynamodb:PartiQLInsert"), "{error}");
-    assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+    assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written));
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_refused_statement_is_sent_as_a_single_write() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([Fault::Refuse(vec![1], "ValidationError")]);
     let verdicts = fixture.store().write(&claims(3), soon()).await;
-    assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+    assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written), "{verdicts:?}");
     assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement", "PutItem"]);
 }
 
@@ -191,11 +191,11 @@ async fn a_write_that_is_too_large_is_not_sent() {
         let error = unknown(verdicts.remove(0));
         assert_eq!(error.kind(), StoreErrorKind::TooLarge);
         assert!(!format!("{error:?}").contains("xxx"));
-        assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+        assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written));
         assert_eq!(fixture.wire.operations(), Vec::from_iter(operation));
     }
     let fits = write(7, Guard::Absent, Some(completed(1, &large)));
-    assert_eq!(told(&one(&fixture.store(), fits).await), Told::Written);
+    assert_eq!(plain(&one(&fixture.store(), fits).await), PlainVerdict::Written);
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn a_failed_claim_whose_item_was_deleted_is_written_again() {
     let gone = || Fault::Before(Box::new(|db| delete(db, "op#1")));
     fixture.wire.fault([taken(), gone()]);
     let verdicts = fixture.store().write(&claims(3), soon()).await;
-    assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{verdicts:?}");
+    assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written), "{verdicts:?}");
     assert_eq!(
         fixture.wire.operations(),
         ["BatchExecuteStatement", "GetItem", "PutItem"],

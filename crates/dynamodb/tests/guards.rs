@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
-use support::{Fixture, Told, claimed, owner, soon, told, write};
+use support::{Fixture, PlainVerdict, claimed, owner, plain, soon, write};
 
 /// Records with all combinations of the values that a guard compares.
 fn records() -> Vec<IdempotencyRecord> {
@@ -54,20 +54,21 @@ async fn every_pair(setup: &DynamoDbStore, store: &DynamoDbStore, step: usize, f
             existing.clone().map(|r| Write::new(write.key.clone(), Guard::Absent, Some(r))),
         );
         let applies = write.applies(existing.as_ref());
-        let verdict = if applies { Told::Written } else { Told::Found(existing.clone()) };
+        let verdict =
+            if applies { PlainVerdict::Written } else { PlainVerdict::Found(existing.clone()) };
         let left = if applies { write.record.clone() } else { existing.clone() };
         expected.push((verdict, left));
         writes.push(write);
     }
     for verdict in setup.write(&before, soon()).await {
-        assert_eq!(told(&verdict), Told::Written);
+        assert_eq!(plain(&verdict), PlainVerdict::Written);
     }
     let verdicts = store.write(&writes, soon()).await;
     let keys: Vec<_> = writes.iter().map(|write| write.key.clone()).collect();
     let left = setup.read(&keys, soon()).await;
     for (((write, verdict), left), expected) in writes.iter().zip(verdicts).zip(left).zip(expected)
     {
-        let actual = (told(&verdict), left.unwrap());
+        let actual = (plain(&verdict), left.unwrap());
         assert_eq!(actual, expected, "{:?} over {:?}", write.guard, expected.1);
     }
 }

@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::{Value, json};
-use support::{Fixture, Told, claimed, claims, completed, owner, released, soon, told};
+use support::{Fixture, PlainVerdict, claimed, claims, completed, owner, plain, released, soon};
 
 struct Case {
     name: String,
@@ -78,7 +78,8 @@ async fn a_result_of_powertools_is_replayed_as_json() {
             assert!(case.claims(&fixture.db));
             case.completes(&fixture.db);
             let write = Write::new(case.key(), Guard::Absent, Some(claimed(1)));
-            let Told::Found(Some(found)) = told(&send(&fixture.store(), write, in_batch).await)
+            let PlainVerdict::Found(Some(found)) =
+                plain(&send(&fixture.store(), write, in_batch).await)
             else {
                 panic!("{}", case.name)
             };
@@ -103,7 +104,11 @@ async fn records_of_powertools_can_be_taken_over() {
             let guard = Guard::Unchanged(RecordVersion::of(&found));
             let write = Write::new(case.key(), guard, Some(claimed(1)));
             let name = &case.name;
-            assert_eq!(told(&send(&store, write.clone(), in_batch).await), Told::Written, "{name}");
+            assert_eq!(
+                plain(&send(&store, write.clone(), in_batch).await),
+                PlainVerdict::Written,
+                "{name}"
+            );
             let read = store.read(&[case.key()], soon()).await.remove(0).unwrap();
             assert_eq!(read, Some(claimed(1)), "no attribute of Powertools is left: {name}");
             assert!(matches!(send(&store, write, in_batch).await, Verdict::Found(Some(_))));
@@ -131,7 +136,7 @@ async fn powertools_respects_our_records() {
     ] {
         let fixture = Fixture::start().await;
         let write = Write::new(case.key(), Guard::Absent, Some(record.clone()));
-        assert_eq!(told(&send(&fixture.store(), write, false).await), Told::Written);
+        assert_eq!(plain(&send(&fixture.store(), write, false).await), PlainVerdict::Written);
         assert_eq!(case.claims(&fixture.db), taken, "{record:?}");
     }
 }
@@ -145,7 +150,7 @@ async fn after_a_takeover_by_powertools_we_are_fenced() {
         let mut lapsed = claimed(1);
         lapsed.lease_until = Some(Timestamp::from_millis(1_600_000_000_000));
         let write = Write::new(case.key(), Guard::Absent, Some(lapsed));
-        assert_eq!(told(&send(&store, write, false).await), Told::Written);
+        assert_eq!(plain(&send(&store, write, false).await), PlainVerdict::Written);
         assert!(case.claims(&fixture.db));
         let guard = Guard::OwnedBy(owner(1));
         let late = Write::new(case.key(), guard, Some(completed(1, "1")));
@@ -171,11 +176,11 @@ async fn a_fractional_expiry_can_be_taken_over() {
         let mut rounded = found.clone();
         rounded.expires_at = Timestamp::from_secs(1_700_000_000);
         for (seen, expected) in
-            [(&rounded, Told::Found(Some(found.clone()))), (&found, Told::Written)]
+            [(&rounded, PlainVerdict::Found(Some(found.clone()))), (&found, PlainVerdict::Written)]
         {
             let guard = Guard::Unchanged(RecordVersion::of(seen));
             let write = Write::new(key.clone(), guard, Some(claimed(5)));
-            assert_eq!(told(&send(&store, write, in_batch).await), expected);
+            assert_eq!(plain(&send(&store, write, in_batch).await), expected);
         }
     }
 }

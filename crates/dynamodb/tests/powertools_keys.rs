@@ -20,7 +20,7 @@ use lambda_idempotency_dynamodb::{
 };
 use recorded::{Recorded, TABLE, read, send, store};
 use serde_json::{Value, json};
-use support::{Fault, Fixture, Told, claimed, completed, owner, told};
+use support::{Fault, Fixture, PlainVerdict, claimed, completed, owner, plain};
 
 /// Both sides claim, complete and read the records of the other.
 async fn shares(recorded: &Recorded, names: &Attributes) {
@@ -46,7 +46,7 @@ async fn shares(recorded: &Recorded, names: &Attributes) {
         let mut mine = claimed(1);
         mine.fingerprint = done.fingerprint.clone();
         let takeover = Write::new(key.clone(), guard, Some(mine.clone()));
-        assert_eq!(told(&send(&store, takeover, in_batch).await), Told::Written, "{name}");
+        assert_eq!(plain(&send(&store, takeover, in_batch).await), PlainVerdict::Written, "{name}");
         assert_eq!(
             read(&store, &key).await,
             Some(mine),
@@ -56,12 +56,16 @@ async fn shares(recorded: &Recorded, names: &Attributes) {
         let mut done = completed(1, "\"ours\"");
         done.fingerprint = Some(Fingerprint::new("f"));
         let complete = Write::new(key.clone(), Guard::OwnedBy(owner(1)), Some(done));
-        assert_eq!(told(&send(&store, complete.clone(), in_batch).await), Told::Written, "{name}");
+        assert_eq!(
+            plain(&send(&store, complete.clone(), in_batch).await),
+            PlainVerdict::Written,
+            "{name}"
+        );
         assert!(!recorded.claims(&fixture.db), "we completed the key: {name}");
 
         let done = read(&store, &key).await.unwrap();
         let delete = Write::new(key.clone(), Guard::Unchanged(RecordVersion::of(&done)), None);
-        assert_eq!(told(&send(&store, delete, in_batch).await), Told::Written, "{name}");
+        assert_eq!(plain(&send(&store, delete, in_batch).await), PlainVerdict::Written, "{name}");
         assert_eq!(read(&store, &key).await, None, "{name}");
         assert!(recorded.claims(&fixture.db), "the key is free: {name}");
     }
@@ -164,7 +168,7 @@ async fn results_have_the_form_that_powertools_reads() {
                 record.fingerprint = values[":validation_key"]["S"].as_str().map(Fingerprint::new);
                 let key = recorded.key.clone();
                 let write = Write::new(key.clone(), Guard::Absent, Some(record));
-                assert_eq!(told(&send(&store, write, in_batch).await), Told::Written);
+                assert_eq!(plain(&send(&store, write, in_batch).await), PlainVerdict::Written);
                 let get = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
                 let got = fixture.db.get_item(serde_json::from_value(get).unwrap()).unwrap();
                 let item = serde_json::to_value(got.item.unwrap()).unwrap();
@@ -240,6 +244,6 @@ async fn a_native_result_whose_answer_was_lost_is_recognised() {
         let record = completed(1, r#"{"z":1.50,"a":1e3,"n":-0.0}"#);
         let key = Key::from_text("op#native");
         let write = Write::new(key, Guard::Absent, Some(record));
-        assert_eq!(told(&send(&store, write, in_batch).await), Told::Written);
+        assert_eq!(plain(&send(&store, write, in_batch).await), PlainVerdict::Written);
     }
 }

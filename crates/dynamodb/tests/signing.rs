@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::json;
-use support::{Fault, Fixture, TABLE, Told, claims, one, soon, told, unknown};
+use support::{Fault, Fixture, PlainVerdict, TABLE, claims, one, plain, soon, unknown};
 
 /// Credentials that fail to load a number of times, as those of a role during an outage.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ async fn credentials_that_fail_to_refresh_are_loaded_again() {
             let fixture = Fixture::start().await;
             let store = with_credentials(&fixture, 2, error);
             for verdict in store.write(&claims(count), soon()).await {
-                assert_eq!(told(&verdict), Told::Written);
+                assert_eq!(plain(&verdict), PlainVerdict::Written);
             }
             assert_eq!(fixture.wire.operations().len(), 1, "nothing was sent without credentials");
         }
@@ -97,7 +97,7 @@ async fn a_wrong_clock_costs_one_request() {
         let fixture = Fixture::start().await;
         fixture.wire.fault([Fault::Skewed(ahead)]);
         for verdict in fixture.store().write(&claims(count), soon()).await {
-            assert_eq!(told(&verdict), Told::Written);
+            assert_eq!(plain(&verdict), PlainVerdict::Written);
         }
         let [wrong, corrected] = fixture.wire.signed()[..] else { panic!("two requests") };
         let correction = corrected.duration_since(wrong).unwrap();
@@ -126,7 +126,7 @@ async fn a_request_that_timed_out_at_the_server_is_sent_again() {
             .wire
             .fault([Fault::error("RequestTimeoutException"), Fault::error("RequestTimeout")]);
         for verdict in fixture.store().write(&claims(count), soon()).await {
-            assert_eq!(told(&verdict), Told::Written);
+            assert_eq!(plain(&verdict), PlainVerdict::Written);
         }
         assert_eq!(fixture.wire.take().len(), 3);
     }

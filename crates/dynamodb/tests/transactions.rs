@@ -21,8 +21,8 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::{DynamoDbEffects, DynamoDbStore};
 use lambda_idempotency_testkit::conformance::effects::EffectsKit;
 use support::{
-    Fault, Fixture, TABLE, Told, claimed, completed, one, owner, released, soon, told, unknown,
-    write,
+    Fault, Fixture, PlainVerdict, TABLE, claimed, completed, one, owner, plain, released, soon,
+    unknown, write,
 };
 
 struct Kit(Database);
@@ -55,7 +55,7 @@ mod conformance {
 async fn the_record_comes_first_under_its_guard_and_with_a_token() {
     let fixture = fixture().await;
     let verdict = one(&fixture.store(), commit(effects(&["a", "b"], None))).await;
-    assert_eq!(told(&verdict), Told::Written);
+    assert_eq!(plain(&verdict), PlainVerdict::Written);
     let sent = fixture.wire.take();
     let [(operation, body)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(operation, "TransactWriteItems");
@@ -76,7 +76,7 @@ async fn a_transaction_whose_answer_was_lost_is_sent_again_with_the_same_token()
         let fixture = fixture().await;
         fixture.wire.fault([fault]);
         let verdict = one(&fixture.store(), commit(effects(&["a", "b"], None))).await;
-        assert_eq!(told(&verdict), Told::Written);
+        assert_eq!(plain(&verdict), PlainVerdict::Written);
         let tokens: Vec<_> = fixture
             .wire
             .take()
@@ -94,7 +94,7 @@ async fn a_request_in_progress_is_waited_for() {
     let in_progress = || Fault::error("TransactionInProgressException");
     fixture.wire.fault([Fault::LoseAnswer, in_progress(), in_progress()]);
     let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
-    assert_eq!((told(&verdict), counts(&fixture)), (Told::Written, [1, 0]));
+    assert_eq!((plain(&verdict), counts(&fixture)), (PlainVerdict::Written, [1, 0]));
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn writes_with_effects_are_sent_by_themselves_and_the_others_together() {
         })
         .collect();
     for verdict in fixture.store().write(&writes, soon()).await {
-        assert_eq!(told(&verdict), Told::Written);
+        assert_eq!(plain(&verdict), PlainVerdict::Written);
     }
     let mut operations = fixture.wire.operations();
     operations.sort_unstable();
@@ -169,5 +169,5 @@ async fn a_result_that_leaves_no_room_for_the_effects_is_too_large() {
     let mut without = completed(1, &result);
     without.result = None;
     let verdict = one(&fixture.store(), complete(without).with_effects(effects)).await;
-    assert_eq!(told(&verdict), Told::Written);
+    assert_eq!(plain(&verdict), PlainVerdict::Written);
 }

@@ -13,8 +13,8 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store, StoreErrorKind, Write},
 };
 use support::{
-    Fault, Fixture, Told, claimed, claims, completed, key, one, owner, released, soon, told,
-    unknown, write,
+    Fault, Fixture, PlainVerdict, claimed, claims, completed, key, one, owner, plain, released,
+    soon, unknown, write,
 };
 
 /// Whether answers contain the existing item: the embedded server sends it, the service may leave it out.
@@ -37,7 +37,7 @@ async fn a_member_without_an_answer_is_sent_again() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([Fault::Only(2)]);
     for verdict in fixture.store().write(&claims(5), soon()).await {
-        assert_eq!(told(&verdict), Told::Written);
+        assert_eq!(plain(&verdict), PlainVerdict::Written);
     }
     for n in 0..5 {
         assert_eq!(stored(&fixture, n).await, Some(claimed(n as u128)), "of member {n}");
@@ -54,7 +54,7 @@ async fn a_member_without_an_answer_may_have_been_applied() {
         assert_eq!(error.kind(), StoreErrorKind::Denied);
         assert!(error.may_have_applied(), "{error}");
     }
-    assert!(verdicts.iter().all(|verdict| told(verdict) == Told::Written));
+    assert!(verdicts.iter().all(|verdict| plain(verdict) == PlainVerdict::Written));
 }
 
 #[tokio::test]
@@ -64,7 +64,11 @@ async fn a_write_that_may_have_been_applied_is_recognised_after_throttling() {
         let throttled = || Fault::error("ThrottlingException");
         fixture.wire.fault([Fault::LoseAnswer, throttled(), throttled()]);
         for verdict in fixture.store().write(&claims(count), soon()).await {
-            assert_eq!(told(&verdict), Told::Written, "the store recognises its own write");
+            assert_eq!(
+                plain(&verdict),
+                PlainVerdict::Written,
+                "the store recognises its own write"
+            );
         }
     }
 }
@@ -77,7 +81,7 @@ async fn a_member_that_may_have_been_applied_is_recognised_after_throttling() {
         Fault::Refuse(vec![0, 1], "ThrottlingError"),
     ]);
     for verdict in fixture.store().write(&claims(4), soon()).await {
-        assert_eq!(told(&verdict), Told::Written, "the store recognises its own write");
+        assert_eq!(plain(&verdict), PlainVerdict::Written, "the store recognises its own write");
     }
 }
 
@@ -117,8 +121,8 @@ async fn a_fenced_member_finds_the_record_of_the_other() {
         fixture.store().write(&others.collect::<Vec<_>>(), soon()).await;
         let verdicts = fixture.store().write(&fenced(), soon()).await;
         for (n, verdict) in verdicts.iter().enumerate() {
-            let found = Told::Found(Some(claimed(9)));
-            assert_eq!(told(verdict), found, "member {n}, items: {items}");
+            let found = PlainVerdict::Found(Some(claimed(9)));
+            assert_eq!(plain(verdict), found, "member {n}, items: {items}");
             assert_eq!(stored(&fixture, n).await, Some(claimed(9)), "member {n}");
         }
     }
@@ -131,8 +135,8 @@ async fn a_member_whose_record_was_deleted_finds_nothing() {
         let verdicts = fixture.store().write(&fenced(), soon()).await;
         let written = [false, false, true, false, true, true];
         for ((n, verdict), written) in verdicts.iter().enumerate().zip(written) {
-            let expected = if written { Told::Written } else { Told::Found(None) };
-            assert_eq!(told(verdict), expected, "member {n}, items: {items}");
+            let expected = if written { PlainVerdict::Written } else { PlainVerdict::Found(None) };
+            assert_eq!(plain(verdict), expected, "member {n}, items: {items}");
         }
     }
 }
@@ -144,6 +148,6 @@ async fn a_fenced_write_finds_the_record_of_the_other() {
     for (n, fenced) in fenced().into_iter().enumerate() {
         one(&fixture.store(), write(n, Guard::Absent, Some(claimed(9)))).await;
         let verdict = one(&fixture.store(), fenced).await;
-        assert_eq!(told(&verdict), Told::Found(Some(claimed(9))), "write {n}");
+        assert_eq!(plain(&verdict), PlainVerdict::Found(Some(claimed(9))), "write {n}");
     }
 }

@@ -18,8 +18,8 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore};
 use serde_json::{Value, json};
 use support::{
-    Fault, Fixture, TABLE, Told, claimed, claims, completed, key, one, owner, released, soon, told,
-    write,
+    Fault, Fixture, PlainVerdict, TABLE, claimed, claims, completed, key, one, owner, plain,
+    released, soon, write,
 };
 
 const ONE: &str = "00000000000000000000000000000001";
@@ -146,7 +146,7 @@ async fn statements_quote_names_and_carry_no_values() {
 async fn a_hundred_claims_are_four_requests() {
     let fixture = Fixture::start().await;
     let verdicts = fixture.store().write(&claims(100), soon()).await;
-    assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+    assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written));
     assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement"; 4]);
 }
 
@@ -158,7 +158,7 @@ async fn ten_duplicates_are_two_requests() {
     let others: Vec<_> = (0..10).map(|n| write(n, Guard::Absent, Some(claimed(99)))).collect();
     let verdicts = fixture.store().write(&others, soon()).await;
     for (n, verdict) in verdicts.iter().enumerate() {
-        assert_eq!(told(verdict), Told::Found(Some(claimed(n as u128))));
+        assert_eq!(plain(verdict), PlainVerdict::Found(Some(claimed(n as u128))));
     }
     assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement", "BatchGetItem"]);
 }
@@ -194,7 +194,7 @@ async fn large_records_are_spread_over_requests() {
     let writes: Vec<_> =
         (0..25).map(|n| write(n, Guard::Absent, Some(completed(1, &large)))).collect();
     let verdicts = fixture.store().write(&writes, soon()).await;
-    assert!(verdicts.iter().all(|v| told(v) == Told::Written));
+    assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written));
     // 11 items of 350 KiB are a little less than 4 MiB.
     assert_eq!(fixture.wire.operations().len(), 3);
 }
@@ -263,7 +263,7 @@ async fn the_retries_of_the_client_are_off() {
     let store = DynamoDbStore::new(client, TABLE);
     fixture.wire.fault([Fault::LoseAnswer]);
     let verdict = one(&store, write(0, Guard::Absent, Some(claimed(1)))).await;
-    assert_eq!(told(&verdict), Told::Written, "the store itself sent it again");
+    assert_eq!(plain(&verdict), PlainVerdict::Written, "the store itself sent it again");
 }
 
 #[tokio::test]
@@ -288,7 +288,7 @@ async fn fifty_claimants_of_a_key_have_one_winner() {
         let winner = claimed(winners[0].0);
         for (me, verdicts) in &verdicts {
             if *me != winners[0].0 {
-                assert_eq!(told(&verdicts[0]), Told::Found(Some(winner.clone())));
+                assert_eq!(plain(&verdicts[0]), PlainVerdict::Found(Some(winner.clone())));
             }
         }
     }
@@ -349,7 +349,10 @@ async fn other_attribute_names_in_every_request() {
             (Guard::Unchanged(RecordVersion::of(&before)), None),
         ] {
             let verdicts = store.write(&every(guard.clone(), record), soon()).await;
-            assert!(verdicts.iter().all(|v| told(v) == Told::Written), "{guard:?}: {verdicts:?}");
+            assert!(
+                verdicts.iter().all(|v| plain(v) == PlainVerdict::Written),
+                "{guard:?}: {verdicts:?}"
+            );
             for read in store.read(&keys, soon()).await {
                 assert_eq!(read.unwrap().as_ref(), record);
             }
@@ -373,9 +376,9 @@ async fn unknown_attributes_are_removed_only_by_single_writes() {
     )));
     (0..3).for_each(|n| fixture.put(&item(n)));
     let take = |n| write(n, seen.clone(), Some(claimed(1)));
-    assert_eq!(told(&one(&fixture.store(), take(0)).await), Told::Written);
+    assert_eq!(plain(&one(&fixture.store(), take(0)).await), PlainVerdict::Written);
     for verdict in fixture.store().write(&[take(1), take(2)], soon()).await {
-        assert_eq!(told(&verdict), Told::Written);
+        assert_eq!(plain(&verdict), PlainVerdict::Written);
     }
     assert_eq!(fixture.item("op#0").unwrap()["tags"], Value::Null);
     assert_eq!(fixture.item("op#1").unwrap()["tags"], json!({"SS": ["x"]}));

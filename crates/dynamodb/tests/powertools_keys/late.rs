@@ -8,7 +8,7 @@ use lambda_idempotency_dynamodb::Attributes;
 use serde_json::json;
 
 use crate::recorded::{Recorded, TABLE, read, send, store};
-use crate::support::{Fixture, Told, claimed, completed, owner, told};
+use crate::support::{Fixture, PlainVerdict, claimed, completed, owner, plain};
 
 /// The risk of Powertools and this library on one table: completions of Powertools have no condition.
 #[tokio::test]
@@ -22,9 +22,9 @@ async fn a_late_completion_of_powertools_overwrites_ours() {
         assert!(recorded.claims(&fixture.db));
         let stale = read(&store, &key).await.unwrap();
         let takeover = write(Guard::Unchanged(RecordVersion::of(&stale)), claimed(1));
-        assert_eq!(told(&send(&store, takeover, false).await), Told::Written);
+        assert_eq!(plain(&send(&store, takeover, false).await), PlainVerdict::Written);
         let complete = write(Guard::OwnedBy(owner(1)), completed(1, "\"ours\""));
-        assert_eq!(told(&send(&store, complete, false).await), Told::Written);
+        assert_eq!(plain(&send(&store, complete, false).await), PlainVerdict::Written);
 
         recorded.completes(&fixture.db);
         let found = read(&store, &key).await.unwrap();
@@ -42,7 +42,7 @@ async fn a_late_failure_of_powertools_deletes_our_record() {
         let store = store(&fixture, Attributes::default());
         let key = recorded.key.clone();
         let done = Write::new(key.clone(), Guard::Absent, Some(completed(1, "1")));
-        assert_eq!(told(&send(&store, done, false).await), Told::Written);
+        assert_eq!(plain(&send(&store, done, false).await), PlainVerdict::Written);
         // Both languages send only the key.
         let delete = json!({ "TableName": TABLE, "Key": recorded.update["Key"] });
         fixture.db.delete_item(serde_json::from_value(delete).unwrap()).unwrap();
@@ -62,7 +62,7 @@ async fn our_late_completion_does_not_change_records_of_powertools() {
             let key = recorded.key.clone();
             let write = |guard, record| Write::new(key.clone(), guard, Some(record));
             let claim = send(&store, write(Guard::Absent, lapsed), false).await;
-            assert_eq!(told(&claim), Told::Written);
+            assert_eq!(plain(&claim), PlainVerdict::Written);
             assert!(recorded.claims(&fixture.db), "our lease has expired");
             recorded.completes(&fixture.db);
             let done = read(&store, &key).await;

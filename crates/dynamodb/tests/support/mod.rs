@@ -160,17 +160,17 @@ pub async fn one(store: &DynamoDbStore, write: Write) -> Verdict {
     store.write(&[write], soon()).await.pop().unwrap()
 }
 
-/// A verdict in a form that can be compared.
+/// A verdict that is not an error, in a form that can be compared.
 #[derive(Debug, PartialEq)]
-pub enum Told {
+pub enum PlainVerdict {
     Written,
     Found(Option<IdempotencyRecord>),
 }
 
-pub fn told(verdict: &Verdict) -> Told {
+pub fn plain(verdict: &Verdict) -> PlainVerdict {
     match verdict {
-        Verdict::Written => Told::Written,
-        Verdict::Found(found) => Told::Found(found.clone()),
+        Verdict::Written => PlainVerdict::Written,
+        Verdict::Found(found) => PlainVerdict::Found(found.clone()),
         Verdict::EffectRefused(refused) => panic!("{refused}"),
         Verdict::Unknown(error) => panic!("{error} ({:?})", std::error::Error::source(error)),
     }

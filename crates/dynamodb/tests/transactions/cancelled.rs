@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::{
     counts::{COUNTS, adding, commit, counts, effects, fixture, refused, stored},
-    support::{Fault, Fixture, TABLE, Told, claimed, completed, one, told, unknown, write},
+    support::{
+        Fault, Fixture, PlainVerdict, TABLE, claimed, completed, one, plain, unknown, write,
+    },
 };
 
 /// A transaction that is cancelled for these reasons: codes, messages and items.
@@ -44,10 +46,10 @@ async fn without_the_token_a_lost_answer_is_found_out_by_the_record() {
     let found = |item: &Value| json!({"Code": "ConditionalCheckFailed", "Message": "it says so", "Item": item});
     fixture.wire.fault([Fault::LoseAnswer, cancelled(&[found(&done), none()])]);
     let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
-    assert_eq!(told(&verdict), Told::Written, "the store recognises its own write");
+    assert_eq!(plain(&verdict), PlainVerdict::Written, "the store recognises its own write");
     fixture.wire.fault([cancelled(&[found(&item), none()])]);
     let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
-    assert_eq!(told(&verdict), Told::Found(Some(claimed(1))), "without a lost answer");
+    assert_eq!(plain(&verdict), PlainVerdict::Found(Some(claimed(1))), "without a lost answer");
 }
 
 #[tokio::test]
@@ -56,7 +58,7 @@ async fn each_reason_of_the_record_has_its_verdict() {
     let gone = cancelled(&[reason("ConditionalCheckFailed"), none()]);
     fixture.wire.fault([gone]);
     let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
-    assert_eq!(told(&verdict), Told::Found(None), "the answer would have had the item");
+    assert_eq!(plain(&verdict), PlainVerdict::Found(None), "the answer would have had the item");
     for code in ["ItemCollectionSizeLimitExceeded", "ValidationError"] {
         fixture.wire.fault([cancelled(&[reason(code), none()])]);
         let error = unknown(one(&fixture.store(), commit(effects(&["a"], None))).await);
@@ -97,7 +99,7 @@ async fn conflicts_and_throttling_are_sent_again_with_the_same_token() {
             let fixture = fixture().await;
             fixture.wire.fault([cancelled(&reasons), cancelled(&reasons)]);
             let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
-            assert_eq!(told(&verdict), Told::Written, "{code}");
+            assert_eq!(plain(&verdict), PlainVerdict::Written, "{code}");
             let tokens: Vec<_> = fixture
                 .wire
                 .take()
@@ -117,7 +119,7 @@ async fn a_conflict_on_the_record_comes_before_a_refused_effect() {
     let conflict = cancelled(&[reason("TransactionConflict"), reason("ConditionalCheckFailed")]);
     fixture.wire.fault([conflict]);
     let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
-    assert_eq!(told(&verdict), Told::Written);
+    assert_eq!(plain(&verdict), PlainVerdict::Written);
 }
 
 #[tokio::test]
@@ -188,12 +190,12 @@ async fn a_table_of_records_that_is_gone_is_no_refused_effect() {
 #[tokio::test]
 async fn errors_of_transactions_quote_nothing() {
     let fixture = fixture().await;
-    let told = json!({
+    let invalid = json!({
         "Code": "ValidationError",
         "Message": "The provided value 's3cr3t' is not valid",
         "Item": {"name": {"S": "s3cr3t"}},
     });
-    fixture.wire.fault([cancelled(&[none(), told])]);
+    fixture.wire.fault([cancelled(&[none(), invalid])]);
     let verdict = one(&fixture.store(), commit(effects(&["s3cr3t"], None))).await;
     assert!(!format!("{verdict:?}").contains("s3cr3t"), "{verdict:?}");
     assert!(!refused(verdict).to_string().contains("s3cr3t"));

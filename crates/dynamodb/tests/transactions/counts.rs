@@ -10,7 +10,9 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::DynamoDbEffects;
 use serde_json::json;
 
-use crate::support::{Fixture, Told, claimed, completed, key, one, owner, soon, told, write};
+use crate::support::{
+    Fixture, PlainVerdict, claimed, completed, key, one, owner, plain, soon, write,
+};
 
 pub(crate) const COUNTS: &str = "counts";
 
@@ -60,7 +62,7 @@ pub(crate) async fn fixture() -> Fixture {
     let fixture = Fixture::start().await;
     create_counts(&fixture.db);
     let claim = one(&fixture.store(), write(0, Guard::Absent, Some(claimed(1)))).await;
-    assert_eq!(told(&claim), Told::Written);
+    assert_eq!(plain(&claim), PlainVerdict::Written);
     fixture.wire.take();
     fixture
 }
