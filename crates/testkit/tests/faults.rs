@@ -160,13 +160,13 @@ async fn a_delay_ends_with_the_deadline_of_the_call() {
     for (make, applied) in
         [(Fault::delay as fn(ManualClock, Duration) -> Fault, 0), (Fault::delay_answer, 1)]
     {
-        for (takes, told) in [(5, "W"), (6, "Unavailable"), (3600, "Unavailable")] {
+        for (takes, expected) in [(5, "W"), (6, "Unavailable"), (3600, "Unavailable")] {
             let store = faulty();
             store.inject(make(clock.clone(), Duration::from_secs(takes)));
             let (begun, writes) = (clock.now(), [claim("a", 1)]);
             let verdicts = clock.drive(store.write(&writes, begun.plus(five))).await;
             assert_eq!(clock.now(), begun.plus(five), "the call ends at its deadline");
-            assert_eq!(brief(&verdicts[0]), told, "it takes {takes} s");
+            assert_eq!(brief(&verdicts[0]), expected, "it takes {takes} s");
             if let Verdict::Unknown(error) = &verdicts[0] {
                 assert!(error.may_have_applied());
                 assert_eq!(store.inner().len(), applied);

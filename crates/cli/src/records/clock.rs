@@ -35,12 +35,12 @@ pub(crate) struct ServerClock(Arc<Inner>);
 struct Inner {
     /// What has to be added to this machine's time, in milliseconds.
     ahead: AtomicI64,
-    told: Once,
+    warned: Once,
 }
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { ahead: AtomicI64::new(0), told: Once::new() }
+        Self { ahead: AtomicI64::new(0), warned: Once::new() }
     }
 }
 
@@ -52,7 +52,7 @@ impl ServerClock {
         if ahead == 0 {
             return SystemClock.now();
         }
-        self.0.told.call_once(|| {
+        self.0.warned.call_once(|| {
             let way = if ahead > 0 { "behind" } else { "ahead of" };
             eprintln!(
                 "note: the clock of this machine is {} {way} DynamoDB's, which counts here",

@@ -58,10 +58,10 @@ pub(crate) async fn run(
                 Some(before) => pushed_out(table, before, &mut states).await?,
             }
         }
-        let told = tell(before.as_ref(), &states, &time::instant(now), as_json)?;
+        let reader = tell(before.as_ref(), &states, &time::instant(now), as_json)?;
         let is_last = arguments.rounds.is_some_and(|rounds| round >= rounds);
         // To go on after `| head` would cost reads that nobody sees.
-        if is_last || told == Reader::Gone {
+        if is_last || reader == Reader::Gone {
             return Ok(ExitCode::SUCCESS);
         }
         before = Some(states);
@@ -114,14 +114,14 @@ fn tell(
         return Ok(if as_json { Reader::Listens } else { print(&first)? });
     };
     for (key, was, is) in changes(before, states) {
-        let told = if as_json {
+        let reader = if as_json {
             let (was, is) = (was.map(State::name), is.map(State::name));
             print_line(&json!({ "at": at, "key": key, "was": was, "is": is }))?
         } else {
             let words = |state: Option<State>| state.map_or("no record", State::words);
             print(&format!("{at} {key}: {} -> {}", words(was), words(is)))?
         };
-        if told == Reader::Gone {
+        if reader == Reader::Gone {
             return Ok(Reader::Gone);
         }
     }

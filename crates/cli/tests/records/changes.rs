@@ -291,7 +291,7 @@ async fn what_a_worker_has_changed_meanwhile_is_not_overwritten() {
     world.put("place#raced", "INPROGRESS", &claim);
     let taken = world.item("place#raced");
     gate.open();
-    let told = ran(evicting).code(1).json();
-    assert_eq!(results(&told), ["changed-meanwhile"]);
+    let output = ran(evicting).code(1).json();
+    assert_eq!(results(&output), ["changed-meanwhile"]);
     assert_eq!(world.item("place#raced"), taken);
 }

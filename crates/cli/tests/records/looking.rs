@@ -102,8 +102,8 @@ async fn watch_tells_what_has_changed() {
     gate.reached().await;
     world.put("place#a", "COMPLETED", &json!({}));
     gate.open();
-    let told = ran(watching).code(0).json();
-    assert_eq!((&told["was"], &told["is"]), (&json!("in-progress"), &json!("completed")));
+    let output = ran(watching).code(0).json();
+    assert_eq!((&output["was"], &told["is"]), (&json!("in-progress"), &json!("completed")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,9 +159,9 @@ async fn watch_does_not_call_gone_what_a_new_item_has_pushed_out() {
         world.put(&format!("place#{number}"), "COMPLETED", &json!({}));
     }
     gate.open();
-    let told = ran(watching).code(0);
-    assert!(!told.out.contains("\"is\":null"), "{}", told.out);
-    assert!(told.err.contains("others are not watched"), "{}", told.err);
+    let output = ran(watching).code(0);
+    assert!(!output.out.contains("\"is\":null"), "{}", told.out);
+    assert!(output.err.contains("others are not watched"), "{}", told.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,8 +189,8 @@ async fn whether_a_claim_lives_is_decided_by_the_clock_of_dynamodb() {
     for (date, result) in [(-3600, "refused"), (0, "planned")] {
         let endpoint = answering(json!({ "Item": claim }).to_string(), seconds_from_now(date));
         let command = records_at(&endpoint, &["evict", "place#live", "--json"]);
-        let told = ran(command);
-        assert_eq!(told.json()["records"][0]["result"], result, "{}", told.err);
-        assert_eq!(told.err.contains("clock of this machine"), date != 0, "{}", told.err);
+        let output = ran(command);
+        assert_eq!(output.json()["records"][0]["result"], result, "{}", told.err);
+        assert_eq!(output.err.contains("clock of this machine"), date != 0, "{}", told.err);
     }
 }

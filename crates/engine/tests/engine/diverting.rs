@@ -35,9 +35,9 @@ pub(crate) fn without_sink(record: Rec) -> Rec {
 
 /// The reported reasons for diverting, and the handlers' errors.
 #[derive(Clone, Default)]
-struct Reasons(Arc<Mutex<Vec<Told>>>);
+struct Reasons(Arc<Mutex<Vec<Reason>>>);
 
-type Told = (Option<DivertReason>, Option<String>);
+type Reason = (Option<DivertReason>, Option<String>);
 
 impl Observer for Reasons {
     fn reported(&self, report: &Report<'_>) {
@@ -150,8 +150,8 @@ async fn without_time_for_the_sink_the_next_delivery_diverts_the_record() {
     let engine = world.engine().with_observer(reasons.clone());
     let outcomes = world.clock.drive(world.invoke_by(&engine, vec![late.aside()])).await;
     assert_eq!(labels(&outcomes), ["returned"]);
-    let told = (Some(permanent("a message", 1)), Some("too late".to_owned()));
-    assert_eq!(*reasons.0.lock().unwrap(), [told], "the failure is not hidden");
+    let reason = (Some(permanent("a message", 1)), Some("too late".to_owned()));
+    assert_eq!(*reasons.0.lock().unwrap(), [reason], "the failure is not hidden");
     world.ledger.assert_never("aside: a");
     assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
 }

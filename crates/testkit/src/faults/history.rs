@@ -29,9 +29,9 @@ impl Call {
         Self::Write { writes: writes.to_vec(), verdicts: None }
     }
 
-    pub(super) fn answer(&mut self, told: &[Verdict]) {
+    pub(super) fn answer(&mut self, answers: &[Verdict]) {
         if let Self::Write { verdicts, .. } = self {
-            *verdicts = Some(told.to_vec());
+            *verdicts = Some(answers.to_vec());
         }
     }
 }
