@@ -1,4 +1,5 @@
-//! Records an outcome, and continues with the record's copies, its group, and the records that are next.
+//! Gives a record its outcome: answers its copies, returns the rest of its group after a failure, and starts
+//! the records that are next.
 
 use super::{
     Action, Machine, Present, Told,
@@ -67,6 +68,7 @@ impl Machine<'_> {
                 self.quarantine.leave(at);
                 let Some(outcome) = self.divert(at, outcome, present) else { continue };
                 next.extend(self.answer_copies(at, &outcome));
+                // A group stops behind a record that returns: the source delivers the rest again, in order.
                 if !outcome.is_acknowledged() && keeps(Rule::StopsTheGroup) {
                     failed = Some(failed.map_or(at, |before: usize| before.min(at)));
                     let rest = self.order.same_group(at).into_iter();
