@@ -125,7 +125,7 @@ fn numbers_are_read_exactly_or_not_at_all() {
 }
 
 #[test]
-fn what_is_no_record_is_named_and_not_quoted() {
+fn what_is_not_a_record_is_named_and_not_quoted() {
     let good = [("status", s("COMPLETED")), ("expiration", n("1"))];
     for (bad, attribute) in [
         (("status", s("EXPIRED")), "status"),

@@ -198,7 +198,7 @@ impl<S> Results<S> {
                 record.result = result;
             }
             Err(error) if self.codec.is_answer(&record) => return Err(error),
-            // Its key can be claimed again, and what was its result is no reason against that.
+            // The key can be claimed again, whether its old result can be read or not.
             Err(_) => {}
         }
         Ok(record)

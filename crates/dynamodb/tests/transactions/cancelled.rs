@@ -178,7 +178,7 @@ async fn a_table_that_does_not_exist_is_a_refused_effect() {
 
 /// DynamoDB does not say which table it did not find.
 #[tokio::test]
-async fn a_table_of_records_that_is_gone_is_no_refused_effect() {
+async fn a_table_of_records_that_is_gone_is_not_a_refused_effect() {
     let fixture = fixture().await;
     let request = json!({"TableName": TABLE});
     fixture.db.delete_table(serde_json::from_value(request).unwrap()).unwrap();
@@ -221,7 +221,7 @@ async fn errors_of_transactions_repeat_no_number_that_the_handler_collected() {
 
 /// Then the effects are not to blame.
 #[tokio::test]
-async fn a_permission_that_is_missing_for_the_record_is_no_refused_effect() {
+async fn a_permission_that_is_missing_for_the_record_is_not_a_refused_effect() {
     let denied = |table: &str| {
         let message = format!(
             "User: arn:aws:sts::123456789012:assumed-role/f/f is not authorized to perform: \

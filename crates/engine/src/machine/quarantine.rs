@@ -66,8 +66,8 @@ impl Attempts {
     }
 }
 
-/// At how many receives since its last attempt, before this one, a record that is no suspect was received
-/// in vain. `seen` was found under its key.
+/// The number of receives between the last attempt of a record that is not a suspect and this receive, at
+/// which it was not tried. `seen` was found under its key.
 pub(super) fn in_vain(receives: u32, seen: Option<&IdempotencyRecord>) -> u32 {
     let last = seen.map_or(0, |seen| {
         seen.last_receive.max(seen.lost_attempts.saturating_add(seen.failed_attempts))

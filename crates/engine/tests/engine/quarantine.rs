@@ -293,7 +293,7 @@ async fn a_record_is_not_passed_over_for_one_suspect_after_another() {
 
 /// One suspect is known at once; the leases of nine more end while it runs.
 #[tokio::test]
-async fn suspects_that_are_found_later_run_in_groups_of_their_own_number() {
+async fn suspects_that_are_found_later_run_in_groups_too() {
     let mut world = World::new();
     dies_with(&world, &LABELS[..1]).await;
     let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());

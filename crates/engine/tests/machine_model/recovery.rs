@@ -3,8 +3,8 @@
 //! Records whose process died are suspects, started or not, and run in groups. Where handlers are quick,
 //! one invocation works through all of them. Where a handler takes more than half of an invocation, there
 //! is time for one group: the first one, and at the next receive all others together, since they were
-//! passed over. So the bound is the losses in a row and one more, however many records there are. What
-//! was stopped at the deadline is no suspect, and runs together at the next receive.
+//! passed over. So the bound is the losses in a row and one more, however many records there are. Records
+//! whose handlers were stopped at the deadline are not suspects, and run together at the next receive.
 
 use std::time::Duration;
 

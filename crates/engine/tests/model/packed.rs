@@ -31,7 +31,7 @@ pub(crate) fn tick_of(instant: Timestamp) -> u8 {
     tick
 }
 
-/// A number that represents a random owner token; 0 is no token.
+/// A number that represents a random owner token; 0 if there is none.
 pub(crate) type Token = u8;
 
 /// One of the payloads of a key, and its fingerprint.
@@ -231,7 +231,7 @@ fn pack_payload(named: Option<&str>) -> u8 {
     named.map_or(0, |name| name.parse::<u8>().expect("a payload's number") + 1)
 }
 
-/// 0 is no time, 1 is the long expired lease of a released record, then come the ticks.
+/// 0 means that there is no time, 1 is the long expired lease of a released record, then come the ticks.
 fn pack_time(time: Option<Timestamp>) -> u8 {
     match time {
         None => 0,

@@ -57,9 +57,8 @@ impl Sums {
         self.add(name, more as f64);
     }
 
-    /// What is 0 is not written: CloudWatch charges for each metric. A store of the user's may say
-    /// that it consumed what is no number, for which JSON has no form, and CloudWatch would refuse
-    /// the document.
+    /// What is 0 is not written: CloudWatch charges for each metric. A store of the user's may report
+    /// NaN or infinity, which JSON cannot express, and CloudWatch would refuse the document.
     fn add(&mut self, name: &'static str, more: f64) {
         if more > 0.0 && more.is_finite() {
             *self.counts.entry(name).or_default() += more;

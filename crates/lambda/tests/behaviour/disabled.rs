@@ -80,7 +80,7 @@ mod child {
         }
     }
 
-    /// The sink fails permanently, which is no failure of a handler.
+    /// The sink fails permanently. That does not count as a failure of a handler.
     #[tokio::test]
     #[ignore = "run by the test above"]
     async fn a_bad_record_that_cannot_be_put_aside_is_returned() {

@@ -159,7 +159,7 @@ async fn a_commit_that_the_store_refuses_fails_at_once_and_frees_its_key() {
 
 /// The handler returned, and nobody objected to its effects.
 #[tokio::test]
-async fn a_commit_that_the_store_refuses_is_no_permanent_failure() {
+async fn a_commit_that_the_store_refuses_is_not_a_permanent_failure() {
     for most in [None, Some(1)] {
         for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Refused]
         {
@@ -183,7 +183,7 @@ async fn a_commit_that_the_store_refuses_is_no_permanent_failure() {
 
 /// The second of the same requests may be refused because the first has done what it asks for.
 #[tokio::test]
-async fn a_refused_effect_of_a_commit_that_was_applied_after_all_is_no_failure() {
+async fn a_refused_effect_of_a_commit_that_was_applied_after_all_is_not_a_failure() {
     for fails in [OnFailure::Return, OnFailure::FailPermanently] {
         let mut world = world();
         world.policy.on_failure = fails;
