@@ -103,7 +103,7 @@ async fn watch_tells_what_has_changed() {
     world.put("place#a", "COMPLETED", &json!({}));
     gate.open();
     let output = ran(watching).code(0).json();
-    assert_eq!((&output["was"], &told["is"]), (&json!("in-progress"), &json!("completed")));
+    assert_eq!((&output["was"], &output["is"]), (&json!("in-progress"), &json!("completed")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,8 +160,8 @@ async fn watch_does_not_call_gone_what_a_new_item_has_pushed_out() {
     }
     gate.open();
     let output = ran(watching).code(0);
-    assert!(!output.out.contains("\"is\":null"), "{}", told.out);
-    assert!(output.err.contains("others are not watched"), "{}", told.err);
+    assert!(!output.out.contains("\"is\":null"), "{}", output.out);
+    assert!(output.err.contains("others are not watched"), "{}", output.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,7 +190,7 @@ async fn whether_a_claim_lives_is_decided_by_the_clock_of_dynamodb() {
         let endpoint = answering(json!({ "Item": claim }).to_string(), seconds_from_now(date));
         let command = records_at(&endpoint, &["evict", "place#live", "--json"]);
         let output = ran(command);
-        assert_eq!(output.json()["records"][0]["result"], result, "{}", told.err);
-        assert_eq!(output.err.contains("clock of this machine"), date != 0, "{}", told.err);
+        assert_eq!(output.json()["records"][0]["result"], result, "{}", output.err);
+        assert_eq!(output.err.contains("clock of this machine"), date != 0, "{}", output.err);
     }
 }
