@@ -8,9 +8,13 @@ use lambda_idempotency_engine::{
     call::{Call, RecordId},
     delivered::{Delivered, Invocation, Messaging},
 };
+#[cfg(feature = "postgres")]
+use lambda_idempotency_postgres::{PostgresEffects, PostgresStatement};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::value::RawValue;
 
+#[cfg(feature = "postgres")]
+use crate::error::ExecuteError;
 #[cfg(feature = "dynamodb")]
 use crate::error::TransactError;
 use crate::source::{Record, messaging};
@@ -86,6 +90,41 @@ pub trait CallExt: sealed::Sealed {
     /// effect does not fit into the transaction with those before it.
     #[cfg(feature = "dynamodb")]
     fn transact(&self, item: TransactWriteItem) -> Result<(), TransactError>;
+
+    /// Collects a statement of SQL for [`PostgresStore`](crate::PostgresStore), and sends nothing. When the handler
+    /// has returned `Ok`, all statements that it collected are committed in one transaction with the completion of
+    /// its key: both or neither. If it fails, panics or is stopped, nothing is.
+    ///
+    /// The operation has to be [`transactional`](crate::Operation::transactional). The guide has the
+    /// [guarantees, limits and costs](crate::guide::choosing_a_mode).
+    ///
+    /// ```
+    /// use lambda_idempotency::{
+    ///     Call, CallExt as _, Failure, postgres::{PostgresEffects, PostgresStatement, PostgresValue},
+    /// };
+    ///
+    /// async fn sell(item: String, call: Call) -> Result<(), Failure> {
+    ///     let take = "UPDATE stock SET remaining = remaining - 1 WHERE item = $1 AND remaining > 0";
+    ///     call.execute(PostgresStatement::new(take).bind(item).expect_rows(1))?;
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// // The unit test of such a handler:
+    /// let (call, collected) = Call::test("o-1").with_effects::<PostgresEffects>();
+    /// sell("tea".to_owned(), call).await.unwrap();
+    /// let effects = collected.close().unwrap().unwrap();
+    /// let statements = effects.get::<PostgresEffects>().unwrap().statements();
+    /// assert_eq!(statements[0].values(), [PostgresValue::from("tea")]);
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The operation is not transactional, the call runs without a claim, the handler has ended, or the
+    /// statement cannot be an effect.
+    #[cfg(feature = "postgres")]
+    fn execute(&self, statement: PostgresStatement) -> Result<(), ExecuteError>;
 }
 
 impl CallExt for Call {
@@ -101,6 +140,11 @@ impl CallExt for Call {
     #[cfg(feature = "dynamodb")]
     fn transact(&self, item: TransactWriteItem) -> Result<(), TransactError> {
         Ok(self.collect(|effects: &mut DynamoDbEffects| effects.add(item))??)
+    }
+
+    #[cfg(feature = "postgres")]
+    fn execute(&self, statement: PostgresStatement) -> Result<(), ExecuteError> {
+        Ok(self.collect(|effects: &mut PostgresEffects| effects.add(statement))??)
     }
 }
 

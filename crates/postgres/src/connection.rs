@@ -6,15 +6,15 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::Pin,
+    pin::{Pin, pin},
     task::{Context, Poll, Waker},
 };
 
-use futures_util::future::{BoxFuture, join_all};
-use tokio_postgres::{
-    Client, Error, Row,
-    types::{ToSql, Type},
+use futures_util::{
+    TryStreamExt,
+    future::{BoxFuture, join_all},
 };
+use tokio_postgres::{Client, Error, Row, types::ToSql};
 
 use crate::parameters::Parameter;
 
@@ -37,9 +37,17 @@ pub(crate) struct Statement<'s> {
 /// What the server answered to a transaction.
 pub(crate) struct Answers {
     pub(crate) begin: Result<(), Error>,
-    /// For each statement its rows, in order.
-    pub(crate) statements: Vec<Result<Vec<Row>, Error>>,
-    pub(crate) commit: Result<(), Error>,
+    /// For each statement what it did, in order.
+    pub(crate) statements: Vec<Result<Ran, Error>>,
+    /// The answer to the end; `Ok` if none was sent.
+    pub(crate) end: Result<(), Error>,
+}
+
+/// What a statement did.
+pub(crate) struct Ran {
+    pub(crate) rows: Vec<Row>,
+    /// How many rows it changed or returned.
+    pub(crate) changed: u64,
 }
 
 impl Connection {
@@ -53,35 +61,39 @@ impl Connection {
         self.wire.is_none()
     }
 
-    /// Runs statements in a transaction. All messages are sent at once, so this takes one round trip; if a
-    /// statement fails, the server skips those after it, and `COMMIT` rolls back.
+    /// Runs statements in a transaction, which stays open without an `end`. All messages are sent at once, so
+    /// this takes one round trip; if a statement fails, the server skips those after it, and `COMMIT` rolls back.
     ///
     /// The statements are not prepared by name, and nothing stays behind on the server: a proxy may
     /// give each transaction another server.
-    pub(crate) async fn transaction(
+    pub(crate) async fn run(
         &mut self,
         begin: &str,
         statements: &[Statement<'_>],
+        end: Option<&str>,
     ) -> Answers {
         let Self { client, wire } = self;
         let client = &*client;
         let mut begin = Request::new(client.batch_execute(begin));
         let mut running: Vec<_> =
-            statements.iter().map(|statement| Request::new(run(client, statement))).collect();
-        let mut commit = Request::new(client.batch_execute("COMMIT"));
+            statements.iter().map(|statement| Request::new(one(client, statement))).collect();
+        let mut end = end.map(|end| Request::new(client.batch_execute(end)));
         // A request is sent when it is first polled, so they are polled in order.
         drive(wire, |cx| {
             let mut are_ready = begin.is_ready(cx);
             for request in &mut running {
                 are_ready &= request.is_ready(cx);
             }
-            commit.is_ready(cx) && are_ready
+            end.as_mut().is_none_or(|end| end.is_ready(cx)) && are_ready
         })
         .await;
         Answers {
             begin: begin.answer().await,
             statements: join_all(running.into_iter().map(Request::answer)).await,
-            commit: commit.answer().await,
+            end: match end {
+                Some(end) => end.answer().await,
+                None => Ok(()),
+            },
         }
     }
 
@@ -94,11 +106,17 @@ impl Connection {
     }
 }
 
-async fn run(client: &Client, statement: &Statement<'_>) -> Result<Vec<Row>, Error> {
+async fn one(client: &Client, statement: &Statement<'_>) -> Result<Ran, Error> {
     let parameters = statement.parameters.iter();
-    let parameters: Vec<(&(dyn ToSql + Sync), Type)> =
-        parameters.map(|(value, sql_type)| (&**value as _, sql_type.clone())).collect();
-    client.query_typed(statement.text, &parameters).await
+    let parameters =
+        parameters.map(|(value, sql_type)| (&**value as &(dyn ToSql + Sync), sql_type.clone()));
+    let mut answer = pin!(client.query_typed_raw(statement.text, parameters).await?);
+    let mut rows = Vec::new();
+    while let Some(row) = answer.try_next().await? {
+        rows.push(row);
+    }
+    let changed = answer.rows_affected().unwrap_or(0);
+    Ok(Ran { rows, changed })
 }
 
 /// Polls the wire and the requests until these are ready.

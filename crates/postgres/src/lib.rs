@@ -17,7 +17,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [Effects](lambda_idempotency_core::effects), committed with the completion | no: operations that are transactional need another store |
+//! | [Effects](lambda_idempotency_core::effects), committed with the completion | yes: [`PostgresEffects`], SQL statements |
 //! | The server removes expired records | no: call [`PostgresStore::sweep`] regularly |
 //! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, in the order of their keys |
 //! | Reads see the latest write | yes |
@@ -50,6 +50,8 @@
 //!
 //! * **All writes of a call** are one transaction of a few statements with arrays, up to 1,000 writes in each, and all
 //!   its messages are sent at once: one round trip. It answers with the records of the writes whose guard failed.
+//! * **A write with [effects](PostgresEffects)** is a transaction of its own, in two round trips: the record and the
+//!   statements, and then `COMMIT` or `ROLLBACK`.
 //! * **No write waits for another** longer than a statement takes, and none in a circle: rows are locked in the order
 //!   of their keys. A row that another transaction holds is waited for (`lock_timeout`), and then the write is sent
 //!   again.
@@ -85,9 +87,11 @@
 mod browse;
 mod builder;
 mod check;
+mod commit;
 mod config;
 mod config_error;
 mod connection;
+mod effects;
 mod env;
 mod error;
 mod limits;
@@ -116,12 +120,15 @@ use lambda_idempotency_core::{
 };
 
 pub use crate::{
-    builder::PostgresStoreBuilder, config_error::PostgresConfigError, store::PostgresStore,
+    builder::PostgresStoreBuilder,
+    config_error::PostgresConfigError,
+    effects::{PostgresEffectError, PostgresEffects, PostgresStatement, PostgresValue},
+    store::PostgresStore,
 };
 
 impl Store for PostgresStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::NONE
+        Capabilities::NONE.with_effects::<PostgresEffects>()
     }
 
     fn write<'a>(

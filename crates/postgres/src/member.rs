@@ -5,12 +5,14 @@ use lambda_idempotency_core::{
     store::{Guard, StoreError, Verdict, Write},
 };
 
-use crate::{config::Config, error::Failure, limits};
+use crate::{config::Config, effects::PostgresEffects, error::Failure, limits};
 
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
     pub(crate) index: usize,
     pub(crate) write: &'w Write,
+    /// What is applied with it, in a transaction of its own.
+    pub(crate) effects: Option<&'w PostgresEffects>,
     /// Bytes to send.
     pub(crate) size: usize,
     /// A request had no response, so it may have been applied.
@@ -39,12 +41,21 @@ impl<'w> Member<'w> {
         write: &'w Write,
     ) -> Result<Self, Box<Verdict>> {
         let refused = |error: StoreError| Box::new(Verdict::Unknown(error));
-        if write.effects.is_some() {
-            return Err(refused(StoreError::without_effects(write)));
-        }
+        let effects = match &write.effects {
+            None => None,
+            Some(effects) => match effects.get::<PostgresEffects>() {
+                Some(effects) if write.record.is_some() => Some(effects),
+                _ => return Err(refused(StoreError::without_effects(write))),
+            },
+        };
         let size = limits::fit(config, write).map_err(|failure| refused(failure.report(false)))?;
         let (in_doubt, alone, lost_attempts) = (false, false, 0);
-        Ok(Self { index, write, size, in_doubt, alone, lost_attempts })
+        Ok(Self { index, write, effects, size, in_doubt, alone, lost_attempts })
+    }
+
+    /// Whether it must not share a transaction with others.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.alone || self.effects.is_some()
     }
 
     pub(crate) fn key(&self) -> &'w str {

@@ -9,8 +9,9 @@ use lambda_idempotency_core::{
 use tokio_postgres::Row;
 
 use crate::{
-    connection::{Answers, Statement},
+    connection::{Answers, Ran, Statement},
     error::{Doing, Failure, commit_failure, connect_failure, failure, is_fatal},
+    pool::Lease,
     retry::Budget,
     store::PostgresStore,
 };
@@ -19,6 +20,19 @@ use crate::{
 pub(crate) type Rows = Vec<Vec<Row>>;
 
 impl PostgresStore {
+    /// A connection, if there is one in time.
+    pub(crate) async fn lease(
+        &self,
+        doing: Doing<'_>,
+        budget: &Budget<'_>,
+    ) -> Result<Lease<'_>, Failure> {
+        let limit = self.config.connect_timeout.min(budget.left());
+        let taken = budget.attempt(limit, self.pool.take(&self.config)).await;
+        taken
+            .map_err(|late| Failure::not_connected(doing, late))?
+            .map_err(|why| connect_failure(doing, why))
+    }
+
     /// Runs the statements once, in a transaction of their own, in one round trip.
     pub(crate) async fn transaction(
         &self,
@@ -26,11 +40,7 @@ impl PostgresStore {
         statements: &[Statement<'_>],
         budget: &Budget<'_>,
     ) -> Result<Rows, Failure> {
-        let limit = self.config.connect_timeout.min(budget.left());
-        let taken = budget.attempt(limit, self.pool.take(&self.config)).await;
-        let mut lease = taken
-            .map_err(|late| Failure::not_connected(doing, late))?
-            .map_err(|why| connect_failure(doing, why))?;
+        let mut lease = self.lease(doing, budget).await?;
         let limit = budget.limit();
         if limit.is_zero() {
             lease.give_back(&self.config);
@@ -38,7 +48,7 @@ impl PostgresStore {
         }
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
         let begin = begin(limit);
-        let answered = lease.connection.transaction(&begin, statements);
+        let answered = lease.connection.run(&begin, statements, Some("COMMIT"));
         let answers = budget
             .attempt(limit, answered)
             .await
@@ -63,7 +73,7 @@ impl PostgresStore {
 ///
 /// The server stops a statement a little earlier than we stop waiting, so that we learn of it, and stops
 /// waiting for a lock earlier than that.
-fn begin(limit: Duration) -> String {
+pub(crate) fn begin(limit: Duration) -> String {
     let share = |eighths: u32| (limit.saturating_mul(eighths) / 8).as_millis().max(1);
     let (statement, lock) = (share(7), share(6));
     format!(
@@ -75,21 +85,21 @@ fn begin(limit: Duration) -> String {
 
 /// What became of the transaction. It was rolled back if one of its statements failed.
 fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
-    let Answers { begin, statements, commit } = answers;
+    let Answers { begin, statements, end } = answers;
     if let Err(error) = &begin {
         // Without a transaction, the statements may have been applied one by one.
         return Err(failure(doing, error).with_doubt(!nothing_was_run(&statements)));
     }
     let mut rows = Vec::with_capacity(statements.len());
     for answer in statements {
-        rows.push(answer.map_err(|error| failure(doing, &error))?);
+        rows.push(answer.map_err(|error| failure(doing, &error))?.rows);
     }
-    commit.map_err(|error| commit_failure(doing, &error))?;
+    end.map_err(|error| commit_failure(doing, &error))?;
     Ok(rows)
 }
 
 /// Whether the server refused every statement.
-fn nothing_was_run(statements: &[Result<Vec<Row>, tokio_postgres::Error>]) -> bool {
+pub(crate) fn nothing_was_run(statements: &[Result<Ran, tokio_postgres::Error>]) -> bool {
     let is_refused = |answer: &Result<_, tokio_postgres::Error>| {
         answer.as_ref().is_err_and(|error| error.as_db_error().is_some())
     };
@@ -98,7 +108,7 @@ fn nothing_was_run(statements: &[Result<Vec<Row>, tokio_postgres::Error>]) -> bo
 
 impl Answers {
     fn errors(&self) -> impl Iterator<Item = &tokio_postgres::Error> {
-        let ends = [self.begin.as_ref().err(), self.commit.as_ref().err()];
+        let ends = [self.begin.as_ref().err(), self.end.as_ref().err()];
         let statements = self.statements.iter().filter_map(|answer| answer.as_ref().err());
         ends.into_iter().flatten().chain(statements)
     }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
+    effects::RefusedEffect,
     record::IdempotencyRecord,
     store::{Verdict, Write},
 };
@@ -38,9 +39,18 @@ struct Rounds<'w> {
 }
 
 /// What a transaction did: the keys that it wrote, and the records that it found beside them.
-struct Done {
-    written: HashSet<String>,
+#[derive(Default)]
+pub(crate) struct Done {
+    pub(crate) written: HashSet<String>,
     found: HashMap<String, Result<IdempotencyRecord, Corrupt>>,
+    /// Nothing was written because of this effect.
+    refused: Option<RefusedEffect>,
+}
+
+impl Done {
+    pub(crate) fn refused(refused: RefusedEffect) -> Self {
+        Self { refused: Some(refused), ..Self::default() }
+    }
 }
 
 impl PostgresStore {
@@ -88,12 +98,18 @@ impl PostgresStore {
         budget: &Budget<'_>,
     ) -> (Vec<Member<'w>>, Result<Done, Failure>) {
         let doing = Doing { config: &self.config, operation: OPERATION };
+        if let [member] = &*parcel
+            && let Some(effects) = member.effects
+        {
+            let done = self.commit(doing, member, effects, budget).await;
+            return (parcel, done);
+        }
         let sent = self.transaction(doing, &self.statements_of(&parcel), budget).await;
         (parcel, sent.and_then(|rows| done(&self.config, rows)))
     }
 
     /// The statements for these writes, in the order that [`statements`](crate::statements) explains.
-    fn statements_of<'s>(&'s self, parcel: &[Member<'s>]) -> Vec<Statement<'s>> {
+    pub(crate) fn statements_of<'s>(&'s self, parcel: &[Member<'s>]) -> Vec<Statement<'s>> {
         let (mut inserts, mut updates, mut deletes) =
             (Columns::default(), Columns::default(), Columns::default());
         let mut guarded = Vec::new();
@@ -132,8 +148,8 @@ impl PostgresStore {
 
 /// Reads the rows of all statements: a row of one column is a key that was written, or the count of
 /// locked rows; a longer one is a record that was found.
-fn done(config: &Config, rows: Rows) -> Result<Done, Failure> {
-    let mut done = Done { written: HashSet::new(), found: HashMap::new() };
+pub(crate) fn done(config: &Config, rows: Rows) -> Result<Done, Failure> {
+    let mut done = Done::default();
     let corrupt = |problem| Failure::corrupt(config, problem);
     for row in rows.iter().flatten() {
         if row.len() > 1 {
@@ -164,6 +180,11 @@ impl<'w> Rounds<'w> {
 
     fn take(&mut self, config: &Config, parcel: Vec<Member<'w>>, answer: Result<Done, Failure>) {
         match answer {
+            Ok(Done { refused: Some(refused), .. }) => {
+                for member in parcel {
+                    self.settle(&member, Verdict::EffectRefused(refused.clone()));
+                }
+            }
             Ok(mut done) => {
                 for member in parcel {
                     if done.written.contains(member.key()) {
@@ -237,7 +258,7 @@ fn parcels(mut members: Vec<Member<'_>>) -> Vec<Vec<Member<'_>>> {
     let mut open: Vec<Member<'_>> = Vec::new();
     let mut bytes = 0usize;
     for member in members {
-        if member.alone {
+        if member.is_alone() {
             parcels.push(vec![member]);
             continue;
         }

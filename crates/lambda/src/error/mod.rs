@@ -1,6 +1,8 @@
 //! The errors of this crate, with the types of their details.
 
 mod config;
+#[cfg(feature = "postgres")]
+mod execute;
 mod invocation;
 mod mistakes;
 mod run;
@@ -10,6 +12,8 @@ mod transact;
 pub use lambda_idempotency_core::failure::BoxError;
 
 pub use config::ConfigError;
+#[cfg(feature = "postgres")]
+pub use execute::ExecuteError;
 pub use invocation::{InvocationError, NotJson};
 pub use mistakes::{FilterMistake, HttpLayerMistake, NoTransaction, SettingScope};
 pub use run::{ResultLost, RunError};

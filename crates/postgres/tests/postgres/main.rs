@@ -14,6 +14,7 @@
 )]
 
 mod conformance;
+mod effects;
 mod errors;
 mod faults;
 mod pgbouncer;

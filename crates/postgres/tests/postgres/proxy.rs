@@ -5,11 +5,14 @@ use std::{
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread::{sleep, spawn},
     time::Duration,
 };
+
+/// The message with which a client sends `COMMIT`.
+const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
 /// What becomes of what is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub(crate) enum Mode {
     Silent,
     /// The server gets everything, and its answers are lost.
     LoseAnswers,
+    /// The answers after a `COMMIT` that is sent by itself are lost.
+    LoseCommits,
     /// Answers come so much later.
     Delay(Duration),
 }
@@ -54,10 +59,11 @@ impl Proxy {
                     .extend([&client, &server].map(|s| s.try_clone().unwrap()));
                 let (from_client, to_server) =
                     (client.try_clone().unwrap(), server.try_clone().unwrap());
-                let requests = running.clone();
-                spawn(move || requests.copy(from_client, to_server, false));
-                let answers = running.clone();
-                spawn(move || answers.copy(server, client, true));
+                let (requests, answers) = (running.clone(), running.clone());
+                let is_lost = Arc::new(AtomicBool::new(false));
+                let lost = Arc::clone(&is_lost);
+                spawn(move || requests.copy(from_client, to_server, false, &lost));
+                spawn(move || answers.copy(server, client, true, &is_lost));
             }
         });
         proxy
@@ -83,15 +89,19 @@ impl Proxy {
         self.connections.load(Ordering::Relaxed)
     }
 
-    fn copy(&self, mut from: TcpStream, mut to: TcpStream, is_answer: bool) {
+    fn copy(&self, mut from: TcpStream, mut to: TcpStream, is_answer: bool, is_lost: &AtomicBool) {
         let mut bytes = [0; 16 * 1024];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             let mode = *self.mode.lock().unwrap();
             match mode {
                 Mode::Silent => continue,
                 Mode::LoseAnswers if is_answer => continue,
+                Mode::LoseCommits if is_answer && is_lost.load(Ordering::Relaxed) => continue,
+                Mode::LoseCommits if bytes[..count] == *COMMIT => {
+                    is_lost.store(true, Ordering::Relaxed)
+                }
                 Mode::Delay(delay) if is_answer => sleep(delay),
-                Mode::Pass | Mode::LoseAnswers | Mode::Delay(_) => {}
+                _ => {}
             }
             if to.write_all(&bytes[..count]).is_err() {
                 break;

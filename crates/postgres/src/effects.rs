@@ -1,0 +1,326 @@
+//! What the store commits together with a completion.
+
+use std::fmt;
+
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::parameters::Parameter;
+
+/// The most bytes of the values of a call. They are kept until the handler has returned.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// The most parameters of a statement of PostgreSQL.
+const MOST_VALUES: usize = 65_535;
+/// Statements that would end the transaction, or leave something on the connection.
+const OF_TRANSACTIONS: [&str; 14] = [
+    "ABORT",
+    "BEGIN",
+    "COMMIT",
+    "DEALLOCATE",
+    "DISCARD",
+    "END",
+    "LISTEN",
+    "PREPARE",
+    "RELEASE",
+    "RESET",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "START",
+];
+
+/// The effects that a [`PostgresStore`](crate::PostgresStore) commits together with the completion of a key,
+/// in one transaction: statements, in the order in which they were added.
+///
+/// ```
+/// use lambda_idempotency_postgres::{PostgresEffects, PostgresStatement};
+///
+/// let mut effects = PostgresEffects::default();
+/// let take = "UPDATE stock SET remaining = remaining - $1 WHERE item = $2 AND remaining >= $1";
+/// effects.add(PostgresStatement::new(take).bind(2).bind("tea").expect_rows(1))?;
+/// assert_eq!(
+///     effects.add(PostgresStatement::new("COMMIT")).unwrap_err().to_string(),
+///     "a statement that begins with COMMIT cannot be an effect: the store begins and ends the transaction"
+/// );
+/// # Ok::<(), lambda_idempotency_postgres::PostgresEffectError>(())
+/// ```
+#[derive(Default)]
+pub struct PostgresEffects {
+    statements: Vec<PostgresStatement>,
+    bytes: usize,
+}
+
+/// A statement with its values. `$1`, `$2`, ... stand for the values in the order in which they were bound.
+///
+/// The values have the types of PostgreSQL that [`PostgresValue`] names. Write a cast where the column has
+/// another: `$1::uuid`, `$2::jsonb`, `$3::timestamptz`.
+pub struct PostgresStatement {
+    text: String,
+    values: Vec<PostgresValue>,
+    rows: Option<u64>,
+}
+
+/// A value of a statement, and its type.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum PostgresValue {
+    /// `boolean`
+    Bool(Option<bool>),
+    /// `integer`
+    Integer(Option<i32>),
+    /// `bigint`
+    BigInt(Option<i64>),
+    /// `double precision`
+    Double(Option<f64>),
+    /// `text`. It cannot hold a NUL character.
+    Text(Option<String>),
+    /// `bytea`
+    Bytes(Option<Vec<u8>>),
+}
+
+/// Why a statement cannot be an effect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresEffectError {
+    /// It would end the transaction, or leave something on the connection.
+    #[error(
+        "a statement that begins with {0} cannot be an effect: the store begins and ends the transaction"
+    )]
+    OfTransaction(&'static str),
+    /// It has more values than PostgreSQL takes.
+    #[error(
+        "a statement takes {MOST_VALUES} values, and this one has {values}: bind arrays as text, or split it"
+    )]
+    TooManyValues {
+        /// How many it has.
+        values: usize,
+    },
+    /// A text has a NUL character.
+    #[error("value {} has a NUL character, which a text of PostgreSQL cannot hold: bind it as bytes", .position + 1)]
+    Nul {
+        /// The position of the value, from 0.
+        position: usize,
+    },
+    /// The values of the call are too large together.
+    #[error(
+        "the effects of this call have {bytes} bytes together, and {MOST_BYTES} are allowed: collect less in a call"
+    )]
+    TooLarge {
+        /// How large they would be.
+        bytes: usize,
+    },
+}
+
+impl PostgresStatement {
+    /// A statement without values. Values belong into [`bind`](Self::bind), never into the text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), values: Vec::new(), rows: None }
+    }
+
+    /// Binds the next value.
+    #[must_use]
+    pub fn bind(mut self, value: impl Into<PostgresValue>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// The condition of this effect: it has to change or return so many rows. Otherwise nothing is committed, and
+    /// the handler's attempt has failed. Default: any number.
+    #[must_use]
+    pub fn expect_rows(mut self, rows: u64) -> Self {
+        self.rows = Some(rows);
+        self
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its values, in order.
+    #[must_use]
+    pub fn values(&self) -> &[PostgresValue] {
+        &self.values
+    }
+
+    pub(crate) const fn expected_rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    pub(crate) fn parameters(&self) -> Vec<Parameter<'_>> {
+        self.values.iter().map(PostgresValue::parameter).collect()
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.iter().map(PostgresValue::bytes).sum::<usize>().saturating_add(self.text.len())
+    }
+}
+
+impl PostgresEffects {
+    /// Adds a statement.
+    ///
+    /// # Errors
+    /// It cannot be an effect. What was added before stays.
+    pub fn add(&mut self, statement: PostgresStatement) -> Result<(), PostgresEffectError> {
+        let first = statement.text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next();
+        let first = first.unwrap_or_default().to_ascii_uppercase();
+        if let Some(word) = OF_TRANSACTIONS.into_iter().find(|word| *word == first) {
+            return Err(PostgresEffectError::OfTransaction(word));
+        }
+        let values = statement.values.len();
+        if values > MOST_VALUES {
+            return Err(PostgresEffectError::TooManyValues { values });
+        }
+        if let Some(position) = statement.values.iter().position(PostgresValue::has_nul) {
+            return Err(PostgresEffectError::Nul { position });
+        }
+        let bytes = self.bytes.saturating_add(statement.bytes());
+        if bytes > MOST_BYTES {
+            return Err(PostgresEffectError::TooLarge { bytes });
+        }
+        self.bytes = bytes;
+        self.statements.push(statement);
+        Ok(())
+    }
+
+    /// The statements, in the order in which they were added.
+    #[must_use]
+    pub fn statements(&self) -> &[PostgresStatement] {
+        &self.statements
+    }
+}
+
+impl PostgresValue {
+    fn parameter(&self) -> Parameter<'_> {
+        let (value, sql_type): (Box<dyn ToSql + Send + Sync + '_>, _) = match self {
+            Self::Bool(value) => (Box::new(value), Type::BOOL),
+            Self::Integer(value) => (Box::new(value), Type::INT4),
+            Self::BigInt(value) => (Box::new(value), Type::INT8),
+            Self::Double(value) => (Box::new(value), Type::FLOAT8),
+            Self::Text(value) => (Box::new(value), Type::TEXT),
+            Self::Bytes(value) => (Box::new(value), Type::BYTEA),
+        };
+        (value, sql_type)
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(Some(text)) => text.len(),
+            Self::Bytes(Some(bytes)) => bytes.len(),
+            _ => 8,
+        }
+    }
+
+    fn has_nul(&self) -> bool {
+        matches!(self, Self::Text(Some(text)) if text.contains('\0'))
+    }
+}
+
+/// Makes a value of each of these types, and of an `Option` of it.
+macro_rules! values {
+    ($($from:ty => $variant:ident)+) => { $(
+        impl From<$from> for PostgresValue {
+            fn from(value: $from) -> Self {
+                Self::$variant(Some(value.into()))
+            }
+        }
+
+        impl From<Option<$from>> for PostgresValue {
+            fn from(value: Option<$from>) -> Self {
+                Self::$variant(value.map(Into::into))
+            }
+        }
+    )+ };
+}
+
+values! {
+    bool => Bool
+    i32 => Integer
+    i64 => BigInt
+    f64 => Double
+    String => Text
+    &str => Text
+    Vec<u8> => Bytes
+    &[u8] => Bytes
+}
+
+/// Without the values, which are the application's data.
+impl fmt::Debug for PostgresEffects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (statements, bytes) = (self.statements.len(), self.bytes);
+        f.debug_struct("PostgresEffects")
+            .field("statements", &statements)
+            .field("bytes", &bytes)
+            .finish()
+    }
+}
+
+/// Without the text and the values.
+impl fmt::Debug for PostgresStatement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStatement")
+            .field("values", &self.values.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Its type only.
+impl fmt::Debug for PostgresValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bool(_) => "boolean",
+            Self::Integer(_) => "integer",
+            Self::BigInt(_) => "bigint",
+            Self::Double(_) => "double precision",
+            Self::Text(_) => "text",
+            Self::Bytes(_) => "bytea",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_the_transaction_is_refused_however_it_is_written() {
+        for text in [
+            "COMMIT",
+            " rollback;",
+            "End",
+            "begin\nwork",
+            "savepoint a",
+            "SET x = 1",
+            "Start transaction",
+        ] {
+            let error = PostgresEffects::default().add(PostgresStatement::new(text)).unwrap_err();
+            assert!(matches!(error, PostgresEffectError::OfTransaction(_)), "{text}: {error}");
+        }
+        for text in ["SELECT 1", "ENDORSE", "settle()", "INSERT INTO a VALUES (1)", ""] {
+            PostgresEffects::default().add(PostgresStatement::new(text)).unwrap();
+        }
+    }
+
+    #[test]
+    fn values_that_cannot_be_sent_are_refused_and_none_is_shown() {
+        let nul = PostgresStatement::new("SELECT $1, $2").bind(1).bind("s3cr3t\0");
+        assert_eq!(
+            PostgresEffects::default().add(nul).unwrap_err().to_string(),
+            "value 2 has a NUL character, which a text of PostgreSQL cannot hold: bind it as bytes"
+        );
+        let mut effects = PostgresEffects::default();
+        let half = || PostgresStatement::new("SELECT $1").bind(vec![7; MOST_BYTES / 2]);
+        effects.add(half()).unwrap();
+        let error = effects.add(half()).unwrap_err();
+        assert!(matches!(error, PostgresEffectError::TooLarge { .. }), "{error}");
+        let many = (0..=MOST_VALUES).fold(PostgresStatement::new(""), |all, _| all.bind(true));
+        let error = PostgresEffects::default().add(many).unwrap_err();
+        assert_eq!(error, PostgresEffectError::TooManyValues { values: MOST_VALUES + 1 });
+        let secret = PostgresStatement::new("s3cr3t").bind("s3cr3t").bind(None::<i64>);
+        let shown = format!("{secret:?} {:?}", secret.values());
+        assert!(!shown.contains("s3cr3t") && shown.contains("[text, bigint]"), "{shown}");
+        effects.add(secret).unwrap();
+        assert!(!format!("{effects:?}").contains("s3cr3t"), "{effects:?}");
+    }
+}

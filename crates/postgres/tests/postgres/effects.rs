@@ -1,0 +1,221 @@
+//! Rows and records are committed together or not at all.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::{Either, select};
+use lambda_idempotency_core::{
+    clock::BoxFuture,
+    effects::{Effects, RefusalReason},
+    record::Status,
+    store::{Verdict, Write},
+};
+use lambda_idempotency_postgres::{PostgresEffects, PostgresStatement, PostgresStore};
+use lambda_idempotency_testkit::conformance::effects::{EFFECTS_SCENARIOS, EffectsKit};
+
+use crate::{
+    pgbouncer::PgBouncer,
+    proxy::{Mode, Proxy},
+    server::Postgres,
+    table::{claim, complete, in_secs, new_store, new_table, one, stored, written},
+};
+
+/// Rows that count, in a table of their own.
+#[derive(Clone)]
+struct Counts {
+    url: String,
+    table: String,
+}
+
+impl Counts {
+    async fn new(url: &str) -> Self {
+        let table = format!("c{}", lambda_idempotency_core::record::Owner::random().unwrap());
+        let counts = Self { url: url.to_owned(), table };
+        counts
+            .ask(&format!("CREATE TABLE {} (name text PRIMARY KEY, n bigint)", counts.table))
+            .await;
+        counts
+    }
+
+    /// The number that a statement returns.
+    async fn ask(&self, text: &str) -> Option<i64> {
+        let (client, wire) =
+            tokio_postgres::connect(&self.url, tokio_postgres::NoTls).await.unwrap();
+        let asked = client.simple_query(text);
+        let Either::Left((answer, _)) = select(Box::pin(asked), Box::pin(wire)).await else {
+            panic!("the connection was closed")
+        };
+        answer.unwrap().iter().find_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+            _ => None,
+        })
+    }
+
+    async fn of(&self, name: &str) -> i64 {
+        self.ask(&format!("SELECT n FROM {} WHERE name = '{name}'", self.table)).await.unwrap_or(0)
+    }
+
+    fn adding_one(&self, name: &str) -> PostgresStatement {
+        let table = &self.table;
+        PostgresStatement::new(format!(
+            "INSERT INTO {table} AS c VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET n = c.n + 1"
+        ))
+        .bind(name)
+        .expect_rows(1)
+    }
+
+    /// A completion that also counts.
+    fn counted(&self, name: &str, by: u128) -> Write {
+        with(complete(name, by), [self.adding_one(name)])
+    }
+}
+
+impl EffectsKit for Counts {
+    fn adding(&self, names: &[String], refused: Option<usize>) -> Effects {
+        let mut effects = PostgresEffects::default();
+        for (position, name) in names.iter().enumerate() {
+            let nothing = format!("UPDATE {} SET n = n + 1 WHERE name = $1 AND false", self.table);
+            let refused = refused == Some(position);
+            let never = || PostgresStatement::new(&*nothing).bind(name.as_str()).expect_rows(1);
+            effects.add(if refused { never() } else { self.adding_one(name) }).unwrap();
+        }
+        Effects::new(effects)
+    }
+
+    fn count<'a>(&'a self, name: &'a str) -> BoxFuture<'a, u64> {
+        Box::pin(async move { u64::try_from(self.of(name).await).unwrap() })
+    }
+}
+
+fn with(write: Write, statements: impl IntoIterator<Item = PostgresStatement>) -> Write {
+    let mut effects = PostgresEffects::default();
+    statements.into_iter().for_each(|statement| effects.add(statement).unwrap());
+    write.with_effects(Some(Effects::new(effects)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn effects_conform_directly_and_through_pgbouncer() {
+    let server = Postgres::shared();
+    let counts = Counts::new(&server.url()).await;
+    let pooler = PgBouncer::start(server);
+    for url in [server.url(), pooler.url()] {
+        let store = new_store(&url).await;
+        for (name, scenario) in EFFECTS_SCENARIOS {
+            println!("{name}");
+            scenario(&*store, &counts).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
+    let server = Postgres::shared();
+    let counts = Counts::new(&server.url()).await;
+    let table = &counts.table;
+    counts
+        .ask(&format!(
+            "ALTER TABLE {table} ADD UNIQUE (n) DEFERRABLE INITIALLY DEFERRED; \
+             INSERT INTO {table} VALUES ('there', 7); CREATE ROLE {table}_role LOGIN"
+        ))
+        .await;
+    let store = new_store(&server.url()).await;
+    written(&one(&*store, claim("a", 1), in_secs(20)).await);
+    let into = format!("INSERT INTO {table} VALUES ");
+    let raise = "DO $$ BEGIN RAISE EXCEPTION 's3cr3t'; END $$";
+    for (text, reason, position) in [
+        (format!("{into} ('there', 1)"), RefusalReason::ConditionFailed, Some(1)),
+        (raise.to_owned(), RefusalReason::ConditionFailed, Some(1)),
+        ("SELECT * FROM nowhere".to_owned(), RefusalReason::Invalid, Some(1)),
+        ("SELECT 's3cr3t'::int".to_owned(), RefusalReason::Invalid, Some(1)),
+        (format!("{into} ('s3cr3t', 7)"), RefusalReason::ConditionFailed, None),
+    ] {
+        let write =
+            with(complete("a", 1), [counts.adding_one("first"), PostgresStatement::new(&*text)]);
+        match one(&*store, write, in_secs(20)).await {
+            Verdict::EffectRefused(refused) => {
+                assert_eq!((refused.reason(), refused.position()), (reason, position), "{text}");
+                assert!(!refused.to_string().contains("s3cr3t"), "{refused}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+        assert_eq!(stored(&*store, "a").await.unwrap().status, Status::InProgress, "{text}");
+        assert_eq!(counts.of("first").await, 0, "{text}");
+    }
+    written(&one(&*store, counts.counted("a", 1), in_secs(20)).await);
+    assert_eq!(counts.of("a").await, 1);
+}
+
+/// The worst moment: the server has committed, and nobody hears of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
+    let server = Postgres::shared();
+    let (counts, proxy) = (Counts::new(&server.url()).await, Proxy::start(server.address()));
+    let table = new_table(&proxy.url()).await.attempt_timeout(Duration::from_millis(200));
+    let store = table.build().unwrap();
+    for (name, mode) in [("first", Mode::LoseAnswers), ("second", Mode::LoseCommits)] {
+        written(&one(&store, claim(name, 1), in_secs(20)).await);
+        proxy.set(mode);
+        let heal = proxy.clone();
+        let healing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            heal.set(Mode::Pass);
+        });
+        written(&one(&store, counts.counted(name, 1), in_secs(20)).await);
+        healing.join().unwrap();
+        assert_eq!(counts.of(name).await, 1, "{mode:?}");
+    }
+}
+
+/// Workers commit while the server is killed three times: a key is completed if and only if its row is there, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn rows_and_records_survive_a_killed_server_together() {
+    let mut server = Postgres::start();
+    let (counts, store) = (Counts::new(&server.url()).await, new_store(&server.url()).await);
+    let killer = std::thread::spawn(move || {
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(300));
+            server.kill();
+            std::thread::sleep(Duration::from_millis(100));
+            server.run();
+        }
+        server
+    });
+    let end = std::time::Instant::now() + Duration::from_secs(4);
+    let workers =
+        (0..6u128).map(|worker| commit_until(Arc::clone(&store), counts.clone(), worker, end));
+    let told = futures_util::future::join_all(workers).await.concat();
+    let _server = killer.join().unwrap();
+    let (mut confirmed, mut others) = (0, 0);
+    for (name, is_confirmed) in told {
+        let status = stored(&*store, &name).await.map(|record| record.status);
+        let count = counts.of(&name).await;
+        assert_eq!(count, i64::from(status == Some(Status::Completed)), "{name} is {status:?}");
+        assert!(!is_confirmed || count == 1, "{name} was confirmed");
+        if is_confirmed { confirmed += 1 } else { others += 1 }
+    }
+    assert!(confirmed > 20, "{confirmed} commits were confirmed, {others} not");
+}
+
+/// Which keys it tried to complete, and whether that was confirmed.
+async fn commit_until(
+    store: Arc<PostgresStore>,
+    counts: Counts,
+    worker: u128,
+    end: std::time::Instant,
+) -> Vec<(String, bool)> {
+    let mut told = Vec::new();
+    for number in 0.. {
+        if std::time::Instant::now() > end {
+            break;
+        }
+        let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);
+        if matches!(one(&*store, claim(&name, owner), in_secs(1)).await, Verdict::Written) {
+            let verdict = one(&*store, counts.counted(&name, owner), in_secs(1)).await;
+            told.push((name, matches!(verdict, Verdict::Written)));
+        }
+    }
+    told
+}
