@@ -7,10 +7,11 @@
 //! $ cargo run -p lambda-idempotency --example steps
 //! ```
 
-use std::{collections::BTreeMap, error::Error, sync::Arc, sync::Mutex};
+use std::{collections::BTreeMap, error::Error, sync::Arc};
 
 use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, testing};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 /// What happened outside: payments by their idempotency keys, as payment services keep them, and parcels.
 #[derive(Default)]
@@ -21,10 +22,10 @@ struct Outside {
 }
 
 /// A payment service. Its first answer is lost, after it has made the payment.
-fn pay(outside: &Mutex<Outside>, key: String, cents: u64) -> Result<String, Failure> {
-    let mut outside = outside.lock().unwrap();
+async fn pay(outside: &Mutex<Outside>, key: String, cents: u64) -> Result<String, Failure> {
+    let mut outside = outside.lock().await;
     outside.requests += 1;
-    let id = format!("payment-{}", &key[..8]);
+    let id = format!("payment-{}", key.get(..8).unwrap_or_default());
     let is_new = outside.payments.insert(key, cents).is_none();
     println!("  pay: {id}, {}", if is_new { "made" } else { "known by its key" });
     if outside.requests == 1 { Err(Failure::transient("the answer is lost")) } else { Ok(id) }
@@ -32,13 +33,13 @@ fn pay(outside: &Mutex<Outside>, key: String, cents: u64) -> Result<String, Fail
 
 async fn place(order: Value, call: Call, outside: Arc<Mutex<Outside>>) -> Result<(), Failure> {
     println!("attempt {}", call.failed_attempts() + 1);
-    let cents = order["cents"].as_u64().ok_or_else(|| Failure::permanent("no amount"))?;
-    let payment = call.step("pay", |key| async { pay(&outside, key, cents) }).await?;
+    let cents = order.get("cents").and_then(Value::as_u64).unwrap_or_default();
+    let payment = call.step("pay", |key| pay(&outside, key, cents)).await?;
     println!("  paid: {payment}");
     if call.failed_attempts() == 1 {
         return Err(Failure::transient("the carrier does not answer"));
     }
-    outside.lock().unwrap().parcels += 1;
+    outside.lock().await.parcels += 1;
     println!("  shipped");
     Ok(())
 }
@@ -56,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..4 {
         testing::invoke(&function, &json!({ "Records": [message] })).await?;
     }
-    let Outside { requests, payments, parcels } = &*outside.lock().unwrap();
+    let Outside { requests, payments, parcels } = &*outside.lock().await;
     println!("{requests} requests, {} payment, {parcels} parcel", payments.len());
     assert_eq!((*requests, payments.len(), *parcels), (2, 1, 1));
     Ok(())
