@@ -110,6 +110,10 @@ impl Target {
             let (client, wire) = server.connect(tls.clone()).await.map_err(Unconnected::Failed)?;
             return Ok(Connection::new(client, Box::pin(wire)));
         }
+        #[cfg(not(feature = "tls"))]
+        if let Some(tls) = &self.tls {
+            match tls.0 {}
+        }
         let plain = tokio_postgres::NoTls;
         let (client, wire) = server.connect(plain).await.map_err(Unconnected::Failed)?;
         Ok(Connection::new(client, Box::pin(wire)))

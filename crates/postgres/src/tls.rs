@@ -140,7 +140,7 @@ mod without {
 
     /// There is none.
     #[derive(Clone)]
-    pub(crate) struct Tls(std::convert::Infallible);
+    pub(crate) struct Tls(pub(crate) std::convert::Infallible);
 
     impl Tls {
         pub(crate) fn new(_pem: Option<&[u8]>) -> Result<Self, PostgresConfigError> {
