@@ -135,12 +135,15 @@ impl Options {
                 "error" => &mut names.error,
                 "application" => &mut names.application,
                 "provenance" => &mut names.provenance,
+                "steps" => &mut names.steps,
+                "outbox" => &mut names.outbox,
+                "payload" => &mut names.payload,
                 other => {
                     let failure = Failure::from(format!("items have no attribute `{other}`"));
                     return Err(failure.remedy(
                         "The attributes are id, status, expiration, in_progress_expiration, data, validation, owner, \
                          last_owner, failed_attempts, lost_attempts, consecutive_losses, last_receive, fence, error, \
-                         application, provenance.",
+                         application, provenance, steps, outbox, payload.",
                     ));
                 }
             };
