@@ -7,6 +7,7 @@
 //! | [`admission`] | the protocol, as pure functions |
 //! | [`record`], [`store`] | what a store keeps for a key, and the contract of a store |
 //! | [`capabilities`], [`effects`] | what some stores can do: commit a handler's effects with its completion |
+//! | [`outbox`] | messages that are stored with a completion and sent after it, and the contract of a sender |
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
 //! | [`usage`] | what calls of a store consume |
@@ -24,6 +25,7 @@ pub mod contained;
 pub mod effects;
 pub mod failure;
 pub mod memory;
+pub mod outbox;
 pub mod outcome;
 pub mod policy;
 mod provenance;

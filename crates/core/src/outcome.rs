@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 pub use crate::reasons::{DivertReason, Foreign, NotStarted, Rejected};
 
-use crate::{clock::Timestamp, failure::Failure, record::Json, store::StoreError};
+use crate::{
+    clock::Timestamp, failure::Failure, outbox::SendError, record::Json, store::StoreError,
+};
 
 /// The outcome of one delivery of one record.
 #[derive(Clone, Debug)]
@@ -63,6 +65,15 @@ pub enum Outcome {
     Uncommitted {
         /// Why it is not known that they were committed.
         error: StoreError,
+    },
+    /// The key is completed, or its handler returned, and a message that it published is not known to be sent. The
+    /// record returns to its source, and its next delivery sends the messages, with the same ids. It calls the
+    /// handler again only if the completion was lost as well.
+    Unsent {
+        /// What the handler returned, now or earlier.
+        result: Option<Json>,
+        /// Why the message is not known to be sent.
+        error: SendError,
     },
     /// The handler failed, and the record returns to its source.
     Failed {
@@ -139,6 +150,7 @@ impl Outcome {
             Self::PermanentlyFailed { acknowledged, .. } => *acknowledged,
             Self::Declined
             | Self::Uncommitted { .. }
+            | Self::Unsent { .. }
             | Self::Failed { .. }
             | Self::Busy { .. }
             | Self::Mismatch
@@ -165,6 +177,7 @@ impl Outcome {
             Self::Skipped => "skipped",
             Self::CompletionLost { .. } => "completion_lost",
             Self::Uncommitted { .. } => "uncommitted",
+            Self::Unsent { .. } => "unsent",
             Self::Failed { .. } => "failed",
             Self::PermanentlyFailed { .. } => "permanently_failed",
             Self::Busy { .. } => "busy",
@@ -187,6 +200,7 @@ impl Outcome {
             | Self::Replayed { result }
             | Self::Coalesced { result }
             | Self::Superseded { result }
+            | Self::Unsent { result, .. }
             | Self::CompletionLost { result, .. } => result.as_ref(),
             _ => None,
         }
@@ -209,6 +223,9 @@ impl Outcome {
                 "the handler returned, but its effects could not be committed; the next delivery \
                  runs it again: {error}"
             ),
+            Self::Unsent { error, .. } => {
+                format!("the handler returned, and the next delivery sends its messages: {error}")
+            }
             Self::Failed { failure, failed_attempts, permanent } => {
                 let permanently = if *permanent { "; it is not tried again" } else { "" };
                 format!("{failure} (failure {failed_attempts} for this key{permanently})")

@@ -47,6 +47,7 @@ use lambda_idempotency_core::{
     admission::{Admission, Claim, admit},
     capabilities::Capabilities,
     clock::{Clock, SystemClock},
+    outbox::Sender,
     outcome::{Foreign, Outcome},
     policy::Policy,
     record::{Owner, Worker},
@@ -77,6 +78,7 @@ impl Engine {
         let parts = Parts {
             store: Arc::new(store),
             clock: Arc::new(SystemClock),
+            sender: None,
             observers: Observers::default(),
             single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
@@ -92,6 +94,13 @@ impl Engine {
     #[must_use]
     pub fn with_clock(mut self, clock: impl Clock) -> Self {
         self.parts.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sends the messages that handlers publish. Default: none, and handlers cannot publish.
+    #[must_use]
+    pub fn with_sender(mut self, sender: impl Sender) -> Self {
+        self.parts.sender = Some(Arc::new(sender));
         self
     }
 

@@ -4,6 +4,7 @@
 //! Nothing is spawned: the whole batch is one future, and ends with it.
 
 use std::{
+    future::ready,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
@@ -14,13 +15,14 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
+    outbox::{OutgoingMessage, SendError, calling},
     outcome::Outcome,
     usage::{Usage, measured},
 };
 
 use crate::{
     delivery::Batch,
-    machine::{Action, Input, LONG_POLL, Machine, Setting, Told},
+    machine::{Action, CallId, Input, LONG_POLL, Machine, Setting, Told},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
     parts::Parts,
     process::Polling,
@@ -33,9 +35,15 @@ use crate::{
 /// meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// A call of the store that has ended.
+/// A call of the store, or of the sender, that has ended.
 struct Called {
     answer: Input,
+    /// What is reported of a call of the store.
+    of_store: Option<OfStore>,
+}
+
+/// A call of the store that has ended.
+struct OfStore {
     purpose: StorePurpose,
     members: usize,
     since: Timestamp,
@@ -114,6 +122,7 @@ impl<'a> Driver<'a> {
                         Input::Written { call, writes, verdicts }
                     });
                 }
+                Action::Send { call, messages, deadline } => self.send(call, messages, deadline),
                 Action::GiveWay => self.gives_way = true,
                 Action::Start { at, held, stop } => {
                     self.surroundings.start(at, held.as_deref(), stop);
@@ -131,7 +140,10 @@ impl<'a> Driver<'a> {
         call: impl Future<Output = Input> + Send + 'static,
     ) {
         let since = self.now();
-        let called = move |answer, usage| Called { answer, purpose, members, since, usage };
+        let called = move |answer, usage| {
+            let of_store = Some(OfStore { purpose, members, since, usage });
+            Called { answer, of_store }
+        };
         self.calls.push(if self.parts.observers.want_usage() {
             Box::pin(async move {
                 let (answer, usage) = measured(pin!(call)).await;
@@ -142,8 +154,26 @@ impl<'a> Driver<'a> {
         });
     }
 
+    /// Hands messages to the sender.
+    fn send(&self, call: CallId, messages: Vec<OutgoingMessage>, deadline: Timestamp) {
+        let Some(sender) = self.parts.sender.clone() else {
+            let error = SendError::new(
+                "there is no sender: set the one by which they were published with `Idempotency::with_sender`",
+            );
+            let answers = messages.iter().map(|_| Err(error.clone())).collect();
+            let answer = Input::Sent { call, answers };
+            return self.calls.push(Box::pin(ready(Called { answer, of_store: None })));
+        };
+        let clock = Arc::clone(&self.parts.clock);
+        self.calls.push(Box::pin(async move {
+            let answers = calling::send(&*sender, &*clock, &messages, deadline).await;
+            Called { answer: Input::Sent { call, answers }, of_store: None }
+        }));
+    }
+
     /// Reports a call of the store to the observers.
     fn tell_of(&self, called: &Called) {
+        let Called { answer, of_store: Some(called) } = called else { return };
         if !self.parts.observers.are_any() {
             return;
         }
@@ -153,7 +183,7 @@ impl<'a> Driver<'a> {
             purpose: called.purpose,
             members: called.members,
             took: self.now().since(called.since),
-            errors: &errors(&called.answer),
+            errors: &errors(answer),
             usage: called.usage,
         };
         self.parts.observers.tell(|observer| observer.store_called(&call));

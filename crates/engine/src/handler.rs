@@ -14,8 +14,9 @@ use std::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     contained::{Contained, caught, discard},
-    effects::{CollectError, Collector, Effects},
+    effects::{CollectError, Collector},
     failure::Failure,
+    outbox::Publisher,
     outcome::NotStarted,
     record::Json,
 };
@@ -26,7 +27,7 @@ use crate::{
     call::Call,
     delivery::{Job, Returned},
     handler_span,
-    machine::Ended,
+    machine::{Collected, Ended},
     steps::Steps,
 };
 
@@ -72,6 +73,8 @@ pub(crate) struct Handler<'a> {
     effects: Option<Arc<Collector>>,
     /// The steps of its call.
     steps: Arc<Steps>,
+    /// The messages of its call, if it can publish some.
+    publisher: Option<Arc<Publisher>>,
 }
 
 impl<'a> Handler<'a> {
@@ -80,6 +83,7 @@ impl<'a> Handler<'a> {
         Self {
             effects: due.call.collector().cloned(),
             steps: Arc::clone(due.call.steps()),
+            publisher: due.call.publisher().cloned(),
             due: Contained::new(due),
             running: Contained::none(),
             begun: None,
@@ -104,7 +108,7 @@ impl<'a> Handler<'a> {
     }
 
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
-        let Self { due, running, begun, renewed, span, effects, steps } = self;
+        let Self { due, running, begun, renewed, span, effects, steps, publisher } = self;
         let mut entered = None;
         if let Some(Due { operation, job, call, latest, clock }) = due.take() {
             let now = clock.now();
@@ -122,8 +126,10 @@ impl<'a> Handler<'a> {
         let answer = ready!(future.as_mut().poll(context));
         // Its destructors may log, too.
         *running = Contained::none();
-        let ended = match (answer, close(effects)) {
-            (Ok(returned), Ok(Some(effects))) => Ended::WithEffects(returned, effects),
+        let ended = match (answer, close(effects, publisher)) {
+            (Ok(returned), Ok(collected)) if !collected.is_empty() => {
+                Ended::Collected(returned, collected)
+            }
             // Without all of its effects the work is not done.
             (Ok(_), Err(incomplete)) => Ended::Through(Err(incomplete.into())),
             (answer, _) => Ended::Through(answer),
@@ -136,8 +142,13 @@ impl<'a> Handler<'a> {
 }
 
 /// Ends collecting, so that what is left of the handler can add nothing to what is committed.
-fn close(effects: &mut Option<Arc<Collector>>) -> Result<Option<Effects>, CollectError> {
-    effects.take().map_or(Ok(None), |effects| effects.close())
+fn close(
+    effects: &mut Option<Arc<Collector>>,
+    publisher: &mut Option<Arc<Publisher>>,
+) -> Result<Collected, CollectError> {
+    let outbox = publisher.take().and_then(|publisher| publisher.close());
+    let effects = effects.take().map_or(Ok(None), |effects| effects.close())?;
+    Ok(Collected { effects, outbox })
 }
 
 impl Future for Handler<'_> {
@@ -157,8 +168,8 @@ impl Future for Handler<'_> {
 /// A handler that is stopped is dropped in its span.
 impl Drop for Handler<'_> {
     fn drop(&mut self) {
-        let Self { running, span, effects, steps, .. } = self;
-        caught(|| close(effects));
+        let Self { running, span, effects, steps, publisher, .. } = self;
+        caught(|| close(effects, publisher));
         steps.end();
         if running.get().is_none() {
             return;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{clock::Clock, record::Worker, store::Store};
+use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};
 
 use crate::{
     observe::Observers,
@@ -14,6 +14,8 @@ use crate::{
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Sends the messages that calls publish.
+    pub(crate) sender: Option<Arc<dyn Sender>>,
     pub(crate) observers: Observers,
     pub(crate) single_flight: Arc<SingleFlight>,
     pub(crate) completed: Arc<Completed>,

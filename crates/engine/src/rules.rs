@@ -71,6 +71,16 @@ pub(crate) enum Rule {
     RefusedEffectsFail,
     /// A delivery is returned if it is not known whether its effects were committed.
     ReturnsWhatIsUncommitted,
+    /// Messages are sent after the completion that stores them.
+    SendsAfterTheCompletion,
+    /// A completion's messages are sent before its delivery is acknowledged.
+    SendsBeforeItAcknowledges,
+    /// A message is sent when those before it are, where its destination keeps an order.
+    SendsInOrder,
+    /// Messages are recorded as sent only if all were.
+    MarksOnlyWhatIsSent,
+    /// A delivery that finds a completion with messages sends them.
+    SendsWhatIsLeft,
 }
 
 /// Whether the machine keeps this rule.

@@ -1,6 +1,9 @@
 //! A store that gives fewer answers than it was asked for.
 
-use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
+use lambda_idempotency_core::{
+    outbox::SendError,
+    store::{StoreError, StoreErrorKind},
+};
 
 /// The answers of a call, and `missing` for ever after: a store that answers too little must not
 /// make a delivery disappear.
@@ -14,4 +17,9 @@ pub(crate) fn unanswered() -> StoreError {
         StoreErrorKind::Unavailable,
         "the store gave fewer answers than it was asked for; run its conformance tests",
     )
+}
+
+/// The error in place of an answer that a sender did not give.
+pub(crate) fn unsent() -> SendError {
+    SendError::new("the sender gave fewer answers than it was asked for; correct it")
 }

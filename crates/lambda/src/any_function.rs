@@ -133,6 +133,8 @@ impl Idempotency {
         let found = self.engine.look_up(&key, &prepared.policy).await;
         match found.map_err(RunError::Store)? {
             Admission::Replay(outcome) => run::decoded(outcome).map(Some),
+            // The work is done, whatever became of its messages.
+            Admission::Unsent(held) => run::decoded(held.record.result).map(Some),
             Admission::PermanentlyFailed { error_type, .. } => {
                 Err(RunError::PermanentlyFailed { error_type })
             }

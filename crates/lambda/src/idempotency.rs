@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use lambda_idempotency_core::{clock::Clock, record::Worker, store::Store};
+use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};
 use lambda_idempotency_engine::{
     batch::Engine,
     observe::{Observer, TracingObserver},
@@ -143,6 +143,16 @@ impl Idempotency {
     #[must_use]
     pub fn with_clock(self, clock: impl Clock) -> Self {
         Self { engine: self.engine.with_clock(clock), ..self }
+    }
+
+    /// Sends the messages that handlers [publish](crate::Call::publish), after they were stored with the completion.
+    /// Default: none, and handlers cannot publish.
+    ///
+    /// Keep the sender as long as the store has messages: a delivery that finds some and has no sender returns. See
+    /// [`outbox`](crate::outbox).
+    #[must_use]
+    pub fn with_sender(self, sender: impl Sender) -> Self {
+        Self { engine: self.engine.with_sender(sender), ..self }
     }
 
     /// Reports each outcome, each call of the store and the end of each invocation to this observer, beside the log

@@ -129,6 +129,7 @@ mod names;
 mod nested;
 mod on_missing_key;
 mod operation;
+pub mod outbox;
 pub mod outcome;
 mod records;
 mod rejection;

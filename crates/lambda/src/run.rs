@@ -302,6 +302,7 @@ fn answer<R: DeserializeOwned>(
         (Outcome::Unavailable(error) | Outcome::Uncommitted { error }, _) => {
             Err(RunError::Store(error))
         }
+        (Outcome::Unsent { error, .. }, _) => Err(RunError::Unsent(error)),
         (Outcome::Fenced, _) => Err(RunError::Fenced),
         (Outcome::Skipped, _) => Err(RunError::Skipped),
         (Outcome::TimedOut { .. } | Outcome::Returned(_), _) => Err(RunError::OutOfTime),

@@ -24,6 +24,9 @@ pub enum Admission {
     Won(Held),
     /// The work was done; this is its result.
     Replay(Option<Json>),
+    /// The work was done, and its record still has messages that are not known to be sent. Send them, then settle
+    /// with [`Settlement::MarkSent`](super::Settlement::MarkSent), and only then answer with the record's result.
+    Unsent(Held),
     /// The work failed permanently.
     PermanentlyFailed {
         /// The failure, as it was recorded.
@@ -102,6 +105,9 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
         Status::Completed | Status::PermanentlyFailed if claim.disagrees_with(found) => {
             Admission::Mismatch { fence: final_fence(found) }
         }
+        Status::Completed if found.outbox.is_some() => {
+            Admission::Unsent(held(claim, found.clone(), found.last_receive))
+        }
         Status::Completed => Admission::Replay(found.result.clone()),
         Status::PermanentlyFailed => Admission::PermanentlyFailed {
             result: found.result.clone(),
@@ -132,7 +138,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::record::{Fingerprint, Owner};
+    use crate::{
+        admission::Settlement,
+        record::{Fingerprint, Owner},
+    };
 
     const SKEW: Duration = Duration::from_secs(1);
 
@@ -244,6 +253,23 @@ mod tests {
         }
         let (_, record) = tried(admit(&claim(), Some(&found), at(202)));
         assert_eq!((record.failed_attempts, record.result), (0, None));
+    }
+
+    #[test]
+    fn a_completion_with_messages_is_answered_after_they_were_sent() {
+        let mut found = IdempotencyRecord::new(Status::Completed, at(200));
+        found.owner = Some(Owner::from_bits(2));
+        found.result = Some("1".into());
+        found.outbox = Some("[]".into());
+        let Admission::Unsent(held) = admit(&claim(), Some(&found), at(100)) else {
+            panic!("its messages may not have been sent");
+        };
+        let (guard, sent) = held.write(&Settlement::MarkSent, at(150));
+        assert_eq!(guard, Guard::Unchanged(RecordVersion::of(&found)));
+        assert_eq!(sent, Some(IdempotencyRecord { outbox: None, ..found.clone() }));
+        let again = admit(&claim(), sent.as_ref(), at(160));
+        assert_eq!(again, Admission::Replay(Some("1".into())));
+        tried(admit(&claim(), Some(&found), at(202)));
     }
 
     #[test]

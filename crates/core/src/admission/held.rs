@@ -31,6 +31,8 @@ pub enum Settlement {
     Complete {
         /// The handler's result as JSON text, if later deliveries are to get it.
         result: Option<Json>,
+        /// The messages that the handler published, to be sent after this.
+        outbox: Option<Json>,
     },
     /// The handler returned, and its effects are committed in one transaction with this completion.
     /// Final. If the record is gone, nothing is applied: the worker that claims the key next runs the handler
@@ -38,7 +40,12 @@ pub enum Settlement {
     Commit {
         /// The handler's result as JSON text, if later deliveries are to get it.
         result: Option<Json>,
+        /// The messages that the handler published, to be sent after this.
+        outbox: Option<Json>,
     },
+    /// The messages of this completion are sent. Of a [`Held`] whose record is the completion: the rest of it
+    /// stays as it is.
+    MarkSent,
     /// The handler failed permanently. Final; later deliveries are answered with the failure.
     FailPermanently {
         /// The failure as JSON text.
@@ -89,6 +96,13 @@ impl Held {
         self.record.consecutive_losses
     }
 
+    /// The same claim, with this record, which is stored now: the completion of the key, for
+    /// [`Settlement::MarkSent`].
+    #[must_use]
+    pub fn with_record(&self, record: IdempotencyRecord) -> Self {
+        Self { record, ..self.clone() }
+    }
+
     /// The conditional write that settles the claim; `None` deletes.
     #[must_use]
     pub fn write(
@@ -98,8 +112,10 @@ impl Held {
     ) -> (Guard, Option<IdempotencyRecord>) {
         let guard = match settlement {
             // The guard names the lease that is extended, so that a write that arrives late cannot
-            // shorten a newer lease.
-            Settlement::Renew { .. } => Guard::Unchanged(RecordVersion::of(&self.record)),
+            // shorten a newer lease; or the completion, so that it cannot change a later one.
+            Settlement::Renew { .. } | Settlement::MarkSent => {
+                Guard::Unchanged(RecordVersion::of(&self.record))
+            }
             _ => Guard::OwnedBy(self.claim.owner),
         };
         (guard, self.left_behind(settlement, now))
@@ -111,6 +127,9 @@ impl Held {
         settlement: &Settlement,
         now: Timestamp,
     ) -> Option<IdempotencyRecord> {
+        if matches!(settlement, Settlement::MarkSent) {
+            return Some(IdempotencyRecord { outbox: None, ..self.record.clone() });
+        }
         let expires_at = now.plus(self.claim.retention);
         let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
         record.owner = Some(self.claim.owner);
@@ -122,9 +141,10 @@ impl Held {
         record.application.clone_from(&self.claim.application);
         record.provenance.clone_from(&self.claim.provenance);
         match settlement {
-            Settlement::Complete { result } | Settlement::Commit { result } => {
+            Settlement::Complete { result, outbox } | Settlement::Commit { result, outbox } => {
                 record.status = Status::Completed;
                 record.result.clone_from(result);
+                record.outbox.clone_from(outbox);
             }
             Settlement::FailPermanently { result, error_type } => {
                 record.status = Status::PermanentlyFailed;
@@ -163,6 +183,7 @@ impl Held {
                 record.consecutive_losses = self.record.consecutive_losses;
                 record.expires_at = self.later(self.expiry(expires_at, *lease_until));
             }
+            Settlement::MarkSent => {}
         }
         if record.status == Status::InProgress {
             record.steps.clone_from(&self.record.steps);
@@ -225,7 +246,7 @@ pub(super) mod tests {
     }
 
     pub(in crate::admission) fn complete() -> Settlement {
-        Settlement::Complete { result: Some("true".into()) }
+        Settlement::Complete { result: Some("true".into()), outbox: None }
     }
 
     pub(in crate::admission) fn release() -> Settlement {

@@ -68,6 +68,10 @@ impl Held {
         found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
+        // Another worker may have sent and marked them, too; or the record has expired since.
+        if matches!(settlement, Settlement::MarkSent) {
+            return Settled::Done;
+        }
         let Some(found) = found else {
             return match (settlement, self.left_behind(settlement, now)) {
                 (
@@ -141,6 +145,7 @@ impl Held {
                     && found.lease_until >= Some(*lease_until)
                     && found.steps == self.record.steps
             }
+            Settlement::MarkSent => found.outbox.is_none(),
         }
     }
 }
@@ -202,13 +207,16 @@ mod tests {
 
     #[test]
     fn effects_are_not_committed_where_the_record_is_gone() {
-        let commit = Settlement::Commit { result: None };
+        let commit = Settlement::Commit { result: None, outbox: None };
         let (ours, gone) = (held(1), Settled::Overtaken(Overtaken::Gone));
         assert_eq!(ours.settled(&commit, None, at(110)), gone);
         let (guard, record) = ours.write(&commit, at(110));
         assert_eq!(guard, Guard::OwnedBy(Owner::from_bits(1)));
         assert_eq!(ours.settled(&commit, record.as_ref(), at(111)), Settled::Done);
-        assert_eq!(record, ours.write(&Settlement::Complete { result: None }, at(110)).1);
+        assert_eq!(
+            record,
+            ours.write(&Settlement::Complete { result: None, outbox: None }, at(110)).1
+        );
     }
 
     #[test]

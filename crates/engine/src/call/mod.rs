@@ -1,6 +1,7 @@
 //! What a handler can read about its call.
 
 mod effects;
+mod publishing;
 mod setters;
 mod steps;
 
@@ -17,6 +18,7 @@ use crate::{
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     effects::Collector,
+    outbox::{PublishError, Publisher},
     record::IdempotencyRecord,
 };
 use lambda_idempotency_keys::{Digest, Key};
@@ -56,6 +58,8 @@ pub struct Call {
     /// If its operation is transactional.
     effects: Option<Arc<Collector>>,
     steps: Arc<Steps>,
+    /// Or why it cannot publish messages.
+    publisher: Result<Arc<Publisher>, PublishError>,
 }
 
 /// What a call is for.
@@ -98,8 +102,19 @@ impl Call {
         clock: Arc<dyn Clock>,
         delivered: Delivered,
     ) -> Self {
+        let publisher = Err(PublishError::NoSender);
         let (effects, steps) = (None, Steps::not_stored());
-        Self { subject, record, history, handler_deadline, clock, delivered, effects, steps }
+        Self {
+            subject,
+            record,
+            history,
+            handler_deadline,
+            clock,
+            delivered,
+            effects,
+            steps,
+            publisher,
+        }
     }
 
     /// The hash of the idempotency key; `None` if the operation's policy let a record without a key

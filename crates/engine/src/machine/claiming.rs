@@ -27,6 +27,10 @@ impl Machine<'_> {
                 }
             }
             Claimed::Replay(result) => self.finish(at, Outcome::Replayed { result }, present),
+            Claimed::Unsent(stored) => {
+                let result = stored.record.result.clone();
+                self.publish(at, stored, Outcome::Replayed { result }, present);
+            }
             Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
                 self.records.at(at).found_final(fence);
                 let acknowledged = self.setting.policy.on_permanent_failure.acknowledges();

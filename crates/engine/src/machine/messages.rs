@@ -7,6 +7,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     effects::Effects,
     failure::Failure,
+    outbox::{OutgoingMessage, SendError},
     outcome::{NotStarted, Outcome},
     policy::Policy,
     record::{IdempotencyRecord, Json},
@@ -66,6 +67,13 @@ pub enum Input {
         /// One for each write. What is missing counts as unanswered.
         verdicts: Vec<Verdict>,
     },
+    /// The sender has answered.
+    Sent {
+        /// Which call.
+        call: CallId,
+        /// One for each message. What is missing counts as not sent.
+        answers: Vec<Result<(), SendError>>,
+    },
     /// A handler has ended.
     Ended {
         /// Whose.
@@ -102,10 +110,25 @@ pub enum Input {
 pub enum Ended {
     /// It was called, and this is its answer.
     Through(Result<Returned, Failure>),
-    /// It was called and returned this, and its call collected these effects.
-    WithEffects(Returned, Effects),
+    /// It was called and returned this, and its call collected something.
+    Collected(Returned, Collected),
     /// It was not called: its lease or the time for handlers was over.
     NotBegun(NotStarted),
+}
+
+/// What a call collected, to be part of its completion.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    /// Effects to commit.
+    pub effects: Option<Effects>,
+    /// Messages to store, and to send after that.
+    pub outbox: Option<Json>,
+}
+
+impl Collected {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.effects.is_none() && self.outbox.is_none()
+    }
 }
 
 /// What is to be done.
@@ -126,6 +149,15 @@ pub enum Action {
         call: CallId,
         /// What to write.
         writes: Vec<Write>,
+        /// When the answer must be there.
+        deadline: Timestamp,
+    },
+    /// Send these messages, and hand in one answer for each.
+    Send {
+        /// What the answer is known by.
+        call: CallId,
+        /// What to send, in any order.
+        messages: Vec<OutgoingMessage>,
         /// When the answer must be there.
         deadline: Timestamp,
     },

@@ -23,6 +23,7 @@
 //! | What does a record want of its key, and which answers are there? | `wanted` |
 //! | Which claims are on their way? When is one asked again or, in doubt, undone? | `claims`; one claim is a `pending_claim` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
+//! | Which messages are to be sent, which were handed to the sender? | `outboxes` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
 //! | What goes in and what comes out? | `messages`, `host` |
 //! | For how long does a call of the store delay the next one? | `calls` |
@@ -38,6 +39,7 @@
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
 //! | Where does a group stop after a failure? Which records get its outcome? | `finishing` |
 //! | How is a record put aside? | `diverting` |
+//! | When are the messages of a completion sent, and what if they cannot be? | `publishing` |
 //! | When do starts and handlers end? What is then undone, dropped and returned? | `stopping`; called from `mod`, `lost_leases` and `entering` |
 //!
 //! The first group are parts: each owns its state and is asked through its methods. The second group are
@@ -59,8 +61,10 @@ mod leases;
 mod lost_leases;
 mod messages;
 mod order;
+mod outboxes;
 mod outcomes;
 mod pending_claim;
+mod publishing;
 mod quarantine;
 mod records;
 mod settlements;
@@ -88,7 +92,7 @@ pub use self::{
     calls::CallId,
     carried::Carried,
     host::{Enter, Host, Join, Side},
-    messages::{Action, Ended, Input, Setting, Told},
+    messages::{Action, Collected, Ended, Input, Setting, Told},
     outcomes::Why,
 };
 use self::{
@@ -98,6 +102,7 @@ use self::{
     isolation::Isolation,
     leases::{Leases, Terms},
     order::Order,
+    outboxes::Outboxes,
     quarantine::Quarantine,
     records::{Entry, Records},
     settlements::Settlements,
@@ -106,7 +111,7 @@ use self::{
 };
 use crate::{
     rules::{Rule, keeps},
-    unanswered::{each, unanswered},
+    unanswered::{each, unanswered, unsent},
 };
 
 pub(crate) use calls::FIRST_CALL;
@@ -134,6 +139,7 @@ pub struct Machine<'a> {
     waiting: Waiting,
     claims: Claims,
     settlements: Settlements,
+    outboxes: Outboxes,
     leases: Leases,
     call_ids: CallIds,
     /// What to do next, in this order.
@@ -168,6 +174,7 @@ impl<'a> Machine<'a> {
             waiting: Waiting::default(),
             claims: Claims::default(),
             settlements: Settlements::default(),
+            outboxes: Outboxes::default(),
             call_ids: CallIds::default(),
             actions: VecDeque::with_capacity(16),
             blocked: false,
@@ -199,6 +206,7 @@ impl<'a> Machine<'a> {
                 let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
                 self.written(call, writes, verdicts, present);
             }
+            Input::Sent { call, answers } => self.sent(call, each(answers, Err(unsent())), present),
             Input::Ended { at, ended, since, blocked } => {
                 self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);
@@ -224,6 +232,7 @@ impl<'a> Machine<'a> {
             } else {
                 self.launch(present);
             }
+            self.send_messages(present);
             self.exit_when_idle(present);
             self.renew(now);
             let presses = std::mem::take(&mut self.blocked);

@@ -105,8 +105,8 @@ pub(super) fn shrink(settling: &mut Settling, error: &StoreError) -> bool {
         StoreErrorKind::ResultUnavailable => ResultKept::Unavailable,
         _ => return false,
     };
-    let (Settlement::Complete { result: outcome }
-    | Settlement::Commit { result: outcome }
+    let (Settlement::Complete { result: outcome, .. }
+    | Settlement::Commit { result: outcome, .. }
     | Settlement::FailPermanently { result: outcome, .. }) = &mut settling.settlement
     else {
         return false;

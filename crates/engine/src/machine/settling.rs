@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Ended, Machine, Present,
+    Collected, Ended, Machine, Present,
     carried::Carried,
     outcomes::{Why, done, overtaken, shrink},
     records::Stage,
@@ -16,7 +16,9 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     effects::{CollectError, Effects},
     failure::Failure,
+    outbox::PublishError,
     outcome::{NotStarted, Outcome},
+    record::IdempotencyRecord,
     store::{StoreError, StoreErrorKind, Verdict},
 };
 
@@ -36,9 +38,9 @@ impl Machine<'_> {
         self.leases.forget(at);
         self.starts.ended(!matches!(ended, Ended::NotBegun(_)));
         match ended {
-            Ended::Through(result) => self.through(at, result, None, present),
-            Ended::WithEffects(returned, effects) => {
-                self.through(at, Ok(returned), Some(effects), present);
+            Ended::Through(result) => self.through(at, result, Collected::default(), present),
+            Ended::Collected(returned, collected) => {
+                self.through(at, Ok(returned), collected, present);
             }
             Ended::NotBegun(why) => self.not_started(at, why, present),
         }
@@ -48,9 +50,10 @@ impl Machine<'_> {
         &mut self,
         at: usize,
         result: Result<Returned, Failure>,
-        effects: Option<Effects>,
+        collected: Collected,
         present: &mut Present<'_>,
     ) {
+        let Collected { effects, outbox } = collected;
         let entry = self.records.at(at);
         let result = if entry.ask().is_aside {
             result.map_err(Failure::of_sink)
@@ -59,10 +62,11 @@ impl Machine<'_> {
             result
         };
         let Some(held) = entry.held().cloned() else {
-            // Without a claim there is no completion to commit the effects with.
-            let result = match effects {
-                Some(_) => Err(CollectError::NotTransactional.into()),
-                None => result,
+            // Without a claim there is no completion to commit the effects with, or to store messages with.
+            let result = match (effects, outbox) {
+                (Some(_), _) => Err(CollectError::NotTransactional.into()),
+                (None, Some(_)) => Err(PublishError::Unprotected.into()),
+                (None, None) => result,
             };
             return self.through_unprotected(at, result, present);
         };
@@ -74,9 +78,15 @@ impl Machine<'_> {
         let effects = effects.filter(|_| keeps(Rule::CommitsEffects));
         match (&outcome, effects) {
             (Outcome::Declined, _) => self.settle(at, held, Settlement::Decline, outcome, present),
-            (_, None) => self.settle(at, held, Settlement::Complete { result }, outcome, present),
+            (_, None) => {
+                let complete = Settlement::Complete { result, outbox };
+                if !keeps(Rule::SendsAfterTheCompletion) {
+                    return self.send_at_once(at, &held, &complete, outcome, present);
+                }
+                self.settle(at, held, complete, outcome, present);
+            }
             (_, Some(effects)) => {
-                let commit = Settlement::Commit { result };
+                let commit = Settlement::Commit { result, outbox };
                 self.settle_with(at, held, commit, Some(effects), outcome, present);
             }
         }
@@ -171,11 +181,7 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         let due = present.now;
-        let budget = self.starts.budget();
-        let until = match effects {
-            Some(_) => budget.commit_deadline(due),
-            None => budget.settle_deadline(due),
-        };
+        let until = self.settle_until(&settlement, effects.as_ref(), due);
         let entry = self.records.at(at);
         entry.enter(Stage::Ending);
         // What was not committed was not done, so the next delivery may do it.
@@ -207,14 +213,35 @@ impl Machine<'_> {
         }
     }
 
+    /// Until when to try a settlement. If it has messages, half of the time is left for sending them.
+    fn settle_until(
+        &self,
+        settlement: &Settlement,
+        effects: Option<&Effects>,
+        now: Timestamp,
+    ) -> Timestamp {
+        let budget = self.starts.budget();
+        let until = match effects {
+            Some(_) => budget.commit_deadline(now),
+            None => budget.settle_deadline(now),
+        };
+        match settlement {
+            Settlement::Complete { outbox: Some(_), .. }
+            | Settlement::Commit { outbox: Some(_), .. } => now.plus(until.since(now) / 2),
+            _ => until,
+        }
+    }
+
+    /// A settlement was answered. `written` is the record of its write, if that has messages.
     pub(super) fn settled(
         &mut self,
         mut settling: Settling,
+        written: Option<IdempotencyRecord>,
         verdict: Verdict,
         present: &mut Present<'_>,
     ) {
         let found = match verdict {
-            Verdict::Written => return self.finish(settling.at, settling.settled(), present),
+            Verdict::Written => return self.recorded(settling, written, present),
             Verdict::EffectRefused(_) if !keeps(Rule::RefusedEffectsFail) => {
                 return self.finish(settling.at, settling.outcome.0, present);
             }
@@ -229,20 +256,27 @@ impl Machine<'_> {
             Verdict::Found(found) => found,
         };
         match settling.held.settled(&settling.settlement, found.as_ref(), present.now) {
-            Settled::Done => self.finish(settling.at, settling.settled(), present),
+            Settled::Done => self.recorded(settling, found, present),
             // The commit had no answer, and was applied.
             Settled::Overtaken(Overtaken::Completed(_))
                 if settling.is_committed(found.as_ref()) =>
             {
-                let committed = settling.committed.unwrap_or(settling.outcome);
-                self.finish(settling.at, committed.0, present);
+                settling.outcome = settling.committed.take().unwrap_or(settling.outcome);
+                self.recorded(settling, found, present);
             }
             Settled::Overtaken(by) => {
                 if let Overtaken::PermanentlyFailed { fence, .. } = by {
                     self.records.at(settling.at).found_final(fence);
                 }
                 let outcome = overtaken(by, settling.outcome.0, |theirs| self.foreign(theirs));
-                self.finish(settling.at, outcome, present);
+                match found.filter(|found| found.outbox.is_some()) {
+                    // The successor may have died before it sent them, and this delivery is acknowledged.
+                    Some(record) if matches!(outcome, Outcome::Superseded { .. }) => {
+                        let stored = Arc::new(settling.held.with_record(record));
+                        self.publish(settling.at, stored, outcome, present);
+                    }
+                    _ => self.finish(settling.at, outcome, present),
+                }
             }
             Settled::Again { .. } if settling.again >= AGAIN => {
                 let error = StoreError::new(
@@ -327,6 +361,9 @@ impl Machine<'_> {
         error: StoreError,
         present: &mut Present<'_>,
     ) {
+        if matches!(settling.settlement, Settlement::MarkSent) {
+            return self.finish(settling.at, settling.outcome.0, present);
+        }
         let outcome = match settling.outcome.0 {
             Outcome::Executed { .. }
                 if settling.effects.is_some() && keeps(Rule::ReturnsWhatIsUncommitted) =>
@@ -335,9 +372,7 @@ impl Machine<'_> {
                 let in_doubt = settling.in_doubt || error.may_have_applied();
                 Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
             }
-            Outcome::Executed { result: outcome, .. } => {
-                Outcome::CompletionLost { result: outcome, error }
-            }
+            Outcome::Executed { .. } => return self.publish_unrecorded(settling, error, present),
             // The sink has the record: if it were returned, it would be put aside again.
             diverted @ Outcome::Diverted(_) => {
                 self.records.at(settling.at).set_unrecorded(Some(error));

@@ -137,6 +137,7 @@ impl Machine<'_> {
         for at in self.claims.abandon() {
             self.finish(at, Outcome::Unavailable(error()), present);
         }
+        self.abandon_messages(present);
         for settling in self.settlements.abandon() {
             self.give_up(settling, error(), present);
         }

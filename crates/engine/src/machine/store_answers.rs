@@ -31,8 +31,11 @@ impl Machine<'_> {
         if let Some(settled) = self.settlements.written(call, now) {
             let answers = settled.into_iter().zip(writes).zip(verdicts);
             for ((settling, write), verdict) in answers {
+                // Kept only if it has messages: they are sent next.
+                let written =
+                    write.record.as_ref().filter(|record| record.outbox.is_some()).cloned();
                 self.learn(settling.at, stored(write, &verdict), present);
-                self.settled(settling, verdict, present);
+                self.settled(settling, written, verdict, present);
             }
         } else if let Some(renewed) = self.leases.written(call, now) {
             let answers = renewed.members.into_iter().zip(writes).zip(verdicts);

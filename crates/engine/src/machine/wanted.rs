@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::quarantine::Attempts;
+use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held},
     clock::Timestamp,
@@ -43,6 +44,8 @@ pub(super) enum Claimed {
     Held(Arc<Held>),
     /// The work was done.
     Replay(Option<Json>),
+    /// The work was done, and its messages may not have been sent.
+    Unsent(Arc<Held>),
     /// The work failed permanently.
     PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
     /// The key was used with another payload.
@@ -74,6 +77,10 @@ impl Claimed {
         Ok(match admission {
             Admission::Try { guard, held } => return Err((guard, held)),
             Admission::Won(held) => Self::Held(Arc::new(held)),
+            Admission::Unsent(held) if !keeps(Rule::SendsWhatIsLeft) => {
+                Self::Replay(held.record.result)
+            }
+            Admission::Unsent(held) => Self::Unsent(Arc::new(held)),
             Admission::Replay(outcome) => Self::Replay(outcome),
             Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {
                 Self::PermanentlyFailed { error_type, failed_attempts, fence }

@@ -44,11 +44,11 @@ impl Completed {
         Self { bounds, kept: Mutex::new(Kept { entries: LruCache::unbounded(), bytes: 0 }) }
     }
 
-    /// Remembers `record`, which was seen in the store, if it is completed.
+    /// Remembers `record`, which was seen in the store, if it is completed and its messages are sent.
     pub(crate) fn keep(&self, key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) {
         let entry = Entry::new(key, record, now);
         let fits = self.bounds.max_entries() > 0 && entry.bytes <= self.bounds.max_bytes();
-        if record.status == Status::Completed && fits {
+        if record.status == Status::Completed && record.outbox.is_none() && fits {
             let mut kept = self.lock();
             kept.add(key.clone(), entry);
             kept.trim(&self.bounds);

@@ -16,6 +16,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     contained::Contained,
     effects::{Collector, EffectsKind},
+    outbox::PublishError,
     outcome::{NotStarted, Outcome},
     record::{IdempotencyRecord, Worker},
 };
@@ -145,9 +146,15 @@ impl<'a> Surroundings<'a> {
     pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Option<Timestamp>) {
         let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
         let effects = self.effects.filter(|_| held.is_some());
+        let has_sender = self.parts.sender.is_some();
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
         let effects = effects.filter(|_| !slot.is_aside).map(|kind| Arc::new(Collector::new(kind)));
+        let publisher = match (held, has_sender) {
+            (_, false) => Err(PublishError::NoSender),
+            (Some(_), true) if !slot.is_aside => Ok(Arc::default()),
+            _ => Err(PublishError::Unprotected),
+        };
         let record = held.map(|held| &held.record);
         // What puts a record aside has no steps: it is one effect.
         let record_with_steps = record.filter(|_| !slot.is_aside);
@@ -159,7 +166,8 @@ impl<'a> Surroundings<'a> {
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
         let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered)
             .collecting(effects)
-            .with_steps(steps.unwrap_or_else(Steps::not_stored));
+            .with_steps(steps.unwrap_or_else(Steps::not_stored))
+            .publishing(publisher);
         let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));
         let now = self.parts.clock.now();

@@ -2,6 +2,7 @@
 
 mod calls;
 mod losses;
+pub(crate) mod sent;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,6 +37,9 @@ struct State {
     after_failure: AfterFailure,
     /// Whether a permanent failure may be acknowledged.
     acknowledges_failures: bool,
+    /// Whether handlers publish messages.
+    publishes: bool,
+    sent: sent::Sent,
     calls: Vec<Started>,
     /// What is final in the store: which key, by which fence.
     landed: Vec<(&'static str, u64, Status)>,
@@ -61,12 +65,15 @@ impl Log {
         messages: Vec<Message>,
         after_failure: AfterFailure,
         acknowledges_failures: bool,
+        publishes: bool,
         noted: bool,
     ) -> Self {
         let state = State {
             messages,
             after_failure,
             acknowledges_failures,
+            publishes,
+            sent: sent::Sent::new(),
             calls: Vec::new(),
             landed: Vec::new(),
             leases: BTreeMap::new(),
@@ -119,6 +126,14 @@ impl Log {
         let (fence, status) = (record.fence, record.status);
         if status == Status::InProgress {
             state.leases.extend(record.lease_until.map(|lease| ((label, fence), lease)));
+            return;
+        }
+        // The completion once more, without its messages.
+        let is_mark = state.publishes && state.landed.contains(&(label, fence, status));
+        if is_mark {
+            if record.outbox.is_some() || !state.are_sent(label) {
+                state.violations.insert(format!("{label} is marked before its messages arrived"));
+            }
             return;
         }
         if state.is_final(label) {
@@ -189,6 +204,11 @@ impl Log {
                     *landed == label && (*status == Status::Completed || acknowledges_failures)
                 };
                 let done = !state.is_other_payload(message) && state.landed.iter().any(may_go);
+                if state.publishes && !state.are_sent(label) {
+                    state
+                        .violations
+                        .insert(format!("{label} is acknowledged before its messages arrived"));
+                }
                 if !done && !state.is_put_aside(message) {
                     state.violations.insert(format!("{label} is acknowledged and not done: lost"));
                 }

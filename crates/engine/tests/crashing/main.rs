@@ -21,9 +21,9 @@
 //! | `message`, `source` | the messages, and how their sources redeliver them |
 //! | `stop` | where and how a worker stops |
 //! | `worker`, `store` | one invocation, and its store |
-//! | `log` | the checks; in `log/calls` those of calls of handlers |
+//! | `log` | the checks; in `log/calls` those of calls of handlers, in `log/sent` those of messages |
 //! | `story`, `sweep` | a story from the first delivery to the last; stories with every stop, every pair of stops, and samples |
-//! | `queues`, `streams`, `wholes`, `choices`, `diverting`, `committing`, `stepping` | the stories |
+//! | `queues`, `streams`, `wholes`, `choices`, `diverting`, `committing`, `publishing`, `stepping` | the stories |
 //! | `caught` | that the checks find mistakes |
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
@@ -34,6 +34,7 @@ mod committing;
 mod diverting;
 mod log;
 mod message;
+mod publishing;
 mod queues;
 mod source;
 mod stepping;

@@ -47,6 +47,8 @@ pub(crate) struct Story {
     /// Whether the source may give up the first messages, if handlers of the second ones timed out.
     pub(crate) gives_up: fn(&[usize], &[usize]) -> bool,
     pub(crate) mutant: Mutant,
+    /// Whether each handler publishes messages.
+    pub(crate) publishes: bool,
     /// Whether the engine gets the groups, as a correct source passes them.
     pub(crate) ordered: bool,
     /// Whether to note the steps.
@@ -103,6 +105,7 @@ impl Story {
             within: Duration::from_mins(1),
             gives_up: |given_up, _| given_up.is_empty(),
             mutant: Treatment::Apply,
+            publishes: false,
             ordered: true,
             noted: false,
         }
@@ -122,7 +125,13 @@ impl Story {
     pub(crate) async fn tell(&self, stops: &[Stop]) -> Told {
         let clock = ManualClock::new(START);
         let acknowledged = self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
-        let log = Log::new(self.messages.clone(), self.after_failure, acknowledged, self.noted);
+        let log = Log::new(
+            self.messages.clone(),
+            self.after_failure,
+            acknowledged,
+            self.publishes,
+            self.noted,
+        );
         let store = DelayedStore::new(Watched::new(log.clone(), self.mutant));
         let worker = |invocation, stop| Worker {
             invocation,
@@ -133,6 +142,7 @@ impl Story {
             after_failure: self.after_failure,
             timeout: self.timeout,
             ordered: self.ordered,
+            publishes: self.publishes,
             stop,
         };
         let mut source = (self.source)(self.messages.clone());

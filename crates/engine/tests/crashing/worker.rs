@@ -9,6 +9,7 @@ use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     failure::Failure,
     memory::MemoryEffects,
+    outbox::Message as Outgoing,
     policy::{Lease, Policy},
     record::Fingerprint,
 };
@@ -24,8 +25,12 @@ use lambda_idempotency_testkit::{
 };
 
 use crate::{
-    log::{Log, Running},
+    log::{
+        Log, Running,
+        sent::{PUBLISHED, body},
+    },
     message::Message,
+    publishing::Wire,
     source::Answer,
     stop::{Halt, Pause, Stop, WAYS, Way},
     store::Watched,
@@ -41,6 +46,7 @@ pub(crate) struct Worker<'w> {
     pub(crate) after_failure: AfterFailure,
     pub(crate) timeout: Duration,
     pub(crate) ordered: bool,
+    pub(crate) publishes: bool,
     pub(crate) stop: Stop,
 }
 
@@ -70,8 +76,10 @@ impl Worker<'_> {
     /// Runs an invocation with a batch.
     pub(crate) async fn invoke(&self, batch: &[Message]) -> Answer {
         let observer = Watcher { log: self.log.clone(), invocation: self.invocation };
-        let engine =
-            Engine::new(self.store.clone()).with_clock(self.clock.clone()).with_observer(observer);
+        let engine = Engine::new(self.store.clone())
+            .with_clock(self.clock.clone())
+            .with_sender(Wire(self.log.clone()))
+            .with_observer(observer);
         let invocation_deadline = self.clock.now().plus(self.timeout);
         let handlers = Handlers { worker: self, calls: AtomicUsize::new(0) };
         let pace = Pace::default();
@@ -165,6 +173,10 @@ impl<'w> Handlers<'w> {
             call.collect(|effects: &mut MemoryEffects| effects.add_if(move || holds, commits))?;
         } else {
             running.effect();
+        }
+        for position in (0..PUBLISHED).filter(|_| self.worker.publishes) {
+            let message = Outgoing::new("q", body(message.label, position));
+            call.publish(message.with_group("g"))?;
         }
         self.pause(&running, number, Pause::AfterTheEffect).await;
         Ok(())

@@ -27,6 +27,7 @@ mod looks;
 mod lost_leaders;
 mod memory;
 mod order;
+mod outbox;
 mod panicking_store;
 mod policies;
 mod quarantine;

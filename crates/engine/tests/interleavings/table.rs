@@ -34,7 +34,7 @@ pub(crate) fn claim(owner: u128, now: u64) -> Claim {
 }
 
 pub(crate) fn complete() -> Settlement {
-    Settlement::Complete { result: Some("1".into()) }
+    Settlement::Complete { result: Some("1".into()), outbox: None }
 }
 
 pub(crate) fn release() -> Settlement {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     failure::Failure,
+    outbox::SendError,
     store::{StoreError, StoreErrorKind, Verdict},
 };
 use stateright::{Model, Property};
@@ -11,8 +12,8 @@ use stateright::{Model, Property};
 use crate::{
     delivery::Returned,
     invocation::{advance, begin, forget},
-    machine::{Ended, Input},
-    properties, rules,
+    machine::{Collected, Ended, Input},
+    outboxes, properties, rules,
     setup::Setup,
     store::{Effect, land, would_change},
     time,
@@ -76,6 +77,7 @@ impl Explorer {
             let members = match &sent.request {
                 Request::Read(keys) => keys.len(),
                 Request::Write(writes) => writes.len(),
+                Request::Send(messages) => messages.len(),
             };
             if sent.is_late {
                 continue;
@@ -178,8 +180,27 @@ impl Explorer {
                 }
                 Input::Written { call: id, writes, verdicts }
             }
+            Request::Send(messages) => {
+                let own = world.invocations[invocation].own.clone();
+                let send = |(member, message)| {
+                    // Without an answer, it has arrived, but for a single one.
+                    if !fails(member) || matches!(how, How::Lost(None)) {
+                        outboxes::arrive(&self.setup, world, &own, message);
+                    }
+                    if fails(member) { Err(SendError::new("a fault")) } else { Ok(()) }
+                };
+                let answers = messages.iter().enumerate().map(send).collect();
+                Input::Sent { call: id, answers }
+            }
         };
         advance(&self.setup, world, invocation, Some(input));
+    }
+
+    /// A handler has returned, and has collected this effect, and messages if handlers publish some.
+    fn collected(&self, effect: Option<Effect>) -> Ended {
+        let effects = effect.map(Effect::collected);
+        let outbox = self.setup.publishes.then(|| outboxes::PUBLISHED.into());
+        Ended::Collected(Returned::Nothing, Collected { effects, outbox })
     }
 
     fn kill(&self, world: &mut World, process: usize) {
@@ -315,7 +336,10 @@ impl Model for Explorer {
                 let handler = own.running.remove(running);
                 let message = setup.messages[own.records[handler.at]];
                 let ended = if is_ok && setup.policy.transactional {
-                    Ended::WithEffects(Returned::Nothing, Effect::Holds.collected())
+                    self.collected(Some(Effect::Holds))
+                } else if is_ok && setup.publishes {
+                    world.effects[message.key].add(message.payload);
+                    self.collected(None)
                 } else if is_ok {
                     world.effects[message.key].add(message.payload);
                     Ended::Through(Ok(Returned::Nothing))
@@ -340,7 +364,7 @@ impl Model for Explorer {
                 let handler = world.invocations[invocation].own.running.remove(running);
                 world.faults.errors -= 1;
                 world.fault();
-                let ended = Ended::WithEffects(Returned::Nothing, Effect::Refused.collected());
+                let ended = self.collected(Some(Effect::Refused));
                 let (at, since) = (handler.at, Some(handler.since));
                 let input = Input::Ended { at, ended, since, blocked: Duration::ZERO };
                 advance(setup, world, invocation, Some(input));

@@ -103,7 +103,7 @@ impl Host for Surroundings<'_> {
 
     fn learn(&mut self, at: usize, key: &Key, record: IdempotencyRecord, _: Timestamp) {
         let record = Arc::new(record);
-        if record.status == Status::Completed {
+        if record.status == Status::Completed && record.outbox.is_none() {
             let key = self.setup.key(key);
             self.world.processes[self.own.process].completed[key] = Some(Arc::clone(&record));
         }

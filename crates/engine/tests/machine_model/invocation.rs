@@ -16,6 +16,7 @@ use crate::{
     host::{Surroundings, exit},
     isolation,
     machine::{Action, Ask, Ended, Input, Machine, Setting, Task, Told},
+    outboxes,
     setup::Setup,
     store::claim,
     world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, Step, World},
@@ -149,6 +150,11 @@ fn act(
             let is_late = deadline <= world.now;
             own.calls.push(Call { id: call, request: Request::Write(writes), deadline, is_late });
         }
+        Action::Send { call, messages, deadline } => {
+            let deadline = world.truly(own.process, deadline);
+            let is_late = deadline <= world.now;
+            own.calls.push(Call { id: call, request: Request::Send(messages), deadline, is_late });
+        }
         // The model already polls calls before handlers and after them.
         Action::GiveWay => {}
         Action::Start { at, held, stop } => {
@@ -185,6 +191,7 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
                 claims.any(|other| claim(other).is_some_and(|other| other != owner))
             }
             Request::Read(keys) => keys.contains(&write.key),
+            Request::Send(_) => false,
         });
         let runs = |one: &Running| {
             let message = setup.messages[own.records[one.at]];
@@ -302,6 +309,9 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
 fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
     let (outcome, message) = (told.outcome(), setup.messages[own.records[told.at]]);
     setup.witness.saw(outcome.label());
+    if outcome.is_acknowledged() {
+        outboxes::check_acknowledged(setup, world, message.key);
+    }
     let stored = world.store[message.key].as_ref();
     let is = |status| stored.is_some_and(|record| record.status == status);
     let owns = |held: Option<&Held>| {

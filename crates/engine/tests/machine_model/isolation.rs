@@ -44,7 +44,7 @@ fn at_stake<'w>(setup: &Setup, world: &World, own: &'w Own) -> Vec<Stake<'w>> {
     });
     let claims = own.calls.iter().flat_map(|call| match &call.request {
         Request::Write(writes) => writes.as_slice(),
-        Request::Read(_) => &[],
+        Request::Read(_) | Request::Send(_) => &[],
     });
     running.chain(claims.filter_map(|write| stake(setup, world, own, write))).collect()
 }

@@ -60,6 +60,13 @@ pub(crate) const COMMITTED_ONCE: &str = "I16 effects are committed once";
 
 /// A step that a handler relied on is known to every later attempt, until the key is settled.
 pub(crate) const STEPS_KEPT: &str = "steps are kept";
+/// Messages arrive in their order, with the ids that follow from their key, and after their completion, unless that was
+/// lost.
+pub(crate) const SENT_AFTER_COMPLETION: &str = "I16 messages follow their completion";
+/// A delivery is acknowledged only when the messages of its key have arrived.
+pub(crate) const ACKNOWLEDGED_SENT: &str = "I16 acknowledged after its messages";
+/// A record says that its messages are sent only when they have arrived.
+pub(crate) const MARKED_SENT: &str = "I16 marked after sending";
 
 /// The property that a flaw breaks.
 pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
@@ -84,6 +91,9 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::ReceivedTooOften => RECOVERY,
         Flaw::NotCommittedOnce => COMMITTED_ONCE,
         Flaw::StepForgotten => STEPS_KEPT,
+        Flaw::SentTooSoon => SENT_AFTER_COMPLETION,
+        Flaw::AcknowledgedUnsent => ACKNOWLEDGED_SENT,
+        Flaw::MarkedUnsent => MARKED_SENT,
     }
 }
 
@@ -116,7 +126,10 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
         LockedInVain,
         ReceivedTooOften,
         NotCommittedOnce,
-        StepForgotten
+        StepForgotten,
+        SentTooSoon,
+        AcknowledgedUnsent,
+        MarkedUnsent
     ];
     all.extend([
         Property::always(ONE_HANDLER, |model: &Explorer, world: &World| {

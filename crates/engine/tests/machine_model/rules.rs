@@ -37,6 +37,11 @@ pub(crate) enum Rule {
     RepeatsTheCommit,
     RefusedEffectsFail,
     ReturnsWhatIsUncommitted,
+    SendsAfterTheCompletion,
+    SendsBeforeItAcknowledges,
+    SendsInOrder,
+    MarksOnlyWhatIsSent,
+    SendsWhatIsLeft,
 }
 
 thread_local! {

@@ -16,6 +16,9 @@ use crate::{rules::Rule, world::Faults};
 /// By how much a clock may be ahead.
 pub(crate) const SKEW: Duration = Duration::from_secs(1);
 
+/// When a world begins.
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_000);
+
 /// A record that is delivered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message {
@@ -40,6 +43,8 @@ pub(crate) struct Setup {
     /// Whether a failure ends the batch, as for a stream: what comes behind a record that is returned is
     /// delivered with it again, and receives are not counted.
     pub(crate) whole: bool,
+    /// Whether handlers publish messages.
+    pub(crate) publishes: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
     /// Whether each handler has a step, after which it goes on.
@@ -118,6 +123,7 @@ impl Setup {
             keys: (0..distinct.len()).map(|key| Key::from_text(format!("k{key}"))).collect(),
             ordered: false,
             whole: false,
+            publishes: false,
             fingerprints: false,
             steps: false,
             poison: false,

@@ -9,6 +9,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
+    outboxes,
     setup::Setup,
     world::{Flaw, World},
 };
@@ -26,7 +27,7 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
         return Verdict::EffectRefused(refused);
     }
     if let Some(old) = found.as_ref().filter(|old| write.record.as_ref() != Some(*old)) {
-        check(setup, world, old, write);
+        check(setup, world, key, old, write);
     }
     if claim(write).is_some() {
         world.before[key] = found.as_ref().map_or(0, |old| old.last_receive);
@@ -99,9 +100,9 @@ pub(crate) fn receive_before(setup: &Setup, world: &World, write: &Write) -> Opt
     if is_stored { Some(world.before[key]) } else { can_be() }
 }
 
-fn check(setup: &Setup, world: &mut World, old: &IdempotencyRecord, write: &Write) {
+fn check(setup: &Setup, world: &mut World, key: usize, old: &IdempotencyRecord, write: &Write) {
     if old.status != Status::InProgress {
-        if world.now <= old.expires_at {
+        if !outboxes::marks(world, key, old, write) && world.now <= old.expires_at {
             world.flaws.add(Flaw::NotFinal);
         }
         return;

@@ -6,13 +6,14 @@ use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
     key::Key,
+    outbox::OutgoingMessage,
     record::{IdempotencyRecord, Owner},
     store::Write,
 };
 
 use crate::{
     machine::{CallId, Machine, Side},
-    setup::{SKEW, Setup},
+    setup::{SKEW, START, Setup},
     store::claim,
 };
 
@@ -39,6 +40,8 @@ pub(crate) struct World {
     pub(crate) committed: Vec<u8>,
     /// By key: whether a handler went on after its step, because the store has the result.
     pub(crate) steps_relied_on: Vec<bool>,
+    /// By key: which of its messages have arrived.
+    pub(crate) sent: Vec<Payloads>,
     /// By key: until when the effect of a stopped handler may still happen.
     pub(crate) lingering: Vec<Timestamp>,
     /// By key: how often its handler died because of another key's handler.
@@ -177,7 +180,7 @@ pub(crate) struct Own {
     pub(crate) failed: Option<usize>,
 }
 
-/// A call of the store without an answer so far.
+/// A call of the store or of the sender without an answer so far.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Call {
     pub(crate) id: CallId,
@@ -192,6 +195,7 @@ pub(crate) struct Call {
 pub(crate) enum Request {
     Read(Vec<Key>),
     Write(Vec<Write>),
+    Send(Vec<OutgoingMessage>),
 }
 
 impl Request {
@@ -202,6 +206,7 @@ impl Request {
             Self::Write(writes) => {
                 writes.iter().any(|write| write.key == *key && claim(write).is_some())
             }
+            Self::Send(_) => false,
         }
     }
 }
@@ -282,6 +287,9 @@ pub(crate) enum Flaw {
     ReceivedTooOften,
     NotCommittedOnce,
     StepForgotten,
+    SentTooSoon,
+    AcknowledgedUnsent,
+    MarkedUnsent,
 }
 
 /// A set of [`Flaw`].
@@ -304,7 +312,7 @@ impl Flaws {
 
 impl World {
     pub(crate) fn new(setup: &Setup) -> Self {
-        let now = Timestamp::from_secs(1_000);
+        let now = START;
         let keys = setup.keys.len();
         let delivery = Delivery { receives: 0, since_fault: 0, place: Place::Source(now) };
         Self {
@@ -320,6 +328,7 @@ impl World {
             effects: vec![Payloads::default(); keys],
             committed: vec![0; keys],
             steps_relied_on: vec![false; keys],
+            sent: vec![Payloads::default(); keys],
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
             finished: Vec::new(),

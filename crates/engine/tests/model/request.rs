@@ -65,7 +65,9 @@ impl Intent {
     /// The settlement of this purpose.
     pub(crate) fn settlement(self) -> Settlement {
         match self {
-            Self::Complete => Settlement::Complete { result: Some(TEXT.clone().into()) },
+            Self::Complete => {
+                Settlement::Complete { result: Some(TEXT.clone().into()), outbox: None }
+            }
             Self::FailPermanently => {
                 Settlement::FailPermanently { result: None, error_type: TEXT.clone() }
             }

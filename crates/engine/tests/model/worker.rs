@@ -157,7 +157,8 @@ impl Step<'_> {
                 call.held = Cell::pack(&held.record);
                 self.granted(worker, call, now);
             }
-            Admission::Replay(_) => {
+            // The workers of this model publish nothing: `machine_model` has messages.
+            Admission::Replay(_) | Admission::Unsent(_) => {
                 self.setup.witness.saw(Event::Replayed);
                 self.end(worker, call, Ended::Acknowledged { lost: false }, now);
             }

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use lambda_idempotency_core::{
-    clock::Timestamp, failure::Failure, outcome::Foreign, store::StoreError,
+    clock::Timestamp, failure::Failure, outbox::SendError, outcome::Foreign, store::StoreError,
 };
 use lambda_runtime::Diagnostic;
 
@@ -27,6 +27,7 @@ use crate::rejection::Rejection;
 /// | [`Nested`](Self::Nested) | `Idempotency.Nested` |
 /// | [`Rejected`](Self::Rejected), [`Unserializable`](Self::Unserializable) | `Idempotency.Rejected` |
 /// | [`Store`](Self::Store) | `Idempotency.Store` |
+/// | [`Unsent`](Self::Unsent) | `Idempotency.Unsent` |
 /// | [`OutOfTime`](Self::OutOfTime) | `Idempotency.OutOfTime` |
 /// | [`Fenced`](Self::Fenced) | `Idempotency.Fenced` |
 /// | [`Skipped`](Self::Skipped) | `Idempotency.Skipped` |
@@ -87,6 +88,12 @@ pub enum RunError {
     /// The store could not claim the key; the function was not called.
     #[error("the key could not be claimed, and the function was not called: {0}")]
     Store(#[source] StoreError),
+    /// The function returned, now or earlier, and a message that it published could not be sent. The same call sends
+    /// it again, and gets the result that is stored.
+    #[error(
+        "the function returned, but its messages are not all sent; call again with the same key to send them: {0}"
+    )]
+    Unsent(#[source] SendError),
     /// The time did not suffice.
     #[error(
         "the function did not return before the invocation's deadline, or there was no time left \
@@ -127,6 +134,7 @@ impl RunError {
             Self::Nested { .. } => "Nested",
             Self::Rejected(_) | Self::Unserializable => "Rejected",
             Self::Store(_) => "Store",
+            Self::Unsent(_) => "Unsent",
             Self::OutOfTime => "OutOfTime",
             Self::Fenced => "Fenced",
             Self::Skipped => "Skipped",
@@ -138,7 +146,7 @@ impl RunError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Busy { .. } | Self::OutOfTime | Self::Fenced => true,
+            Self::Busy { .. } | Self::OutOfTime | Self::Fenced | Self::Unsent(_) => true,
             Self::Failed(failure) => !failure.is_permanent(),
             Self::Store(error) => error.is_transient(),
             _ => false,

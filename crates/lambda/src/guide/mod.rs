@@ -11,6 +11,7 @@
 //! | [Write your own store](own_store) | the contract in five rules, and a complete store that passes the suite |
 //! | [Choosing a mode](choosing_a_mode) | completing after the effects, or committing both in one transaction |
 //! | [Steps](steps) | parts of a handler that run once over all attempts |
+//! | [The outbox](outbox) | messages that are stored with the completion and sent after it |
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
 //! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
@@ -108,6 +109,9 @@ pub mod choosing_a_mode {
 }
 pub mod steps {
     #![doc = include_str!("steps.md")]
+}
+pub mod outbox {
+    #![doc = include_str!("outbox.md")]
 }
 pub mod failure_modes {
     #![doc = include_str!("failure_modes.md")]

@@ -146,6 +146,14 @@ impl Problem {
                 "All of it was done, or nothing. Send the same request again with the same key.",
             )
             .after(2),
+            // The client would not send the request again, and nothing else sends the messages.
+            Outcome::Unsent { .. } => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "unsent",
+                "The request was processed, but messages that belong to it could not be sent",
+                "Send the same request again with the same key: it sends them, and gets the response.",
+            )
+            .after(1),
             Outcome::TimedOut { .. } => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "timed-out",

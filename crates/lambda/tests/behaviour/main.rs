@@ -34,6 +34,7 @@ mod names;
 mod new_invocations;
 mod observers;
 mod operations;
+mod outbox;
 mod panics;
 mod pipes;
 mod powertools;

@@ -9,6 +9,7 @@ mod calls;
 mod events;
 mod inspection;
 mod keys;
+mod messages;
 mod responses;
 mod sameness;
 mod secrets;

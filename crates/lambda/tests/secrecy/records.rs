@@ -5,6 +5,7 @@ use lambda_idempotency::{
 };
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},
+    outbox::SendError,
     outcome::ResultKept,
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
     store::{Guard, RecordVersion, Store, Verdict, Write},
@@ -46,12 +47,16 @@ fn records_and_decisions_about_them() {
         provenance: None,
     };
     let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
-    let complete = Settlement::Complete { result: Some(json("settled")) };
+    let complete =
+        Settlement::Complete { result: Some(json("settled")), outbox: Some(json("outbox")) };
     let permanent =
         Settlement::FailPermanently { result: Some(json("failed")), error_type: "E".into() };
     shown.debug(&held.settled(&complete, None, Timestamp::EPOCH));
     shown.debug(&held.settled(&complete, Some(&filled()), Timestamp::EPOCH));
     shown.debug(&admit(&claim, Some(&filled()), Timestamp::EPOCH));
+    let mut sent = filled();
+    sent.outbox = None;
+    shown.debug(&admit(&claim, Some(&sent), Timestamp::EPOCH));
     shown.debug(&held);
     shown.debug(&(complete, permanent));
     shown.debug(&Verdict::Found(Some(filled())));
@@ -65,6 +70,7 @@ fn records_and_decisions_about_them() {
             result: Some(json("lost")),
             error: StoreError::new(StoreErrorKind::Unavailable, "completing"),
         },
+        Outcome::Unsent { result: Some(json("unsent")), error: SendError::new("sending") },
         Outcome::Failed {
             failure: Failure::transient(SECRET),
             failed_attempts: 1,
@@ -73,7 +79,15 @@ fn records_and_decisions_about_them() {
     ] {
         shown.debug(&outcome);
     }
-    shown.assert_silent(&["Replay", "Overtaken", "Again", "Found", "Executed", "charge#"]);
+    shown.assert_silent(&[
+        "Unsent",
+        "Replay",
+        "Overtaken",
+        "Again",
+        "Found",
+        "Executed",
+        "charge#",
+    ]);
 }
 
 #[tokio::test]

@@ -154,6 +154,8 @@ outcomes! {
     CompletionLost = "completion_lost",
     /// The handler succeeded, and it is not known whether its effects were committed.
     Uncommitted = "uncommitted",
+    /// The handler returned, now or earlier, and one of its messages is not known to be sent.
+    Unsent = "unsent",
     /// The function logged nothing about it, and acknowledged it.
     Acknowledged = "acknowledged",
     /// The function logged nothing about it, and the invocation failed or returned it.

@@ -72,7 +72,7 @@ pub(super) async fn settle(
 }
 
 pub(super) fn complete(result: &str) -> Settlement {
-    Settlement::Complete { result: Some(result.into()) }
+    Settlement::Complete { result: Some(result.into()), outbox: None }
 }
 
 pub(super) fn release() -> Settlement {

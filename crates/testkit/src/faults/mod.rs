@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod browsing;
 mod fault;
 mod history;
 mod plan;

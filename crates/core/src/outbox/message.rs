@@ -1,0 +1,143 @@
+//! A message, and a message with its id.
+
+use std::{fmt, sync::Arc};
+
+/// A message that a handler publishes.
+///
+/// `Debug` shows neither its body nor the values of its attributes, because they hold the application's
+/// data.
+///
+/// ```
+/// use lambda_idempotency_core::outbox::Message;
+///
+/// let queue = "https://sqs.eu-west-1.amazonaws.com/111122223333/parcels.fifo";
+/// let message = Message::new(queue, r#"{"parcel":"p-1"}"#)
+///     .with_attribute("tenant", "acme")
+///     .with_group("p-1");
+/// assert_eq!((message.body(), message.group()), (r#"{"parcel":"p-1"}"#, Some("p-1")));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Message {
+    destination: Arc<str>,
+    body: Arc<str>,
+    attributes: Vec<(Arc<str>, Arc<str>)>,
+    group: Option<Arc<str>>,
+}
+
+impl Message {
+    /// A message with this body to this destination: text that the [`Sender`](super::Sender) understands,
+    /// such as the URL of a queue, the ARN of a topic or the name of an event bus.
+    #[must_use]
+    pub fn new(destination: impl Into<Arc<str>>, body: impl Into<Arc<str>>) -> Self {
+        let (destination, body) = (destination.into(), body.into());
+        Self { destination, body, attributes: Vec::new(), group: None }
+    }
+
+    /// Attaches a text to the message, beside its body. An attribute of the same name is replaced.
+    #[must_use]
+    pub fn with_attribute(mut self, name: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
+        let (name, value) = (name.into(), value.into());
+        self.attributes.retain(|(known, _)| *known != name);
+        self.attributes.push((name, value));
+        self
+    }
+
+    /// Puts the message into an order group of its destination: the `MessageGroupId` of a FIFO queue or topic.
+    /// Default: none, for destinations that keep no order.
+    #[must_use]
+    pub fn with_group(mut self, group: impl Into<Arc<str>>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Where it goes.
+    #[must_use]
+    pub fn destination(&self) -> &str {
+        &self.destination
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// The texts that are attached to it, by name.
+    pub fn attributes(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.attributes.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// The attribute of this name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// Its order group.
+    #[must_use]
+    pub fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.attributes().map(|(name, _)| name).collect();
+        f.debug_struct("Message")
+            .field("bytes", &self.body.len())
+            .field("attributes", &names)
+            .field("has_group", &self.group.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message of an outbox, with the id that it has each time that it is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OutgoingMessage {
+    id: Arc<str>,
+    message: Message,
+}
+
+impl OutgoingMessage {
+    /// The attribute by which a [`Sender`](super::Sender) attaches the [`id`](Self::id) to a message, where its
+    /// service has attributes: `idempotency-key`. A consumer can make its own key of it.
+    pub const ID_ATTRIBUTE: &'static str = "idempotency-key";
+
+    pub(super) const fn new(id: Arc<str>, message: Message) -> Self {
+        Self { id, message }
+    }
+
+    /// The id: 64 hexadecimal digits, which say nothing of the payload. It follows from the application, the
+    /// key of the record whose handler published the message, and the position of the message among those of the
+    /// handler. It is therefore the same whenever the message is sent, also if the handler was run again before,
+    /// and no other message has it. It is short enough for the `MessageDeduplicationId` of a FIFO queue.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The message.
+    #[must_use]
+    pub const fn message(&self) -> &Message {
+        &self.message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_content_of_a_message() {
+        let message = Message::new("s3cr3t-queue", "s3cr3t").with_attribute("tenant", "s3cr3t");
+        let shown = format!("{:?}", message.with_group("s3cr3t"));
+        assert!(!shown.contains("s3cr3t") && shown.contains("tenant"), "{shown}");
+    }
+
+    #[test]
+    fn an_attribute_that_is_set_again_is_replaced() {
+        let message = Message::new("q", "").with_attribute("a", "1").with_attribute("a", "2");
+        assert_eq!(message.attributes().collect::<Vec<_>>(), [("a", "2")]);
+        assert_eq!((message.attribute("a"), message.attribute("b")), (Some("2"), None));
+    }
+}

@@ -1,0 +1,187 @@
+//! Collects the messages of one call of a handler.
+
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::{Message, format};
+use crate::record::Json;
+
+/// How many messages one call can publish.
+pub const MAX_MESSAGES: usize = 100;
+
+/// How many bytes the messages of one call can have as they are stored: as JSON text, in which a quotation mark
+/// of a body takes two bytes. Of the 400 KB of a DynamoDB item, the rest is for the result.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+/// Collects the messages of one call of a handler, until the handler returns.
+///
+/// ```
+/// use lambda_idempotency_core::outbox::{Message, PublishError, Publisher};
+///
+/// let publisher = Publisher::new();
+/// publisher.publish(&Message::new("parcels", "{}"))?;
+/// assert_eq!(publisher.close().as_deref(), Some(r#"[{"body":"{}","to":"parcels"}]"#));
+/// let late = publisher.publish(&Message::new("parcels", "{}"));
+/// assert_eq!(late, Err(PublishError::HandlerEnded));
+/// # Ok::<(), PublishError>(())
+/// ```
+pub struct Publisher {
+    state: Mutex<State>,
+}
+
+enum State {
+    Open(Open),
+    Closed,
+}
+
+#[derive(Default)]
+struct Open {
+    messages: Vec<Message>,
+    /// The messages as JSON, each behind a comma.
+    text: String,
+}
+
+impl Default for Publisher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Publisher {
+    /// Without messages.
+    #[must_use]
+    pub const fn new() -> Self {
+        let open = Open { messages: Vec::new(), text: String::new() };
+        Self { state: Mutex::new(State::Open(open)) }
+    }
+
+    /// Adds a message.
+    ///
+    /// # Errors
+    /// The message has no destination or an empty group, there are too many messages or bytes, or the handler has
+    /// ended. The message is then not published.
+    pub fn publish(&self, message: &Message) -> Result<(), PublishError> {
+        if message.destination().is_empty() || message.group() == Some("") {
+            return Err(PublishError::Incomplete);
+        }
+        let text = format::text(message);
+        match &mut *self.lock() {
+            State::Closed => Err(PublishError::HandlerEnded),
+            State::Open(open) if open.messages.len() >= MAX_MESSAGES => Err(PublishError::TooMany),
+            // The two brackets, of which one takes the place of the first comma.
+            State::Open(open) if open.text.len() + text.len() + 2 > MAX_BYTES => {
+                Err(PublishError::TooLarge)
+            }
+            State::Open(open) => {
+                open.text.push(',');
+                open.text.push_str(&text);
+                open.messages.push(message.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// What was published so far; nothing once it is closed.
+    #[must_use]
+    pub fn published(&self) -> Vec<Message> {
+        match &*self.lock() {
+            State::Open(open) => open.messages.clone(),
+            State::Closed => Vec::new(),
+        }
+    }
+
+    /// Ends collecting; returns the text to store, if anything was published.
+    pub fn close(&self) -> Option<Json> {
+        match std::mem::replace(&mut *self.lock(), State::Closed) {
+            State::Open(open) => {
+                let messages = open.text.strip_prefix(',')?;
+                Some(format!("[{messages}]").into())
+            }
+            State::Closed => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").finish_non_exhaustive()
+    }
+}
+
+/// Why a message could not be published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// Nothing would send the message.
+    #[error("there is no sender for messages: set one with `Idempotency::with_sender`")]
+    NoSender,
+    /// There is no completion to store the message with.
+    #[error(
+        "this call runs without a claim, so the message cannot be stored with a completion: do not combine \
+         `publish` with policies that run handlers unprotected"
+    )]
+    Unprotected,
+    /// The handler has returned or was stopped.
+    #[error(
+        "the handler of this call has ended, so the message is not sent: publish it before the handler returns"
+    )]
+    HandlerEnded,
+    /// The call has published [`MAX_MESSAGES`] messages.
+    #[error(
+        "a call can publish {MAX_MESSAGES} messages: put several things into one message, or divide the work"
+    )]
+    TooMany,
+    /// The messages of the call would have more than [`MAX_BYTES`] bytes.
+    #[error(
+        "the messages of a call can have {MAX_BYTES} bytes together, as JSON: store what is large elsewhere, \
+         for example in S3, and publish where it is"
+    )]
+    TooLarge,
+    /// The message has no destination, or an empty group.
+    #[error("a message needs a destination, and a group that is set must not be empty")]
+    Incomplete,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_messages_there_is_nothing_to_store() {
+        assert_eq!(Publisher::new().close(), None);
+    }
+
+    #[test]
+    fn what_is_refused_is_not_published() {
+        let publisher = Publisher::new();
+        let message = |body: usize| Message::new("q", "x".repeat(body));
+        let around = format::text(&message(0)).len() + 2;
+        assert_eq!(
+            publisher.publish(&message(MAX_BYTES - around + 1)),
+            Err(PublishError::TooLarge)
+        );
+        for incomplete in [Message::new("", "1"), Message::new("q", "1").with_group("")] {
+            assert_eq!(publisher.publish(&incomplete), Err(PublishError::Incomplete));
+        }
+        assert_eq!(publisher.published(), []);
+        publisher.publish(&message(MAX_BYTES - around)).unwrap();
+        assert_eq!(publisher.publish(&message(0)), Err(PublishError::TooLarge));
+        assert_eq!(publisher.published().len(), 1);
+        assert_eq!(publisher.close().unwrap().len(), MAX_BYTES);
+    }
+
+    #[test]
+    fn a_call_publishes_a_hundred_messages_at_most() {
+        let publisher = Publisher::new();
+        for _ in 0..MAX_MESSAGES {
+            publisher.publish(&Message::new("q", "1")).unwrap();
+        }
+        assert_eq!(publisher.publish(&Message::new("q", "1")), Err(PublishError::TooMany));
+    }
+}

@@ -1,0 +1,235 @@
+//! Sends the messages that are left in a store.
+
+use std::{fmt, num::NonZeroUsize, sync::Arc, time::Duration};
+
+use super::{OutboxError, OutgoingMessage, SendError, Sender, calling, messages, run_length};
+use crate::{
+    browse::{Browse, Cursor},
+    clock::{Clock, SystemClock, Timestamp},
+    key::Key,
+    record::{IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
+};
+
+/// Sends the messages of completed records that no delivery has sent: the worker died after its completion, and
+/// the source does not deliver the record again, as after an HTTP request whose caller does not repeat it, or a
+/// message that went to a dead-letter queue.
+///
+/// Run it from a function with a schedule. Each run reads the store from end to end ([`Browse`]), or as far as its
+/// deadline allows, and writes only the records whose messages it has sent. It is safe beside deliveries and beside
+/// other relays: if two send a message, they send it with the same id.
+///
+/// ```
+/// use lambda_idempotency_core::{
+///     clock::Timestamp, key::Key, memory::MemoryStore,
+///     outbox::{MemorySender, Relay},
+///     record::{IdempotencyRecord, Status},
+/// };
+/// use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (store, sender) = (Arc::new(MemoryStore::new()), Arc::new(MemorySender::new()));
+/// let deadline = Timestamp::from_secs(4_000_000_000);
+/// let mut record = IdempotencyRecord::new(Status::Completed, deadline);
+/// record.outbox = Some(r#"[{"to":"parcels","body":"{}"}]"#.into());
+/// store.insert(Key::from_text("place-order#1"), record);
+///
+/// let relay = Relay::new(Arc::clone(&store), Arc::clone(&sender));
+/// let relayed = relay.run(None, deadline).await?;
+/// assert_eq!((relayed.sent, sender.sent().len()), (1, 1));
+/// assert_eq!(relay.run(None, deadline).await?.sent, 0, "the record says that they are sent");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Relay<S> {
+    store: S,
+    sender: Arc<dyn Sender>,
+    clock: Arc<dyn Clock>,
+    min_age: Duration,
+}
+
+/// What a run of a [`Relay`] has done.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Relayed {
+    /// How many idempotency records it has read.
+    pub examined: u64,
+    /// Of how many it has sent all messages.
+    pub sent: u64,
+    /// Of how many a message could not be sent. A later run tries again.
+    pub unsent: u64,
+    /// Of how many it has sent all messages, but the store did not say that this was recorded. A later run may send
+    /// them again.
+    pub unrecorded: u64,
+    /// How many could not be read.
+    pub unreadable: u64,
+    /// The first error of a message that could not be sent.
+    pub error: Option<SendError>,
+    /// Where the next run begins, if the deadline came before the end of the store.
+    pub next: Option<Cursor>,
+}
+
+/// One record, and those of its messages that are not sent yet.
+struct Left {
+    key: Key,
+    record: IdempotencyRecord,
+    messages: Vec<OutgoingMessage>,
+}
+
+/// How many records are read at a time.
+const PAGE: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+
+/// How long a call may take.
+const CALL: Duration = Duration::from_secs(5);
+
+impl<S> Relay<S> {
+    /// A relay that finds messages in this store and sends them by this sender.
+    #[must_use]
+    pub fn new(store: S, sender: impl Sender) -> Self {
+        let (sender, clock) = (Arc::new(sender), Arc::new(SystemClock));
+        Self { store, sender, clock, min_age: Duration::from_secs(15 * 60) }
+    }
+
+    /// Reads the time from this clock. Default: the system's.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Clock) -> Self {
+        Self { clock: Arc::new(clock), ..self }
+    }
+
+    /// Leaves records alone that were claimed less than this ago: their worker may be sending. Default: 15
+    /// minutes, the longest time of an invocation. A record that does not say when it was claimed is not left
+    /// alone.
+    #[must_use]
+    pub fn with_min_age(self, min_age: Duration) -> Self {
+        Self { min_age, ..self }
+    }
+}
+
+impl<S: Store + Browse> Relay<S> {
+    /// Goes through the store from `from`, or from its beginning, until its end or `deadline`.
+    ///
+    /// # Errors
+    /// A page of the store could not be read. What was sent before is recorded.
+    pub async fn run(
+        &self,
+        from: Option<&Cursor>,
+        deadline: Timestamp,
+    ) -> Result<Relayed, StoreError> {
+        let mut relayed = Relayed { next: from.cloned(), ..Relayed::default() };
+        loop {
+            let until = self.call_deadline(deadline);
+            let page = self.store.page(relayed.next.as_ref(), PAGE, until).await?;
+            relayed.examined = relayed.examined.saturating_add(page.items.len() as u64);
+            let mut keys = Vec::new();
+            for (key, item) in page.items {
+                match item {
+                    Ok(record) if self.is_left(&record) => keys.push(key),
+                    Ok(_) => {}
+                    Err(_) => relayed.unreadable += 1,
+                }
+            }
+            if !keys.is_empty() {
+                let left = self.read(keys, deadline, &mut relayed).await;
+                let sent = self.send(left, deadline, &mut relayed).await;
+                self.record(sent, deadline, &mut relayed).await;
+            }
+            relayed.next = page.next;
+            if relayed.next.is_none() || self.clock.now() >= deadline {
+                return Ok(relayed);
+            }
+        }
+    }
+
+    fn call_deadline(&self, deadline: Timestamp) -> Timestamp {
+        self.clock.now().plus(CALL).min(deadline)
+    }
+
+    /// Whether the record has messages that no worker is sending.
+    fn is_left(&self, record: &IdempotencyRecord) -> bool {
+        let claimed_at = record.provenance.as_ref().map(|provenance| provenance.claimed_at);
+        let is_old = claimed_at.is_none_or(|then| then.plus(self.min_age) <= self.clock.now());
+        record.status == Status::Completed && record.outbox.is_some() && is_old
+    }
+
+    /// Reads the records again: what a page shows may be old, and the messages sent meanwhile.
+    async fn read(&self, keys: Vec<Key>, deadline: Timestamp, relayed: &mut Relayed) -> Vec<Left> {
+        let found = self.store.read(&keys, self.call_deadline(deadline)).await;
+        let mut left = Vec::with_capacity(keys.len());
+        for (key, found) in keys.into_iter().zip(found) {
+            match found {
+                Ok(Some(record)) if self.is_left(&record) => match messages(&key, &record) {
+                    Ok(messages) => left.push(Left { key, record, messages }),
+                    Err(OutboxError) => relayed.unreadable += 1,
+                },
+                Ok(_) => {}
+                Err(_) => relayed.unreadable += 1,
+            }
+        }
+        left
+    }
+
+    /// Sends the messages of these records, in rounds that keep the order of each record. Returns the records of
+    /// which all were sent.
+    async fn send(
+        &self,
+        mut left: Vec<Left>,
+        deadline: Timestamp,
+        relayed: &mut Relayed,
+    ) -> Vec<Left> {
+        let mut sent = Vec::new();
+        while !left.is_empty() {
+            let round: Vec<_> = left
+                .iter()
+                .flat_map(|left| left.messages.iter().take(run_length(&left.messages)))
+                .cloned()
+                .collect();
+            let until = self.call_deadline(deadline);
+            let answers = calling::send(&*self.sender, &*self.clock, &round, until).await;
+            let mut answers = answers.into_iter();
+            for mut one in std::mem::take(&mut left) {
+                let members = run_length(&one.messages);
+                let failed = answers.by_ref().take(members).filter_map(Result::err).next_back();
+                one.messages.drain(..members);
+                match failed {
+                    Some(error) => {
+                        relayed.unsent += 1;
+                        relayed.error.get_or_insert(error);
+                    }
+                    None if one.messages.is_empty() => sent.push(one),
+                    None => left.push(one),
+                }
+            }
+        }
+        sent
+    }
+
+    /// Records that the messages of these records are sent.
+    async fn record(&self, sent: Vec<Left>, deadline: Timestamp, relayed: &mut Relayed) {
+        let writes: Vec<_> = sent
+            .into_iter()
+            .map(|Left { key, record, .. }| {
+                let guard = Guard::Unchanged(RecordVersion::of(&record));
+                Write::new(key, guard, Some(IdempotencyRecord { outbox: None, ..record }))
+            })
+            .collect();
+        if writes.is_empty() {
+            return;
+        }
+        // The messages are sent, so this is worth a call even if the time is over.
+        let until = self.clock.now().plus(CALL).max(deadline);
+        let verdicts = self.store.write(&writes, until).await;
+        for at in 0..writes.len() {
+            match verdicts.get(at) {
+                Some(Verdict::Written | Verdict::Found(_)) => relayed.sent += 1,
+                _ => relayed.unrecorded += 1,
+            }
+        }
+    }
+}
+
+impl<S> fmt::Debug for Relay<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay").field("min_age", &self.min_age).finish_non_exhaustive()
+    }
+}

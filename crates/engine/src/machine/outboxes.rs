@@ -1,0 +1,106 @@
+//! Messages of completed records that are to be sent, and those that were handed to the sender.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    calls::{CallId, Calls, FIRST_CALL},
+    carried::Carried,
+};
+use crate::rules::{Rule, keeps};
+use lambda_idempotency_core::{
+    admission::Held,
+    clock::Timestamp,
+    outbox::{OutgoingMessage, SendError, run_length},
+    outcome::Outcome,
+};
+
+/// The messages of one record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Outbox {
+    /// The record's position in the batch.
+    pub(super) at: usize,
+    /// Those that are not sent yet, in their order.
+    pub(super) messages: Vec<OutgoingMessage>,
+    /// The completion in which they are stored; `None` if it could not be recorded.
+    pub(super) stored: Option<Arc<Held>>,
+    /// The delivery's outcome once they are sent.
+    pub(super) outcome: Carried<Outcome>,
+}
+
+/// Outboxes that wait for their next call of the sender, and those that wait for its answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Outboxes {
+    waiting: Vec<Outbox>,
+    calls: Calls<Outbox>,
+}
+
+/// What became of an outbox in a call.
+pub(super) enum Sent {
+    /// All messages are sent.
+    All(Outbox),
+    /// One was not sent, and none of those behind it.
+    Failed(Outbox, SendError),
+}
+
+impl Outboxes {
+    pub(super) fn add(&mut self, outbox: Outbox) {
+        self.waiting.push(outbox);
+    }
+
+    /// Takes the messages that can be sent now, and the call deadline, which is at `last` at the latest.
+    pub(super) fn send(
+        &mut self,
+        call: CallId,
+        now: Timestamp,
+        last: Timestamp,
+    ) -> Option<(Vec<OutgoingMessage>, Timestamp)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let members = std::mem::take(&mut self.waiting);
+        let messages = members.iter().flat_map(Outbox::next).cloned().collect();
+        let deadline = last.min(now.plus(FIRST_CALL));
+        self.calls.add(call, members, now, deadline, Duration::ZERO);
+        Some((messages, deadline))
+    }
+
+    /// A call was answered. Outboxes that have more messages wait for their next call.
+    pub(super) fn sent(
+        &mut self,
+        call: CallId,
+        mut answers: impl Iterator<Item = Result<(), SendError>>,
+        now: Timestamp,
+    ) -> Vec<Sent> {
+        let Some(answered) = self.calls.answered(call, now) else { return Vec::new() };
+        let mut sent = Vec::with_capacity(answered.members.len());
+        for mut outbox in answered.members {
+            let members = outbox.next().len();
+            // All are taken, so that the next outbox gets its own answers.
+            let failed = answers.by_ref().take(members).filter_map(Result::err).last();
+            match failed {
+                Some(error) => sent.push(Sent::Failed(outbox, error)),
+                None => {
+                    outbox.messages.drain(..members);
+                    match outbox.messages.is_empty() {
+                        true => sent.push(Sent::All(outbox)),
+                        false => self.waiting.push(outbox),
+                    }
+                }
+            }
+        }
+        sent
+    }
+
+    /// Gives up all outboxes, sent or not.
+    pub(super) fn abandon(&mut self) -> Vec<Outbox> {
+        self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
+    }
+}
+
+impl Outbox {
+    /// Those of its messages that can be in its next call.
+    fn next(&self) -> &[OutgoingMessage] {
+        let run = if keeps(Rule::SendsInOrder) { run_length(&self.messages) } else { usize::MAX };
+        self.messages.get(..run.min(self.messages.len())).unwrap_or_default()
+    }
+}
