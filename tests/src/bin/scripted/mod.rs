@@ -8,12 +8,14 @@
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
 //! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
 //! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID` |
+//! | `SCRIPTED_PARCELS_TABLE` | a message is published for each order, and sent to this table |
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
 mod clock;
 mod ledger;
 mod order;
+mod parcels;
 mod script;
 
 use lambda_idempotency::{
@@ -25,6 +27,7 @@ use clock::SkewedClock;
 use ledger::{Ledger, attempt};
 pub(crate) use order::Order;
 use order::Orders;
+use parcels::Parcels;
 
 /// Everything a handler needs. Clones share it.
 #[derive(Clone)]
@@ -35,6 +38,8 @@ pub(crate) struct Shop {
     transactional: bool,
     outside: bool,
     in_steps: bool,
+    /// Where messages go, if orders publish some.
+    parcels: Option<String>,
 }
 
 impl Shop {
@@ -54,6 +59,11 @@ impl Shop {
             transactional: is_set("SCRIPTED_TRANSACTION"),
             outside: is_set("SCRIPTED_OUTSIDE"),
             in_steps: is_set("SCRIPTED_STEPS"),
+            parcels: std::env::var("SCRIPTED_PARCELS_TABLE").ok(),
+        };
+        let idempotency = match shop.parcels {
+            Some(_) => idempotency.with_sender(Parcels::new().await),
+            None => idempotency,
         };
         Ok((shop, idempotency))
     }
@@ -88,6 +98,9 @@ impl Shop {
             None if self.in_steps => self.place_in_steps(&order, &call).await?,
             None if self.transactional => call.transact(self.orders.placing(&order)?)?,
             None => self.orders.place(&order).await?,
+        }
+        if let Some(table) = &self.parcels {
+            call.publish(parcels::message(table, &order))?;
         }
         order.script.after(&call).await;
         Ok(())
