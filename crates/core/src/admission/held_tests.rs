@@ -1,0 +1,196 @@
+
+use super::*;
+use crate::{
+    admission::{Admission, admit},
+    record::{Owner, Provenance, Worker},
+};
+
+pub(in crate::admission) fn at(secs: u64) -> Timestamp {
+    Timestamp::from_secs(secs)
+}
+
+pub(in crate::admission) fn claim(owner: u128) -> Claim {
+    Claim {
+        owner: Owner::from_bits(owner),
+        lease_until: at(130),
+        retention: Duration::from_secs(3600),
+        clock_skew: Duration::from_secs(1),
+        fingerprint: None,
+        application: None,
+        receives: 0,
+        provenance: None,
+    }
+}
+
+pub(in crate::admission) fn held(owner: u128) -> Held {
+    match admit(&claim(owner), None, at(100)) {
+        Admission::Try { held, .. } => held,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(in crate::admission) fn complete() -> Settlement {
+    Settlement::Complete { result: Some("true".into()), outbox: None }
+}
+
+pub(in crate::admission) fn release() -> Settlement {
+    Settlement::Release { error_type: "Declined".into() }
+}
+
+#[test]
+fn a_record_says_where_its_last_claim_came_from_however_it_is_settled() {
+    let from = |second: u64| {
+        let worker = Worker::default().with_request_id(format!("r-{second}"));
+        Some(Provenance::new(at(second), worker.into()).with_record("sqs", "m-1".into()))
+    };
+    let claimed = |owner, found: Option<IdempotencyRecord>, now| {
+        let claim = Claim { provenance: from(now), ..claim(owner) };
+        match admit(&claim, found.as_ref(), at(now)) {
+            Admission::Try { held, .. } => held,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = claimed(1, None, 100);
+    assert_eq!(first.record.provenance, from(100));
+    let second = claimed(2, Some(first.record), 132);
+    let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
+    let renews = Settlement::Renew { lease_until: at(9000) };
+    for settlement in
+        [complete(), fails, release(), Settlement::Undo, Settlement::LeaveStanding, renews]
+    {
+        let (_, record) = second.write(&settlement, at(135));
+        assert_eq!(record.unwrap().provenance, from(132), "{settlement:?}");
+    }
+}
+
+#[test]
+fn a_record_says_at_which_receive_its_last_attempt_was() {
+    let claimed = |owner, found: Option<IdempotencyRecord>, receives| {
+        let claim = Claim { receives, ..claim(owner) };
+        match admit(&claim, found.as_ref(), at(200)) {
+            Admission::Try { held, .. } => held,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (_, failed) = claimed(1, None, 2).write(&release(), at(101));
+    let held = claimed(2, failed, 5);
+    assert_eq!((held.record.last_receive, held.receive_before), (5, 2));
+    let renews = Settlement::Renew { lease_until: at(9000) };
+    for (settlement, left) in [
+        (release(), 5),
+        (Settlement::Decline, 5),
+        (Settlement::LeaveStanding, 5),
+        (renews, 5),
+        (complete(), 5),
+        (Settlement::Undo, 2),
+    ] {
+        let (_, record) = held.write(&settlement, at(201));
+        assert_eq!(record.unwrap().last_receive, left, "{settlement:?}");
+    }
+    let (_, undone) = held.write(&Settlement::Undo, at(201));
+    assert_eq!(claimed(3, undone, 0).record.last_receive, 0, "not known any more");
+}
+
+#[test]
+fn completing_is_fenced_and_restarts_the_retention() {
+    let (guard, record) = held(1).write(&complete(), at(110));
+    let record = record.unwrap();
+    assert_eq!(guard, Guard::OwnedBy(Owner::from_bits(1)));
+    assert_eq!(record.expires_at, at(3710));
+    assert_eq!((record.status, record.lease_until), (Status::Completed, None));
+}
+
+#[test]
+fn earlier_attempts_are_those_of_the_record() {
+    let mut held = held(1);
+    (held.record.failed_attempts, held.record.lost_attempts) = (2, 3);
+    assert_eq!((held.failed_attempts(), held.lost_attempts()), (2, 3));
+}
+
+#[test]
+fn undoing_a_claim_keeps_the_counts() {
+    assert_eq!(held(1).write(&Settlement::Undo, at(101)).1, None);
+    assert_eq!(held(1).write(&Settlement::Decline, at(101)).1, None);
+    let (_, released) = held(1).write(&release(), at(101));
+    let Admission::Try { held, .. } = admit(&claim(2), released.as_ref(), at(102)) else {
+        panic!("a released key is free");
+    };
+    let back = held.write(&Settlement::Undo, at(103)).1.unwrap();
+    assert_eq!((back.failed_attempts, back.lost_attempts), (1, 0));
+    assert!(back.is_given_up());
+}
+
+#[test]
+fn steps_are_carried_on_until_the_key_is_settled() {
+    let mut held = held(1);
+    held.record.steps = Some("{\"charge\":1}".into());
+    let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
+    let renews = Settlement::Renew { lease_until: at(140) };
+    for (settlement, kept) in [
+        (renews, true),
+        (release(), true),
+        (Settlement::LeaveStanding, true),
+        (Settlement::Undo, true),
+        (Settlement::Decline, true),
+        (complete(), false),
+        (fails, false),
+    ] {
+        let record = held.write(&settlement, at(110)).1.unwrap();
+        assert_eq!(record.steps.is_some(), kept, "{settlement:?}");
+    }
+}
+
+#[test]
+fn a_record_that_is_renewed_with_steps_expires_later_than_before() {
+    let mut held = held(1);
+    held.record.steps = Some("{\"charge\":1}".into());
+    let same = Settlement::Renew { lease_until: at(130) };
+    let (guard, record) = held.write(&same, at(100));
+    let record = record.unwrap();
+    assert_eq!((record.lease_until, record.expires_at), (Some(at(130)), at(3701)));
+    assert!(guard.holds(Some(&held.record)) && !guard.holds(Some(&record)));
+}
+
+fn taken_over(owner: u128, found: Option<IdempotencyRecord>, now: Timestamp) -> Held {
+    match admit(&claim(owner), found.as_ref(), now) {
+        Admission::Try { held, .. } => held,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn losses(record: &IdempotencyRecord) -> (u32, u32) {
+    (record.lost_attempts, record.consecutive_losses)
+}
+
+#[test]
+fn a_stopped_attempt_keeps_its_lease_and_counts_once() {
+    let (guard, stopped) = held(1).write(&Settlement::LeaveStanding, at(110));
+    let stopped = stopped.unwrap();
+    assert_eq!(guard, Guard::OwnedBy(Owner::from_bits(1)));
+    assert_eq!(stopped.lease_until, Some(at(130)), "its effect may be on its way");
+    assert!(stopped.is_given_up() && stopped.expires_at >= at(131));
+    assert_eq!(losses(&stopped), (1, 0));
+    let busy = admit(&claim(2), Some(&stopped), at(131));
+    assert_eq!(busy, Admission::Busy { until: at(131) });
+    assert_eq!(losses(&taken_over(2, Some(stopped), at(132)).record), (1, 0));
+}
+
+#[test]
+fn losses_in_a_row_end_with_an_attempt_that_the_worker_survived() {
+    let second = taken_over(2, Some(held(1).record), at(132));
+    let third = taken_over(3, Some(second.record), at(134));
+    assert_eq!(losses(&third.record), (2, 2));
+    for (settlement, left) in [
+        (Settlement::Renew { lease_until: at(140) }, (2, 2)),
+        (Settlement::Undo, (2, 2)),
+        (Settlement::Decline, (2, 0)),
+        (release(), (2, 0)),
+        (Settlement::LeaveStanding, (3, 0)),
+        (complete(), (2, 0)),
+    ] {
+        let (_, record) = third.write(&settlement, at(135));
+        assert_eq!(losses(&record.unwrap()), left, "{settlement:?}");
+    }
+    let undone = third.write(&Settlement::Undo, at(135)).1;
+    assert_eq!(losses(&taken_over(4, undone, at(136)).record), (2, 2), "not lost again");
+}
