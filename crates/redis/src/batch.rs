@@ -124,7 +124,7 @@ impl RedisStore {
         let link = match node.link(&self.config, budget).await {
             Ok(link) => link,
             Err(failure) => {
-                self.prepare(&node, None, &failure).await;
+                self.prepare(&node, None, &failure);
                 return same(failure);
             }
         };
@@ -152,7 +152,7 @@ impl RedisStore {
                         None => Err(Failure::unreadable(at)),
                     };
                     if let Err(failure) = &answer {
-                        self.prepare(&node, Some(&link), failure).await;
+                        self.prepare(&node, Some(&link), failure);
                     }
                     replies.push((position, Reply { answer, confirmed: confirmed.clone() }));
                 }
@@ -162,15 +162,15 @@ impl RedisStore {
             Ok(Err(error)) => Failure::broken(at, &error),
             Err(late) => Failure::timed_out(at, late),
         };
-        self.prepare(&node, Some(&link), &failure).await;
+        self.prepare(&node, Some(&link), &failure);
         same(failure)
     }
 
     /// Does what a failure says has to be done before the next request.
-    async fn prepare(&self, node: &Node, link: Option<&Link>, failure: &Failure) {
+    fn prepare(&self, node: &Node, link: Option<&Link>, failure: &Failure) {
         let reconnect = matches!(failure.first, First::Reconnect | First::FindServer);
         if let Some(link) = link.filter(|_| reconnect) {
-            node.leave(link).await;
+            node.leave(link);
         }
         match &failure.first {
             First::FindServer => self.servers.forget_map(None),

@@ -20,32 +20,42 @@ use crate::{
     store::RedisStore,
 };
 
-/// How many keys the server passes over in one step. Always the same, because a page that is full in the middle of a
-/// step begins with the same step again.
+/// How many keys the server passes over in one step.
 const COUNT: usize = 256;
 
-/// Where a page begins: in this primary, at this step of its scan, after this name.
+/// Where a page begins: with these names, and then at this step of the scan of this primary.
+///
+/// The names are those that a step returned and a page had no room for. The step cannot be taken again for them: it
+/// passes over so many keys, and goes further if some were deleted meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Position {
     primary: usize,
     step: u64,
-    after: String,
+    names: Vec<String>,
 }
 
 impl Position {
     fn read(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, ' ');
         let (primary, step) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some(Self { primary, step, after: parts.next()?.to_owned() })
+        let (mut names, mut rest) = (Vec::new(), parts.next()?);
+        while !rest.is_empty() {
+            let (length, text) = rest.split_once(' ')?;
+            let (name, next) = text.split_at_checked(length.parse().ok()?)?;
+            names.push(name.to_owned());
+            rest = next;
+        }
+        Some(Self { primary, step, names })
     }
 
     fn text(&self) -> String {
-        format!("{} {} {}", self.primary, self.step, self.after)
+        let names = self.names.iter().map(|name| format!("{} {name}", name.len()));
+        format!("{} {} {}", self.primary, self.step, names.collect::<String>())
     }
 }
 
 impl RedisStore {
-    /// The names of records in one step, in order, and the next step; 0 at the end.
+    /// The names of records in one step, each once, and the next step; 0 at the end.
     async fn scan(
         &self,
         node: &Node,
@@ -60,11 +70,11 @@ impl RedisStore {
         let answer = match budget.attempt(link.send(&commands)).await {
             Ok(Ok(mut answers)) => answers.pop(),
             Ok(Err(error)) => {
-                node.leave(&link).await;
+                node.leave(&link);
                 return Err(Failure::broken(at, &error));
             }
             Err(late) => {
-                node.leave(&link).await;
+                node.leave(&link);
                 return Err(Failure::timed_out(at, late));
             }
         };
@@ -118,23 +128,17 @@ impl RedisStore {
         limit: usize,
         budget: &Budget<'_>,
     ) -> Result<(Vec<String>, Option<Position>), Failure> {
-        loop {
-            let Some((mut names, step)) = self.step(&position, budget).await? else {
+        while position.names.is_empty() {
+            let Some((names, step)) = self.step(&position, budget).await? else {
                 return Ok((Vec::new(), None));
             };
-            names.retain(|name| *name > position.after);
-            if names.len() > limit {
-                names.truncate(limit);
-                position.after = names.last().cloned().unwrap_or_default();
-                return Ok((names, Some(position)));
-            }
             let primary =
                 if step == 0 { position.primary.saturating_add(1) } else { position.primary };
-            position = Position { primary, step, after: String::new() };
-            if !names.is_empty() {
-                return Ok((names, Some(position)));
-            }
+            position = Position { primary, step, names };
         }
+        let later = position.names.split_off(limit.min(position.names.len()));
+        let names = std::mem::replace(&mut position.names, later);
+        Ok((names, Some(position)))
     }
 }
 

@@ -3,7 +3,14 @@
 //! No task reads or writes it. The requests that wait for answers drive it together: whichever of them is polled moves
 //! the bytes of all. So nothing of the store goes on when no call does, and a frozen process resumes where it stood.
 
-use std::{io, pin::pin};
+use std::{
+    io,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use futures_util::future::{Either, FutureExt as _, Shared, select};
 use lambda_idempotency_core::clock::BoxFuture;
@@ -28,6 +35,8 @@ use crate::{
 pub(crate) struct Link {
     connection: MultiplexedConnection,
     driver: Shared<BoxFuture<'static, ()>>,
+    /// No new request is to use it.
+    left: Arc<AtomicBool>,
     /// What the server said of itself.
     pub(crate) facts: Facts,
 }
@@ -49,7 +58,8 @@ impl Link {
             Some(tls) => over(tls.encrypt(&address.host, tcp).await.map_err(unreachable)?).await,
         }
         .map_err(|error| Failure::not_connected(address, Some(format!("{:?}", error.kind()))))?;
-        let mut link = Self { connection, driver, facts: Facts::default() };
+        let left = Arc::new(AtomicBool::new(false));
+        let mut link = Self { connection, driver, left, facts: Facts::default() };
         link.facts = link.greet(config, address, &login).await?;
         Ok(link)
     }
@@ -92,9 +102,13 @@ impl Link {
         }
     }
 
-    /// Whether it is the same connection.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        self.driver.ptr_eq(&other.driver)
+    /// Lets no new request use it.
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn was_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
     }
 }
 

@@ -176,7 +176,8 @@ pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
         "NOSCRIPT" => {
             Failure { first: First::Reconnect, ..wait("has lost the scripts of this store") }
         }
-        "READONLY" | "MASTERDOWN" => {
+        // `UNBLOCKED` is the end of a `WAIT` at a primary that becomes a replica.
+        "READONLY" | "MASTERDOWN" | "UNBLOCKED" => {
             Failure { first: First::FindServer, ..wait("is a replica, after a failover perhaps") }
         }
         "CLUSTERDOWN" | "TRYAGAIN" => Failure {
@@ -217,7 +218,8 @@ pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
             )
         },
     };
-    let detail = unquoted(detail);
+    // That of `NOPERM` names the user.
+    let detail = if code == "NOPERM" { "" } else { unquoted(detail) };
     let cause = if detail.is_empty() { code.to_owned() } else { format!("{code}: {detail}") };
     Failure { cause: Some(Cause(cause)), ..failure }
 }

@@ -39,7 +39,7 @@ impl Node {
     async fn connected(&self, config: &Config, budget: &Budget<'_>) -> Result<Link, Failure> {
         let mut kept = self.link.lock().await;
         let now = config.clock.now();
-        if let Some(used) = kept.as_mut() {
+        if let Some(used) = kept.as_mut().filter(|used| !used.link.was_left()) {
             let tried = if now.since(used.at) < IDLE {
                 true
             } else {
@@ -50,17 +50,20 @@ impl Node {
                 used.at = now;
                 return Ok(used.link.clone());
             }
-            *kept = None;
         }
+        *kept = None;
         let link = Link::open(config, &self.address).await?;
         *kept = Some(Used { link: link.clone(), at: now });
         Ok(link)
     }
 
-    /// Stops using this connection. Requests that wait for it go on waiting.
-    pub(crate) async fn leave(&self, link: &Link) {
-        let mut kept = self.link.lock().await;
-        if kept.as_ref().is_some_and(|used| used.link.is(link)) {
+    /// Stops using this connection. Requests that wait for it go on waiting. This does not wait for another call that
+    /// is connecting, because no time may be left.
+    pub(crate) fn leave(&self, link: &Link) {
+        link.leave();
+        if let Some(mut kept) = self.link.try_lock()
+            && kept.as_ref().is_some_and(|used| used.link.was_left())
+        {
             *kept = None;
         }
     }

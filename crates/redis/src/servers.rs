@@ -151,11 +151,11 @@ impl Servers {
         commands.cmd("CLUSTER").arg("SLOTS");
         let answer = match budget.attempt(link.send(&commands)).await {
             Err(late) => {
-                node.leave(&link).await;
+                node.leave(&link);
                 return Err(Failure::timed_out(address, late));
             }
             Ok(Err(error)) => {
-                node.leave(&link).await;
+                node.leave(&link);
                 return Err(Failure::broken(address, &error));
             }
             Ok(Ok(mut answers)) => answers.pop().ok_or_else(|| Failure::unreadable(address))?,

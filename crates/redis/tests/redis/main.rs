@@ -12,6 +12,7 @@
     reason = "a test"
 )]
 
+mod browsing;
 mod cluster;
 mod conformance;
 mod faults;

@@ -146,3 +146,22 @@ async fn a_write_that_waits_for_replicas_counts_once_they_have_it() {
     let (verdicts, ()) = tokio::join!(call, take);
     assert!(matches!(&verdicts[0], Verdict::Found(Some(found)) if *found == taken), "{verdicts:?}");
 }
+
+/// A primary that becomes a replica ends each `WAIT` with an error: the write is in doubt, and is sent again until the
+/// deadline of the call, as after any failover.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_failover_while_replicas_are_waited_for_is_an_outage_and_not_a_refusal() {
+    let server = Server::start(&[]).await;
+    let store = server.builder().wait_for_replicas(1, Duration::from_secs(20)).build().unwrap();
+    let writes = [claim(1, 1)];
+    let call = store.write(&writes, within(3_000));
+    let fail_over = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let port = server.ports[0].to_string();
+        server.command(&["REPLICAOF", "127.0.0.1", &port]).await;
+    };
+    let (verdicts, ()) = tokio::join!(call, fail_over);
+    let Verdict::Unknown(error) = &verdicts[0] else { panic!("{verdicts:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+}

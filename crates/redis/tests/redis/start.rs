@@ -74,6 +74,17 @@ async fn the_documented_permissions_are_enough() {
 
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_user_without_permissions_is_told_so_and_not_named() {
+    let server = Server::start(&[]).await;
+    server.command(&["ACL", "SETUSER", "s3cr3t_user", "on", ">s3cr3t", "~*", "+info"]).await;
+    let url = format!("redis://s3cr3t_user:s3cr3t@127.0.0.1:{}", server.port);
+    let error = RedisStore::connect(&url).await.unwrap_err();
+    let shown = format!("{error:?} {:?}", std::error::Error::source(&error));
+    assert!(shown.contains("denies the user") && !shown.contains("s3cr3t"), "{shown}");
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_wrong_password_is_denied_at_once() {
     let server = Server::start(&["--requirepass", "right"]).await;
     for login in [":s3cr3t@", "nobody:s3cr3t@", ""] {
