@@ -13,12 +13,12 @@ use tokio_postgres::Error;
 use crate::{
     connection::{Answers, Statement},
     effects::PostgresEffects,
-    error::{Doing, Failure, commit_failure, failure, told},
+    error::{Doing, Failure, begin_failure, commit_failure, failure, told},
     member::Member,
     pool::Lease,
     retry::Budget,
     store::PostgresStore,
-    transaction::{begin, nothing_was_run},
+    transaction::{begin, nothing_was_written},
     write::{Done, done},
 };
 
@@ -56,6 +56,9 @@ impl PostgresStore {
                 if failure.kind() == StoreErrorKind::Contended {
                     self.roll_back(lease, budget).await;
                 }
+                if failure.of_server {
+                    self.pool.close_idle();
+                }
                 Err(failure)
             }
         }
@@ -83,8 +86,8 @@ impl PostgresStore {
             running.await.map_err(|late| Failure::timed_out(doing, late).with_doubt(false))?;
         if let Err(error) = &begin {
             // Without a transaction, the statements may have been applied one by one.
-            let in_doubt = error.as_db_error().is_some() && !nothing_was_run(&answers);
-            return Err(failure(doing, error).with_doubt(in_doubt));
+            let in_doubt = error.as_db_error().is_some() && !nothing_was_written(&answers);
+            return Err(begin_failure(doing, error).with_doubt(in_doubt));
         }
         let of_effects = answers.split_off(own.min(answers.len()));
         let mut rows = Vec::with_capacity(own);

@@ -163,7 +163,7 @@ impl PostgresEffects {
     /// # Errors
     /// It cannot be an effect. What was added before stays.
     pub fn add(&mut self, statement: PostgresStatement) -> Result<(), PostgresEffectError> {
-        let first = statement.text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next();
+        let first = begun(&statement.text).split(|c: char| !c.is_ascii_alphabetic()).next();
         let first = first.unwrap_or_default().to_ascii_uppercase();
         if let Some(word) = OF_TRANSACTIONS.into_iter().find(|word| *word == first) {
             return Err(PostgresEffectError::OfTransaction(word));
@@ -189,6 +189,41 @@ impl PostgresEffects {
     pub fn statements(&self) -> &[PostgresStatement] {
         &self.statements
     }
+}
+
+/// The text from its first word on: without the spaces, comments and empty statements before it, which the server
+/// passes over.
+fn begun(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+        if let Some(comment) = text.strip_prefix("--") {
+            text = comment.split_once(['\n', '\r']).map_or("", |(_, rest)| rest);
+        } else if let Some(comment) = text.strip_prefix("/*") {
+            text = after_comment(comment);
+        } else {
+            return text;
+        }
+    }
+}
+
+/// What follows a comment that has begun. Comments of PostgreSQL may contain others.
+fn after_comment(mut text: &str) -> &str {
+    let mut depth = 1_usize;
+    while depth > 0 {
+        let Some(at) = text.find(['/', '*']) else { return "" };
+        text = text.get(at..).unwrap_or_default();
+        let skipped = if text.starts_with("*/") {
+            depth = depth.saturating_sub(1);
+            2
+        } else if text.starts_with("/*") {
+            depth = depth.saturating_add(1);
+            2
+        } else {
+            1
+        };
+        text = text.get(skipped..).unwrap_or_default();
+    }
+    text
 }
 
 impl PostgresValue {
@@ -293,11 +328,25 @@ mod tests {
             "savepoint a",
             "SET x = 1",
             "Start transaction",
+            ";COMMIT",
+            "-- at the end\ncommit",
+            "/* of orders /* nested */ */ -- and\r COMMIT",
+            "/**/ROLLBACK",
         ] {
             let error = PostgresEffects::default().add(PostgresStatement::new(text)).unwrap_err();
             assert!(matches!(error, PostgresEffectError::OfTransaction(_)), "{text}: {error}");
         }
-        for text in ["SELECT 1", "ENDORSE", "settle()", "INSERT INTO a VALUES (1)", ""] {
+        for text in [
+            "SELECT 1",
+            "ENDORSE",
+            "settle()",
+            "INSERT INTO a VALUES (1)",
+            "",
+            "/* COMMIT",
+            "/* /* */ COMMIT",
+            "-- COMMIT",
+            "/* COMMIT */ SELECT 1",
+        ] {
             PostgresEffects::default().add(PostgresStatement::new(text)).unwrap();
         }
     }

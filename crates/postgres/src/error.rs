@@ -83,6 +83,14 @@ impl Failure {
         Self::transient(StoreErrorKind::Unavailable, context)
     }
 
+    /// A failover has made this server a standby, or is about to replace it.
+    fn read_only(doing: Doing<'_>) -> Self {
+        let context = format!(
+            "could not {doing}: the server is read-only; connect to the one that takes writes"
+        );
+        Self { of_server: true, ..Self::transient(StoreErrorKind::Unavailable, context) }
+    }
+
     /// There was no time for even one request.
     pub(crate) fn too_late(config: &Config) -> Self {
         let context = format!("no time left to reach PostgreSQL table {}", config.table.name());
@@ -163,13 +171,25 @@ pub(crate) fn failure(doing: Doing<'_>, error: &Error) -> Failure {
     }
 }
 
+/// Classifies an error of `BEGIN ... READ WRITE`, which a standby does not support.
+pub(crate) fn begin_failure(doing: Doing<'_>, error: &Error) -> Failure {
+    match error.as_db_error() {
+        Some(said) if *said.code() == SqlState::FEATURE_NOT_SUPPORTED => {
+            Failure::read_only(doing).because(told(said))
+        }
+        _ => failure(doing, error),
+    }
+}
+
 /// Classifies an error of `COMMIT`. Only a rollback says for certain that nothing was applied.
 pub(crate) fn commit_failure(doing: Doing<'_>, error: &Error) -> Failure {
     let failure = failure(doing, error);
     let rolled_back = error.as_db_error().is_some_and(|said| {
         let code = said.code();
         let class = code.code().get(..2);
-        matches!(class, Some("40" | "23")) && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+        // Conflicts, and what constraints and triggers refuse that are checked at the end.
+        matches!(class, Some("40" | "23" | "22" | "P0"))
+            && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
     });
     failure.with_doubt(!rolled_back)
 }
@@ -203,16 +223,7 @@ fn server_failure(doing: Doing<'_>, said: &DbError) -> Failure {
                  lower `max_connections` or the concurrency of the function"
             ),
         ),
-        // A failover has made this server a standby, or is about to replace it.
-        "25006" => Failure {
-            of_server: true,
-            ..Failure::transient(
-                StoreErrorKind::Unavailable,
-                format!(
-                    "could not {doing}: the server is read-only; connect to the one that takes writes"
-                ),
-            )
-        },
+        "25006" => Failure::read_only(doing),
         "3D000" => Failure::new(
             StoreErrorKind::Misconfigured,
             format!(
@@ -265,9 +276,10 @@ fn server_failure(doing: Doing<'_>, said: &DbError) -> Failure {
 pub(crate) fn told(said: &DbError) -> String {
     let code = said.code().code();
     let message = match code.get(..2) {
-        Some("08" | "25" | "28" | "3D" | "3F" | "40" | "42" | "53" | "54" | "55" | "57" | "58") => {
-            unquoted(said.message())
-        }
+        Some(
+            "08" | "0A" | "25" | "28" | "3D" | "3F" | "40" | "42" | "53" | "54" | "55" | "57"
+            | "58",
+        ) => unquoted(said.message()),
         _ => "",
     };
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }

@@ -53,8 +53,8 @@
 //! * **A write with [effects](PostgresEffects)** is a transaction of its own, in two round trips: the record and the
 //!   statements, and then `COMMIT` or `ROLLBACK`.
 //! * **No write waits for another** longer than a statement takes, and none in a circle: rows are locked in the order
-//!   of their keys. A row that another transaction holds is waited for (`lock_timeout`), and then the write is sent
-//!   again.
+//!   of their keys. A row that another transaction holds is waited for (`lock_timeout`), and then each write of the
+//!   call is sent again in a transaction of its own.
 //! * **The server ends** what this process began, should it be frozen or killed: each transaction sets
 //!   `statement_timeout`, `lock_timeout` and `idle_in_transaction_session_timeout`.
 //! * **Nothing stays on the server** between transactions: no prepared statement, no setting of the session, no

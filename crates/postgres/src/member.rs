@@ -17,7 +17,7 @@ pub(crate) struct Member<'w> {
     pub(crate) size: usize,
     /// A request had no response, so it may have been applied.
     pub(crate) in_doubt: bool,
-    /// It was in a batch that was refused because of some value, so it is sent by itself.
+    /// It was in a batch that was refused because of some value, or waited for some row, so it is sent by itself.
     pub(crate) alone: bool,
     /// How often its guard failed on a record that was gone or other when it was read.
     pub(crate) lost_attempts: u8,

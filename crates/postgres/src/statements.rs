@@ -51,7 +51,8 @@ pub(crate) struct Statements {
     pub(crate) count: String,
     /// Deletes some records that expired before an age, by the server's clock.
     pub(crate) sweep: String,
-    /// Says of the server its version, whether it keeps what it has confirmed, and whether the role may write.
+    /// Says of the server its version, whether it keeps what it has confirmed, whether the role may write,
+    /// and whether the server keeps the table.
     pub(crate) check: String,
 }
 
@@ -100,7 +101,8 @@ impl Statements {
                  current_setting('fsync')::boolean \
                  AND current_setting('synchronous_commit') <> 'off', \
                  has_table_privilege('{table}', 'SELECT') AND has_table_privilege('{table}', 'INSERT') \
-                 AND has_table_privilege('{table}', 'UPDATE') AND has_table_privilege('{table}', 'DELETE')"
+                 AND has_table_privilege('{table}', 'UPDATE') AND has_table_privilege('{table}', 'DELETE'), \
+                 (SELECT relpersistence = 'p' FROM pg_class WHERE oid = '{table}'::regclass)"
             ),
         }
     }

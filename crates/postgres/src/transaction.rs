@@ -6,11 +6,11 @@ use lambda_idempotency_core::{
     store::StoreErrorKind,
     usage::{self, Usage},
 };
-use tokio_postgres::Row;
+use tokio_postgres::{Row, error::SqlState};
 
 use crate::{
     connection::{Answers, Ran, Statement},
-    error::{Doing, Failure, commit_failure, connect_failure, failure, is_fatal},
+    error::{Doing, Failure, begin_failure, commit_failure, connect_failure, failure, is_fatal},
     pool::Lease,
     retry::Budget,
     store::PostgresStore,
@@ -88,7 +88,7 @@ fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
     let Answers { begin, statements, end } = answers;
     if let Err(error) = &begin {
         // Without a transaction, the statements may have been applied one by one.
-        return Err(failure(doing, error).with_doubt(!nothing_was_run(&statements)));
+        return Err(begin_failure(doing, error).with_doubt(!nothing_was_written(&statements)));
     }
     let mut rows = Vec::with_capacity(statements.len());
     for answer in statements {
@@ -98,12 +98,16 @@ fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
     Ok(rows)
 }
 
-/// Whether the server refused every statement.
-pub(crate) fn nothing_was_run(statements: &[Result<Ran, tokio_postgres::Error>]) -> bool {
+/// Whether the server refused every statement, or is read-only.
+pub(crate) fn nothing_was_written(statements: &[Result<Ran, tokio_postgres::Error>]) -> bool {
     let is_refused = |answer: &Result<_, tokio_postgres::Error>| {
         answer.as_ref().is_err_and(|error| error.as_db_error().is_some())
     };
-    statements.iter().all(is_refused)
+    let is_read_only = |answer: &Result<_, tokio_postgres::Error>| {
+        let code = answer.as_ref().err().and_then(tokio_postgres::Error::code);
+        code == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+    };
+    statements.iter().all(is_refused) || statements.iter().any(is_read_only)
 }
 
 impl Answers {

@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     effects::RefusedEffect,
     record::IdempotencyRecord,
-    store::{Verdict, Write},
+    store::{StoreErrorKind, Verdict, Write},
 };
 
 use crate::{
@@ -200,10 +200,13 @@ impl<'w> Rounds<'w> {
                 self.pending.extend(alone);
             }
             Err(failure) if failure.retry => {
+                // Somebody holds the row of one of them, and the others shall not wait for it again.
+                let one_of_many = failure.kind() == StoreErrorKind::Contended && parcel.len() > 1;
                 for member in parcel {
                     let in_doubt = member.in_doubt || failure.in_doubt;
+                    let alone = member.alone || one_of_many;
                     self.failed.push((member.index, failure.clone()));
-                    self.pending.push(Member { in_doubt, ..member });
+                    self.pending.push(Member { in_doubt, alone, ..member });
                 }
             }
             Err(failure) => {

@@ -86,7 +86,7 @@ impl EffectsKit for Counts {
     }
 }
 
-fn with(write: Write, statements: impl IntoIterator<Item = PostgresStatement>) -> Write {
+pub(crate) fn with(write: Write, statements: impl IntoIterator<Item = PostgresStatement>) -> Write {
     let mut effects = PostgresEffects::default();
     statements.into_iter().for_each(|statement| effects.add(statement).unwrap());
     write.with_effects(Some(Effects::new(effects)))
@@ -116,7 +116,11 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
     counts
         .ask(&format!(
             "ALTER TABLE {table} ADD UNIQUE (n) DEFERRABLE INITIALLY DEFERRED; \
-             INSERT INTO {table} VALUES ('there', 7); CREATE ROLE {table}_role LOGIN"
+             INSERT INTO {table} VALUES ('there', 7); CREATE ROLE {table}_role LOGIN; \
+             CREATE FUNCTION {table}_check() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF NEW.n < 0 THEN RAISE EXCEPTION 's3cr3t'; END IF; RETURN NULL; END $$; \
+             CREATE CONSTRAINT TRIGGER late AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED \
+             FOR EACH ROW EXECUTE FUNCTION {table}_check()"
         ))
         .await;
     let store = new_store(&server.url()).await;
@@ -129,6 +133,7 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
         ("SELECT * FROM nowhere".to_owned(), RefusalReason::Invalid, Some(1)),
         ("SELECT 's3cr3t'::int".to_owned(), RefusalReason::Invalid, Some(1)),
         (format!("{into} ('s3cr3t', 7)"), RefusalReason::ConditionFailed, None),
+        (format!("{into} ('s3cr3t', -1)"), RefusalReason::ConditionFailed, None),
     ] {
         let write =
             with(complete("a", 1), [counts.adding_one("first"), PostgresStatement::new(&*text)]);

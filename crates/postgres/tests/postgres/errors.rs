@@ -6,14 +6,18 @@ use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
     key::Key,
-    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Guard, Store as _, StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_postgres::{PostgresConfigError, PostgresStore};
+use lambda_idempotency_postgres::{PostgresConfigError, PostgresStatement, PostgresStore};
 
 use crate::{
+    effects::with,
     proxy::Proxy,
     server::Postgres,
-    table::{claim, completed, in_secs, key, new_table, one, stored, unknown, written},
+    table::{
+        claim, complete, completed, in_secs, key, new_store, new_table, one, stored, unknown,
+        written,
+    },
 };
 
 /// Runs statements as the owner of the database.
@@ -78,6 +82,12 @@ async fn a_server_that_may_forget_is_refused_at_the_start() {
     run(&safe, "ALTER ROLE tests SET synchronous_commit = off").await;
     let refused = table.build().unwrap().check().await.unwrap_err();
     assert!(format!("{refused:?}").contains("may forget that work was done"), "{refused:?}");
+    run(&safe, "ALTER ROLE tests SET synchronous_commit = on").await;
+    let table = new_table(&safe.url()).await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    run(&safe, &format!("ALTER TABLE {name} SET UNLOGGED")).await;
+    let refused = table.build().unwrap().check().await.unwrap_err();
+    assert!(format!("{refused:?}").contains("UNLOGGED"), "{refused:?}");
     let fast = Postgres::shared();
     let fast_table = new_table(&fast.url()).await;
     let refused = fast_table.build().unwrap().check().await.unwrap_err();
@@ -134,6 +144,31 @@ async fn a_read_only_server_is_left_for_another() {
     run(server, "DROP FUNCTION refuse() CASCADE").await;
     written(&one(&store, claim("b", 1), in_secs(5)).await);
     assert!(stored(&store, "a").await.is_some());
+}
+
+/// A server that a failover has made a standby refuses to begin a transaction that may write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_standby_is_unavailable_and_left_for_another_and_nothing_is_in_doubt() {
+    let mut server = Postgres::start();
+    let proxy = Proxy::start(server.address());
+    let store = new_store(&proxy.url()).await;
+    written(&one(&*store, claim("a", 1), in_secs(20)).await);
+    server.stop();
+    server.make_standby();
+    server.run();
+    let before = proxy.connections();
+    let error = unknown(one(&*store, claim("b", 1), in_secs(5)).await);
+    let told = (error.kind(), error.may_have_applied());
+    assert_eq!(told, (StoreErrorKind::Unavailable, false), "{}", whole(&error));
+    assert!(error.to_string().contains("read-only"), "{}", whole(&error));
+    assert!(proxy.connections() > before + 1, "each attempt looks for another server");
+    let effects = PostgresStatement::new("CREATE TABLE never ()");
+    let error = unknown(one(&*store, with(complete("a", 1), [effects]), in_secs(5)).await);
+    let told = (error.kind(), error.may_have_applied());
+    assert_eq!(told, (StoreErrorKind::Unavailable, false), "{}", whole(&error));
+    let read = store.read(&[key("a")], in_secs(2)).await.remove(0).unwrap_err();
+    assert_eq!(read.kind(), StoreErrorKind::Unavailable, "it may be behind: {}", whole(&read));
 }
 
 /// A member that the server refuses does not harm the others, and its values are not repeated.

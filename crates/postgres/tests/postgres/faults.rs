@@ -257,3 +257,32 @@ async fn a_row_that_another_transaction_holds_is_contended() {
         is_completed(stored(&store, "a").await, 1);
     }
 }
+
+/// Somebody holds one row, for instance in an interactive session. The others of the call are not kept waiting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_row_that_another_transaction_holds_delays_no_other_of_its_call() {
+    let server = Postgres::shared();
+    let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(500));
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let store = table.build().unwrap();
+    let names: Vec<_> = (0..20).map(|n| format!("k{n:02}")).collect();
+    let claims: Vec<_> = names.iter().map(|name| claim(name, 1)).collect();
+    store.write(&claims, in_secs(20)).await.iter().for_each(written);
+    let (other, wire) =
+        tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    let holding = async {
+        let hold = format!("BEGIN; SELECT FROM {name} WHERE key LIKE '%k07' FOR UPDATE");
+        other.batch_execute(&hold).await.unwrap();
+        let completions: Vec<_> = names.iter().map(|name| complete(name, 1)).collect();
+        let verdicts = store.write(&completions, in_secs(6)).await;
+        for (position, verdict) in verdicts.into_iter().enumerate() {
+            if position == 7 {
+                assert_eq!(unknown(verdict).kind(), StoreErrorKind::Contended);
+            } else {
+                written(&verdict);
+            }
+        }
+    };
+    futures_util::future::select(std::pin::pin!(holding), std::pin::pin!(wire)).await;
+}

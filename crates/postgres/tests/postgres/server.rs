@@ -71,6 +71,11 @@ impl Postgres {
         server
     }
 
+    /// Makes it a standby that has lost its primary, at its next start.
+    pub(crate) fn make_standby(&self) {
+        fs::write(self.directory.join("data/standby.signal"), "").expect("the file of a standby");
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }
