@@ -40,7 +40,8 @@ pub enum Outcome {
         /// The result of that delivery.
         result: Option<Json>,
     },
-    /// The handler ran and lost its lease, and another worker has since completed the key.
+    /// The handler ran and lost its lease, and another worker has since completed the key. In optimistic mode,
+    /// where there is no lease: another worker has completed the key.
     Superseded {
         /// The other worker's result.
         result: Option<Json>,

@@ -50,6 +50,11 @@ pub struct Policy {
     /// Whether calls collect [effects](crate::effects), which are committed with their completion. The
     /// store has to commit effects. Default: no.
     pub transactional: bool,
+    /// Whether a handler runs without a claim, and its completion is inserted together with its effects: see
+    /// [`admission::Held`](crate::admission::Held). Of concurrent attempts, one is committed. Only
+    /// together with [`transactional`](Self::transactional); with it, nothing is recorded of an attempt
+    /// that fails or dies, so leases are not renewed and failed attempts not counted. Default: no.
+    pub optimistic: bool,
 }
 
 impl Default for Policy {
@@ -68,6 +73,7 @@ impl Default for Policy {
             max_failed_attempts: None,
             concurrency: 16,
             transactional: false,
+            optimistic: false,
         }
     }
 }

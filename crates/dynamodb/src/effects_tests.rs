@@ -102,6 +102,22 @@ fn effects_larger_than_a_transaction_are_refused() {
 }
 
 #[test]
+fn bytes_and_sets_count() {
+    let large = vec![0; LARGEST];
+    let texts: Vec<_> = (0..1000).map(|n| format!("{n:0500}")).collect();
+    for value in [
+        AttributeValue::B(large.clone().into()),
+        AttributeValue::Bs(vec![large.into()]),
+        AttributeValue::Ss(texts.clone()),
+        AttributeValue::Ns(texts.iter().chain(&texts).cloned().collect()),
+    ] {
+        let put = Put::builder().table_name("orders").item("id", s("o-1")).item("value", value);
+        let refused = DynamoDbEffects::default().add(item(put.build().unwrap()));
+        assert!(matches!(refused, Err(DynamoDbEffectError::ItemTooLarge { .. })), "{refused:?}");
+    }
+}
+
+#[test]
 fn effects_on_idempotency_records_are_found() {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())

@@ -94,14 +94,22 @@ pub(crate) fn size(item: &Item) -> usize {
 fn value_size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),
-        AttributeValue::N(digits) => digits.len().div_ceil(2).saturating_add(1),
+        AttributeValue::N(digits) => number_size(digits),
         // Three bytes for each list or map, and one for each of its elements.
         AttributeValue::L(items) => {
             items.iter().map(|item| value_size(item).saturating_add(1)).sum::<usize>() + 3
         }
         AttributeValue::M(members) => size(members) + members.len() + 3,
+        AttributeValue::B(bytes) => bytes.as_ref().len(),
+        AttributeValue::Ss(texts) => texts.iter().map(String::len).sum(),
+        AttributeValue::Ns(numbers) => numbers.iter().map(|digits| number_size(digits)).sum(),
+        AttributeValue::Bs(all) => all.iter().map(|bytes| bytes.as_ref().len()).sum(),
         _ => 1,
     }
+}
+
+fn number_size(digits: &str) -> usize {
+    digits.len().div_ceil(2).saturating_add(1)
 }
 
 /// An item that is not an idempotency record.

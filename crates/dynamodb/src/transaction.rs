@@ -206,6 +206,11 @@ fn request_token(write: &Write) -> Option<String> {
         Guard::Unchanged(_) => b"unchanged",
         Guard::OwnedBy(_) => b"owned",
     });
+    if let Guard::Unchanged(seen) = &write.guard {
+        // All that its condition names: another condition is another request.
+        digest.part(format!("{seen:?}").as_bytes());
+    }
+    digest.part(&record.fence.to_be_bytes());
     digest.part(&record.expires_at.as_millis().to_be_bytes());
     digest.part(record.result.as_deref().unwrap_or_default().as_bytes());
     let mut token = digest.hex();

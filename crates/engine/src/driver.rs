@@ -81,7 +81,8 @@ impl<'a> Driver<'a> {
             false => None,
         };
         let mut surroundings =
-            Surroundings::new(parts, batch.operation, id, pace, effects, records);
+            Surroundings::new(parts, batch.operation, id, pace, effects, records)
+                .optimistic(batch.policy.optimistic);
         let asks: Vec<_> =
             batch.deliveries.into_iter().map(|delivery| surroundings.take_in(delivery)).collect();
         let now = parts.clock.now();

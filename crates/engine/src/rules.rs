@@ -81,6 +81,8 @@ pub(crate) enum Rule {
     MarksOnlyWhatIsSent,
     /// A delivery that finds a completion with messages sends them.
     SendsWhatIsLeft,
+    /// A completion without a claim is answered from the record that it meets.
+    AnswersFromWhatItMeets,
 }
 
 /// Whether the machine keeps this rule.

@@ -83,6 +83,23 @@ async fn with_all_faults_no_effect_in_a_transaction_is_doubled_lost_or_stuck() {
     }
 }
 
+/// The same without claims: processes are killed anywhere, and deliveries overlap.
+#[tokio::test]
+async fn with_all_faults_no_effect_is_doubled_or_lost_without_claims() {
+    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    settings.deliveries = 500;
+    settings.env.push(("SCRIPTED_OPTIMISTIC".to_owned(), "1".to_owned()));
+    let report = run(&settings, |_| {}).await.unwrap();
+    // A duplicate may run, and is not committed then.
+    let is_promised = |offence| offence != Offence::RanAgain;
+    let broken = report.violations.iter().any(|violation| is_promised(violation.offence));
+    assert!(!broken && report.doubled.is_empty(), "{report}");
+    assert!(report.count(Offence::RanAgain) > 0, "{report}");
+    assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
+    assert!(report.effects > 0 && report.effects < report.keys as u64, "{report}");
+    assert!(report.not_committed > 0, "{report}");
+}
+
 #[tokio::test]
 async fn transactions_that_are_cancelled_or_unanswered_double_nothing() {
     let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::{Apply, DeliveryReport, Fault, FunctionConfig, Gate, SqsConfig};
+use lambda_idempotency_local::{
+    Apply, DeliveryReport, Fault, FunctionConfig, Gate, Local, SqsConfig,
+};
 use lambda_idempotency_tests::events::{batch_of, order, order_with};
 use serde_json::json;
 
-use crate::support::{World, history, outcomes, quick_queue, scripted_orders};
+use crate::support::{World, history, outcomes, quick_queue, returned, scripted_orders};
 
 const TRANSACTION: &str = "TransactWriteItems";
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -16,6 +18,10 @@ const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
 fn function() -> FunctionConfig {
     scripted_orders().env("SCRIPTED_TRANSACTION", "1")
+}
+
+fn optimistic() -> FunctionConfig {
+    function().env("SCRIPTED_OPTIMISTIC", "1")
 }
 
 /// A world in which a returned record is delivered again after the lease of its first delivery ended.
@@ -49,19 +55,76 @@ async fn orders_are_placed_with_their_completion() {
     assert_eq!((usage.count(TRANSACTION), usage.count("UpdateItem")), (3, 0), "{usage:?}");
 }
 
-/// The figures of the guide: a claim, and two write units for each of the two items of the transaction.
+/// The figures of the guide: two write units for each of the two items of the transaction, and one for a claim.
 #[tokio::test]
 async fn a_record_with_one_effect_costs_five_write_units() {
-    for (transaction, units) in [(true, 5.0), (false, 3.0)] {
-        let function = if transaction { function() } else { scripted_orders() };
+    for (function, units, requests) in
+        [(scripted_orders(), 3.0, 3), (function(), 5.0, 2), (optimistic(), 4.0, 1)]
+    {
         let world = World::with(function, |local| local.sqs(quick_queue())).await;
         let before = world.dynamodb().usage();
         assert_eq!(outcomes(&world.send(&batch_of([order("o-1")])).await), ["executed"]);
-        let used = world.dynamodb().usage().since(&before).write_units;
-        assert!((used - units).abs() < f64::EPSILON, "{transaction}: {used}");
+        let used = world.dynamodb().usage().since(&before);
+        println!("{} write units, requests {:?}", used.write_units, used.operations);
+        assert!((used.write_units - units).abs() < f64::EPSILON, "{used:?}");
+        assert_eq!(used.requests(), requests, "{used:?}");
     }
     let guide = include_str!("../../../crates/lambda/src/guide/choosing_a_mode.md");
     assert!(guide.contains("| 3: claim, effect, completion | 5: claim, and two for each item"));
+    assert!(guide.contains("| 4: two for each item of the transaction |"));
+}
+
+/// Without a claim. A record that is returned can be processed at once.
+async fn unclaimed() -> World {
+    World::with(optimistic().timeout(TIMEOUT), |local| local.sqs(quick_queue())).await
+}
+
+#[tokio::test]
+async fn without_a_claim_orders_are_placed_with_their_completion_and_once() {
+    let world = unclaimed().await;
+    let before = world.dynamodb().usage();
+    let event = batch_of(["o-1", "o-2", "o-1"].map(order));
+    assert_eq!(outcomes(&world.send(&event).await), ["executed", "executed", "coalesced"]);
+    let usage = world.dynamodb().usage().since(&before);
+    assert_eq!((usage.count(TRANSACTION), usage.requests()), (2, 2), "{usage:?}");
+    world.assert_placed_once(["o-1", "o-2"]);
+    // A process that knows nothing of it.
+    let other = Local::builder(optimistic()).dynamodb(world.dynamodb().clone());
+    let again = other.start().await.unwrap().invoke(&batch_of([order("o-1")])).await.unwrap();
+    assert_eq!(again.records[0].outcome.as_str(), "superseded");
+    assert!(returned(&again.result).is_empty());
+    world.assert_placed_once(["o-1", "o-2"]);
+}
+
+#[tokio::test]
+async fn without_a_claim_an_order_whose_process_is_killed_at_its_commit_is_placed_once() {
+    for (apply, then) in [(Apply::Before, "executed"), (Apply::After, "replayed")] {
+        let world = unclaimed().await;
+        let report = kill(&world, apply).await;
+        assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, then)]);
+        world.assert_placed_once(["o-1"]);
+    }
+    let world = unclaimed().await;
+    let event = batch_of([order_with("o-1", json!({ "dieLateTimes": 1 }))]);
+    let report = world.send(&event).await;
+    assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
+    world.assert_placed_once(["o-1"]);
+}
+
+/// DynamoDB recognises the request by its token; without an answer at all, the next delivery reads the record.
+#[tokio::test]
+async fn without_a_claim_a_commit_whose_answer_is_lost_is_applied_once() {
+    let lost = || Fault::hang_up(Apply::After).on(TRANSACTION);
+    for (fault, expected) in [
+        (lost().times(1), &[("m-o-1", 1, "executed")][..]),
+        (lost(), &[("m-o-1", 1, "uncommitted"), ("m-o-1", 2, "replayed")]),
+    ] {
+        let world = unclaimed().await;
+        world.dynamodb().faults().add(fault);
+        let report = world.send(&batch_of([order("o-1")])).await;
+        assert_eq!(history(&report), expected);
+        world.assert_placed_once(["o-1"]);
+    }
 }
 
 /// Between the collection of the effect and the commit: the process ends after the handler has collected.
@@ -105,14 +168,13 @@ async fn a_commit_whose_answer_is_lost_is_sent_again_and_applied_once() {
     }
 }
 
-/// It is not acknowledged, since a later delivery finds out: here it was applied.
+/// When it is given up, the write that says so finds out that it was applied.
 #[tokio::test]
-async fn a_commit_without_any_answer_is_returned_and_then_replayed() {
+async fn a_commit_without_any_answer_that_was_applied_counts() {
     let world = world().await;
-    // The next delivery sends none.
     world.dynamodb().faults().add(Fault::internal_error(Apply::After).on(TRANSACTION));
     let report = world.send(&batch_of([order("o-1")])).await;
-    assert_eq!(history(&report), [("m-o-1", 1, "uncommitted"), ("m-o-1", 2, "replayed")]);
+    assert_eq!(history(&report), [("m-o-1", 1, "executed")]);
     world.assert_placed_once(["o-1"]);
     assert_eq!(world.claims()[0]["status"]["S"], "COMPLETED");
 }

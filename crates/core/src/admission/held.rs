@@ -76,6 +76,21 @@ pub enum Settlement {
     },
 }
 
+impl Settlement {
+    /// Whether the claim is given up without a final record, so that the key can be claimed again.
+    #[must_use]
+    pub const fn gives_up(&self) -> bool {
+        match self {
+            Self::Release { .. } | Self::Undo | Self::Decline | Self::LeaveStanding => true,
+            Self::Complete { .. }
+            | Self::Commit { .. }
+            | Self::MarkSent
+            | Self::FailPermanently { .. }
+            | Self::Renew { .. } => false,
+        }
+    }
+}
+
 impl Held {
     /// The number of earlier failed attempts for this key.
     #[must_use]

@@ -124,7 +124,7 @@ pub enum PublishError {
     /// There is no completion to store the message with.
     #[error(
         "this call runs without a claim, so the message cannot be stored with a completion: do not combine \
-         `publish` with policies that run handlers unprotected"
+         `publish` with policies that run handlers unprotected, nor with optimistic mode"
     )]
     Unprotected,
     /// The handler has returned or was stopped.

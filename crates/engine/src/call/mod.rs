@@ -151,7 +151,8 @@ impl Call {
     /// the epoch if that is more. While the record lives it rises whatever the clocks say. Once the
     /// record is gone (it expired, or an operator deleted it), only the clock makes it rise: by as
     /// much as clocks may differ, a later call can then have a lower fence than an earlier one. It
-    /// orders the calls of *one* key, and says nothing between keys. Without an idempotency key it
+    /// orders the calls of *one* key, and says nothing between keys; in optimistic mode, where several may
+    /// run at a time, it orders nothing. Without an idempotency key it
     /// is the time of the call.
     ///
     /// ```

@@ -26,6 +26,14 @@ impl Machine<'_> {
                     None => self.starts.add_ready(at),
                 }
             }
+            Claimed::Assumed { held, guard } => {
+                self.leases.keep(at, &held, None, present.now);
+                self.records.at(at).assumed(held, guard);
+                match closed {
+                    Some(why) => self.not_started(at, why, present),
+                    None => self.starts.add_ready(at),
+                }
+            }
             Claimed::Replay(result) => self.finish(at, Outcome::Replayed { result }, present),
             Claimed::Unsent(stored) => {
                 let result = stored.record.result.clone();

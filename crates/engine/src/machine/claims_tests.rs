@@ -8,6 +8,7 @@ use lambda_idempotency_core::{admission::Settlement, record::Owner, store::Guard
 
 fn wanted(at: usize, begins: Begins) -> Wanted {
     Wanted {
+        is_optimistic: false,
         at,
         key: Key::from_text(format!("op#{at}")),
         claim: claim(at, 60_000),

@@ -231,9 +231,11 @@ impl Machine<'_> {
         }
         // A claim is useless if its lease has ended when it is granted.
         let until = patience.min(self.leases.terms().lease_until(present.now));
+        let is_optimistic = self.setting.policy.optimistic && !self.records.at(at).ask().is_aside;
         Some(Ok(Wanted {
             at,
             key,
+            is_optimistic,
             claim: self.claim_by(owner, at, present.now, provenance),
             begins,
             losses,

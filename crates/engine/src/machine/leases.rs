@@ -35,7 +35,9 @@ pub(super) struct Terms {
 impl Terms {
     pub(super) fn new(policy: &Policy, end: Option<Timestamp>) -> Self {
         let end = end.map(|end| end.plus(policy.lease_grace));
-        Self { end, fallback: policy.fallback_lease, length: policy.lease.renewed_length() }
+        // Without a claim there is nothing to renew.
+        let length = policy.lease.renewed_length().filter(|_| !policy.optimistic);
+        Self { end, fallback: policy.fallback_lease, length }
     }
 
     /// When the last lease of the invocation ends; `None` if each claim has its own end.

@@ -36,6 +36,7 @@
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
 //! | What follows when a step of a handler has ended? | `steps` |
+//! | Which record was in the way of a completion whose key was not claimed? What follows? | `optimistic` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
 //! | Where does a group stop after a failure? Which records get its outcome? | `finishing` |
 //! | How is a record put aside? | `diverting` |
@@ -60,6 +61,7 @@ mod launching;
 mod leases;
 mod lost_leases;
 mod messages;
+mod optimistic;
 mod order;
 mod outboxes;
 mod outcomes;

@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::Outcome,
     record::{IdempotencyRecord, Json},
-    store::StoreError,
+    store::{Guard, StoreError},
 };
 use lambda_idempotency_keys::Key;
 
@@ -45,6 +45,8 @@ pub(super) struct Entry<'a> {
     ask: Ask<'a>,
     stage: Stage,
     held: Option<Arc<Held>>,
+    /// What its completion is written under, if its key was not claimed but taken to be free.
+    assumed: Option<Box<Guard>>,
     /// The record that was found under its key, if its claim replaces it.
     seen: Option<Box<IdempotencyRecord>>,
     /// How many of its attempts were lost in a row, if it is in quarantine.
@@ -74,6 +76,7 @@ impl<'a> Entry<'a> {
             ask,
             stage: Stage::Queued,
             held: None,
+            assumed: None,
             seen: None,
             losses: 0,
             in_vain: 0,
@@ -186,6 +189,17 @@ impl<'a> Entry<'a> {
     pub(super) fn granted(&mut self, held: Arc<Held>) {
         self.held = Some(held);
         self.stage = Stage::Ready;
+    }
+
+    /// It runs without a claim that was written: its completion is written under this guard.
+    pub(super) fn assumed(&mut self, held: Arc<Held>, guard: Box<Guard>) {
+        self.granted(held);
+        self.assumed = Some(guard);
+    }
+
+    /// What its completion is written under, if its key was not claimed.
+    pub(super) fn assumption(&self) -> Option<&Guard> {
+        self.assumed.as_deref()
     }
 
     /// Its lease was renewed: this is the record now. Steps that are not stored yet stay known.

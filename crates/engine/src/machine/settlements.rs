@@ -35,6 +35,8 @@ pub(super) struct Settling {
     pub(super) settlement: Settlement,
     /// What is committed with the settlement.
     pub(super) effects: Option<Effects>,
+    /// What it is written under, if the key was not claimed.
+    pub(super) assumed: Option<Box<Guard>>,
     /// What to write instead of the settlement's own write.
     pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
     /// The delivery's outcome if this succeeds.
@@ -62,7 +64,10 @@ impl Settling {
     fn write(&mut self, now: Timestamp) -> Write {
         let (guard, record) = match self.instead.as_deref().cloned() {
             Some((guard, record)) => (guard, Some(record)),
-            None => self.held.write(&self.settlement, now),
+            None => {
+                let (guard, record) = self.held.write(&self.settlement, now);
+                (self.assumed.as_deref().cloned().unwrap_or(guard), record)
+            }
         };
         // A store recognises a transaction that is sent again if it is the same each time.
         if self.effects.is_some()

@@ -4,6 +4,7 @@ use super::*;
 /// A settlement that is due at once and is given up after 10 s.
 fn settling(at: usize) -> Settling {
     Settling {
+        assumed: None,
         at,
         key: Key::from_text(format!("op#{at}")),
         held: held(60_000),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Collected, Ended, Machine, Present,
     carried::Carried,
+    optimistic::unwritten,
     outcomes::{Why, done, overtaken, shrink},
     records::Stage,
     settlements::{AGAIN, Settling},
@@ -180,8 +181,16 @@ impl Machine<'_> {
         outcome: Outcome,
         present: &mut Present<'_>,
     ) {
+        let assumed = self.records.at(at).assumption().cloned().map(Box::new);
+        if assumed.is_some()
+            && let Some(outcome) = unwritten(&held, &settlement, &outcome, present.now)
+        {
+            return self.finish(at, outcome, present);
+        }
         let due = present.now;
-        let until = self.settle_until(&settlement, effects.as_ref(), due);
+        // Without a claim no record says that the commit was given up, so no time is kept for one.
+        let kept_for = effects.as_ref().filter(|_| assumed.is_none());
+        let until = self.settle_until(&settlement, kept_for, due);
         let entry = self.records.at(at);
         entry.enter(Stage::Ending);
         // What was not committed was not done, so the next delivery may do it.
@@ -194,6 +203,7 @@ impl Machine<'_> {
             held,
             settlement,
             effects,
+            assumed,
             instead: None,
             outcome: Carried(outcome),
             due,
@@ -245,6 +255,10 @@ impl Machine<'_> {
             Verdict::EffectRefused(_) if !keeps(Rule::RefusedEffectsFail) => {
                 return self.finish(settling.at, settling.outcome.0, present);
             }
+            // Without a claim, nothing keeps an earlier request without an answer from being applied yet.
+            Verdict::EffectRefused(refused) if settling.assumed.is_some() && settling.in_doubt => {
+                return self.give_up(settling, refused.into(), present);
+            }
             Verdict::EffectRefused(refused) if settling.effects.is_some() => {
                 let failure = Failure::refused(refused);
                 return self.failed(settling.at, settling.held, failure, present);
@@ -253,6 +267,9 @@ impl Machine<'_> {
                 return self.unsettled(settling, refused.into(), present);
             }
             Verdict::Unknown(error) => return self.unsettled(settling, error, present),
+            Verdict::Found(found) if settling.assumed.is_some() => {
+                return self.met(settling, found, present);
+            }
             Verdict::Found(found) => found,
         };
         match settling.held.settled(&settling.settlement, found.as_ref(), present.now) {
@@ -322,7 +339,8 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         let until = self.starts.budget().settle_deadline(present.now);
-        if !keeps(Rule::ReturnsWhatIsUncommitted) || until <= present.now {
+        let is_late = until <= present.now;
+        if !keeps(Rule::ReturnsWhatIsUncommitted) || settling.assumed.is_some() || is_late {
             return self.give_up(settling, error, present);
         }
         present.host.returns(settling.at);

@@ -26,6 +26,8 @@ pub(super) struct Wanted {
     pub(super) losses: u32,
     /// When claiming is given up.
     pub(super) until: Timestamp,
+    /// Whether the key is only taken to be free, and no claim is written.
+    pub(super) is_optimistic: bool,
 }
 
 /// How claiming a key begins.
@@ -42,6 +44,8 @@ pub(super) enum Begins {
 pub(super) enum Claimed {
     /// The key is held.
     Held(Arc<Held>),
+    /// The key is taken to be free, and nothing was written. Its completion is written under this guard.
+    Assumed { held: Arc<Held>, guard: Box<Guard> },
     /// The work was done.
     Replay(Option<Json>),
     /// The work was done, and its messages may not have been sent.

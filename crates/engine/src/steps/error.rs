@@ -79,6 +79,15 @@ pub enum StepError {
         /// The column.
         column: usize,
     },
+    /// The operation is optimistic, so there is no claim that could keep the result.
+    #[error(
+        "the step `{name}` cannot be kept, because the operation is optimistic and claims no key; use \
+         `.transactional()`, or do without steps"
+    )]
+    Unclaimed {
+        /// The step.
+        name: Arc<str>,
+    },
     /// What is kept of the key's steps cannot be read at all. No step is called.
     #[error(
         "what is kept of this key's steps cannot be read: its attribute was changed, or a later version of this \

@@ -33,6 +33,8 @@ const LONGEST_NAME: usize = 64;
 pub(crate) struct Steps {
     /// Whether results are written to the store before steps return.
     are_stored: bool,
+    /// Whether there is no claim to keep them with, in an operation that has none.
+    are_refused: bool,
     state: Mutex<State>,
 }
 
@@ -77,12 +79,18 @@ pub(crate) struct Called {
 impl Steps {
     /// The steps of a call whose key is claimed, with what the attempts before have stored.
     pub(crate) fn stored(before: Option<Json>) -> Arc<Self> {
-        Arc::new(Self { are_stored: true, state: Mutex::new(State { before, ..State::default() }) })
+        let state = Mutex::new(State { before, ..State::default() });
+        Arc::new(Self { are_stored: true, are_refused: false, state })
     }
 
     /// The steps of a call without a claim: they are called in each attempt.
     pub(crate) fn not_stored() -> Arc<Self> {
-        Arc::new(Self { are_stored: false, state: Mutex::default() })
+        Arc::new(Self { are_stored: false, are_refused: false, state: Mutex::default() })
+    }
+
+    /// The steps of a call of an optimistic operation: none may be called.
+    pub(crate) fn refused() -> Arc<Self> {
+        Arc::new(Self { are_stored: false, are_refused: true, state: Mutex::default() })
     }
 
     /// Sets what an attempt before has stored, for tests.
@@ -98,6 +106,9 @@ impl Steps {
             return Err(StepError::Name { length: name.len() });
         }
         let name: Arc<str> = name.into();
+        if self.are_refused {
+            return Err(StepError::Unclaimed { name });
+        }
         let mut state = self.lock();
         if state.has_ended {
             return Err(StepError::HandlerEnded { name });

@@ -74,6 +74,8 @@ pub(crate) struct Surroundings<'a> {
     pace: &'a Pace,
     /// Which effects calls collect, if the operation is transactional.
     effects: Option<EffectsKind>,
+    /// Whether keys are not claimed, so that steps cannot be kept.
+    is_optimistic: bool,
     slots: Vec<Slot<'a>>,
     running: Running<'a>,
     /// This invocation's place in the process, taken or waited for.
@@ -107,6 +109,7 @@ impl<'a> Surroundings<'a> {
             worker,
             pace,
             effects,
+            is_optimistic: false,
             slots,
             running,
             place: None,
@@ -114,6 +117,12 @@ impl<'a> Surroundings<'a> {
             cache_hits: 0,
             following: None,
         }
+    }
+
+    /// Keys are claimed or not.
+    pub(crate) const fn optimistic(mut self, is_optimistic: bool) -> Self {
+        self.is_optimistic = is_optimistic;
+        self
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
@@ -147,17 +156,19 @@ impl<'a> Surroundings<'a> {
         let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
         let effects = self.effects.filter(|_| held.is_some());
         let has_sender = self.parts.sender.is_some();
+        let is_optimistic = self.is_optimistic;
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
         let effects = effects.filter(|_| !slot.is_aside).map(|kind| Arc::new(Collector::new(kind)));
         let publisher = match (held, has_sender) {
             (_, false) => Err(PublishError::NoSender),
-            (Some(_), true) if !slot.is_aside => Ok(Arc::default()),
+            (Some(_), true) if !slot.is_aside && !is_optimistic => Ok(Arc::default()),
             _ => Err(PublishError::Unprotected),
         };
         let record = held.map(|held| &held.record);
         // What puts a record aside has no steps: it is one effect.
-        let record_with_steps = record.filter(|_| !slot.is_aside);
+        let record_with_steps = record.filter(|_| !slot.is_aside && !is_optimistic);
+        let others = if is_optimistic { Steps::refused } else { Steps::not_stored };
         let steps = record_with_steps.map(|record| Steps::stored(record.steps.clone()));
         slot.steps.clone_from(&steps);
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
@@ -166,7 +177,7 @@ impl<'a> Surroundings<'a> {
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
         let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered)
             .collecting(effects)
-            .with_steps(steps.unwrap_or_else(Steps::not_stored))
+            .with_steps(steps.unwrap_or_else(others))
             .publishing(publisher);
         let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));

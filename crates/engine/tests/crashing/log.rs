@@ -58,6 +58,8 @@ struct State {
     dropped: usize,
     violations: BTreeSet<String>,
     notes: Option<Vec<String>>,
+    /// Whether handlers run without a claim: then several may run for a key, and are not told of each other.
+    is_optimistic: bool,
 }
 
 impl Log {
@@ -86,8 +88,15 @@ impl Log {
             dropped: 0,
             violations: BTreeSet::new(),
             notes: noted.then(Vec::new),
+            is_optimistic: false,
         };
         Self { ledger: Ledger::new(), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Handlers run with or without a claim.
+    pub(crate) fn optimistic(self, is_optimistic: bool) -> Self {
+        self.lock().is_optimistic = is_optimistic;
+        self
     }
 
     /// The engine has decided about a delivery.

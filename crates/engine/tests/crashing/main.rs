@@ -34,6 +34,7 @@ mod committing;
 mod diverting;
 mod log;
 mod message;
+mod optimistic;
 mod publishing;
 mod queues;
 mod source;

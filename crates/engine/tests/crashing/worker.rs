@@ -164,12 +164,17 @@ impl<'w> Handlers<'w> {
             .await?;
             running.goes_on();
         }
-        if call.failed_attempts() < message.fails {
+        // Without a claim, failed attempts are not counted.
+        let attempts = match self.worker.policy.optimistic {
+            true => message.receives.saturating_sub(1),
+            false => call.failed_attempts(),
+        };
+        if attempts < message.fails {
             let failure = if message.permanent { Failure::permanent } else { Failure::transient };
             return Err(failure("scripted"));
         }
         if self.worker.policy.transactional {
-            let (commits, holds) = (running.commits(), call.failed_attempts() >= message.refused);
+            let (commits, holds) = (running.commits(), attempts >= message.refused);
             call.collect(|effects: &mut MemoryEffects| effects.add_if(move || holds, commits))?;
         } else {
             running.effect();

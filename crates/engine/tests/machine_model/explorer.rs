@@ -336,7 +336,8 @@ impl Model for Explorer {
                 let handler = own.running.remove(running);
                 let message = setup.messages[own.records[handler.at]];
                 let ended = if is_ok && setup.policy.transactional {
-                    self.collected(Some(Effect::Holds))
+                    let effect = [Effect::Holds, Effect::HoldsForOther][message.payload];
+                    self.collected(Some(effect))
                 } else if is_ok && setup.publishes {
                     world.effects[message.key].add(message.payload);
                     self.collected(None)

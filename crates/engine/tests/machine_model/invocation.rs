@@ -272,7 +272,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         let owns = |record: &IdempotencyRecord| {
             record.status == Status::InProgress && record.owner == Some(held.claim.owner)
         };
-        if !world.store[message.key].as_ref().is_some_and(owns) {
+        if !setup.policy.optimistic && !world.store[message.key].as_ref().is_some_and(owns) {
             world.flaws.add(Flaw::StartedWithoutKey);
         }
         if held.record.steps.is_some() {

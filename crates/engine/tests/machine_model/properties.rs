@@ -133,7 +133,9 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
     ];
     all.extend([
         Property::always(ONE_HANDLER, |model: &Explorer, world: &World| {
-            (0..model.setup.keys.len()).all(|key| running(model, world, key) <= 1)
+            // Without claims, of the handlers of a key one is committed.
+            model.setup.policy.optimistic
+                || (0..model.setup.keys.len()).all(|key| running(model, world, key) <= 1)
         }),
         Property::always(NOTHING_LOST, |model: &Explorer, world: &World| {
             world.is_over() || world.flaws.any() || has_next_step(model, world)

@@ -42,6 +42,7 @@ pub(crate) enum Rule {
     SendsInOrder,
     MarksOnlyWhatIsSent,
     SendsWhatIsLeft,
+    AnswersFromWhatItMeets,
 }
 
 thread_local! {

@@ -47,9 +47,9 @@ fn commit(setup: &Setup, world: &mut World, key: usize, write: &Write) -> Option
         setup.witness.saw("refused effect");
         return Some(RefusedEffect::new(RefusalReason::ConditionFailed));
     }
-    if effect.is_some() {
+    if let Some(effect) = effect {
         world.committed[key] += 1;
-        world.effects[key].add(0);
+        world.effects[key].add(usize::from(*effect == Effect::HoldsForOther));
     }
     if world.committed[key] != 1 {
         world.flaws.add(Flaw::NotCommittedOnce);
@@ -62,13 +62,16 @@ fn commit(setup: &Setup, world: &mut World, key: usize, write: &Write) -> Option
 pub(crate) enum Effect {
     Holds,
     Refused,
+    /// Of the other payload.
+    HoldsForOther,
 }
 
 impl Effect {
     /// The same value for the same effect, so that equal states are equal.
     pub(crate) fn collected(self) -> Effects {
-        static ALL: LazyLock<[Effects; 2]> =
-            LazyLock::new(|| [Effects::new(Effect::Holds), Effects::new(Effect::Refused)]);
+        static ALL: LazyLock<[Effects; 3]> = LazyLock::new(|| {
+            [Effect::Holds, Effect::Refused, Effect::HoldsForOther].map(Effects::new)
+        });
         ALL[self as usize].clone()
     }
 }

@@ -7,7 +7,9 @@ use lambda_idempotency_keys::{
     producer::{ExpressionUse, KeySpecError},
 };
 
-use super::mistakes::{FilterMistake, HttpLayerMistake, NoTransaction, SettingScope};
+use super::mistakes::{
+    FilterMistake, HttpLayerMistake, NoTransaction, OptimisticMistake, SettingScope,
+};
 
 /// A mistake in how a function is configured, found when it starts.
 ///
@@ -161,6 +163,14 @@ pub enum ConfigError {
         operation: Arc<str>,
         /// Why.
         mistake: NoTransaction,
+    },
+    /// An operation is optimistic, and has a setting that has no effect then.
+    #[error("operation `{operation}` is `.optimistic()`, which claims no key: {mistake}")]
+    Optimistic {
+        /// The operation.
+        operation: Arc<str>,
+        /// Which.
+        mistake: OptimisticMistake,
     },
     /// A filter has a name that no record can match.
     #[error(

@@ -62,6 +62,30 @@ pub enum NoTransaction {
     Disabled,
 }
 
+/// Which setting of an operation cannot be with [`Operation::optimistic`](crate::Operation::optimistic).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptimisticMistake {
+    /// It has no effect.
+    #[error(
+        "`.{setting}(..)` has no effect, because no lease is held and nothing is recorded of an attempt that \
+         fails; remove it, or use `.transactional()`"
+    )]
+    NoEffect {
+        /// The setting.
+        setting: &'static str,
+    },
+    /// A record has to outlive the requests that it excludes.
+    #[error(
+        "its retention is less than {} minutes, so that a request that arrives late could be applied after \
+         it; set a longer `.retention(..)`, or use `.transactional()`", .least.as_secs() / 60
+    )]
+    Retention {
+        /// The shortest one.
+        least: std::time::Duration,
+    },
+}
+
 /// Where a setting of an operation has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

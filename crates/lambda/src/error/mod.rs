@@ -15,7 +15,9 @@ pub use config::ConfigError;
 #[cfg(feature = "postgres")]
 pub use execute::ExecuteError;
 pub use invocation::{InvocationError, NotJson};
-pub use mistakes::{FilterMistake, HttpLayerMistake, NoTransaction, SettingScope};
+pub use mistakes::{
+    FilterMistake, HttpLayerMistake, NoTransaction, OptimisticMistake, SettingScope,
+};
 pub use run::{ResultLost, RunError};
 #[cfg(feature = "dynamodb")]
 pub use transact::TransactError;

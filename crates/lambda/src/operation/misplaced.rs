@@ -39,7 +39,7 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, scope: Setti
 /// streams and brokers. A setting for all event sources concerns several records, the record around
 /// a payload, or the response to the source; even a source with one record for each event can
 /// deliver several, in an envelope. `tests/behaviour/misplaced.rs` tries all settings at all entry points.
-const ROWS: [Row; 21] = [
+const ROWS: [Row; 22] = [
     row("queue", |o| o.is_from("queue"), SettingScope::Sources(&["sqs", "pipe"])),
     row("topic", |o| o.is_from("topic"), SettingScope::Sources(&["sns", "kafka"])),
     row("stream", |o| o.is_from("stream"), SettingScope::Sources(&["kinesis", "pipe"])),
@@ -88,6 +88,7 @@ const ROWS: [Row; 21] = [
     // A client that sends no key must not get a success.
     row("on_missing_key", Operation::skips_without_key, SettingScope::AllButHttp),
     // A service of whole events has no call to collect with.
+    row("optimistic", |o| o.policy.optimistic, SettingScope::AllButEvent),
     row("transactional", |o| o.policy.transactional, SettingScope::AllButEvent),
 ];
 

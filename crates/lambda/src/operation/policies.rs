@@ -166,6 +166,34 @@ impl Operation {
         self.changed()
     }
 
+    /// The same as [`transactional`](Self::transactional), without a claim: the handler runs, and then one
+    /// transaction inserts the completion together with the effects. Of several attempts for a key, one is
+    /// committed; the others are answered from it. Default: no.
+    ///
+    /// It saves the write of the claim and its round trip. Duplicates cost more, because their handlers may
+    /// run, and nothing is recorded of attempts that fail, time out or die: what a handler does *outside* of
+    /// the transaction may happen again, at each attempt. When that is right:
+    /// [choosing a mode](crate::guide::choosing_a_mode#optimistic-mode).
+    ///
+    /// # Errors
+    /// What [`transactional`](Self::transactional) refuses, and settings that have no effect without a claim:
+    /// [`lease`](Self::lease), [`lease_grace`](Self::lease_grace) and
+    /// [`max_failed_attempts`](Self::max_failed_attempts). A [`retention`](Self::retention) of less than 15
+    /// minutes: a request that arrives late could be applied after it.
+    ///
+    /// ```
+    /// use lambda_idempotency::Operation;
+    ///
+    /// let deposit = Operation::new("deposit").key("depositId").optimistic();
+    /// assert_eq!(deposit.check(), Ok(()));
+    /// assert!(deposit.max_failed_attempts(3).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn optimistic(mut self) -> Self {
+        self.policy.optimistic = true;
+        self.transactional()
+    }
+
     /// Which records are not started after a record that returns to its source. Default:
     /// [`AfterFailure::Group`], the rest of its order group.
     ///

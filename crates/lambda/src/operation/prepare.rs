@@ -41,6 +41,7 @@ impl Operation {
             return Err(ConfigError::AcknowledgedAndDiverted { operation: self.shared_name() });
         }
         self.check_transaction()?;
+        self.check_optimistic()?;
         let Compiled { operation, key_format, keys, .. } = self.compiled()?;
         let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),

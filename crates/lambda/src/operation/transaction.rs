@@ -1,13 +1,19 @@
 //! Refuses transactional operations that could not commit their effects.
 
-use lambda_idempotency_core::policy::{OnConflict, OnOutage};
+use std::time::Duration;
+
+use lambda_idempotency_core::policy::{OnConflict, OnOutage, Policy};
 use lambda_idempotency_engine::batch::Engine;
 
 use super::{Operation, Prepared};
 use crate::{
-    error::{ConfigError, NoTransaction},
+    error::{ConfigError, NoTransaction, OptimisticMistake},
     on_missing_key::OnMissingKey,
 };
+
+/// The shortest retention without a claim. DynamoDB refuses requests that were signed longer ago than this, so none is
+/// applied after the record that excludes it has expired.
+const LEAST_RETENTION: Duration = Duration::from_mins(15);
 
 impl Operation {
     /// Refuses policies that run handlers without a claim, or that lose what was not committed.
@@ -23,6 +29,24 @@ impl Operation {
         };
         let refused = ConfigError::Transaction { operation: self.shared_name(), mistake };
         if self.policy.transactional { Err(refused) } else { Ok(()) }
+    }
+
+    /// Refuses settings that have no effect without a claim, or that need one.
+    pub(super) fn check_optimistic(&self) -> Result<(), ConfigError> {
+        let (policy, default) = (&self.policy, Policy::default());
+        let mistake = if policy.lease != default.lease {
+            OptimisticMistake::NoEffect { setting: "lease" }
+        } else if policy.lease_grace != default.lease_grace {
+            OptimisticMistake::NoEffect { setting: "lease_grace" }
+        } else if policy.max_failed_attempts.is_some() {
+            OptimisticMistake::NoEffect { setting: "max_failed_attempts" }
+        } else if policy.retention < LEAST_RETENTION {
+            OptimisticMistake::Retention { least: LEAST_RETENTION }
+        } else {
+            return Ok(());
+        };
+        let refused = ConfigError::Optimistic { operation: self.shared_name(), mistake };
+        if policy.optimistic { Err(refused) } else { Ok(()) }
     }
 }
 

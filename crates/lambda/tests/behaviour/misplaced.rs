@@ -81,6 +81,11 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("max_failed_attempts", |o| o.max_failed_attempts(3), everywhere()),
         ("on_timeout", |o| o.on_timeout(OnTimeout::FailPermanently), everywhere()),
         (
+            "optimistic",
+            Operation::optimistic,
+            SOURCES.iter().copied().chain(["`.run(..)`"]).collect(),
+        ),
+        (
             "transactional",
             Operation::transactional,
             SOURCES.iter().copied().chain(["`.run(..)`"]).collect(),

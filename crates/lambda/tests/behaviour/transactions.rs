@@ -1,14 +1,17 @@
 //! Operations whose effects are committed with their completion.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use lambda_idempotency::{
-    Call, CallExt as _, ConfigError, Failure, Idempotency, OnConflict, OnMissingKey, OnOutage,
-    Operation, RunContext, Timestamp,
+    Call, CallExt as _, ConfigError, Failure, Idempotency, Lease, OnConflict, OnMissingKey,
+    OnOutage, Operation, RunContext, Timestamp,
     error::{NoTransaction, TransactError},
     store::*,
     testing,
@@ -76,8 +79,31 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     assert_eq!(refused(deposits().on_conflict(OnConflict::Skip).check()), NoTransaction::Skips);
 }
 
+#[test]
+fn what_has_no_effect_without_a_claim_is_refused() {
+    let optimistic = || Operation::new("deposit").key("id").optimistic();
+    assert_eq!(optimistic().check(), Ok(()));
+    for (operation, setting) in [
+        (optimistic().lease(Lease::Renewed { length: Duration::from_secs(9) }), "`.lease(..)`"),
+        (optimistic().lease_grace(Duration::ZERO), "`.lease_grace(..)`"),
+        (optimistic().max_failed_attempts(3), "`.max_failed_attempts(..)`"),
+        (optimistic().retention(Duration::from_mins(14)), "less than 15 minutes"),
+    ] {
+        let error = operation.check().unwrap_err().to_string();
+        assert!(error.contains(setting) && error.contains("or use `.transactional()`"), "{error}");
+    }
+    assert_eq!(refused(optimistic().on_conflict(OnConflict::Skip).check()), NoTransaction::Skips);
+    assert_eq!(optimistic().retention(Duration::from_mins(15)).check(), Ok(()));
+}
+
 #[tokio::test]
 async fn what_a_handler_collects_is_committed_once() {
+    for operation in [deposits(), deposits().optimistic()] {
+        committed_once(operation).await;
+    }
+}
+
+async fn committed_once(operation: Operation) {
     let (world, deposited) = (World::new(), Arc::new(AtomicUsize::new(0)));
     let counts = Arc::clone(&deposited);
     let deposit = move |_: Value, call: Call| {
@@ -91,7 +117,7 @@ async fn what_a_handler_collects_is_committed_once() {
             Ok::<_, Failure>(())
         }
     };
-    let function = world.idempotency().sqs(deposits(), deposit).unwrap();
+    let function = world.idempotency().sqs(operation, deposit).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     for _ in 0..2 {
         let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();

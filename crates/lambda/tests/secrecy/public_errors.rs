@@ -46,6 +46,7 @@ fn no_error_is_forgotten() {
         "HttpLayerMistake",
         "NoDefaultKey",
         "NoTransaction",
+        "OptimisticMistake",
         "NotStarted",
         "KeySpecError",
         "UnknownHashFunction",

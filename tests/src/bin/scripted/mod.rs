@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
+//! | `SCRIPTED_OPTIMISTIC=1` | with `SCRIPTED_TRANSACTION=1`: keys are not claimed |
 //! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
 //! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID` |
 //! | `SCRIPTED_PARCELS_TABLE` | a message is published for each order, and sent to this table |
@@ -36,6 +37,7 @@ pub(crate) struct Shop {
     ledger: Option<Ledger>,
     unprotected: bool,
     transactional: bool,
+    optimistic: bool,
     outside: bool,
     in_steps: bool,
     /// Where messages go, if orders publish some.
@@ -57,6 +59,7 @@ impl Shop {
             ledger: Ledger::from_env()?,
             unprotected: is_set("SCRIPTED_UNPROTECTED"),
             transactional: is_set("SCRIPTED_TRANSACTION"),
+            optimistic: is_set("SCRIPTED_OPTIMISTIC"),
             outside: is_set("SCRIPTED_OUTSIDE"),
             in_steps: is_set("SCRIPTED_STEPS"),
             parcels: std::env::var("SCRIPTED_PARCELS_TABLE").ok(),
@@ -71,6 +74,9 @@ impl Shop {
     /// The operation. If the environment asks for it, the operation is unprotected: its key expression selects
     /// nothing in any record.
     pub(crate) fn operation(&self, operation: Operation) -> Operation {
+        if self.optimistic && !self.outside {
+            return operation.optimistic();
+        }
         if self.transactional && !self.outside {
             return operation.transactional();
         }

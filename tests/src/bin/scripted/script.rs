@@ -32,7 +32,7 @@ pub(super) struct Script {
 impl Script {
     /// The faults before the order is placed.
     pub(super) async fn before(&self, call: &Call) -> Result<(), Failure> {
-        if call.lost_attempts() < self.die_times {
+        if attempts(call, call.lost_attempts()) < self.die_times {
             // Waits long enough that other deliveries find the claim.
             pause(100).await;
             process::abort();
@@ -42,13 +42,13 @@ impl Script {
             pause(self.first_delay_ms).await;
         }
         pause(self.delay_ms).await;
-        if call.failed_attempts() < self.panic_times {
+        if attempts(call, call.failed_attempts()) < self.panic_times {
             #[expect(clippy::panic, reason = "the order asks for it")]
             {
                 panic!("the order asks for a panic");
             }
         }
-        if call.failed_attempts() < self.fail_times {
+        if attempts(call, call.failed_attempts()) < self.fail_times {
             return Err(Failure::transient("the order asks for a failure"));
         }
         Ok(())
@@ -56,7 +56,7 @@ impl Script {
 
     /// The faults after the order was placed and before the completion is recorded.
     pub(super) async fn after(&self, call: &Call) {
-        if call.lost_attempts() < self.die_late_times {
+        if attempts(call, call.lost_attempts()) < self.die_late_times {
             process::abort();
         }
         if is_first(call) {
@@ -68,7 +68,15 @@ impl Script {
 
 /// Whether this is the first attempt, as far as the store knows.
 fn is_first(call: &Call) -> bool {
-    call.failed_attempts() == 0 && call.lost_attempts() == 0
+    attempts(call, call.failed_attempts() + call.lost_attempts()) == 0
+}
+
+/// The earlier attempts, of which so many were counted. Without claims none is, so the receives count.
+fn attempts(call: &Call, counted: u32) -> u32 {
+    match super::is_set("SCRIPTED_OPTIMISTIC") {
+        true => call.receives().map_or(0, |receives| receives.saturating_sub(1)),
+        false => counted,
+    }
 }
 
 async fn pause(ms: u64) {

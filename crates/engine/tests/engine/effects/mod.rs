@@ -1,6 +1,7 @@
 //! Effects that are committed with their completion.
 
 mod answers;
+mod optimistic;
 
 use std::{
     sync::{Arc, Mutex},

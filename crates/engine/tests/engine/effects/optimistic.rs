@@ -1,0 +1,318 @@
+//! Optimistic mode: no claim, and the completion is inserted together with the effects.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    clock::Clock as _,
+    failure::Failure,
+    outcome::Outcome,
+    policy::{OnFailure, OnTimeout},
+    record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    store::{Guard, StoreErrorKind},
+};
+use lambda_idempotency_engine::call::Call;
+use lambda_idempotency_testkit::faults::Fault;
+
+use super::{SECOND, collect, collecting, commits, refused};
+use crate::support::{Rec, World, declining, failing, key, labels, ok, rec};
+
+fn world() -> World {
+    let mut world = World::new();
+    (world.policy.transactional, world.policy.optimistic) = (true, true);
+    world
+}
+
+/// A record whose handler collects an effect after a second.
+fn slow(label: &'static str) -> Rec {
+    rec(label, move |world: World, call: Call| async move {
+        world.clock.sleep(SECOND).await;
+        Ok(collect(&world, &call, label)?)
+    })
+}
+
+/// A completed record of another worker.
+fn completed(expires_at: u64) -> IdempotencyRecord {
+    let expires_at = lambda_idempotency_core::clock::Timestamp::from_secs(expires_at);
+    let mut record = IdempotencyRecord::new(Status::Completed, expires_at);
+    (record.owner, record.result) = (Some(Owner::from_bits(5)), Some("7".into()));
+    record
+}
+
+/// How often the handler of a label returned.
+fn returns(world: &World, label: &str) -> usize {
+    world.ledger.executed(label)
+}
+
+#[tokio::test]
+async fn a_fresh_record_is_one_write_with_its_effects() {
+    let world = world();
+    assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
+    assert_eq!((world.requests(), world.effects("a")), (1, 1));
+    let sent = world.commits();
+    assert_eq!((sent.len(), &sent[0].guard), (1, &Guard::Absent));
+    let stored = world.stored("a").await.unwrap();
+    assert_eq!((stored.status, stored.lease_until), (Status::Completed, None));
+    assert_eq!(world.deliver(vec![collecting("b"), ok("c")]).await, ["executed"; 2]);
+    assert_eq!(world.stored("c").await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn of_two_workers_one_commits_and_the_other_is_answered_from_it() {
+    let world = world();
+    let (one, other) = (world.invoke(vec![slow("a")]), world.invoke(vec![slow("a")]));
+    let both = world.clock.drive(futures_util::future::join(one, other)).await;
+    let mut outcomes = [labels(&both.0)[0], labels(&both.1)[0]];
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["executed", "superseded"]);
+    assert!(both.0[0].is_acknowledged() && both.1[0].is_acknowledged());
+    assert_eq!((returns(&world, "a"), world.effects("a")), (2, 1));
+}
+
+#[tokio::test]
+async fn a_duplicate_that_was_not_received_before_runs_and_applies_nothing() {
+    let world = world();
+    assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
+    let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
+    assert!(matches!(&outcomes[0], Outcome::Superseded { result: Some(_) }), "{outcomes:?}");
+    assert_eq!((returns(&world, "a"), world.effects("a")), (2, 1));
+}
+
+#[tokio::test]
+async fn a_record_that_was_received_before_is_read_first() {
+    let world = world();
+    assert_eq!(world.deliver(vec![collecting("a").receives(1)]).await, ["executed"]);
+    assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["replayed"]);
+    assert_eq!((world.store.read_calls(), returns(&world, "a"), world.effects("a")), (1, 1, 1));
+    assert_eq!(world.deliver(vec![collecting("b").receives(2)]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn an_expired_record_is_replaced_whether_it_was_read_or_not() {
+    for receives in [1, 2] {
+        let world = world();
+        world.store.inner().insert(key("a"), completed(900_000));
+        let record = collecting("a").receives(receives);
+        assert_eq!(world.deliver(vec![record]).await, ["executed"]);
+        assert_eq!(world.effects("a"), 1);
+        let last = world.commits().pop().unwrap();
+        assert!(matches!(last.guard, Guard::Unchanged(_)), "{last:?}");
+        assert_eq!(last.record.unwrap().expires_at, world.stored("a").await.unwrap().expires_at);
+    }
+}
+
+#[tokio::test]
+async fn an_expired_record_that_is_swept_meanwhile_is_inserted_anew() {
+    let world = world();
+    world.store.inner().insert(key("a"), completed(900_000));
+    let swept = rec("a", |world: World, call| async move {
+        world.store.inner().sweep(world.clock.now());
+        Ok(collect(&world, &call, "a")?)
+    });
+    assert_eq!(world.deliver(vec![swept.receives(2)]).await, ["executed"]);
+    assert_eq!(world.effects("a"), 1);
+}
+
+#[tokio::test]
+async fn an_attempt_that_fails_or_declines_writes_nothing() {
+    let world = world();
+    let fails = rec("a", |world: World, call| async move {
+        collect(&world, &call, "a")?;
+        Err(Failure::transient("no luck"))
+    });
+    let panics = rec("b", |_: World, _| async { panic!("no luck") });
+    let outcomes = world.deliver(vec![fails, panics, declining("c"), failing("d")]).await;
+    assert_eq!(outcomes, ["failed", "failed", "declined", "failed"]);
+    assert_eq!((world.requests(), world.effects("a")), (0, 0));
+    assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["executed"]);
+    assert_eq!(world.effects("a"), 1);
+}
+
+#[tokio::test]
+async fn a_handler_that_is_stopped_leaves_nothing_behind() {
+    for timeout in [Some(Duration::from_secs(30)), None] {
+        let mut world = world();
+        world.timeout = timeout;
+        world.policy.fallback_lease = 20 * SECOND;
+        let hangs = rec("a", |world: World, call| async move {
+            collect(&world, &call, "a")?;
+            world.clock.sleep(3600 * SECOND).await;
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
+        assert_eq!((world.requests(), world.effects("a")), (0, 0), "{timeout:?}");
+        assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["executed"]);
+    }
+}
+
+#[tokio::test]
+async fn a_permanent_failure_is_recorded_and_excludes_the_effects() {
+    let permanent = || rec("a", |_: World, _| async { Err(Failure::permanent("declined")) });
+    let mut world = world();
+    let outcomes = world.clock.drive(world.invoke(vec![permanent()])).await;
+    assert!(matches!(outcomes[0], Outcome::Failed { permanent: true, .. }), "{outcomes:?}");
+    assert_eq!(world.stored("a").await.unwrap().status, Status::PermanentlyFailed);
+    assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["permanently_failed"]);
+    assert_eq!(world.deliver(vec![collecting("a")]).await, ["fenced"], "it ran, and is returned");
+    assert_eq!(world.effects("a"), 0);
+
+    world.policy.on_timeout = OnTimeout::FailPermanently;
+    let hangs = rec("b", |world: World, _| async move {
+        world.clock.sleep(60 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
+    assert_eq!(world.stored("b").await.unwrap().status, Status::PermanentlyFailed);
+    world.policy.on_failure = OnFailure::FailPermanently;
+    let fails = rec("c", |_: World, _| async { Err("no luck".into()) });
+    assert_eq!(world.deliver(vec![fails.aside()]).await, ["diverted"]);
+    assert_eq!(world.ledger.executed("aside: c"), 1);
+}
+
+/// A copy of it was completed meanwhile.
+#[tokio::test]
+async fn a_permanent_failure_does_not_replace_a_completion() {
+    let world = world();
+    let late = rec("a", |world: World, _| async move {
+        world.store.inner().insert(key("a"), completed(9_000_000));
+        Err(Failure::permanent("declined"))
+    });
+    let outcomes = world.clock.drive(world.invoke(vec![late])).await;
+    assert!(matches!(&outcomes[0], Outcome::Superseded { result: Some(_) }), "{outcomes:?}");
+    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn another_payload_under_the_key_is_a_mismatch_and_applies_nothing() {
+    for receives in [1, 2] {
+        let world = world();
+        let mut theirs = completed(9_000_000);
+        theirs.fingerprint = Some(Fingerprint::new("theirs"));
+        world.store.inner().insert(key("a"), theirs);
+        let ours = || collecting("a").fingerprint("ours").receives(receives);
+        assert_eq!(world.deliver(vec![ours()]).await, ["mismatch"]);
+        assert_eq!(world.deliver(vec![ours().aside()]).await, ["diverted"]);
+        assert_eq!(world.effects("a"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_another_worker_has_claimed_is_busy() {
+    let world = world();
+    let mut theirs = completed(9_000_000);
+    (theirs.status, theirs.result) = (Status::InProgress, None);
+    theirs.lease_until = Some(world.clock.now().plus(60 * SECOND));
+    world.store.inner().insert(key("a"), theirs.clone());
+    for receives in [1, 2] {
+        assert_eq!(world.deliver(vec![collecting("a").receives(receives)]).await, ["busy"]);
+    }
+    world.clock.advance(120 * SECOND);
+    assert_eq!(world.deliver(vec![collecting("a").receives(3)]).await, ["executed"]);
+    assert_eq!(world.effects("a"), 1);
+}
+
+#[tokio::test]
+async fn a_refused_effect_is_a_failure_that_is_not_recorded() {
+    let world = world();
+    assert_eq!(world.deliver(vec![refused("a", 1)]).await, ["failed"]);
+    assert_eq!((world.stored("a").await, world.effects("a")), (None, 0));
+    assert_eq!(world.deliver(vec![refused("a", 0).receives(2)]).await, ["executed"]);
+    assert_eq!(world.effects("a"), 1);
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_lost_is_applied_once() {
+    for lost in 1..4 {
+        let world = world();
+        world.store.inject(Fault::lose_answer().for_writes(commits()).times(lost));
+        assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
+        let sent = world.commits();
+        assert!(sent.windows(2).all(|two| two[0] == two[1]), "the same write each time: {sent:?}");
+        assert_eq!((world.effects("a"), sent.len()), (1, lost + 1));
+    }
+}
+
+#[tokio::test]
+async fn a_commit_without_an_answer_is_returned_and_its_next_delivery_finds_out() {
+    for applied in [true, false] {
+        let world = world();
+        let fault = match applied {
+            true => Fault::lose_answer(),
+            false => Fault::refuse(StoreErrorKind::Unavailable),
+        };
+        world.store.inject(fault.for_writes(commits()).always());
+        let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
+        assert!(matches!(outcomes[0], Outcome::Uncommitted { .. }), "{outcomes:?}");
+        world.store.heal();
+        let again = world.deliver(vec![collecting("a").receives(2)]).await;
+        assert_eq!(again, [if applied { "replayed" } else { "executed" }]);
+        assert_eq!(world.effects("a"), 1);
+    }
+}
+
+/// The request without an answer may still be applied, and nothing keeps it from that.
+#[tokio::test]
+async fn a_refused_effect_after_a_lost_answer_is_not_said_to_have_failed() {
+    let world = world();
+    world.store.inject(Fault::refuse(StoreErrorKind::Unavailable).for_writes(commits()));
+    let outcomes = world.clock.drive(world.invoke(vec![refused("a", 9)])).await;
+    assert!(
+        matches!(&outcomes[0], Outcome::Uncommitted { error } if error.may_have_applied()),
+        "{outcomes:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_commit_that_the_store_refuses_fails_at_once() {
+    for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Refused] {
+        let world = world();
+        world.store.inject(Fault::refuse(kind).for_writes(commits()));
+        let before = world.clock.now();
+        assert_eq!(world.deliver(vec![collecting("a")]).await, ["failed"]);
+        assert_eq!((world.clock.now(), world.requests()), (before, 1));
+        assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["executed"]);
+    }
+}
+
+#[tokio::test]
+async fn a_completion_without_effects_that_is_not_recorded_is_acknowledged() {
+    let world = world();
+    world.store.outage();
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["completion_lost"]);
+}
+
+#[tokio::test]
+async fn copies_in_a_batch_run_once_and_groups_keep_their_order() {
+    let world = world();
+    let group = |record: Rec| record.group("g");
+    let records = vec![collecting("a"), collecting("a"), group(collecting("b")), group(slow("c"))];
+    assert_eq!(world.deliver(records).await, ["executed", "coalesced", "executed", "executed"]);
+    assert_eq!(["a", "b", "c"].map(|label| returns(&world, label)), [1; 3]);
+    let records = vec![group(collecting("d")), group(refused("e", 1)), group(collecting("f"))];
+    assert_eq!(world.deliver(records).await, ["executed", "failed", "returned"]);
+    assert_eq!(["d", "e", "f"].map(|label| world.effects(label)), [1, 0, 0]);
+    assert_eq!(world.commits().len(), 5, "each record has a commit of its own");
+}
+
+/// Nothing could keep its result.
+#[tokio::test]
+async fn a_step_is_refused() {
+    let world = world();
+    let steps =
+        rec("a", |_: World, call: Call| async move { call.step("s", |_| async { Ok(()) }).await });
+    let outcomes = world.clock.drive(world.invoke(vec![steps])).await;
+    let Outcome::Failed { failure, .. } = &outcomes[0] else { panic!("{outcomes:?}") };
+    assert!(failure.message().contains("use `.transactional()`"), "{}", failure.message());
+}
+
+#[tokio::test]
+async fn a_follower_in_the_same_process_does_not_run() {
+    let world = world();
+    let engine = world.engine();
+    let both = futures_util::future::join(
+        world.invoke_by(&engine, vec![slow("a")]),
+        world.invoke_by(&engine, vec![collecting("a")]),
+    );
+    let (leader, follower) = world.clock.drive(both).await;
+    assert_eq!((labels(&leader), labels(&follower)), (vec!["executed"], vec!["replayed"]));
+    assert_eq!((returns(&world, "a"), world.effects("a")), (1, 1));
+}
