@@ -217,32 +217,29 @@ impl<S> Results<S> {
         is_shared: bool,
         deadline: Timestamp,
     ) -> Verdict {
-        let Verdict::Found(Some(mut record)) = verdict else { return verdict };
-        if is_of_other_work(write, &record) {
-            record.result = None;
-            return Verdict::Found(Some(record));
-        }
+        let Verdict::Found(Some(record)) = verdict else { return verdict };
         // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
-        // has the result.
+        // has the result. The result of other work answers nobody here.
         let own = record.owner.is_some() && record.owner == owner(write);
-        let without_result = own.then(|| {
+        let is_dispensable = own || is_of_other_work(write, &record);
+        let without_result = is_dispensable.then(|| {
             let mut record = record.clone();
             record.result = None;
             record
         });
         // To who settles or renews a claim, the answer says above all that the claim is over.
         let holds = matches!(write.guard, Guard::OwnedBy(_));
-        let until = self.until(own || holds || is_shared, deadline);
+        let until = self.until(is_dispensable || holds || is_shared, deadline);
         match self.decoded(&write.key, record, until).await {
             Ok(record) => Verdict::Found(Some(record)),
-            Err(_) if own => Verdict::Found(without_result),
+            Err(_) if is_dispensable => Verdict::Found(without_result),
             Err(error) => Verdict::Unknown(error),
         }
     }
 }
 
 /// Whether the record found is one of another application or payload than the one to be written. Then its result answers
-/// nobody, and need not be read.
+/// nobody.
 fn is_of_other_work(write: &Write, found: &IdempotencyRecord) -> bool {
     let Some(ours) = &write.record else { return false };
     let is_foreign = found.application.is_some() && found.application != ours.application;

@@ -127,6 +127,14 @@ impl Tally {
         assert_eq!(self.doubled, 0, "{self}");
     }
 
+    /// The same in stories in which one stop leaves no write pending.
+    #[track_caller]
+    pub(crate) fn assert_exactly_once_without_delays(&self) {
+        self.assert_clean();
+        assert!(self.warned > 0, "{self}");
+        assert_eq!(self.doubled, 0, "{self}");
+    }
+
     /// The same where handlers have steps: some ran again, because a worker stopped before they were kept.
     #[track_caller]
     pub(crate) fn assert_steps(&self) {
