@@ -35,6 +35,7 @@
 //! | Which part gets an answer of the store? | `store_answers` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
+//! | What becomes of a settlement that the store did not apply? | `unsettled` |
 //! | What follows when a step of a handler has ended? | `steps` |
 //! | Which record was in the way of a completion whose key was not claimed? What follows? | `optimistic` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
@@ -78,6 +79,7 @@ mod stopping;
 mod store_answers;
 #[cfg(test)]
 mod testing;
+mod unsettled;
 mod waiting;
 mod wanted;
 

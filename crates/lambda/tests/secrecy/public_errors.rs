@@ -39,6 +39,8 @@ fn no_error_is_forgotten() {
         "TransactError",
         // Its texts have positions, numbers and names of types, and one of the words that begin or end a transaction.
         "ExecuteError",
+        // Its texts have the names of steps, which the guide says must hold no data, and positions in a result.
+        "StepError",
         // They are about the configuration, which is not data.
         "ConfigError",
         "DynamoDbConfigError",
