@@ -47,8 +47,8 @@ pub struct IdempotencyRecord {
     /// What the handler returned ([`Status::Completed`]) or the permanent failure
     /// ([`Status::PermanentlyFailed`]), as JSON text.
     pub result: Option<Json>,
-    /// What the finished steps of the handler returned, while [`Status::InProgress`], as JSON text. Every
-    /// write of a record in progress carries it on.
+    /// What the finished steps of the handler returned, as JSON text. Every write of the record carries it
+    /// on until the key is completed.
     pub steps: Option<Json>,
     /// The messages that are stored with the completion and not yet known to be sent, as JSON text.
     pub outbox: Option<Json>,

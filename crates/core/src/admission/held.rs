@@ -200,7 +200,8 @@ impl Held {
             }
             Settlement::MarkSent => {}
         }
-        if record.status == Status::InProgress {
+        // Also after a permanent failure: an operator can have the key tried again.
+        if record.status != Status::Completed {
             record.steps.clone_from(&self.record.steps);
         }
         Some(record)

@@ -120,7 +120,7 @@ fn undoing_a_claim_keeps_the_counts() {
 }
 
 #[test]
-fn steps_are_carried_on_until_the_key_is_settled() {
+fn steps_are_carried_on_until_the_key_is_completed() {
     let mut held = held(1);
     held.record.steps = Some("{\"charge\":1}".into());
     let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
@@ -132,7 +132,7 @@ fn steps_are_carried_on_until_the_key_is_settled() {
         (Settlement::Undo, true),
         (Settlement::Decline, true),
         (complete(), false),
-        (fails, false),
+        (fails, true),
     ] {
         let record = held.write(&settlement, at(110)).1.unwrap();
         assert_eq!(record.steps.is_some(), kept, "{settlement:?}");

@@ -179,6 +179,13 @@ pub enum CollectError {
          other, outside of the closure"
     )]
     Nested,
+    /// It was called in the work of a step. A later attempt gets the step's result and does not call its work,
+    /// so it would be committed without the effect.
+    #[error(
+        "effects are collected in the work of a step, which later attempts do not call, so they would be missing \
+         there: collect them in the handler, after the step"
+    )]
+    InStep,
     /// A function that added effects panicked, so that nothing of this call is committed.
     #[error(
         "a closure that collected effects of this call panicked, so they may be incomplete and are not \

@@ -132,6 +132,13 @@ pub enum PublishError {
         "the handler of this call has ended, so the message is not sent: publish it before the handler returns"
     )]
     HandlerEnded,
+    /// It was published in the work of a step. A later attempt gets the step's result and does not call its
+    /// work, so it would be completed without the message.
+    #[error(
+        "the message is published in the work of a step, which later attempts do not call, so it would be missing \
+         there: publish it in the handler, after the step"
+    )]
+    InStep,
     /// The call has published [`MAX_MESSAGES`] messages.
     #[error(
         "a call can publish {MAX_MESSAGES} messages: put several things into one message, or divide the work"

@@ -30,13 +30,18 @@ impl Call {
     ///
     /// # Errors
     /// The operation is not transactional, the call runs without a claim, the store commits effects of
-    /// another type, or the handler has ended; or this is called inside an `add`, or an earlier `add`
-    /// panicked, and then the attempt fails, whatever the handler returns.
+    /// another type, or the handler has ended; or this is called in the work of a [step](Self::step), which
+    /// later attempts do not call; or inside an `add`, or an earlier `add` panicked, and then the attempt
+    /// fails, whatever the handler returns.
     pub fn collect<T, R>(&self, add: impl FnOnce(&mut T) -> R) -> Result<R, CollectError>
     where
         T: Default + Any + Send + Sync,
     {
-        self.effects.as_ref().ok_or(CollectError::NotTransactional)?.collect(add)
+        let effects = self.effects.as_ref().ok_or(CollectError::NotTransactional)?;
+        if self.steps().are_working() {
+            return Err(CollectError::InStep);
+        }
+        effects.collect(add)
     }
 
     /// As if its operation were transactional, and its store committed effects of type `T`. What the

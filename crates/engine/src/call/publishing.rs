@@ -31,11 +31,16 @@ impl Call {
     ///
     /// # Errors
     /// There is no sender, the call runs without a claim, the message is not complete, there are too many messages
-    /// or bytes, or the handler has ended.
+    /// or bytes, or the handler has ended; or this is called in the work of a [step](Self::step), which later
+    /// attempts do not call.
     // By value, as a sender's methods take messages: few callers need theirs afterwards.
     #[expect(clippy::needless_pass_by_value, reason = "a message that is published is given away")]
     pub fn publish(&self, message: Message) -> Result<(), PublishError> {
-        self.publisher.as_ref().map_err(|error| *error)?.publish(&message)
+        let publisher = self.publisher.as_ref().map_err(|error| *error)?;
+        if self.steps().are_working() {
+            return Err(PublishError::InStep);
+        }
+        publisher.publish(&message)
     }
 
     /// As if there were a sender. What the handler publishes is in the publisher that is returned.

@@ -46,7 +46,10 @@ impl Call {
     /// * **Results** are JSON. What is returned is read back from that, the first time, too. At most
     ///   [`MAX_STEPS`](crate::steps::MAX_STEPS) of them are kept for a key, with
     ///   [`MAX_STEP_BYTES`](crate::steps::MAX_STEP_BYTES) together.
-    /// * **They are kept** until the key is completed or fails permanently, or the record expires. With
+    /// * **Effects and messages** of the call ([`collect`](Self::collect), [`publish`](Self::publish)) are
+    ///   refused in `work`, since an attempt that does not call it would be completed without them. Add them
+    ///   after the step.
+    /// * **They are kept** until the key is completed or the record expires. With
     ///   fingerprints, another payload cannot have them: it is a mismatch while they are kept.
     /// * **Cost**: a write of the record for each step, or for several that end at the same time, and each
     ///   write of the record until its completion is larger by the results.
@@ -64,11 +67,12 @@ impl Call {
     {
         match self.steps.begin(name)? {
             Begun::Before(result) => read(name, &result),
-            Begun::Calls(called) => {
-                let returned = work(self.subkey(name)).await.map(|value| to_raw_value(&value));
-                let unserializable =
-                    |_| StepError::Unserializable { name: Arc::clone(called.name()) };
-                let result = returned?.map_err(unserializable)?;
+            Begun::Calls(mut called) => {
+                let work = self.steps.working(|| work(self.subkey(name)));
+                let returned = work.await.map(|value| to_raw_value(&value))?;
+                called.has_run();
+                let result = returned
+                    .map_err(|_| StepError::Unserializable { name: Arc::clone(called.name()) })?;
                 called.ended(result.clone()).await?;
                 read(name, &result)
             }

@@ -5,12 +5,14 @@
 
 mod error;
 mod text;
+mod working;
 
 use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
+    thread::ThreadId,
 };
 
 use lambda_idempotency_core::{record::Json, store::StoreError};
@@ -59,6 +61,8 @@ struct State {
     waiting: Vec<Waker>,
     /// The handler, to be polled so that the driver comes by.
     handler: Option<Waker>,
+    /// The threads that poll the work of a step just now; a thread is there once for each step inside another.
+    working: Vec<ThreadId>,
 }
 
 /// How a step begins.
@@ -210,10 +214,14 @@ impl Called {
         &self.name
     }
 
+    /// The step has run: it is not to be called again in this attempt, even if its result is not kept.
+    pub(crate) const fn has_run(&mut self) {
+        self.has_ended = true;
+    }
+
     /// The step has returned this. Ends when the store has it.
     pub(crate) async fn ended(mut self, result: Box<RawValue>) -> Result<(), StepError> {
-        // It has run: it is not to be called again in this attempt, even if its result is not kept.
-        self.has_ended = true;
+        self.has_run();
         let number = {
             let mut state = self.steps.lock();
             if state.has_ended {

@@ -6,10 +6,13 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
+    effects::CollectError,
     failure::Failure,
+    memory::MemoryEffects,
+    outbox::{Message, PublishError},
     outcome::Outcome,
-    policy::{Lease, OnOutage},
+    policy::{Lease, OnOutage, OnTimeout},
     record::{IdempotencyRecord, Owner, Status},
     store::{Guard, StoreErrorKind, Write},
 };
@@ -345,6 +348,102 @@ async fn an_attempt_that_was_not_begun_or_declined_keeps_steps() {
     assert_eq!(world.deliver(vec![declines.declines()]).await, ["declined"]);
     assert_eq!(world.deliver(vec![declining("b")]).await, ["declined"]);
     assert!(world.stored("b").await.unwrap().steps.is_some());
+}
+
+/// Else a later attempt, which does not call the step, would commit without the effect.
+#[tokio::test]
+async fn an_effect_is_collected_beside_a_step_and_not_in_its_work() {
+    let mut world = World::new();
+    world.policy.transactional = true;
+    let effect = |world: &World, call: &Call| {
+        let ledger = Arc::clone(&world.ledger);
+        call.collect(|effects: &mut MemoryEffects| effects.add(move || ledger.record("effect", "")))
+    };
+    let hides = rec("a", move |world: World, call: Call| async move {
+        let hidden = call.step("one", |_| async { Ok(effect(&world, &call)?) }).await;
+        let refused = hidden.unwrap_err();
+        assert_eq!(refused.error().downcast_ref(), Some(&CollectError::InStep));
+        // A closure that is called at once, before there is a future, is in the step as well.
+        let early =
+            call.step("two", |_| std::future::ready(effect(&world, &call).map_err(Into::into)));
+        assert!(early.await.is_err());
+        // What the handler does between two polls of a step is not in it.
+        let waits = call.step("three", |_| async {
+            world.clock.sleep(SECOND).await;
+            Ok(())
+        });
+        let beside = async { effect(&world, &call) };
+        let (waited, beside) = futures_util::join!(waits, beside);
+        waited?;
+        beside?;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![hides]).await, ["executed"]);
+    assert_eq!(world.ledger.executed("effect"), 1);
+}
+
+#[tokio::test]
+async fn a_message_is_published_beside_a_step_and_not_in_its_work() {
+    let (call, published) = Call::test("o-1").with_publisher();
+    let message = || Message::new("parcels", "{}");
+    let hidden = call.step("one", |_| async { Ok(call.publish(message())?) }).await;
+    assert_eq!(hidden.unwrap_err().error().downcast_ref(), Some(&PublishError::InStep));
+    assert!(published.published().is_empty());
+    call.publish(message()).unwrap();
+    assert_eq!(published.published().len(), 1);
+}
+
+/// An operator who has the key tried again must not have its steps repeated.
+#[tokio::test]
+async fn a_key_that_failed_permanently_keeps_its_steps() {
+    let mut world = World::new();
+    let fails = || {
+        rec("a", |world: World, call: Call| async move {
+            step(&world, &call, "one").await?;
+            Err(Failure::permanent("no luck"))
+        })
+    };
+    assert_eq!(world.deliver(vec![fails()]).await, ["failed"]);
+    let mut failed = world.stored("a").await.unwrap();
+    assert_eq!(failed.status, Status::PermanentlyFailed);
+    // As `records redrive` does it.
+    (failed.status, failed.owner, failed.result) = (Status::InProgress, None, None);
+    failed.last_owner = Some(Owner::from_bits(7));
+    failed.lease_until = Some(Timestamp::from_millis(1));
+    world.store.inner().insert(key("a"), failed);
+    assert_eq!(world.deliver(vec![stepping("a", 0)]).await, ["executed"]);
+    assert_eq!((world.steps("one"), world.steps("two")), (1, 1));
+
+    world.policy.on_timeout = OnTimeout::FailPermanently;
+    world.timeout = Some(5 * SECOND);
+    let hangs = rec("b", |world: World, call: Call| async move {
+        step(&world, &call, "b").await?;
+        world.clock.sleep(60 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
+    assert!(world.stored("b").await.unwrap().steps.is_some());
+}
+
+#[tokio::test]
+async fn a_step_whose_result_cannot_be_written_is_not_run_twice_in_an_attempt() {
+    let world = World::new();
+    let unwritable = rec("a", |world: World, call: Call| async move {
+        let run = || async {
+            let result = call.step("one", |_| async {
+                world.ledger.record("step: one", "");
+                Ok(std::collections::BTreeMap::from([((1, 2), 3)]))
+            });
+            result.await.map(drop)
+        };
+        let first = run().await.unwrap_err();
+        let first: &StepError = first.error().downcast_ref().unwrap();
+        assert!(matches!(first, StepError::Unserializable { .. }));
+        run().await
+    });
+    let outcomes = world.clock.drive(world.invoke(vec![unwritable])).await;
+    assert!(matches!(step_error(&outcomes[0]).unwrap(), StepError::Twice { .. }));
+    assert_eq!(world.steps("one"), 1);
 }
 
 #[tokio::test]

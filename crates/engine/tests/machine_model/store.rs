@@ -140,7 +140,7 @@ fn check(setup: &Setup, world: &mut World, key: usize, old: &IdempotencyRecord, 
     if !kept {
         world.flaws.add(Flaw::CountsLost);
     }
-    let goes_on = |new: &IdempotencyRecord| new.status != Status::InProgress || new.steps.is_some();
+    let goes_on = |new: &IdempotencyRecord| new.status == Status::Completed || new.steps.is_some();
     if old.steps.is_some() && !write.record.as_ref().is_some_and(goes_on) {
         world.flaws.add(Flaw::StepForgotten);
     }
