@@ -9,8 +9,8 @@
 //! against it. There are no default methods, so that a store does not inherit a safety property by
 //! accident. A store whose records people can list also implements [`Browse`](crate::browse::Browse).
 //!
-//! A store with transactions can commit [`Effects`] of the user together with a write. It says so in its
-//! [`Capabilities`].
+//! A store with transactions can commit [`Effects`](crate::effects::Effects) of the user together with a
+//! write. It says so in its [`Capabilities`].
 
 mod error;
 mod write;

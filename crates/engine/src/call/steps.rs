@@ -41,7 +41,8 @@ impl Call {
     /// as *its* idempotency key, and the effect happens once there, too.
     ///
     /// * **An error is not kept**: the handler decides what follows, and the next attempt calls the step
-    ///   again. In the same attempt a step that failed, or that was dropped, can be called again.
+    ///   again. In the same attempt a step that failed, or was dropped before its work had returned, can be
+    ///   called again.
     /// * **Names**: 1 to 64 visible ASCII characters, each once in an attempt. Steps may run at the same time.
     /// * **Results** are JSON. What is returned is read back from that, the first time, too. At most
     ///   [`MAX_STEPS`](crate::steps::MAX_STEPS) of them are kept for a key, with
