@@ -95,7 +95,7 @@ impl PostgresStore {
             rows.push(answer.map_err(|error| failure(doing, &error).with_doubt(false))?.rows);
         }
         let done = done(&self.config, rows)?;
-        // Who has lost the key learns that, whatever became of the effects.
+        // The claim is checked first: a worker that has lost its key is told so, even if an effect was refused, too.
         if !done.written.contains(member.key()) {
             return Ok(Prepared::Lost(done));
         }

@@ -109,8 +109,9 @@ impl OutgoingMessage {
 
     /// The id: 64 hexadecimal digits, which say nothing of the payload. It follows from the application, the
     /// key of the record whose handler published the message, and the position of the message among those of the
-    /// handler. It is therefore the same whenever the message is sent, also if the handler was run again before,
-    /// and no other message has it. It is short enough for the `MessageDeduplicationId` of a FIFO queue.
+    /// handler. It is therefore the same whenever the message is sent, also if the handler was run again before.
+    /// Messages of other records have other ids; those of the same key, processed anew after its retention, have
+    /// the same. It is short enough for the `MessageDeduplicationId` of a FIFO queue.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -181,7 +181,10 @@ impl Machine<'_> {
         outcome: Outcome,
         present: &mut Present<'_>,
     ) {
-        let assumed = self.records.at(at).assumption().cloned().map(Box::new);
+        // Messages are marked as sent in a completion that is stored, so nothing is assumed then.
+        let is_mark = matches!(settlement, Settlement::MarkSent);
+        let assumed = self.records.at(at).assumption().filter(|_| !is_mark);
+        let assumed = assumed.cloned().map(Box::new);
         if assumed.is_some()
             && let Some(outcome) = unwritten(&held, &settlement, &outcome, present.now)
         {

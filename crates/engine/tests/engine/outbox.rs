@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
     outbox::{Message, OutgoingMessage, PublishError, Relay, SendError, Sender, messages},
     outcome::Outcome,
     policy::{OnConflict, OnFailure},
-    record::Status,
+    record::{IdempotencyRecord, Status},
     store::{StoreErrorKind, Write},
 };
 use lambda_idempotency_engine::{batch::Engine, call::Call};
@@ -438,6 +438,24 @@ async fn a_worker_that_lost_its_lease_sends_what_its_successor_has_left() {
         Ok(())
     });
     assert_eq!(post.deliver(vec![overtaken]).await, ["superseded"]);
+    assert_eq!(post.wire.bodies(), ["theirs"]);
+    assert!(!post.is_pending("a").await);
+}
+
+/// An operation that became optimistic meets what it completed before.
+#[tokio::test]
+async fn an_optimistic_attempt_sends_what_the_completion_that_it_meets_has_left() {
+    let mut world = World::new();
+    (world.policy.transactional, world.policy.optimistic) = (true, true);
+    let post = post_in(world);
+    let late = rec("a", |world: World, call: Call| async move {
+        assert_eq!(call.publish(Message::new("queue", "ours")), Err(PublishError::Unprotected));
+        let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1 << 40));
+        record.outbox = Some(r#"[{"to":"queue","body":"theirs"}]"#.into());
+        world.store.inner().insert(key("a"), record);
+        Ok(())
+    });
+    assert_eq!(post.deliver(vec![late]).await, ["superseded"]);
     assert_eq!(post.wire.bodies(), ["theirs"]);
     assert!(!post.is_pending("a").await);
 }
