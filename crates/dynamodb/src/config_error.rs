@@ -11,6 +11,18 @@ pub enum DynamoDbConfigError {
     /// The environment names no table.
     #[error("the environment variable {0} is not set: it names the DynamoDB table to use")]
     NoTable(&'static str),
+    /// The environment names the store in a way that cannot be read.
+    #[error(
+        "the environment variable {0} does not name a DynamoDB table: write it as dynamodb:TABLE, with the table's \
+         name or ARN"
+    )]
+    UnfitTable(&'static str),
+    /// The environment names two tables.
+    #[error(
+        "the environment variables {} and {} name two DynamoDB tables; remove the one that is not meant",
+        .0[0], .0[1]
+    )]
+    TwoTables([&'static str; 2]),
     /// The environment names no region.
     #[error("no AWS region is configured: set AWS_REGION (Lambda does)")]
     NoRegion,

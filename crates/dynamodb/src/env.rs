@@ -11,12 +11,16 @@ use crate::{
 
 /// The environment variable that names the table.
 const TABLE: &str = "IDEMPOTENCY_TABLE";
+/// The environment variable that names a store of any kind.
+const STORE: &str = "IDEMPOTENCY_STORE";
+/// What it begins with if the store is in DynamoDB.
+const SCHEME: &str = "dynamodb:";
 /// Within a region a connection takes milliseconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl DynamoDbStore {
-    /// The store whose table `IDEMPOTENCY_TABLE` names, with credentials and region as the SDK
-    /// finds them (in Lambda: those of the function's role).
+    /// The store whose table `IDEMPOTENCY_TABLE` names, or `IDEMPOTENCY_STORE` as `dynamodb:TABLE`, with
+    /// credentials and region as the SDK finds them (in Lambda: those of the function's role).
     ///
     /// Call it once, before the runtime starts: it loads the configuration, and requests of one
     /// client share their connections.
@@ -26,7 +30,8 @@ impl DynamoDbStore {
     /// pause is a second; and only the connection has a time limit (3.1 s).
     ///
     /// # Errors
-    /// [`DynamoDbConfigError::NoTable`] if `IDEMPOTENCY_TABLE` is not set or empty;
+    /// [`DynamoDbConfigError::NoTable`] if no variable names a table, [`DynamoDbConfigError::TwoTables`] if they name
+    /// two, [`DynamoDbConfigError::UnfitTable`] if `IDEMPOTENCY_STORE` cannot be read;
     /// [`DynamoDbConfigError::NoRegion`] if no region is configured.
     pub async fn from_env() -> Result<Self, DynamoDbConfigError> {
         Ok(Self::builder_from_env().await?.build_unchecked())
@@ -37,7 +42,7 @@ impl DynamoDbStore {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub async fn builder_from_env() -> Result<DynamoDbStoreBuilder, DynamoDbConfigError> {
-        let table = table(std::env::var(TABLE).ok())?;
+        let table = table(std::env::var(STORE).ok(), std::env::var(TABLE).ok())?;
         // A fixed version, because `latest` would change these settings with an update of the SDK.
         let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .retry_config(RetryConfig::disabled())
@@ -51,20 +56,57 @@ impl DynamoDbStore {
     }
 }
 
-fn table(variable: Option<String>) -> Result<String, DynamoDbConfigError> {
-    variable.filter(|name| !name.trim().is_empty()).ok_or(DynamoDbConfigError::NoTable(TABLE))
+/// The table, by the values of the two variables.
+fn table(store: Option<String>, table: Option<String>) -> Result<String, DynamoDbConfigError> {
+    let table = table.filter(|name| !name.trim().is_empty());
+    // Another kind of store is not this one's concern: a function may have two.
+    let Some(named) = store.as_deref().and_then(|store| store.trim().strip_prefix(SCHEME)) else {
+        return table.ok_or(DynamoDbConfigError::NoTable(TABLE));
+    };
+    // A name, or an ARN.
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':' | b'/');
+    if named.is_empty() || named.starts_with('/') || !named.bytes().all(fits) {
+        return Err(DynamoDbConfigError::UnfitTable(STORE));
+    }
+    match table {
+        Some(other) if other != named => Err(DynamoDbConfigError::TwoTables([STORE, TABLE])),
+        _ => Ok(named.to_owned()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read(store: Option<&str>, name: Option<&str>) -> Result<String, DynamoDbConfigError> {
+        table(store.map(str::to_owned), name.map(str::to_owned))
+    }
+
     #[test]
     fn a_table_must_be_named() {
-        for unset in [None, Some(String::new()), Some(" ".into())] {
-            let error = table(unset).unwrap_err();
+        for unset in [None, Some(""), Some(" ")] {
+            let error = read(None, unset).unwrap_err();
             assert!(error.to_string().contains("IDEMPOTENCY_TABLE"), "{error}");
         }
-        assert_eq!(table(Some("orders".into())).as_deref(), Ok("orders"));
+        assert_eq!(read(None, Some("orders")).as_deref(), Ok("orders"));
+    }
+
+    #[test]
+    fn either_variable_names_the_table_and_both_only_the_same() {
+        let arn = "arn:aws:dynamodb:eu-west-1:111122223333:table/orders";
+        assert_eq!(read(Some("dynamodb:orders"), None).as_deref(), Ok("orders"));
+        assert_eq!(read(Some(&format!("dynamodb:{arn}")), Some("")).as_deref(), Ok(arn));
+        assert_eq!(read(Some("dynamodb:orders"), Some("orders")).as_deref(), Ok("orders"));
+        let error = read(Some("dynamodb:orders"), Some("others")).unwrap_err();
+        assert!(matches!(error, DynamoDbConfigError::TwoTables(_)), "{error}");
+        assert_eq!(read(Some("redis://cache"), Some("orders")).as_deref(), Ok("orders"));
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_read_is_refused() {
+        for store in ["dynamodb:", "dynamodb://orders", "dynamodb:or ders", "dynamodb:orders?a=b"] {
+            let error = read(Some(store), None).unwrap_err();
+            assert!(error.to_string().contains("dynamodb:TABLE"), "{store}: {error}");
+        }
     }
 }

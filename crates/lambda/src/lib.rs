@@ -113,6 +113,7 @@ mod divert;
 pub mod error;
 mod event;
 mod find_key;
+mod from_env;
 mod function;
 mod function_builder;
 pub mod guide;

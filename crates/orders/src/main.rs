@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, Sources};
+use lambda_idempotency::{Call, Failure, Idempotency, Operation, Sources};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ async fn main() -> Result<(), Error> {
     // The library logs a line for each record, which needs a subscriber.
     tracing::init_default_subscriber();
     let orders = Orders::from_env().await?;
-    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
+    let idempotency = Idempotency::from_env().await?; // IDEMPOTENCY_STORE or IDEMPOTENCY_TABLE
 
     // One operation for all sources: an order that is queued and also published is placed once.
     // Each source has a variable for the expression of the order id; the default is `orderId`.

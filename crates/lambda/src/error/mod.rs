@@ -6,6 +6,7 @@ mod execute;
 mod invocation;
 mod mistakes;
 mod run;
+mod store;
 #[cfg(feature = "dynamodb")]
 mod transact;
 
@@ -19,6 +20,7 @@ pub use mistakes::{
     FilterMistake, HttpLayerMistake, NoTransaction, OptimisticMistake, SettingScope,
 };
 pub use run::{ResultLost, RunError};
+pub use store::StoreConfigError;
 #[cfg(feature = "dynamodb")]
 pub use transact::TransactError;
 
