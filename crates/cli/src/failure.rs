@@ -25,6 +25,18 @@ impl Failure {
         self
     }
 
+    /// The error of this type among the error and its causes.
+    #[cfg(feature = "records")]
+    pub(crate) fn cause<E: Error + 'static>(&self) -> Option<&E> {
+        let mut error: &(dyn Error + 'static) = &*self.error;
+        loop {
+            match error.downcast_ref() {
+                Some(found) => return Some(found),
+                None => error = error.source()?,
+            }
+        }
+    }
+
     /// Prints the error, those causes that its own text does not contain, and the remedy.
     pub(crate) fn print(&self) {
         let message = self.error.to_string();

@@ -22,6 +22,7 @@ pub struct Build {
     /// Cargo's arguments that select a binary or example.
     target: Vec<String>,
     workspace: bool,
+    features: Vec<String>,
     release: bool,
     quiet: bool,
     directory: Option<PathBuf>,
@@ -34,6 +35,7 @@ impl Build {
             package: package.into(),
             target: vec!["--bins".to_owned()],
             workspace: false,
+            features: Vec::new(),
             release: false,
             quiet: true,
             directory: None,
@@ -62,6 +64,13 @@ impl Build {
     #[must_use]
     pub fn workspace_features(mut self, workspace: bool) -> Self {
         self.workspace = workspace;
+        self
+    }
+
+    /// Turns on these features of the package, beside its default ones.
+    #[must_use]
+    pub fn features(mut self, features: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.features.extend(features.into_iter().map(Into::into));
         self
     }
 
@@ -96,6 +105,9 @@ impl Build {
         let mut command = Command::new(cargo);
         command.args(["build", "--message-format=json-render-diagnostics"]);
         command.args(self.selection());
+        if !self.features.is_empty() {
+            command.args(["--features", &self.features.join(",")]);
+        }
         if self.release {
             command.arg("--release");
         }

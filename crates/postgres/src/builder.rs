@@ -3,7 +3,6 @@
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::clock::{Clock, SystemClock};
-use tokio_postgres::config::SslMode;
 
 use crate::{
     config::Config,
@@ -13,6 +12,7 @@ use crate::{
     store::PostgresStore,
     table::Table,
     tls::Tls,
+    url::Url,
 };
 
 /// The table, if none is named.
@@ -53,7 +53,7 @@ impl PostgresStore {
     /// A builder of the store in the database of this URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with
     /// special characters percent-encoded. Several hosts, separated by commas, are tried in turn; with
     /// `?target_session_attrs=read-write` the one that takes writes is used. Connections are encrypted, unless the
-    /// URL ends with `?sslmode=disable`.
+    /// URL ends with `?sslmode=disable`; `?sslrootcert=FILE` names the certificates to trust.
     ///
     /// No connection is made: [`check`](Self::check) makes one, or else the first call does.
     pub fn builder(url: &str) -> PostgresStoreBuilder {
@@ -185,19 +185,24 @@ impl PostgresStoreBuilder {
     /// connection is made.
     pub fn build(self) -> Result<PostgresStore, PostgresConfigError> {
         let table = Table::parse(&self.table)?;
-        let mut server = self.server()?;
+        let Url { mut server, tls, root_certificates } = Url::parse(&self.url)?;
         if self.max_connections == 0 {
             return Err(PostgresConfigError::NoConnections);
         }
-        let wants_tls = server.get_ssl_mode() != SslMode::Disable;
-        if wants_tls {
-            server.ssl_mode(SslMode::Require);
+        let (idle, interval, retries) = KEEPALIVES;
+        server.keepalives_idle(idle).keepalives_interval(interval).keepalives_retries(retries);
+        if server.get_application_name().is_none() {
+            server.application_name("lambda-idempotency");
         }
-        let target = Target {
-            server,
-            password: self.password,
-            tls: if wants_tls { Some(Tls::new(self.root_certificates.as_deref())?) } else { None },
+        let pem = match (self.root_certificates, root_certificates) {
+            (Some(given), _) => Some(given),
+            (None, Some(path)) if tls => {
+                Some(std::fs::read(path).map_err(|_| PostgresConfigError::UnfitCertificates)?)
+            }
+            (None, _) => None,
         };
+        let tls = if tls { Some(Tls::new(pem.as_deref())?) } else { None };
+        let target = Target { server, password: self.password, tls };
         let statements = Arc::new(Statements::of(&table));
         let config = Config {
             table,
@@ -210,21 +215,6 @@ impl PostgresStoreBuilder {
         };
         let pool = Arc::new(Pool::new(target, &config));
         Ok(PostgresStore { pool, config: Arc::new(config), statements })
-    }
-
-    fn server(&self) -> Result<tokio_postgres::Config, PostgresConfigError> {
-        // The error may quote a part of the URL.
-        let server = self.url.parse::<tokio_postgres::Config>();
-        let mut server = server.map_err(|_| PostgresConfigError::UnfitUrl)?;
-        if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
-            return Err(PostgresConfigError::UnfitUrl);
-        }
-        let (idle, interval, retries) = KEEPALIVES;
-        server.keepalives_idle(idle).keepalives_interval(interval).keepalives_retries(retries);
-        if server.get_application_name().is_none() {
-            server.application_name("lambda-idempotency");
-        }
-        Ok(server)
     }
 }
 

@@ -26,7 +26,7 @@ pub enum PostgresConfigError {
     /// The certificates that were given cannot be read.
     #[error(
         "the root certificates cannot be read: give them as PEM, with BEGIN CERTIFICATE and END CERTIFICATE \
-         lines"
+         lines, or in the URL the file of them as ?sslrootcert=FILE"
     )]
     UnfitCertificates,
     /// The machine has no root certificates.

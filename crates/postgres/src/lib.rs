@@ -109,6 +109,7 @@ mod sweep;
 mod table;
 mod tls;
 mod transaction;
+mod url;
 mod write;
 
 use lambda_idempotency_core::{

@@ -96,3 +96,26 @@ fn each_published_crate_can_be_packaged() {
         }
     }
 }
+
+/// The clients that the stores are made of. A function compiles those of the stores whose features it turns on.
+#[test]
+fn a_function_that_uses_one_store_compiles_no_other() {
+    const CLIENTS: [(&str, &str); 3] =
+        [("dynamodb", "aws-sdk-dynamodb"), ("postgres", "tokio-postgres"), ("redis", "redis")];
+    for features in ["", "dynamodb", "postgres", "redis"] {
+        let cargo = Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--quiet", "--edges", "normal,build", "--prefix", "none"])
+            .args(["--package", "lambda-idempotency", "--no-default-features", "--features"])
+            .arg(features)
+            .current_dir(root())
+            .output()
+            .expect("cargo");
+        let tree = String::from_utf8(cargo.stdout).expect("names");
+        let crates: BTreeSet<&str> =
+            tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert!(crates.contains("lambda_runtime"), "{}", String::from_utf8_lossy(&cargo.stderr));
+        for (feature, client) in CLIENTS {
+            assert_eq!(crates.contains(client), feature == features, "{client} with `{features}`");
+        }
+    }
+}

@@ -44,12 +44,16 @@ pub(crate) struct Arguments {
     pub(crate) example: Option<String>,
 
     /// The path of a built function; nothing is built then
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "bin", "example", "release"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "bin", "example", "release", "features"])]
     pub(crate) binary: Option<PathBuf>,
 
     /// Build with --release
     #[arg(long)]
     pub(crate) release: bool,
+
+    /// Build with these features of the package
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) features: Vec<String>,
 
     /// Deliver all files this often, which makes duplicates across invocations
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -87,6 +91,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = table)]
     table: Vec<Table>,
 
+    /// Set IDEMPOTENCY_STORE to this store, instead of IDEMPOTENCY_TABLE: postgres://.. or redis://..
+    ///
+    /// The function has to make its store by `Idempotency::from_env()`. The server has to be running; it keeps the
+    /// records when the command has ended, and `records list --store URL` shows them.
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+
     /// Also write a page for a browser to this file: a timeline for each key, the effects, and what became of records
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
@@ -118,6 +129,9 @@ Examples:
 
   One that is built already, wherever it is; IDEMPOTENCY_TABLE is set to a table that exists
     lambda-idempotency invoke my-event.json --binary target/debug/my-function
+
+  With its records in another store
+    lambda-idempotency invoke my-event.json --store redis://127.0.0.1:6379
 
   In a clone of this repository: six records, four orders, each placed once
     lambda-idempotency invoke events/sqs-duplicates.json --bin orders
@@ -151,13 +165,12 @@ impl Arguments {
 
     /// The tables to create.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        if self.table.is_empty() {
-            return vec![
-                Table::new("idempotency", "id").ttl("expiration"),
-                Table::new("orders", "orderId"),
-            ];
+        if !self.table.is_empty() {
+            return self.table.clone();
         }
-        self.table.clone()
+        let records = Table::new("idempotency", "id").ttl("expiration");
+        let records = Some(records).filter(|_| self.store.is_none());
+        records.into_iter().chain([Table::new("orders", "orderId")]).collect()
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
     }
     let with_remedy = |error| Failure::from(error).remedy(REMEDY);
     let build = arguments.target().find(".").await.map_err(with_remedy)?;
+    let build = build.features(arguments.features.iter().cloned());
     build.release(arguments.release).quiet(arguments.quiet).run().await.map_err(with_remedy)
 }
 
@@ -26,10 +27,13 @@ pub(crate) const REMEDY: &str = "Run this in the directory of the function's pac
 pub(crate) fn local(arguments: &Arguments, binary: &Path) -> LocalBuilder {
     let mut function = FunctionConfig::new(binary)
         .timeout(arguments.timeout)
-        .env("IDEMPOTENCY_TABLE", "idempotency")
         .env("ORDERS_TABLE", "orders")
         // The user has the events on this machine, so error messages may show parts of them.
         .env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1");
+    function = match &arguments.store {
+        Some(store) => function.env("IDEMPOTENCY_STORE", store),
+        None => function.env("IDEMPOTENCY_TABLE", "idempotency"),
+    };
     if arguments.report.is_some() {
         function = function.env("IDEMPOTENCY_REPORT_EFFECTS", "1");
     }

@@ -1,24 +1,26 @@
 //! Which table, and how it is reached.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::{Client, config};
 use clap::Args;
-use lambda_idempotency_core::clock::{Clock as _, SystemClock, Timestamp};
+use lambda_idempotency_core::clock::Timestamp;
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, SortKey};
 
-use super::{clock::ServerClock, credentials::Found};
+use super::{
+    clock::ServerClock,
+    credentials::Found,
+    servers::{self, ATTEMPT, BrowsableStore, PATIENCE, Server, ServerOptions},
+};
 use crate::failure::Failure;
-
-/// How long one call may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long one request may take. At a terminal a slow connection is not a lost one.
-const ATTEMPT: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The table [default: the environment variable IDEMPOTENCY_TABLE]
+    #[command(flatten)]
+    server: ServerOptions,
+
+    /// The table [default: the environment variable IDEMPOTENCY_TABLE; in PostgreSQL: idempotency]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) table: Option<String>,
 
@@ -43,13 +45,20 @@ pub(crate) struct Options {
     partition: Option<String>,
 }
 
-/// A table that was reached.
+/// A store that was reached.
 pub(crate) struct Table {
+    /// What it is called in messages.
     pub(crate) name: String,
-    pub(crate) names: Attributes,
-    pub(crate) store: DynamoDbStore,
-    pub(crate) client: Client,
+    pub(crate) store: Arc<dyn BrowsableStore>,
+    /// What only a table in DynamoDB has.
+    pub(crate) dynamodb: Option<DynamoDbTable>,
     clock: ServerClock,
+}
+
+/// What can be asked of a table in DynamoDB beside its records.
+pub(crate) struct DynamoDbTable {
+    pub(crate) names: Attributes,
+    pub(crate) client: Client,
 }
 
 impl Table {
@@ -60,26 +69,38 @@ impl Table {
 
     /// When a call that begins now has to have ended.
     pub(crate) fn deadline() -> Timestamp {
-        SystemClock.now().plus(PATIENCE)
+        servers::deadline()
     }
 }
 
 impl Options {
-    /// The table, as a store. Sends no request to it.
+    /// The server, if the store is not in DynamoDB.
+    pub(crate) fn server(&self) -> Result<Option<Server>, Failure> {
+        self.server.server(self.table.as_deref())
+    }
+
+    /// The store. Sends no request to a table in DynamoDB, and checks every other server.
     pub(crate) async fn connect(&self) -> Result<Table, Failure> {
+        if let Some(server) = self.server()? {
+            let (name, store) = (server.name(), server.connect().await?);
+            return Ok(Table { name, store, dynamodb: None, clock: ServerClock::default() });
+        }
         let (name, names, clock) = (self.name()?, self.attributes()?, ServerClock::default());
         let client = self.client_with(&clock).await?;
         let store = DynamoDbStore::builder(client.clone(), name.clone());
         let store = store.attributes(names.clone()).attempt_timeout(ATTEMPT).build()?;
-        Ok(Table { name, names, store, client, clock })
+        let dynamodb = Some(DynamoDbTable { names, client });
+        Ok(Table { name, store: Arc::new(store), dynamodb, clock })
     }
 
-    /// The table's name.
+    /// The name of the table in DynamoDB.
     pub(crate) fn name(&self) -> Result<String, Failure> {
         let variable = || std::env::var("IDEMPOTENCY_TABLE").ok();
-        let name = self.table.clone().or_else(variable).filter(|name| !name.is_empty());
+        let named = self.server.dynamodb_table().or_else(|| self.table.clone());
+        let name = named.or_else(variable).filter(|name| !name.is_empty());
         name.ok_or_else(|| {
-            Failure::from("no table is named").remedy("Name it by --table or IDEMPOTENCY_TABLE.")
+            let failure = Failure::from("no table is named");
+            failure.remedy("Name it by --table or IDEMPOTENCY_TABLE, or another store by --store.")
         })
     }
 

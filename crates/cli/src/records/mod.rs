@@ -17,6 +17,7 @@ mod release;
 mod scan;
 mod schema;
 mod sdk;
+mod servers;
 mod show;
 mod state;
 mod stats;
@@ -35,9 +36,9 @@ use crate::{
     terminal::{self, Reader},
 };
 
-/// Look at the idempotency records of a DynamoDB table: what is stuck, why, and since when
+/// Look at the idempotency records of a store: what is stuck, why, and since when
 ///
-/// Reading needs `dynamodb:GetItem`, `BatchGetItem`, `Scan` (`Query` with a sort key), `DescribeTable` and
+/// The store is a DynamoDB table (`--table`), or a server of PostgreSQL or Redis (`--store`). In DynamoDB, reading needs `dynamodb:GetItem`, `BatchGetItem`, `Scan` (`Query` with a sort key), `DescribeTable` and
 /// `DescribeTimeToLive`, changing what the function needs.
 /// Credentials and Region are found as by the AWS SDK (environment variables, profiles with keys, roles). With IAM
 /// Identity Center (SSO), run `eval "$(aws configure export-credentials --format env)"` first.
@@ -76,6 +77,9 @@ Examples:
 
   Is the table as the store needs it?
     lambda-idempotency records table check --table orders-idempotency
+
+  The same in PostgreSQL, with the password in a variable
+    lambda-idempotency records list --store postgres://orders@db.example.com/orders --password-from-env PGPASSWORD
 
 Exit code:
   0    done, or nothing to do; without `--yes`: it could be done

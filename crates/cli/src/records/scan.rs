@@ -5,7 +5,11 @@ use std::num::NonZeroUsize;
 use aws_sdk_dynamodb::error::SdkError;
 use lambda_idempotency_core::browse::{Browse as _, Cursor};
 
-use super::{connect::Table, schema, sdk, view::Entry};
+use super::{
+    connect::{DynamoDbTable, Table},
+    schema, sdk,
+    view::Entry,
+};
 use crate::failure::Failure;
 
 /// The most items in one request: far below the megabyte that a page may have.
@@ -42,14 +46,17 @@ pub(crate) async fn read(
 /// the table has another key: nothing in it could be read.
 pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, Failure> {
     let limit = limit.get();
-    let described = table.client.describe_table().table_name(&table.name).send().await;
+    let Some(DynamoDbTable { names, client }) = &table.dynamodb else {
+        return Ok(format!("reading at most {limit} records of {}", table.name));
+    };
+    let described = client.describe_table().table_name(&table.name).send().await;
     let described = match described {
         Ok(output) => output.table,
         // Without the permission the cost is not known. A table that does not exist is named by the read.
         Err(SdkError::ServiceError(_)) => None,
         Err(error) => return Err(sdk::failure("DescribeTable", &table.name, error)),
     };
-    let problems = described.iter().flat_map(|found| schema::problems(found, &table.names));
+    let problems = described.iter().flat_map(|found| schema::problems(found, names));
     if let Some(problem) = problems.into_iter().next() {
         let failure = Failure::from(format!("table {}: {problem}", table.name));
         return Err(failure.remedy(

@@ -19,7 +19,7 @@ pub enum StoreConfigError {
     /// The environment names no store.
     #[error(
         "no store is named: set the environment variable IDEMPOTENCY_STORE to dynamodb:TABLE, \
-         postgres://USER@HOST/DATABASE or rediss://HOST"
+         postgres://USER@HOST/DATABASE or rediss://HOST, or IDEMPOTENCY_TABLE to the name of a DynamoDB table"
     )]
     NotNamed,
     /// The variable names no kind of store that this library knows.

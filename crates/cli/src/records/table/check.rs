@@ -25,9 +25,17 @@ struct Findings {
 }
 
 pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode, Failure> {
-    let (name, names, client) =
-        (connection.name()?, connection.attributes()?, connection.client().await?);
-    let Findings { problems, notes } = check(&client, &name, &names).await?;
+    let (name, Findings { problems, notes }) = match connection.server()? {
+        Some(server) => {
+            (server.name(), Findings { problems: server.problems().await?, notes: vec![] })
+        }
+        None => {
+            let (name, names, client) =
+                (connection.name()?, connection.attributes()?, connection.client().await?);
+            let findings = check(&client, &name, &names).await?;
+            (format!("table {name}"), findings)
+        }
+    };
     let is_fine = problems.is_empty();
     if as_json {
         print_json(&json!({ "table": name, "ok": is_fine, "problems": problems, "notes": notes }))?;
@@ -36,7 +44,7 @@ pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode,
         let problems = problems.iter().map(|problem| format!("problem: {problem}\n"));
         let mut page: String = problems.chain(notes).collect();
         if is_fine {
-            page.push_str(&format!("The table {name} is as the store needs it."));
+            page.push_str(&format!("The {name} is as the store needs it."));
         }
         print(&page)?;
     }

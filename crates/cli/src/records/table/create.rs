@@ -23,9 +23,10 @@ use crate::{
 /// How long a new table may take, in seconds.
 const PATIENCE: u32 = 120;
 
-/// Create the table: on-demand billing, and time to live by the expiration attribute
+/// Create the table; in DynamoDB with on-demand billing, and time to live by the expiration attribute
 ///
-/// For trying things out. Describe the table of a function in its template. Shows what it would do; `--yes` does it.
+/// For trying things out. Describe the table of a function in its template. In PostgreSQL, also brings a table of an
+/// earlier version to this one. Shows what it would do; `--yes` does it.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Do it
@@ -38,6 +39,13 @@ pub(crate) async fn run(
     arguments: &Arguments,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
+    if let Some(server) = connection.server()? {
+        let what = server.to_create()?;
+        if arguments.yes {
+            server.create().await?;
+        }
+        return said(&server.name(), &what, arguments.yes, as_json);
+    }
     let (name, names) = (connection.name()?, connection.attributes()?);
     let sort_key = names.sort_key.as_ref().map(|sort_key| sort_key.name.to_string());
     let keys = match &sort_key {
@@ -50,9 +58,13 @@ pub(crate) async fn run(
         let client = connection.client().await?;
         create(&client, &name, &names, sort_key.as_deref()).await?;
     }
+    said(&name, &what, arguments.yes, as_json)
+}
+
+fn said(name: &str, what: &str, is_done: bool, as_json: bool) -> Result<ExitCode, Failure> {
     if as_json {
-        print_json(&json!({ "table": name, "dry_run": !arguments.yes, "created": arguments.yes }))?;
-    } else if arguments.yes {
+        print_json(&json!({ "table": name, "dry_run": !is_done, "created": is_done }))?;
+    } else if is_done {
         print(&format!("Created the {what}."))?;
     } else {
         print(&format!("To create: {what}.\n\nNothing was created: add --yes to do it."))?;

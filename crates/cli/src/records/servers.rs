@@ -1,0 +1,244 @@
+//! Stores that are not in DynamoDB: which server is meant, and how it is reached.
+
+use std::{sync::Arc, time::Duration};
+
+use clap::Args;
+use lambda_idempotency_core::{
+    browse::Browse,
+    clock::{Clock as _, SystemClock, Timestamp},
+    store::{Store, StoreError, StoreErrorKind},
+};
+
+use crate::failure::Failure;
+
+/// How long one call may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long one request may take. At a terminal a slow connection is not a lost one.
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// When a call that begins now has to have ended.
+pub(crate) fn deadline() -> Timestamp {
+    SystemClock.now().plus(PATIENCE)
+}
+
+#[derive(Args)]
+pub(crate) struct ServerOptions {
+    /// The store: dynamodb:TABLE, postgres://.. or redis://.. [default: the environment variable IDEMPOTENCY_STORE, or
+    /// the DynamoDB table]
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
+
+    /// The environment variable that holds the password of the server, in place of one in the URL
+    #[arg(long, global = true, value_name = "VARIABLE")]
+    password_from_env: Option<String>,
+
+    /// What the names of records in Redis begin with [default: idempotency:]
+    #[arg(long, global = true, value_name = "TEXT")]
+    prefix: Option<String>,
+}
+
+/// A store whose records can be listed.
+pub(crate) trait BrowsableStore: Store + Browse {}
+
+impl<S: Store + Browse> BrowsableStore for S {}
+
+/// A server that keeps idempotency records.
+pub(crate) struct Server {
+    kind: Kind,
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "redis")),
+        expect(dead_code, reason = "nothing connects")
+    )]
+    url: String,
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "redis")),
+        expect(dead_code, reason = "nothing connects")
+    )]
+    password: Option<String>,
+}
+
+enum Kind {
+    Postgres { table: String },
+    Redis { prefix: Option<String> },
+}
+
+impl ServerOptions {
+    /// The store that is named.
+    fn named(&self) -> Option<String> {
+        let variable = || std::env::var("IDEMPOTENCY_STORE").ok();
+        let named = self.store.clone().or_else(variable)?;
+        Some(named.trim().to_owned()).filter(|named| !named.is_empty())
+    }
+
+    /// The table that is named as `dynamodb:TABLE`.
+    pub(crate) fn dynamodb_table(&self) -> Option<String> {
+        self.named()?.strip_prefix("dynamodb:").map(str::to_owned)
+    }
+
+    /// The server that is named; `None` if the store is in DynamoDB.
+    pub(crate) fn server(&self, table: Option<&str>) -> Result<Option<Server>, Failure> {
+        let Some(url) = self.named() else { return Ok(None) };
+        let kind = match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("dynamodb") => {
+                let other =
+                    self.dynamodb_table().filter(|named| table.is_some_and(|table| table != named));
+                if other.is_some() {
+                    return Err(Failure::from("--table and the store name two tables")
+                        .remedy("Name one of them, by --store dynamodb:TABLE or by --table."));
+                }
+                return Ok(None);
+            }
+            Some("postgres" | "postgresql") => {
+                Kind::Postgres { table: table.unwrap_or("idempotency").to_owned() }
+            }
+            Some("redis" | "rediss" | "valkey" | "valkeys") if table.is_none() => {
+                Kind::Redis { prefix: self.prefix.clone() }
+            }
+            Some("redis" | "rediss" | "valkey" | "valkeys") => {
+                return Err(Failure::from("Redis has no tables").remedy(
+                    "Leave --table out, or name the DynamoDB table by --store dynamodb:TABLE.",
+                ));
+            }
+            // It may hold a password, so it is not repeated.
+            _ => {
+                return Err(Failure::from("the store cannot be read").remedy(
+                    "Write --store or IDEMPOTENCY_STORE as dynamodb:TABLE, postgres://USER@HOST/DATABASE or \
+                     rediss://USER@HOST.",
+                ));
+            }
+        };
+        let password = self.password_from_env.as_deref().map(password).transpose()?;
+        Ok(Some(Server { kind, url, password }))
+    }
+}
+
+fn password(variable: &str) -> Result<String, Failure> {
+    std::env::var(variable).map_err(|_| {
+        Failure::from(format!("the environment variable {variable} is not set"))
+            .remedy("--password-from-env names the variable that holds the password of the server.")
+    })
+}
+
+impl Server {
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        match &self.kind {
+            Kind::Postgres { table } => format!("PostgreSQL table {table}"),
+            Kind::Redis { .. } => "Redis".to_owned(),
+        }
+    }
+
+    /// The store, after a check of the server.
+    pub(crate) async fn connect(&self) -> Result<Arc<dyn BrowsableStore>, Failure> {
+        match &self.kind {
+            Kind::Postgres { table } => self.postgres(table).await,
+            Kind::Redis { prefix } => self.redis(prefix.as_deref()).await,
+        }
+    }
+
+    /// What is wrong with the server or the table. An error if the server does not answer.
+    pub(crate) async fn problems(&self) -> Result<Vec<String>, Failure> {
+        let Err(failure) = self.connect().await else { return Ok(Vec::new()) };
+        match failure.cause::<StoreError>() {
+            Some(error) if error.kind() == StoreErrorKind::Misconfigured => {
+                Ok(vec![error.to_string()])
+            }
+            _ => Err(failure),
+        }
+    }
+
+    /// Creates what the store needs.
+    pub(crate) async fn create(&self) -> Result<(), Failure> {
+        match &self.kind {
+            Kind::Postgres { table } => self.migrate(table).await,
+            Kind::Redis { .. } => Err(nothing_to_create()),
+        }
+    }
+
+    /// What `create` would create.
+    pub(crate) fn to_create(&self) -> Result<String, Failure> {
+        match &self.kind {
+            Kind::Postgres { table } => Ok(format!(
+                "table {table} in PostgreSQL, with its index, or what an earlier version of it lacks"
+            )),
+            Kind::Redis { .. } => Err(nothing_to_create()),
+        }
+    }
+}
+
+fn nothing_to_create() -> Failure {
+    Failure::from("Redis has no tables")
+        .remedy("There is nothing to create: `table check` says whether the server can be used.")
+}
+
+#[cfg(feature = "postgres")]
+impl Server {
+    fn postgres_store(
+        &self,
+        table: &str,
+    ) -> Result<lambda_idempotency_postgres::PostgresStore, Failure> {
+        let mut builder = lambda_idempotency_postgres::PostgresStore::builder(&self.url)
+            .table(table)
+            .attempt_timeout(ATTEMPT)
+            .connect_timeout(ATTEMPT);
+        if let Some(password) = self.password.clone() {
+            builder = builder
+                .password(move || std::future::ready(Ok::<_, std::io::Error>(password.clone())));
+        }
+        Ok(builder.build()?)
+    }
+
+    async fn postgres(&self, table: &str) -> Result<Arc<dyn BrowsableStore>, Failure> {
+        let store = self.postgres_store(table)?;
+        store.check().await?;
+        Ok(Arc::new(store))
+    }
+
+    async fn migrate(&self, table: &str) -> Result<(), Failure> {
+        let store = self.postgres_store(table)?;
+        Ok(store.migrate(deadline()).await?)
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Server {
+    async fn redis(&self, prefix: Option<&str>) -> Result<Arc<dyn BrowsableStore>, Failure> {
+        let mut builder = lambda_idempotency_redis::RedisStore::builder(&self.url)
+            .attempt_timeout(ATTEMPT)
+            .connect_timeout(ATTEMPT);
+        if let Some(prefix) = prefix {
+            builder = builder.prefix(prefix);
+        }
+        if let Some(password) = self.password.clone() {
+            builder = builder
+                .password(move || std::future::ready(Ok::<_, std::io::Error>(password.clone())));
+        }
+        let store = builder.build()?;
+        store.check().await?;
+        Ok(Arc::new(store))
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+impl Server {
+    async fn postgres(&self, _: &str) -> Result<Arc<dyn BrowsableStore>, Failure> {
+        Err(not_built("PostgreSQL", "postgres"))
+    }
+
+    async fn migrate(&self, _: &str) -> Result<(), Failure> {
+        Err(not_built("PostgreSQL", "postgres"))
+    }
+}
+
+#[cfg(not(feature = "redis"))]
+impl Server {
+    async fn redis(&self, _: Option<&str>) -> Result<Arc<dyn BrowsableStore>, Failure> {
+        Err(not_built("Redis", "redis"))
+    }
+}
+
+#[cfg(not(all(feature = "postgres", feature = "redis")))]
+fn not_built(store: &str, feature: &str) -> Failure {
+    Failure::from(format!("this command was built without the store in {store}"))
+        .remedy(format!("Install it with `--features {feature}`."))
+}

@@ -1,0 +1,157 @@
+//! The commands with stores in PostgreSQL and Redis, in servers that the tests start. They need these programs, which
+//! `cargo test` does not install, so they are ignored unless they are selected:
+//!
+//! ```console
+//! $ bash tests/run stores
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of a test"
+)]
+
+#[path = "../../../postgres/tests/postgres/server.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod postgres;
+#[path = "../../../redis/tests/redis/server.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod redis;
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    /// Expects this exit code.
+    #[track_caller]
+    fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
+    }
+}
+
+/// Runs the command with the variable that names the store.
+fn command(store: &str, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.args(arguments).env("IDEMPOTENCY_STORE", store).env_remove("IDEMPOTENCY_TABLE");
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// The example function, which Cargo has built beside the command for the end-to-end tests of the same name.
+fn orders() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_lambda-idempotency")).with_file_name("orders-under-test")
+}
+
+/// Six messages with four orders, which the example function gets twice: each order is placed once.
+fn invoke(store: &str) -> Value {
+    let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../events/sqs-duplicates.json");
+    let (binary, events) = (orders(), events.display().to_string());
+    let arguments =
+        ["invoke", "--json", "--timeout", "60", "--repeat", "2", "--store", store, "--binary"];
+    let arguments = [&arguments[..], &[binary.to_str().unwrap(), &events]].concat();
+    let report = command("", &arguments).code(0).json();
+    assert!(report["tables"]["idempotency"].is_null(), "the records are in the store");
+    for order in report["tables"]["orders"].as_array().unwrap() {
+        assert_eq!(order["placed"]["N"], "1", "{order}");
+    }
+    report
+}
+
+/// What every store answers in the same way.
+fn everything_works(store: &str) {
+    command(store, &["records", "table", "check"]).code(0);
+    let first = invoke(store);
+    assert_eq!(first["summary"]["executed"], 4, "{}", first["summary"]);
+    let listed = command(store, &["records", "list", "--json"]).code(0).json();
+    let records = listed["records"].as_array().unwrap();
+    assert_eq!(records.len(), 4, "{listed}");
+    assert!(records.iter().all(|record| record["state"] == "completed"), "{listed}");
+    let key = records[0]["key"].as_str().unwrap();
+    let shown = command(store, &["records", "show", key, "--json"]).code(0).json();
+    assert_eq!(shown["records"][0]["provenance"]["source"], "sqs", "{shown}");
+    let stats = command(store, &["records", "stats", "--json"]).code(0).json();
+    assert_eq!(stats["operations"][0]["states"]["completed"], 4, "{stats}");
+    // One order is to be placed again, and only it is.
+    command(store, &["records", "evict", key, "--yes"]).code(0);
+    command(store, &["records", "show", key]).code(1);
+    let again = invoke(store);
+    assert_eq!(again["summary"]["executed"], 1, "{}", again["summary"]);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
+fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
+    // The check wants `fsync`, which other tests turn off.
+    let server = postgres::Postgres::start_with(&[]);
+    let missing = command(&server.url(), &["records", "table", "check", "--json"]).code(1).json();
+    assert!(missing["problems"][0].as_str().unwrap().contains("does not exist"), "{missing}");
+    let planned = command(&server.url(), &["records", "table", "create"]).code(0);
+    assert!(planned.out.contains("add --yes"), "{}", planned.out);
+    command(&server.url(), &["records", "table", "check"]).code(1);
+    command(&server.url(), &["records", "table", "create", "--yes"]).code(0);
+    everything_works(&server.url());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
+async fn redis_keeps_the_records_of_a_function_and_of_the_command() {
+    let server = redis::Server::start(&[]).await;
+    everything_works(&server.url());
+    let created = command(&server.url(), &["records", "table", "create", "--yes"]).code(2);
+    assert!(created.err.contains("Redis has no tables"), "{}", created.err);
+    let evicts = redis::Server::start(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let check = command(&evicts.url(), &["records", "table", "check", "--json"]).code(1).json();
+    assert!(check["problems"][0].as_str().unwrap().contains("allkeys-lru"), "{check}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
+async fn a_password_comes_from_a_variable_and_is_never_shown() {
+    let server = redis::Server::start(&["--requirepass", "s3cr3t"]).await;
+    let list =
+        ["records", "list", "--store", &server.url(), "--password-from-env", "CACHE_PASSWORD"];
+    let mut known = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    let known = known.args(list).env("CACHE_PASSWORD", "s3cr3t").output().unwrap();
+    assert!(known.status.success(), "{}", String::from_utf8_lossy(&known.stderr));
+    let unset = command("", &list).code(2);
+    assert!(unset.err.contains("CACHE_PASSWORD is not set"), "{}", unset.err);
+    let wrong = server.url().replace("redis://", "redis://:wr0ng@");
+    for arguments in [&["records", "list"][..], &["records", "table", "check"]] {
+        let refused = command(&wrong, arguments).code(2);
+        assert!(!format!("{}{}", refused.out, refused.err).contains("wr0ng"), "{}", refused.err);
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_refused_without_being_repeated() {
+    for (store, arguments, remedy) in [
+        ("mysql://u:s3cr3t@db/orders", &["records", "list"][..], "dynamodb:TABLE"),
+        ("postgres://u:s3cr3t@db:port/orders", &["records", "list"], "percent-encoded"),
+        ("rediss://u:s3cr3t@cache:port", &["records", "table", "check"], "percent-encoded"),
+        ("redis://u:s3cr3t@cache", &["records", "list", "--table", "orders"], "--table"),
+        ("dynamodb:orders", &["records", "list", "--table", "others"], "two tables"),
+    ] {
+        let refused = command(store, arguments).code(2);
+        assert!(refused.err.contains(remedy), "{store}: {}", refused.err);
+        assert!(!refused.err.contains("s3cr3t"), "{store}: {}", refused.err);
+    }
+}

@@ -1,0 +1,14 @@
+//! Whole functions with other stores than DynamoDB: real processes, Lambda's Runtime API, and servers that the tests
+//! start. They need these programs, which `cargo test` does not install, so they are ignored unless they are selected:
+//!
+//! ```console
+//! $ bash tests/run stores
+//! ```
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[path = "../e2e/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
+mod start;

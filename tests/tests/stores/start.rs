@@ -1,0 +1,48 @@
+//! A function whose store cannot be used does not start, and says why without showing the URL.
+
+use std::net::TcpListener;
+
+use lambda_idempotency_tests::events::{batch_of, order};
+
+use crate::support::{World, orders};
+
+/// What the function writes before it ends, if its variables are these.
+async fn last_words(store: &str, table: &str) -> String {
+    let function = orders().env("IDEMPOTENCY_TABLE", table).env("IDEMPOTENCY_STORE", store);
+    let world = World::of(function).await;
+    let invocation = world.invoke(&batch_of([order("o-1")])).await.unwrap();
+    assert!(!invocation.result.is_response(), "{store}: {}", invocation.result);
+    assert!(world.claims().is_empty() && world.placed().is_empty());
+    world.lines().join("\n")
+}
+
+#[tokio::test]
+async fn a_store_that_is_not_named_in_a_known_way_is_refused_with_its_remedy() {
+    for (store, table, remedy) in [
+        ("", "", "IDEMPOTENCY_TABLE"),
+        ("mysql://u:s3cr3t@db/orders", "", "it has to begin with"),
+        ("postgres://u:s3cr3t@db:port/orders", "", "percent-encoded"),
+        ("rediss://u:s3cr3t@cache:port", "", "percent-encoded"),
+        ("redis://u:s3cr3t@cache", "idempotency", "remove the one"),
+        ("dynamodb:others", "idempotency", "remove the one"),
+        ("dynamodb://orders", "", "dynamodb:TABLE"),
+    ] {
+        let words = last_words(store, table).await;
+        assert!(words.contains(remedy), "{store}: {words}");
+        assert!(!words.contains("s3cr3t"), "{store}: {words}");
+    }
+}
+
+/// Nothing listens there.
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_named_without_its_password() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for (store, server) in [
+        (format!("postgres://u:s3cr3t@127.0.0.1:{port}/orders?sslmode=disable"), "PostgreSQL"),
+        (format!("redis://u:s3cr3t@127.0.0.1:{port}"), "Redis"),
+    ] {
+        let words = last_words(&store, "").await;
+        assert!(words.contains(&format!("the {server} server cannot be used")), "{words}");
+        assert!(!words.contains("s3cr3t"), "{words}");
+    }
+}
