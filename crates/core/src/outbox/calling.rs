@@ -1,17 +1,23 @@
 //! Calls of a sender. One that panics, hangs or answers too little has sent nothing, as far as anybody knows.
+//!
+//! Each destination has a call of its own, at the same time as the others: a queue that does not answer then keeps
+//! no messages to other destinations.
 
 use std::{
+    collections::HashMap,
     future::poll_fn,
     iter::repeat_with,
     pin::pin,
     task::{Context, Poll},
 };
 
-use super::{OutgoingMessage, SendError, Sender};
+use super::{MAX_MESSAGES, OutgoingMessage, SendError, Sender};
 use crate::{
-    clock::{Clock, Timestamp},
+    clock::{BoxFuture, Clock, Timestamp},
     contained::{Contained, caught},
 };
+
+type Answers = Vec<Result<(), SendError>>;
 
 /// Sends the messages; one answer for each, at `deadline` at the latest.
 pub async fn send(
@@ -20,33 +26,95 @@ pub async fn send(
     messages: &[OutgoingMessage],
     deadline: Timestamp,
 ) -> Vec<Result<(), SendError>> {
-    let mut call = match caught(|| sender.send(messages, deadline)) {
-        Some(call) => Contained::new(call),
-        None => return failed(messages, panicked),
-    };
+    let groups = by_destination(messages);
+    let mut calls: Vec<_> =
+        groups.iter().map(|group| Call::new(sender, &group.messages, deadline)).collect();
     let mut end = pin!(clock.sleep(deadline.since(clock.now())));
-    let answers = poll_fn(|context: &mut Context<'_>| {
-        let Some(running) = call.get_mut() else { return Poll::Ready(Err(panicked())) };
-        match caught(|| running.as_mut().poll(context)) {
-            Some(Poll::Ready(answers)) => Poll::Ready(Ok(answers)),
-            Some(Poll::Pending) => end.as_mut().poll(context).map(|()| Err(late())),
-            None => Poll::Ready(Err(panicked())),
+    poll_fn(|context: &mut Context<'_>| {
+        let mut are_open = false;
+        for call in &mut calls {
+            are_open |= call.poll(context).is_pending();
         }
-    });
-    match answers.await {
-        Ok(answers) => {
-            let missing = repeat_with(|| Err(unanswered()));
-            answers.into_iter().chain(missing).take(messages.len()).collect()
+        if are_open { end.as_mut().poll(context) } else { Poll::Ready(()) }
+    })
+    .await;
+    let mut answers: Answers = messages.iter().map(|_| Err(unanswered())).collect();
+    for (group, call) in groups.iter().zip(calls) {
+        for (at, answer) in group.positions.iter().zip(call.answers()) {
+            if let Some(place) = answers.get_mut(*at) {
+                *place = answer;
+            }
         }
-        Err(error) => failed(messages, || error.clone()),
     }
+    answers
 }
 
-fn failed(
-    messages: &[OutgoingMessage],
-    error: impl Fn() -> SendError,
-) -> Vec<Result<(), SendError>> {
-    messages.iter().map(|_| Err(error())).collect()
+/// Of how many records, in their order, the next messages go into one call: not more than [`MAX_MESSAGES`] together,
+/// which is also what one record can have at most. A sender can send that many within the time of a call.
+pub fn in_one_call<'m>(records: impl Iterator<Item = &'m [OutgoingMessage]>) -> usize {
+    let all = records.scan(0_usize, |sum, next| {
+        *sum = sum.saturating_add(next.len());
+        Some(*sum)
+    });
+    all.enumerate().take_while(|(index, sum)| *index == 0 || *sum <= MAX_MESSAGES).count()
+}
+
+/// Messages to one destination, and their positions among all.
+struct Group {
+    positions: Vec<usize>,
+    messages: Vec<OutgoingMessage>,
+}
+
+fn by_destination(messages: &[OutgoingMessage]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut known = HashMap::new();
+    for (at, message) in messages.iter().enumerate() {
+        let group = *known.entry(message.message().destination()).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Group { positions: Vec::new(), messages: Vec::new() });
+        }
+        if let Some(group) = groups.get_mut(group) {
+            group.positions.push(at);
+            group.messages.push(message.clone());
+        }
+    }
+    groups
+}
+
+/// One call of the sender.
+struct Call<'a> {
+    running: Contained<BoxFuture<'a, Answers>>,
+    ended: Option<Result<Answers, SendError>>,
+}
+
+impl<'a> Call<'a> {
+    fn new(sender: &'a dyn Sender, messages: &'a [OutgoingMessage], deadline: Timestamp) -> Self {
+        match caught(|| sender.send(messages, deadline)) {
+            Some(call) => Self { running: Contained::new(call), ended: None },
+            None => Self { running: Contained::none(), ended: Some(Err(panicked())) },
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(running) = self.running.get_mut() else { return Poll::Ready(()) };
+        self.ended = Some(match caught(|| running.as_mut().poll(context)) {
+            Some(Poll::Ready(answers)) => Ok(answers),
+            Some(Poll::Pending) => return Poll::Pending,
+            None => Err(panicked()),
+        });
+        self.running = Contained::none();
+        Poll::Ready(())
+    }
+
+    /// One for each message, and more.
+    fn answers(self) -> impl Iterator<Item = Result<(), SendError>> {
+        let (answers, rest) = match self.ended {
+            Some(Ok(answers)) => (answers, unanswered()),
+            Some(Err(error)) => (Vec::new(), error),
+            None => (Vec::new(), late()),
+        };
+        answers.into_iter().chain(repeat_with(move || Err(rest.clone())))
+    }
 }
 
 fn panicked() -> SendError {

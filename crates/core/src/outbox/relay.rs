@@ -2,7 +2,11 @@
 
 use std::{fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
-use super::{OutboxError, OutgoingMessage, SendError, Sender, calling, messages, run_length};
+use super::{
+    OutboxError, OutgoingMessage, SendError, Sender,
+    calling::{self, in_one_call},
+    messages, run_length,
+};
 use crate::{
     browse::{Browse, Cursor},
     clock::{Clock, SystemClock, Timestamp},
@@ -47,6 +51,7 @@ pub struct Relay<S> {
     sender: Arc<dyn Sender>,
     clock: Arc<dyn Clock>,
     min_age: Duration,
+    application: Option<Arc<str>>,
 }
 
 /// What a run of a [`Relay`] has done.
@@ -77,6 +82,13 @@ struct Left {
     messages: Vec<OutgoingMessage>,
 }
 
+impl Left {
+    /// Those of its messages that can be in its next call.
+    fn next(&self) -> &[OutgoingMessage] {
+        self.messages.get(..run_length(&self.messages)).unwrap_or_default()
+    }
+}
+
 /// How many records are read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
 
@@ -88,7 +100,15 @@ impl<S> Relay<S> {
     #[must_use]
     pub fn new(store: S, sender: impl Sender) -> Self {
         let (sender, clock) = (Arc::new(sender), Arc::new(SystemClock));
-        Self { store, sender, clock, min_age: Duration::from_secs(15 * 60) }
+        Self { store, sender, clock, min_age: Duration::from_secs(15 * 60), application: None }
+    }
+
+    /// Sends only the messages of this application, and of records that name none. Set it if applications with
+    /// different senders share the store: a destination such as `parcels` may be another queue to each of them, and
+    /// messages that are sent to the wrong one are marked as sent. Default: the messages of all applications.
+    #[must_use]
+    pub fn with_application(self, name: impl Into<Arc<str>>) -> Self {
+        Self { application: Some(name.into()), ..self }
     }
 
     /// Reads the time from this clock. Default: the system's.
@@ -132,7 +152,7 @@ impl<S: Store + Browse> Relay<S> {
             if !keys.is_empty() {
                 let left = self.read(keys, deadline, &mut relayed).await;
                 let sent = self.send(left, deadline, &mut relayed).await;
-                self.record(sent, deadline, &mut relayed).await;
+                self.record(sent, &mut relayed).await;
             }
             relayed.next = page.next;
             if relayed.next.is_none() || self.clock.now() >= deadline {
@@ -145,11 +165,21 @@ impl<S: Store + Browse> Relay<S> {
         self.clock.now().plus(CALL).min(deadline)
     }
 
-    /// Whether the record has messages that no worker is sending.
+    /// Whether the record has messages that this relay sends and no worker is sending.
     fn is_left(&self, record: &IdempotencyRecord) -> bool {
         let claimed_at = record.provenance.as_ref().map(|provenance| provenance.claimed_at);
         let is_old = claimed_at.is_none_or(|then| then.plus(self.min_age) <= self.clock.now());
-        record.status == Status::Completed && record.outbox.is_some() && is_old
+        record.status == Status::Completed
+            && record.outbox.is_some()
+            && is_old
+            && self.serves(record.application.as_ref())
+    }
+
+    fn serves(&self, application: Option<&Arc<str>>) -> bool {
+        match (&self.application, application) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
+        }
     }
 
     /// Reads the records again: what a page shows may be old, and the messages sent meanwhile.
@@ -179,17 +209,14 @@ impl<S: Store + Browse> Relay<S> {
     ) -> Vec<Left> {
         let mut sent = Vec::new();
         while !left.is_empty() {
-            let round: Vec<_> = left
-                .iter()
-                .flat_map(|left| left.messages.iter().take(run_length(&left.messages)))
-                .cloned()
-                .collect();
+            let members: Vec<_> = left.drain(..in_one_call(left.iter().map(Left::next))).collect();
+            let call: Vec<_> = members.iter().flat_map(Left::next).cloned().collect();
             let until = self.call_deadline(deadline);
-            let answers = calling::send(&*self.sender, &*self.clock, &round, until).await;
+            let answers = calling::send(&*self.sender, &*self.clock, &call, until).await;
             let mut answers = answers.into_iter();
-            for mut one in std::mem::take(&mut left) {
-                let members = run_length(&one.messages);
-                let failed = answers.by_ref().take(members).filter_map(Result::err).next_back();
+            for mut one in members {
+                let members = one.next().len();
+                let failed = answers.by_ref().take(members).filter_map(Result::err).last();
                 one.messages.drain(..members);
                 match failed {
                     Some(error) => {
@@ -205,7 +232,7 @@ impl<S: Store + Browse> Relay<S> {
     }
 
     /// Records that the messages of these records are sent.
-    async fn record(&self, sent: Vec<Left>, deadline: Timestamp, relayed: &mut Relayed) {
+    async fn record(&self, sent: Vec<Left>, relayed: &mut Relayed) {
         let writes: Vec<_> = sent
             .into_iter()
             .map(|Left { key, record, .. }| {
@@ -217,7 +244,7 @@ impl<S: Store + Browse> Relay<S> {
             return;
         }
         // The messages are sent, so this is worth a call even if the time is over.
-        let until = self.clock.now().plus(CALL).max(deadline);
+        let until = self.clock.now().plus(CALL);
         let verdicts = self.store.write(&writes, until).await;
         for at in 0..writes.len() {
             match verdicts.get(at) {

@@ -64,7 +64,7 @@ impl Machine<'_> {
                         }
                         self.leases.again(kept, now);
                     }
-                    Settled::Overtaken(by) => self.lose(at, by, present),
+                    Settled::Overtaken(by) => self.lose(at, by, found, present),
                 }
             }
             // It is tried again until the lease has ended; then the handler is stopped.
@@ -108,7 +108,13 @@ impl Machine<'_> {
     }
 
     /// The lease is lost: a running handler is dropped, and a waiting record does not start.
-    fn lose(&mut self, at: usize, by: Overtaken, present: &mut Present<'_>) {
+    fn lose(
+        &mut self,
+        at: usize,
+        by: Overtaken,
+        found: Option<IdempotencyRecord>,
+        present: &mut Present<'_>,
+    ) {
         let was_started = self.records.at(at).stage() == Stage::Running;
         let since = if was_started { present.host.stop(at) } else { None };
         if was_started {
@@ -133,6 +139,9 @@ impl Machine<'_> {
                 Outcome::Returned(NotStarted::Lease)
             }
         };
-        self.finish(at, outcome, present);
+        match self.records.at(at).held().cloned() {
+            Some(held) => self.finish_overtaken(at, &held, found, outcome, present),
+            None => self.finish(at, outcome, present),
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
-    outbox::{OutgoingMessage, SendError, run_length},
+    outbox::{OutgoingMessage, SendError, calling::in_one_call, run_length},
     outcome::Outcome,
 };
 
@@ -47,17 +47,19 @@ impl Outboxes {
         self.waiting.push(outbox);
     }
 
-    /// Takes the messages that can be sent now, and the call deadline, which is at `last` at the latest.
+    /// Takes messages that can be sent now, as many as a call may have, and the call deadline, which is at `last` at
+    /// the latest.
     pub(super) fn send(
         &mut self,
         call: CallId,
         now: Timestamp,
         last: Timestamp,
     ) -> Option<(Vec<OutgoingMessage>, Timestamp)> {
-        if self.waiting.is_empty() {
+        let members: Vec<_> =
+            self.waiting.drain(..in_one_call(self.waiting.iter().map(Outbox::next))).collect();
+        if members.is_empty() {
             return None;
         }
-        let members = std::mem::take(&mut self.waiting);
         let messages = members.iter().flat_map(Outbox::next).cloned().collect();
         let deadline = last.min(now.plus(FIRST_CALL));
         self.calls.add(call, members, now, deadline, Duration::ZERO);

@@ -57,6 +57,26 @@ impl Machine<'_> {
         self.send_from(at, &record, Some(stored), outcome, present);
     }
 
+    /// The worker that took the key over has settled it as `found` says. It may have died before it sent its messages,
+    /// and if this delivery is acknowledged no other may come.
+    pub(super) fn finish_overtaken(
+        &mut self,
+        at: usize,
+        held: &Held,
+        found: Option<IdempotencyRecord>,
+        outcome: Outcome,
+        present: &mut Present<'_>,
+    ) {
+        match found.filter(|found| found.outbox.is_some()) {
+            Some(record)
+                if matches!(outcome, Outcome::Superseded { .. } | Outcome::Replayed { .. }) =>
+            {
+                self.publish(at, Arc::new(held.with_record(record)), outcome, present);
+            }
+            _ => self.finish(at, outcome, present),
+        }
+    }
+
     /// The completion could not be recorded. The handler has done its work, so its messages are sent all the same:
     /// if it runs again, they have the same ids.
     pub(super) fn publish_unrecorded(
@@ -123,11 +143,13 @@ impl Machine<'_> {
 
     /// Hands messages to the sender.
     pub(super) fn send_messages(&mut self, present: &Present<'_>) {
-        let (call, now) = (self.call_ids.next(), present.now);
+        let now = present.now;
         let last = self.starts.budget().settle_deadline(now);
-        let Some((messages, deadline)) = self.outboxes.send(call, now, last) else { return };
-        self.call_ids.sent();
-        self.actions.push_back(Action::Send { call, messages, deadline });
+        while let Some((messages, deadline)) = self.outboxes.send(self.call_ids.next(), now, last) {
+            let call = self.call_ids.next();
+            self.call_ids.sent();
+            self.actions.push_back(Action::Send { call, messages, deadline });
+        }
     }
 
     /// The sender has answered.

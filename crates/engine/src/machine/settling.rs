@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Collected, Ended, Machine, Present,
+    calls::FIRST_CALL,
     carried::Carried,
     optimistic::unwritten,
     outcomes::{Why, done, overtaken},
@@ -226,7 +227,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Until when to try a settlement. If it has messages, half of the time is left for sending them.
+    /// Until when to try a settlement. If it has messages, half of the time is left for sending them. A mark only
+    /// saves sending them again, so the acknowledgement does not wait long for it.
     fn settle_until(
         &self,
         settlement: &Settlement,
@@ -241,6 +243,7 @@ impl Machine<'_> {
         match settlement {
             Settlement::Complete { outbox: Some(_), .. }
             | Settlement::Commit { outbox: Some(_), .. } => now.plus(until.since(now) / 2),
+            Settlement::MarkSent => until.min(now.plus(FIRST_CALL)),
             _ => until,
         }
     }
@@ -289,14 +292,7 @@ impl Machine<'_> {
                     self.records.at(settling.at).found_final(fence);
                 }
                 let outcome = overtaken(by, settling.outcome.0, |theirs| self.foreign(theirs));
-                match found.filter(|found| found.outbox.is_some()) {
-                    // The successor may have died before it sent them, and this delivery is acknowledged.
-                    Some(record) if matches!(outcome, Outcome::Superseded { .. }) => {
-                        let stored = Arc::new(settling.held.with_record(record));
-                        self.publish(settling.at, stored, outcome, present);
-                    }
-                    _ => self.finish(settling.at, outcome, present),
-                }
+                self.finish_overtaken(settling.at, &settling.held, found, outcome, present);
             }
             Settled::Again { .. } if settling.again >= AGAIN => {
                 let error = StoreError::new(

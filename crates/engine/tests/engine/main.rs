@@ -38,4 +38,5 @@ mod steps;
 mod support;
 mod throttled;
 mod throttled_suspects;
+mod unsent;
 mod whole_batches;
