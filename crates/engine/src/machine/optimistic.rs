@@ -11,6 +11,7 @@ use super::{
     Machine, Present,
     outcomes::overtaken,
     settlements::{AGAIN, Settling},
+    wanted::Claimed,
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
@@ -91,9 +92,10 @@ impl Machine<'_> {
                 unsent = Some(Arc::new(stored));
                 Overtaken::Completed(result)
             }
-            Admission::PermanentlyFailed { error_type, fence, .. } => {
-                self.records.at(at).found_final(fence);
-                Overtaken::PermanentlyFailed { error_type, fence }
+            // A next delivery need not look at the record before it runs, so this one gets the answer that a claim gets.
+            Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {
+                let claimed = Claimed::PermanentlyFailed { error_type, failed_attempts, fence };
+                return self.claimed(at, claimed, present);
             }
             Admission::Mismatch { fence } => {
                 self.records.at(at).found_final(fence);

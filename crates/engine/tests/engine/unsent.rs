@@ -57,9 +57,10 @@ impl Sender for Fragile {
 }
 
 fn to(label: &'static str, destination: &'static str, body: &'static str) -> Rec {
-    rec(label, move |_, call: Call| async move {
-        Ok(call.publish(Message::new(destination, body))?)
-    })
+    rec(
+        label,
+        move |_, call: Call| async move { Ok(call.publish(Message::new(destination, body))?) },
+    )
 }
 
 /// What a successor has completed and not sent.
@@ -99,7 +100,10 @@ async fn a_record_that_waits_for_its_start_and_was_completed_meanwhile_sends_wha
         world.clock.sleep(10 * SECOND).await;
         Ok(())
     });
-    assert_eq!(post.deliver(vec![slow, publishing("b", &["ours"])]).await, ["executed", "replayed"]);
+    assert_eq!(
+        post.deliver(vec![slow, publishing("b", &["ours"])]).await,
+        ["executed", "replayed"]
+    );
     assert_eq!(post.wire.bodies(), ["theirs"]);
     assert!(!post.is_pending("b").await);
 }
@@ -209,7 +213,8 @@ async fn a_relay_of_an_application_leaves_the_messages_of_others() {
         world.store.inner().insert(key(label), record);
     }
     let sender = Arc::new(Fragile::default());
-    let relay = Relay::new(world.store.clone(), Arc::clone(&sender)).with_clock(world.clock.clone());
+    let relay =
+        Relay::new(world.store.clone(), Arc::clone(&sender)).with_clock(world.clock.clone());
     let deadline = world.clock.now().plus(60 * SECOND);
     let ours = relay.with_application("shop");
     assert_eq!(world.clock.drive(ours.run(None, deadline)).await.unwrap().sent, 2);

@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::Clock as _,
     failure::Failure,
     outcome::Outcome,
-    policy::{OnFailure, OnTimeout},
+    policy::{OnFailure, OnPermanentFailure, OnTimeout},
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
     store::{Guard, StoreErrorKind},
 };
@@ -152,7 +152,16 @@ async fn a_permanent_failure_is_recorded_and_excludes_the_effects() {
     assert!(matches!(outcomes[0], Outcome::Failed { permanent: true, .. }), "{outcomes:?}");
     assert_eq!(world.stored("a").await.unwrap().status, Status::PermanentlyFailed);
     assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["permanently_failed"]);
-    assert_eq!(world.deliver(vec![collecting("a")]).await, ["fenced"], "it ran, and is returned");
+    // It runs before its record is read, and is answered as if it had been claimed.
+    assert_eq!(world.deliver(vec![collecting("a")]).await, ["permanently_failed"]);
+    assert_eq!(world.deliver(vec![collecting("a").aside()]).await, ["diverted"]);
+    assert_eq!(world.deliver(vec![permanent().aside()]).await, ["replayed"], "it is put aside");
+    assert_eq!(world.ledger.executed("aside: a"), 1);
+    world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
+    for again in [collecting("a"), permanent()] {
+        let outcomes = world.clock.drive(world.invoke(vec![again])).await;
+        assert!(outcomes[0].is_acknowledged(), "{outcomes:?}");
+    }
     assert_eq!(world.effects("a"), 0);
 
     world.policy.on_timeout = OnTimeout::FailPermanently;

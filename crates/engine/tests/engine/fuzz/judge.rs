@@ -69,11 +69,12 @@ impl World {
         let mut running = self.running.lock().unwrap();
         let beside = running.entry(plan.key).or_default();
         *beside += 1;
-        if *beside > 1 && self.strict {
+        let claims = self.strict && !self.scenario.policy.optimistic;
+        if *beside > 1 && claims {
             say("runs beside another of its key".into());
         }
         drop(running);
-        if !self.strict {
+        if !claims {
             return suspicion;
         }
         match self.stored(&key(plan.key)) {
@@ -263,6 +264,9 @@ impl World {
                 && record.lease_until.is_some_and(|until| self.clock.now() <= until)
         });
         let is_aside = self.aside.lock().unwrap().contains(&(plan.key, plan.payload));
+        if !is_aside {
+            self.judge_messages(plan.key, outcome);
+        }
         match outcome {
             Outcome::Executed { .. } if !completed => say("but is not completed"),
             Outcome::Diverted(_) if !is_aside => say("but the sink does not have it"),
@@ -279,7 +283,12 @@ impl World {
             Outcome::Returned(_) if self.is_undisturbed() && plan.sink.is_none() && locked => {
                 say("but its key is locked")
             }
-            Outcome::TimedOut { .. } if self.is_undisturbed() && !locked && !permanent => {
+            Outcome::TimedOut { .. }
+                if self.is_undisturbed()
+                    && !self.scenario.policy.optimistic
+                    && !locked
+                    && !permanent =>
+            {
                 say("but its key is free")
             }
             Outcome::Skipped if self.scenario.policy.on_conflict != OnConflict::Skip => {

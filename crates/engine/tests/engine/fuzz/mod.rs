@@ -10,6 +10,7 @@
 #![allow(clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 mod judge;
+mod messages;
 mod scenario;
 mod world;
 
@@ -43,6 +44,7 @@ async fn play(world: &Arc<World>) {
     }
     let quiet = scenario.faults.is_empty()
         && world.strict
+        && !scenario.policy.optimistic
         // The effect of a handler that blocks beyond the deadline is too late to be recorded.
         && world.blocked.lock().unwrap().is_zero()
         && !scenario.has_deaths();
@@ -56,6 +58,7 @@ async fn play(world: &Arc<World>) {
     }
     // No faults from now on: each record must be processed.
     world.store.heal();
+    world.post.heal();
     let keys: BTreeSet<(u8, u8)> = scenario
         .waves
         .iter()
@@ -85,6 +88,7 @@ async fn play(world: &Arc<World>) {
             ));
         }
     }
+    world.judge_posts(last.records.iter().map(|plan| plan.key));
     drop(engines);
     if world.clock.sleepers() > 0 {
         world.wrong.say(format!("{} timers are left", world.clock.sleepers()));

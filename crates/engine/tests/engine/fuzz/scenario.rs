@@ -82,9 +82,50 @@ pub(super) struct StoreFault {
     pub(super) reads: bool,
 }
 
+/// A message that a handler publishes: to one of two destinations, one of which keeps an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Queue,
+    Fifo,
+}
+
+impl Line {
+    pub(super) const fn to(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Fifo => "queue.fifo",
+        }
+    }
+
+    pub(super) const fn is_grouped(self) -> bool {
+        matches!(self, Self::Fifo)
+    }
+}
+
+/// What goes wrong in a call of the sender.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum WireTrouble {
+    Panic,
+    /// After its first message has arrived.
+    PanicLater,
+    /// It does not return, after all have arrived.
+    Hang,
+    Slow(u64),
+    Refuse,
+    RefuseOne(usize),
+    /// All have arrived, and it says that none has.
+    Lose,
+    /// All have arrived, and it gives an answer too few.
+    Short,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) policy: Policy,
+    /// What handlers publish, by key.
+    pub(super) publishes: Vec<Vec<Line>>,
+    /// What goes wrong, by the call of the sender.
+    pub(super) wire: Vec<Option<WireTrouble>>,
     /// Nothing behind a failure is started.
     pub(super) batch: bool,
     /// The source counts receives, and after so many from one again, as after a redrive; otherwise
@@ -241,7 +282,68 @@ pub(super) fn policy() -> impl Strategy<Value = Policy> {
         )
 }
 
+fn publishes() -> impl Strategy<Value = Vec<Vec<Line>>> {
+    let line = prop_oneof![Just(Line::Queue), Just(Line::Fifo)];
+    let some = prop::collection::vec(prop::collection::vec(line, 0..4), 1..4);
+    prop_oneof![2 => Just(vec![]), 1 => some]
+}
+
+fn wire() -> impl Strategy<Value = Vec<Option<WireTrouble>>> {
+    let trouble = prop_oneof![
+        1 => Just(WireTrouble::Panic),
+        1 => Just(WireTrouble::PanicLater),
+        1 => Just(WireTrouble::Hang),
+        2 => (1u64..8000).prop_map(WireTrouble::Slow),
+        1 => Just(WireTrouble::Refuse),
+        2 => (0usize..8).prop_map(WireTrouble::RefuseOne),
+        2 => Just(WireTrouble::Lose),
+        1 => Just(WireTrouble::Short),
+    ];
+    let some = prop::collection::vec(prop::option::weighted(0.6, trouble), 1..8);
+    prop_oneof![1 => Just(vec![]), 1 => some]
+}
+
+/// Completes afterwards, or commits effects, with a claim or without one.
+fn in_a_mode(mut policy: Policy, mode: u8) -> Policy {
+    if mode > 0 {
+        policy.transactional = true;
+        policy.on_outage = OnOutage::Return;
+        if policy.on_conflict == OnConflict::Skip {
+            policy.on_conflict = OnConflict::Return;
+        }
+    }
+    if mode > 1 {
+        policy.optimistic = true;
+        policy.lease = Lease::Invocation;
+        policy.max_failed_attempts = None;
+    }
+    policy
+}
+
+/// What handlers publish, how their mode is, and what goes wrong when messages are sent.
+fn posted(scenario: impl Strategy<Value = Scenario>) -> impl Strategy<Value = Scenario> {
+    let mode = prop_oneof![3 => Just(0u8), 1 => Just(1u8), 1 => Just(2u8)];
+    (scenario, publishes(), wire(), mode).prop_map(|(scenario, publishes, wire, mode)| Scenario {
+        policy: in_a_mode(scenario.policy, mode),
+        publishes,
+        wire,
+        ..scenario
+    })
+}
+
 pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
+    posted(usual())
+}
+
+pub(super) fn killing() -> impl Strategy<Value = Scenario> {
+    posted(killers())
+}
+
+pub(super) fn streaming() -> impl Strategy<Value = Scenario> {
+    posted(streams())
+}
+
+fn usual() -> impl Strategy<Value = Scenario> {
     let waves = prop::collection::vec((0u64..60_000, prop::collection::vec(planned(), 1..3)), 1..4);
     let timeout = prop_oneof![
         1 => Just(None),
@@ -259,7 +361,18 @@ pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
         waves,
     )
         .prop_map(|(policy, batch, counts, timeout, fingerprints, cache, faults, waves)| {
-            Scenario { policy, batch, counts, timeout, fingerprints, cache, faults, waves }
+            Scenario {
+                policy,
+                publishes: vec![],
+                wire: vec![],
+                batch,
+                counts,
+                timeout,
+                fingerprints,
+                cache,
+                faults,
+                waves,
+            }
         })
 }
 
@@ -269,7 +382,7 @@ fn counts() -> impl Strategy<Value = Option<u32>> {
 
 /// A queue delivers the same records again and again, to three invocations of one process. Some kill it. Some
 /// come again before the leases of the attempt before have ended.
-pub(super) fn killing() -> impl Strategy<Value = Scenario> {
+fn killers() -> impl Strategy<Value = Scenario> {
     let record =
         (0usize..3, prop::bool::weighted(0.25), 0u64..2000, prop::option::weighted(0.2, 0u8..2));
     let gap = prop_oneof![2 => 30_000u64..60_000, 1 => 0u64..30_000];
@@ -306,6 +419,8 @@ pub(super) fn killing() -> impl Strategy<Value = Scenario> {
             };
             Scenario {
                 policy,
+                publishes: vec![],
+                wire: vec![],
                 batch: false,
                 counts,
                 timeout: Some(20_000),
@@ -332,7 +447,7 @@ fn behaviour() -> impl Strategy<Value = (Step, End)> {
 
 /// A stream delivers the same records again and again, as whole batches or as one order group, and does not
 /// count its deliveries.
-pub(super) fn streaming() -> impl Strategy<Value = Scenario> {
+fn streams() -> impl Strategy<Value = Scenario> {
     let rounds = (1usize..7).prop_flat_map(|records| {
         let round = (0u64..60_000, prop::collection::vec(behaviour(), records));
         prop::collection::vec(round, 1..6)
@@ -351,6 +466,8 @@ pub(super) fn streaming() -> impl Strategy<Value = Scenario> {
             };
             Scenario {
                 policy,
+                publishes: vec![],
+                wire: vec![],
                 batch,
                 counts: None,
                 timeout: Some(20_000),

@@ -33,7 +33,10 @@ use lambda_idempotency_testkit::{
 };
 use tokio::sync::Notify;
 
-use super::scenario::{End, Kind, Plan, Scenario, Step, Trouble};
+use super::{
+    messages::{Post, Wire},
+    scenario::{End, Kind, Plan, Scenario, Step, Trouble},
+};
 use crate::{
     contract::{Contract, Receives, Wrong},
     support::START,
@@ -76,6 +79,8 @@ pub(super) struct World {
     pub(super) done: Mutex<BTreeSet<u8>>,
     /// Records whose sink has taken them.
     pub(super) aside: Mutex<BTreeSet<(u8, u8)>>,
+    /// Messages and effects.
+    pub(super) post: Post,
     /// For how long handlers have kept the processor.
     pub(super) blocked: Mutex<Duration>,
     pub(super) pace: Pace,
@@ -192,6 +197,7 @@ impl World {
             effects: Mutex::default(),
             done: Mutex::default(),
             aside: Mutex::default(),
+            post: Post::default(),
             blocked: Mutex::default(),
             pace: Pace::default(),
             processes: Default::default(),
@@ -208,11 +214,11 @@ impl World {
         found.into_iter().next().unwrap().unwrap()
     }
 
-    pub(super) fn engine(&self) -> Engine {
+    pub(super) fn engine(self: &Arc<Self>) -> Engine {
         let clock = WatchedClock { clock: self.clock.clone(), asked: Arc::clone(&self.asked) };
         let (wrong, receives) = (self.wrong.clone(), self.receives.clone());
         let store = Contract { inner: self.store.clone(), wrong, receives };
-        let engine = Engine::new(store).with_clock(clock);
+        let engine = Engine::new(store).with_clock(clock).with_sender(Wire(Arc::clone(self)));
         if self.scenario.cache { engine } else { engine.with_cache(Cache::off()) }
     }
 
@@ -261,6 +267,9 @@ impl World {
                 world.work(&plan.steps, process).await;
                 match plan.end {
                     End::Ok => {
+                        if keyed {
+                            world.collect(plan.key, &call)?;
+                        }
                         *world.effects.lock().unwrap().entry(plan.key).or_default() +=
                             usize::from(keyed);
                         world.done.lock().unwrap().insert(plan.key);
