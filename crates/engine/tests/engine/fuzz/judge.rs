@@ -16,7 +16,10 @@ use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::Clock as _, outcome::Outcome, policy::OnConflict, record::Status,
 };
-use lambda_idempotency_engine::batch::{AfterFailure, Batch, Engine};
+use lambda_idempotency_engine::{
+    batch::{AfterFailure, Batch, Engine},
+    call::Call,
+};
 use lambda_idempotency_testkit::crashing::drop_after;
 
 use super::{
@@ -28,11 +31,11 @@ use super::{
 const HANGS: Duration = Duration::from_secs(40_000);
 
 impl World {
-    /// A handler begins, under the claim with this fence. Returns how much its record is suspected.
+    /// A handler begins. Returns how much its record is suspected.
     pub(super) fn begins(
         &self,
         at: usize,
-        fence: u64,
+        call: &Call,
         all: &[Plan],
         flight: &Flight,
     ) -> Option<Suspicion> {
@@ -61,7 +64,7 @@ impl World {
             say("begins before those before it are through".into());
         }
         drop(reported);
-        let suspicion = self.suspicion(at, plan, fence, flight);
+        let suspicion = self.suspicion(at, plan, call, flight);
         self.begins_beside(suspicion, all.len(), flight, &say);
         if !matches!(plan.kind, Kind::Keyed) {
             return suspicion;
@@ -88,12 +91,15 @@ impl World {
     }
 
     /// How much record `at` is suspected, as its claim says. `None` if that is not known: it runs without
-    /// a claim, or a fault of the store has replaced its claim, which has another fence then.
-    fn suspicion(&self, at: usize, plan: &Plan, fence: u64, flight: &Flight) -> Option<Suspicion> {
+    /// a claim, and so without its counts (its fence may be that of a claim made in the same millisecond), or a fault
+    /// of the store has replaced its claim, which has another fence then.
+    fn suspicion(&self, at: usize, plan: &Plan, call: &Call, flight: &Flight) -> Option<Suspicion> {
         if !matches!(plan.kind, Kind::Keyed) {
             return Some(Suspicion::default());
         }
-        let stored = self.stored(&key(plan.key)).filter(|record| record.fence == fence)?;
+        let stored = self.stored(&key(plan.key)).filter(|record| {
+            record.fence == call.fence() && record.lost_attempts == call.lost_attempts()
+        })?;
         let (losses, receives) = (stored.consecutive_losses, flight.receives[at]);
         let before = stored.owner.map_or(0, |owner| self.receives.before(&key(plan.key), owner));
         let last = before.max(stored.lost_attempts + stored.failed_attempts);

@@ -259,7 +259,7 @@ impl World {
         let (world, of, process) = (self, Arc::clone(flight), flight.process);
         let job: Job<'a> = Box::new(move |call| {
             let keyed = matches!(plan.kind, Kind::Keyed);
-            let suspicion = world.begins(at, call.fence(), all, &of);
+            let suspicion = world.begins(at, &call, all, &of);
             let key = keyed.then_some(plan.key);
             let runs = Runs { world, key, flight: of, suspicion };
             Box::pin(async move {
