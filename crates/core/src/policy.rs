@@ -55,6 +55,11 @@ pub struct Policy {
     /// together with [`transactional`](Self::transactional); with it, nothing is recorded of an attempt
     /// that fails or dies, so leases are not renewed and failed attempts not counted. Default: no.
     pub optimistic: bool,
+    /// Whether keys only exclude each other: nothing is kept of an attempt that has ended, whether it
+    /// succeeded or failed, and each delivery calls the handler. No failure is recorded as permanent, whatever
+    /// the other policies say, and copies in a batch run one after the other. Not together with
+    /// [`transactional`](Self::transactional). Default: no.
+    pub mutex: bool,
 }
 
 impl Default for Policy {
@@ -74,6 +79,7 @@ impl Default for Policy {
             concurrency: 16,
             transactional: false,
             optimistic: false,
+            mutex: false,
         }
     }
 }

@@ -82,7 +82,7 @@ impl<'a> Driver<'a> {
         };
         let mut surroundings =
             Surroundings::new(parts, batch.operation, id, pace, effects, records)
-                .optimistic(batch.policy.optimistic);
+                .keeping(batch.policy);
         let asks: Vec<_> =
             batch.deliveries.into_iter().map(|delivery| surroundings.take_in(delivery)).collect();
         let now = parts.clock.now();

@@ -83,6 +83,10 @@ pub(crate) enum Rule {
     SendsWhatIsLeft,
     /// A completion without a claim is answered from the record that it meets.
     AnswersFromWhatItMeets,
+    /// Nothing is kept of an attempt of a mutex that has ended.
+    ForgetsWhatHasEnded,
+    /// Copies are not answered by each other where keys only exclude each other.
+    CopiesOfAMutexRun,
 }
 
 /// Whether the machine keeps this rule.

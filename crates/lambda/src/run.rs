@@ -37,7 +37,8 @@ pub struct Run<R> {
     pub result: R,
     /// Whether an earlier call returned it.
     pub replayed: bool,
-    /// Whether the store has recorded that the work is done. If not, a later call does it again.
+    /// Whether the store has recorded that the work is done. If not, a later call does it again, as always in
+    /// [mutex mode](crate::Operation::mutex).
     pub recorded: bool,
 }
 
@@ -260,7 +261,9 @@ where
     };
     let outcome = engine.run(batch).await.pop();
     let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-    answer(outcome, value, task.on_replay.as_deref())
+    let run = answer(outcome, value, task.on_replay.as_deref())?;
+    // A mutex records nothing.
+    Ok(Run { recorded: run.recorded && !policy.mutex, ..run })
 }
 
 /// Why the whole payload cannot be a key: it is an event that differs on each delivery, or that

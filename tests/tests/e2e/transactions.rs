@@ -58,8 +58,9 @@ async fn orders_are_placed_with_their_completion() {
 /// The figures of the guide: two write units for each of the two items of the transaction, and one for a claim.
 #[tokio::test]
 async fn a_record_with_one_effect_costs_five_write_units() {
+    let mutex = scripted_orders().env("SCRIPTED_MUTEX", "1");
     for (function, units, requests) in
-        [(scripted_orders(), 3.0, 3), (function(), 5.0, 2), (optimistic(), 4.0, 1)]
+        [(scripted_orders(), 3.0, 3), (function(), 5.0, 2), (optimistic(), 4.0, 1), (mutex, 3.0, 3)]
     {
         let world = World::with(function, |local| local.sqs(quick_queue())).await;
         let before = world.dynamodb().usage();
@@ -72,6 +73,7 @@ async fn a_record_with_one_effect_costs_five_write_units() {
     let guide = include_str!("../../../crates/lambda/src/guide/choosing_a_mode.md");
     assert!(guide.contains("| 3: claim, effect, completion | 5: claim, and two for each item"));
     assert!(guide.contains("| 4: two for each item of the transaction |"));
+    assert!(guide.contains("| 3: claim, effect, deletion of the claim |"));
 }
 
 /// Without a claim. A record that is returned can be processed at once.

@@ -65,6 +65,9 @@ pub enum Settlement {
     /// The handler returned without having done any work. The key is free, and no attempt is counted,
     /// but a row of losses ends: this attempt did not kill its process.
     Decline,
+    /// The handler has ended, and nothing is kept of that: the record is deleted, with its counts. For an
+    /// operation whose keys only exclude each other: see [`Policy::mutex`](crate::policy::Policy::mutex).
+    Forget,
     /// The handler was stopped at its deadline, or its effects were not committed in time. An effect may be on
     /// its way, so the key stays held until the lease ends. The attempt counts as lost, but the record says
     /// that it did not kill its process.
@@ -81,7 +84,11 @@ impl Settlement {
     #[must_use]
     pub const fn gives_up(&self) -> bool {
         match self {
-            Self::Release { .. } | Self::Undo | Self::Decline | Self::LeaveStanding => true,
+            Self::Release { .. }
+            | Self::Undo
+            | Self::Decline
+            | Self::Forget
+            | Self::LeaveStanding => true,
             Self::Complete { .. }
             | Self::Commit { .. }
             | Self::MarkSent
@@ -142,8 +149,12 @@ impl Held {
         settlement: &Settlement,
         now: Timestamp,
     ) -> Option<IdempotencyRecord> {
-        if matches!(settlement, Settlement::MarkSent) {
-            return Some(IdempotencyRecord { outbox: None, ..self.record.clone() });
+        match settlement {
+            Settlement::MarkSent => {
+                return Some(IdempotencyRecord { outbox: None, ..self.record.clone() });
+            }
+            Settlement::Forget => return None,
+            _ => {}
         }
         let expires_at = now.plus(self.claim.retention);
         let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
@@ -198,7 +209,7 @@ impl Held {
                 record.consecutive_losses = self.record.consecutive_losses;
                 record.expires_at = self.later(self.expiry(expires_at, *lease_until));
             }
-            Settlement::MarkSent => {}
+            Settlement::MarkSent | Settlement::Forget => {}
         }
         // Also after a permanent failure: an operator can have the key tried again.
         if record.status != Status::Completed {

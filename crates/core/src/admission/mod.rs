@@ -36,6 +36,8 @@
 //!   applications neither get its result nor take it over.
 //! * A worker recognises its own writes by `owner`, or by `last_owner` after it gave the key up. If the
 //!   response to a write was lost, the worker reads the record to find out whether it was applied.
+//! * A claim of an operation that is a mutex is deleted by its owner when the handler has ended
+//!   ([`Settlement::Forget`]). A late deletion finds another owner, or nothing.
 //! * A record in progress never expires before its lease, so that a server-side TTL never frees a
 //!   key that is held.
 

@@ -68,8 +68,9 @@ impl Held {
         found: Option<&IdempotencyRecord>,
         now: Timestamp,
     ) -> Settled {
-        // Another worker may have sent and marked them, too; or the record has expired since.
-        if matches!(settlement, Settlement::MarkSent) {
+        // Another worker may have sent and marked them, too; or the record has expired since. And of what is to
+        // be forgotten nothing is left: our record was deleted, or another claim has replaced it.
+        if matches!(settlement, Settlement::MarkSent | Settlement::Forget) {
             return Settled::Done;
         }
         let Some(found) = found else {
@@ -146,6 +147,7 @@ impl Held {
                     && found.steps == self.record.steps
             }
             Settlement::MarkSent => found.outbox.is_none(),
+            Settlement::Forget => false,
         }
     }
 }
@@ -217,6 +219,20 @@ mod tests {
             record,
             ours.write(&Settlement::Complete { result: None, outbox: None }, at(110)).1
         );
+    }
+
+    #[test]
+    fn what_is_forgotten_is_deleted_by_its_owner_and_nothing_else_matters() {
+        let mut ours = held(1);
+        (ours.record.failed_attempts, ours.record.lost_attempts) = (1, 2);
+        let (guard, record) = ours.write(&Settlement::Forget, at(110));
+        assert_eq!((guard, record), (Guard::OwnedBy(Owner::from_bits(1)), None));
+        let successor = held(2);
+        let (_, completed) = successor.write(&complete(), at(111));
+        for found in [None, Some(&successor.record), completed.as_ref()] {
+            assert_eq!(ours.settled(&Settlement::Forget, found, at(112)), Settled::Done);
+        }
+        assert!(Settlement::Forget.gives_up());
     }
 
     #[test]

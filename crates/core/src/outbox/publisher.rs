@@ -127,6 +127,12 @@ pub enum PublishError {
          `publish` with policies that run handlers unprotected, nor with optimistic mode"
     )]
     Unprotected,
+    /// The operation is a mutex, which keeps no completion.
+    #[error(
+        "the operation is a `.mutex()`, which keeps no completion to store the message with: send it in the \
+         handler, or use an operation that is not a mutex"
+    )]
+    Mutex,
     /// The handler has returned or was stopped.
     #[error(
         "the handler of this call has ended, so the message is not sent: publish it before the handler returns"

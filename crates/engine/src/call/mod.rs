@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     effects::Collector,
     outbox::{PublishError, Publisher},
-    record::IdempotencyRecord,
+    record::{IdempotencyRecord, Owner},
 };
 use lambda_idempotency_keys::{Digest, Key};
 
@@ -68,6 +68,8 @@ pub(crate) struct Subject {
     pub(crate) key: Option<Key>,
     /// Identifies a record without a key.
     pub(crate) identity: Option<Key>,
+    /// The claim, if its key does not identify the work.
+    pub(crate) attempt: Option<Owner>,
 }
 
 /// What happened to a key before, and the fence of this call.
@@ -152,7 +154,9 @@ impl Call {
     /// record is gone (it expired, or an operator deleted it), only the clock makes it rise: by as
     /// much as clocks may differ, a later call can then have a lower fence than an earlier one. It
     /// orders the calls of *one* key, and says nothing between keys; in optimistic mode, where several may
-    /// run at a time, it orders nothing. Without an idempotency key it
+    /// run at a time, it orders nothing. In mutex mode the record is gone after each call that ends: the fence is
+    /// above that of every call which was lost and may still go on, as long as clocks differ by less than the
+    /// clock skew, but may be below that of a call which has ended a moment ago. Without an idempotency key it
     /// is the time of the call.
     ///
     /// ```
@@ -176,7 +180,8 @@ impl Call {
     /// It closes the gap that no record can: a worker that dies between an effect and its completion.
     /// Where the record has no idempotency key, it follows from the operation, the tenant, the record's
     /// source and id, and the payload. Two records of equal payload that have no id get the same
-    /// subkeys: two calls of `run`, two messages of RabbitMQ.
+    /// subkeys: two calls of `run`, two messages of RabbitMQ. In mutex mode a key does not identify the work,
+    /// so each attempt gets subkeys of its own.
     ///
     /// ```
     /// use lambda_idempotency_engine::call::Call;
@@ -191,6 +196,9 @@ impl Call {
         let mut digest = Digest::new(b"lambda-idempotency subkey 1");
         if let Some(subject) = self.subject.key.as_ref().or(self.subject.identity.as_ref()) {
             digest.part(subject.as_str().as_bytes());
+        }
+        if let Some(attempt) = self.subject.attempt {
+            digest.part(&attempt.to_bits().to_be_bytes());
         }
         digest.part(name.as_bytes());
         digest.hex()

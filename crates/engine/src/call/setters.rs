@@ -13,7 +13,7 @@ impl Call {
     pub fn test(name: &str) -> Self {
         let key = Some(Key::from_text(format!("test#{name}")));
         let history = History::none(Timestamp::from_millis(1));
-        let subject = Subject { key, identity: None };
+        let subject = Subject { key, identity: None, attempt: None };
         let (record, clock) = (RecordId::new("test", name), Arc::new(SystemClock));
         Self::new(subject, record, history, None, clock, Delivered::default())
     }

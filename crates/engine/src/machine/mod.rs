@@ -37,6 +37,7 @@
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
 //! | What becomes of a settlement that the store did not apply? | `unsettled` |
 //! | What follows when a step of a handler has ended? | `steps` |
+//! | What is kept of an attempt where keys only exclude each other? | `mutex` |
 //! | Which record was in the way of a completion whose key was not claimed? What follows? | `optimistic` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
 //! | Where does a group stop after a failure? Which records get its outcome? | `finishing` |
@@ -62,6 +63,7 @@ mod launching;
 mod leases;
 mod lost_leases;
 mod messages;
+mod mutex;
 mod optimistic;
 mod order;
 mod outboxes;
@@ -165,7 +167,11 @@ impl<'a> Machine<'a> {
         let whole = setting.is_one_after_the_other().then(|| Arc::from(""));
         let mut order =
             Order::new(asks.map(|ask| (ask.key.as_ref(), whole.as_ref().or(ask.group.as_ref()))));
-        order.find_copies(|at| records.get(at).map(|entry| entry.ask().same()));
+        // In a mutex each of them runs.
+        let can_be_copy = |entry: &&Entry<'_>| {
+            !setting.policy.mutex || entry.ask().is_aside || !keeps(Rule::CopiesOfAMutexRun)
+        };
+        order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
         let budget = Budget::new(now, setting.deadline);
         let mut machine = Self {
             starts: Starts::new(budget, setting.policy.concurrency),

@@ -141,7 +141,9 @@ impl Machine<'_> {
         if self.records.at(at).ask().is_aside {
             return Settlement::Release { error_type: error };
         }
-        if !self.setting.policy.fails_permanently(failure, failed_attempts) {
+        // A mutex keeps no failure. It is permanent for a sink only, which takes the record at once.
+        let is_kept = !self.is_mutex(at) || self.can_put_aside(at);
+        if !is_kept || !self.setting.policy.fails_permanently(failure, failed_attempts) {
             return Settlement::Release { error_type: error };
         }
         let message = serde_json::Value::String(failure.message());
@@ -191,6 +193,7 @@ impl Machine<'_> {
         {
             return self.finish(at, outcome, present);
         }
+        let settlement = self.in_its_mode(at, settlement);
         let due = present.now;
         // Without a claim no record says that the commit was given up, so no time is kept for one.
         let kept_for = effects.as_ref().filter(|_| assumed.is_none());

@@ -42,8 +42,10 @@ impl Machine<'_> {
     /// until the lease ends, and the record says that the process lived; or the key fails permanently.
     fn timed_out(&mut self, at: usize, present: &mut Present<'_>) {
         let entry = self.records.at(at);
-        // A sink that times out is tried again: only a record's handler can fail permanently.
-        let permanent = self.setting.policy.on_timeout.fails_permanently() && !entry.ask().is_aside;
+        // A sink that times out is tried again: only a record's handler can fail permanently, and only where
+        // that is recorded.
+        let is_recorded = !entry.ask().is_aside && !self.setting.policy.mutex;
+        let permanent = self.setting.policy.on_timeout.fails_permanently() && is_recorded;
         let Some(held) = entry.held().cloned() else {
             return self.finish(at, Outcome::TimedOut { permanent: false }, present);
         };

@@ -79,7 +79,8 @@ impl Machine<'_> {
         error: StoreError,
         present: &mut Present<'_>,
     ) {
-        if matches!(settling.settlement, Settlement::MarkSent) {
+        // What was to be forgotten is not needed: the key is free when the lease ends.
+        if matches!(settling.settlement, Settlement::MarkSent | Settlement::Forget) {
             return self.finish(settling.at, settling.outcome.0, present);
         }
         let outcome = match settling.outcome.0 {

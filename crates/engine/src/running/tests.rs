@@ -24,7 +24,7 @@ type Work = BoxFuture<'static, Result<Returned, lambda_idempotency_core::failure
 
 fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let subject = Subject { key: None, identity: None };
+    let subject = Subject { key: None, identity: None, attempt: None };
     let history = History::none(clock.now());
     let record = RecordId::new("test", "1");
     let call = Call::new(subject, record, history, None, Arc::clone(&clock), Delivered::default());

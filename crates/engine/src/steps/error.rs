@@ -88,6 +88,15 @@ pub enum StepError {
         /// The step.
         name: Arc<str>,
     },
+    /// The operation is a mutex, which keeps nothing of an attempt.
+    #[error(
+        "the step `{name}` cannot be kept, because the operation is a `.mutex()`, which keeps nothing of an \
+         attempt; use an operation that is not a mutex, or do without steps"
+    )]
+    Mutex {
+        /// The step.
+        name: Arc<str>,
+    },
     /// What is kept of the key's steps cannot be read at all. No step is called.
     #[error(
         "what is kept of this key's steps cannot be read: its attribute was changed, or a later version of this \

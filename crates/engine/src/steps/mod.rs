@@ -35,8 +35,8 @@ const LONGEST_NAME: usize = 64;
 pub(crate) struct Steps {
     /// Whether results are written to the store before steps return.
     are_stored: bool,
-    /// Whether there is no claim to keep them with, in an operation that has none.
-    are_refused: bool,
+    /// Why none may be called, if so.
+    refusal: Option<Refusal>,
     state: Mutex<State>,
 }
 
@@ -65,6 +65,24 @@ struct State {
     working: Vec<ThreadId>,
 }
 
+/// Why no step of a call may be called: nothing would keep its result.
+#[derive(Clone, Copy)]
+pub(crate) enum Refusal {
+    /// The operation is optimistic.
+    Unclaimed,
+    /// The operation is a mutex.
+    Mutex,
+}
+
+impl Refusal {
+    const fn of(self, name: Arc<str>) -> StepError {
+        match self {
+            Self::Unclaimed => StepError::Unclaimed { name },
+            Self::Mutex => StepError::Mutex { name },
+        }
+    }
+}
+
 /// How a step begins.
 pub(crate) enum Begun {
     /// An attempt before has called it: its result.
@@ -84,17 +102,17 @@ impl Steps {
     /// The steps of a call whose key is claimed, with what the attempts before have stored.
     pub(crate) fn stored(before: Option<Json>) -> Arc<Self> {
         let state = Mutex::new(State { before, ..State::default() });
-        Arc::new(Self { are_stored: true, are_refused: false, state })
+        Arc::new(Self { are_stored: true, refusal: None, state })
     }
 
     /// The steps of a call without a claim: they are called in each attempt.
     pub(crate) fn not_stored() -> Arc<Self> {
-        Arc::new(Self { are_stored: false, are_refused: false, state: Mutex::default() })
+        Arc::new(Self { are_stored: false, refusal: None, state: Mutex::default() })
     }
 
-    /// The steps of a call of an optimistic operation: none may be called.
-    pub(crate) fn refused() -> Arc<Self> {
-        Arc::new(Self { are_stored: false, are_refused: true, state: Mutex::default() })
+    /// The steps of a call of an operation that cannot keep them: none may be called.
+    pub(crate) fn refused(refusal: Refusal) -> Arc<Self> {
+        Arc::new(Self { are_stored: false, refusal: Some(refusal), state: Mutex::default() })
     }
 
     /// Sets what an attempt before has stored, for tests.
@@ -110,8 +128,8 @@ impl Steps {
             return Err(StepError::Name { length: name.len() });
         }
         let name: Arc<str> = name.into();
-        if self.are_refused {
-            return Err(StepError::Unclaimed { name });
+        if let Some(refusal) = self.refusal {
+            return Err(refusal.of(name));
         }
         let mut state = self.lock();
         if state.has_ended {

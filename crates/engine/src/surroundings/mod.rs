@@ -18,6 +18,7 @@ use lambda_idempotency_core::{
     effects::{Collector, EffectsKind},
     outbox::PublishError,
     outcome::{NotStarted, Outcome},
+    policy::Policy,
     record::{IdempotencyRecord, Worker},
 };
 use lambda_idempotency_keys::Key;
@@ -32,7 +33,7 @@ use crate::{
     parts::Parts,
     process::{Leader, Place, is_nested},
     running::{Polled, Running},
-    steps::Steps,
+    steps::{Refusal, Steps},
 };
 
 /// What is kept for a record beside what the machine knows of it.
@@ -59,6 +60,17 @@ struct Slot<'a> {
     outcome: Option<Outcome>,
 }
 
+/// What is kept of the attempts of an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// Claims with their steps, and completions with their messages.
+    All,
+    /// Completions only, since nothing is claimed.
+    Completions,
+    /// Nothing.
+    Nothing,
+}
+
 /// The outcome of a record without one, which cannot happen.
 const NEVER: Outcome = Outcome::Returned(NotStarted::Deadline);
 
@@ -74,8 +86,8 @@ pub(crate) struct Surroundings<'a> {
     pace: &'a Pace,
     /// Which effects calls collect, if the operation is transactional.
     effects: Option<EffectsKind>,
-    /// Whether keys are not claimed, so that steps cannot be kept.
-    is_optimistic: bool,
+    /// What is kept of an attempt.
+    keeps: Keeps,
     slots: Vec<Slot<'a>>,
     running: Running<'a>,
     /// This invocation's place in the process, taken or waited for.
@@ -109,7 +121,7 @@ impl<'a> Surroundings<'a> {
             worker,
             pace,
             effects,
-            is_optimistic: false,
+            keeps: Keeps::All,
             slots,
             running,
             place: None,
@@ -119,9 +131,13 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// Keys are claimed or not.
-    pub(crate) const fn optimistic(mut self, is_optimistic: bool) -> Self {
-        self.is_optimistic = is_optimistic;
+    /// What is kept of an attempt, by this policy.
+    pub(crate) const fn keeping(mut self, policy: &Policy) -> Self {
+        self.keeps = match policy {
+            Policy { optimistic: true, .. } => Keeps::Completions,
+            Policy { mutex: true, .. } => Keeps::Nothing,
+            _ => Keeps::All,
+        };
         self
     }
 
@@ -156,28 +172,36 @@ impl<'a> Surroundings<'a> {
         let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
         let effects = self.effects.filter(|_| held.is_some());
         let has_sender = self.parts.sender.is_some();
-        let is_optimistic = self.is_optimistic;
+        let keeps = self.keeps;
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
         let effects = effects.filter(|_| !slot.is_aside).map(|kind| Arc::new(Collector::new(kind)));
-        let publisher = match (held, has_sender) {
-            (_, false) => Err(PublishError::NoSender),
-            (Some(_), true) if !slot.is_aside && !is_optimistic => Ok(Arc::default()),
+        // What puts a record aside is one effect, and has neither messages nor steps.
+        let publisher = match (held, keeps) {
+            (_, Keeps::Nothing) if !slot.is_aside => Err(PublishError::Mutex),
+            _ if !has_sender => Err(PublishError::NoSender),
+            (Some(_), Keeps::All) if !slot.is_aside => Ok(Arc::default()),
             _ => Err(PublishError::Unprotected),
         };
         let record = held.map(|held| &held.record);
-        // What puts a record aside has no steps: it is one effect.
-        let record_with_steps = record.filter(|_| !slot.is_aside && !is_optimistic);
-        let others = if is_optimistic { Steps::refused } else { Steps::not_stored };
-        let steps = record_with_steps.map(|record| Steps::stored(record.steps.clone()));
-        slot.steps.clone_from(&steps);
+        let steps = match (record, keeps) {
+            (_, Keeps::Completions) => Steps::refused(Refusal::Unclaimed),
+            (_, Keeps::Nothing) => Steps::refused(Refusal::Mutex),
+            (Some(record), Keeps::All) if !slot.is_aside => Steps::stored(record.steps.clone()),
+            _ => Steps::not_stored(),
+        };
+        let are_stored = record.is_some() && keeps == Keeps::All && !slot.is_aside;
+        slot.steps = are_stored.then(|| Arc::clone(&steps));
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
-        let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone() };
+        // The key of a mutex is not that of the work.
+        let is_mutex = keeps == Keeps::Nothing && !slot.is_aside;
+        let attempt = held.filter(|_| is_mutex).map(|held| held.claim.owner);
+        let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone(), attempt };
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
         let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered)
             .collecting(effects)
-            .with_steps(steps.unwrap_or_else(others))
+            .with_steps(steps)
             .publishing(publisher);
         let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));

@@ -24,6 +24,7 @@
 //! | `log` | the checks; in `log/calls` those of calls of handlers, in `log/sent` those of messages |
 //! | `story`, `sweep` | a story from the first delivery to the last; stories with every stop, every pair of stops, and samples |
 //! | `queues`, `streams`, `wholes`, `choices`, `diverting`, `committing`, `publishing`, `stepping` | the stories |
+//! | `mutex` | stories and checks of its own: keys that only exclude each other |
 //! | `caught` | that the checks find mistakes |
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
@@ -34,6 +35,7 @@ mod committing;
 mod diverting;
 mod log;
 mod message;
+mod mutex;
 mod optimistic;
 mod publishing;
 mod queues;

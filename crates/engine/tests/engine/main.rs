@@ -26,6 +26,7 @@ mod limits;
 mod looks;
 mod lost_leaders;
 mod memory;
+mod mutex;
 mod order;
 mod outbox;
 mod panicking_store;

@@ -125,7 +125,8 @@ fn the_rules_are_those_of_the_engine_and_each_has_a_mutant() {
     let documented: BTreeSet<String> =
         Table::Rules.names().into_iter().map(str::to_owned).collect();
     assert_eq!(documented, engines);
-    let files = ["mutants.rs", "outboxes.rs", "transactions.rs", "steps.rs", "optimistic.rs"];
+    let files =
+        ["mutants.rs", "outboxes.rs", "transactions.rs", "steps.rs", "optimistic.rs", "mutex.rs"];
     let mutants = files.map(|file| read(&format!("tests/machine_model/{file}"))).concat();
     let tested = |rule: &&String| mutants.contains(&format!("Rule::{rule}, "));
     assert_eq!(engines.iter().filter(tested).count(), engines.len());
@@ -141,6 +142,7 @@ fn each_world_documented_is_one_of_the_model() {
         "transactions.rs",
         "steps.rs",
         "optimistic.rs",
+        "mutex.rs",
     ];
     let worlds = files.map(|file| read(&format!("tests/machine_model/{file}"))).concat();
     let small = Table::Worlds.names();

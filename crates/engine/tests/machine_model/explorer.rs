@@ -334,7 +334,9 @@ impl Model for Explorer {
             Action::End { invocation, running, is_ok } => {
                 let own = &mut world.invocations[invocation].own;
                 let handler = own.running.remove(running);
-                let message = setup.messages[own.records[handler.at]];
+                let record = own.records[handler.at];
+                let message = setup.messages[record];
+                world.ran[record] |= is_ok && setup.policy.mutex;
                 let ended = if is_ok && setup.policy.transactional {
                     let effect = [Effect::Holds, Effect::HoldsForOther][message.payload];
                     self.collected(Some(effect))

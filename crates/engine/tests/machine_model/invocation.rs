@@ -322,6 +322,7 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
         own.lost_completion |= matches!(outcome, Outcome::CompletionLost { .. });
         let recorded = match outcome {
             Outcome::CompletionLost { .. } | Outcome::Unprotected { .. } => true,
+            _ if setup.policy.mutex => world.ran[own.records[told.at]],
             Outcome::Coalesced { .. } => is(Status::Completed) || own.lost_completion,
             _ => is(Status::Completed),
         };

@@ -67,6 +67,7 @@ mod isolation;
 #[path = "../model_page/mod.rs"]
 mod model_page;
 mod mutants;
+mod mutex;
 mod optimistic;
 mod outboxes;
 mod properties;

@@ -43,6 +43,8 @@ pub(crate) enum Rule {
     MarksOnlyWhatIsSent,
     SendsWhatIsLeft,
     AnswersFromWhatItMeets,
+    ForgetsWhatHasEnded,
+    CopiesOfAMutexRun,
 }
 
 thread_local! {

@@ -135,6 +135,8 @@ fn check(setup: &Setup, world: &mut World, key: usize, old: &IdempotencyRecord, 
                 && new.consecutive_losses == losses
                 && (takes_over || undone || new.last_receive == old.last_receive)
         }
+        // A mutex is forgotten by its owner.
+        None if setup.policy.mutex && matches!(write.guard, Guard::OwnedBy(_)) => true,
         None => old.failed_attempts == 0 && lost_attempts == 0,
     };
     if !kept {

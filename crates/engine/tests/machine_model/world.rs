@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) source: Vec<Delivery>,
     /// By key: the payloads for which a handler returned Ok.
     pub(crate) effects: Vec<Payloads>,
+    /// By message, if keys only exclude each other: whether its handler returned Ok.
+    pub(crate) ran: Vec<bool>,
     /// By key: how often effects were committed, where they are.
     pub(crate) committed: Vec<u8>,
     /// By key: whether a handler went on after its step, because the store has the result.
@@ -326,6 +328,7 @@ impl World {
             begun: 0,
             source: vec![delivery; setup.messages.len()],
             effects: vec![Payloads::default(); keys],
+            ran: vec![false; setup.messages.len()],
             committed: vec![0; keys],
             steps_relied_on: vec![false; keys],
             sent: vec![Payloads::default(); keys],

@@ -8,7 +8,7 @@ use lambda_idempotency_keys::{
 };
 
 use super::mistakes::{
-    FilterMistake, HttpLayerMistake, NoTransaction, OptimisticMistake, SettingScope,
+    FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake, SettingScope,
 };
 
 /// A mistake in how a function is configured, found when it starts.
@@ -163,6 +163,16 @@ pub enum ConfigError {
         operation: Arc<str>,
         /// Why.
         mistake: NoTransaction,
+    },
+    /// An operation is a mutex, and has a setting that has no effect then.
+    #[error(
+        "operation `{operation}` is a `.mutex()`, which keeps nothing of an attempt: {mistake}"
+    )]
+    Mutex {
+        /// The operation.
+        operation: Arc<str>,
+        /// Which.
+        mistake: MutexMistake,
     },
     /// An operation is optimistic, and has a setting that has no effect then.
     #[error("operation `{operation}` is `.optimistic()`, which claims no key: {mistake}")]

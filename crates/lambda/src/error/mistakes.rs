@@ -62,6 +62,27 @@ pub enum NoTransaction {
     Disabled,
 }
 
+/// Which setting of an operation cannot be with [`Operation::mutex`](crate::Operation::mutex).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MutexMistake {
+    /// It has no effect.
+    #[error(
+        "`.{setting}(..)` has no effect, because each delivery calls the handler and no failure is recorded; \
+         remove it, or remove `.mutex()`"
+    )]
+    NoEffect {
+        /// The setting.
+        setting: &'static str,
+    },
+    /// Effects are committed with a completion.
+    #[error(
+        "there is no completion with which `.transactional()` and `.optimistic()` could commit effects; remove \
+         it, or remove `.mutex()`"
+    )]
+    Transactional,
+}
+
 /// Which setting of an operation cannot be with [`Operation::optimistic`](crate::Operation::optimistic).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

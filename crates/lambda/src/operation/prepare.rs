@@ -42,6 +42,7 @@ impl Operation {
         }
         self.check_transaction()?;
         self.check_optimistic()?;
+        self.check_mutex()?;
         let Compiled { operation, key_format, keys, .. } = self.compiled()?;
         let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),

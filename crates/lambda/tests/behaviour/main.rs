@@ -30,6 +30,7 @@ mod log_filters;
 mod metrics;
 mod misplaced;
 mod mixed;
+mod mutex;
 mod names;
 mod new_invocations;
 mod observers;

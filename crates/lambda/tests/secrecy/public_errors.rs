@@ -48,6 +48,7 @@ fn no_error_is_forgotten() {
         "FilterMistake",
         "Foreign",
         "HttpLayerMistake",
+        "MutexMistake",
         "NoDefaultKey",
         "NoTransaction",
         "OptimisticMistake",

@@ -63,6 +63,25 @@ pub async fn late_undo_cannot_delete_the_successor(store: &dyn Store) {
     slot.holds(Some(&second.record), "the successor's record is untouched").await;
 }
 
+/// A claim of a mutex that is forgotten leaves nothing, not even counts of attempts: the next claim finds a
+/// free key.
+pub async fn forgotten_claim_leaves_nothing(store: &dyn Store) {
+    let (slot, _, second) = overtaken(store).await;
+    assert_eq!(second.lost_attempts(), 1, "the first attempt was lost");
+    assert_eq!(settle(&slot, &second, &Settlement::Forget, now()).await, Settled::Done);
+    slot.holds(None, "a claim that is forgotten leaves nothing").await;
+    let third = hold(&slot, &claim(token(), now()), now()).await;
+    assert_eq!(third.lost_attempts(), 0, "the next claim is the first of its key");
+}
+
+/// A claim of a mutex that is forgotten too late does not free the successor's key, or a third worker
+/// would run at the same time.
+pub async fn late_forgetting_cannot_free_the_successors_key(store: &dyn Store) {
+    let (slot, first, second) = overtaken(store).await;
+    assert_eq!(settle(&slot, &first, &Settlement::Forget, now()).await, Settled::Done);
+    slot.holds(Some(&second.record), "the successor's record is untouched").await;
+}
+
 /// A renewal that comes too late does not give the key back to its former owner.
 pub async fn late_renewal_cannot_take_the_key_back(store: &dyn Store) {
     let (slot, first, second) = overtaken(store).await;

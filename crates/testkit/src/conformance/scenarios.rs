@@ -85,6 +85,8 @@ macro_rules! __scenarios {
                 late_completion_cannot_overwrite_the_successor
                 late_failure_cannot_release_the_successor
                 late_undo_cannot_delete_the_successor
+                forgotten_claim_leaves_nothing
+                late_forgetting_cannot_free_the_successors_key
                 late_renewal_cannot_take_the_key_back
                 late_failure_is_answered_with_the_successors_completion
                 stale_takeover_cannot_reopen_a_completed_key

@@ -39,7 +39,8 @@ mutants! {
     OwnedByIgnoresOwner: late_completion_cannot_overwrite_the_successor
         late_failure_cannot_release_the_successor late_undo_cannot_delete_the_successor
         rejected_duplicate_does_not_remove_the_owners_lock owned_by_needs_the_very_token
-        duplicate_of_a_release_cannot_free_the_next_owner token_of_one_key_opens_no_other;
+        duplicate_of_a_release_cannot_free_the_next_owner token_of_one_key_opens_no_other
+        late_forgetting_cannot_free_the_successors_key;
     OwnedByIgnoresStatus: completed_is_final_for_its_own_owner owned_by_needs_a_record_in_progress
         permanent_failure_is_final_for_its_own_owner batch_of_settlements;
     OwnedByComparesTheEnd: owned_by_needs_the_very_token;
@@ -61,9 +62,10 @@ mutants! {
     UnchangedNeverMatchesNone: unchanged_holds_with_every_optional_field_absent
         unchanged_tells_an_owner_from_none unchanged_tells_a_lease_from_none
         record_without_a_lease_is_locked_until_it_expires claims_and_takeovers_in_one_batch;
-    NeverDeletes: delete_under_owned_by delete_under_unchanged deleted_key_is_absent_again;
+    NeverDeletes: delete_under_owned_by delete_under_unchanged deleted_key_is_absent_again
+        forgotten_claim_leaves_nothing;
     DeletesWhateverIsThere: delete_under_owned_by late_undo_cannot_delete_the_successor
-        rejected_duplicate_does_not_remove_the_owners_lock;
+        rejected_duplicate_does_not_remove_the_owners_lock late_forgetting_cannot_free_the_successors_key;
     DeleteOfMissingIsFound: delete_of_what_is_gone_is_written retried_delete_is_written;
     Merges: takeover_replaces_every_field settling_replaces_every_field;
     KeepsOldError: takeover_replaces_every_field settling_replaces_every_field;

@@ -7,6 +7,7 @@
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
 //! | `SCRIPTED_OPTIMISTIC=1` | with `SCRIPTED_TRANSACTION=1`: keys are not claimed |
+//! | `SCRIPTED_MUTEX=1` | keys only exclude each other: each message places its order |
 //! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
 //! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID` |
 //! | `SCRIPTED_PARCELS_TABLE` | a message is published for each order, and sent to this table |
@@ -38,6 +39,7 @@ pub(crate) struct Shop {
     unprotected: bool,
     transactional: bool,
     optimistic: bool,
+    mutex: bool,
     outside: bool,
     in_steps: bool,
     /// Where messages go, if orders publish some.
@@ -60,6 +62,7 @@ impl Shop {
             unprotected: is_set("SCRIPTED_UNPROTECTED"),
             transactional: is_set("SCRIPTED_TRANSACTION"),
             optimistic: is_set("SCRIPTED_OPTIMISTIC"),
+            mutex: is_set("SCRIPTED_MUTEX"),
             outside: is_set("SCRIPTED_OUTSIDE"),
             in_steps: is_set("SCRIPTED_STEPS"),
             parcels: std::env::var("SCRIPTED_PARCELS_TABLE").ok(),
@@ -74,6 +77,9 @@ impl Shop {
     /// The operation. If the environment asks for it, the operation is unprotected: its key expression selects
     /// nothing in any record.
     pub(crate) fn operation(&self, operation: Operation) -> Operation {
+        if self.mutex {
+            return operation.mutex();
+        }
         if self.optimistic && !self.outside {
             return operation.optimistic();
         }

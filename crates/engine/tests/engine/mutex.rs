@@ -1,0 +1,232 @@
+//! Mutex mode: handlers of a key do not overlap, each delivery calls one, and nothing is kept of it.
+
+use std::time::Duration;
+
+use futures_util::future::join;
+use lambda_idempotency_core::{
+    clock::Clock as _,
+    failure::Failure,
+    outbox::{Message, PublishError},
+    outcome::Outcome,
+    policy::{OnConflict, OnFailure, OnTimeout},
+    record::{IdempotencyRecord, Status},
+    store::{Guard, StoreErrorKind},
+};
+use lambda_idempotency_engine::{call::Call, steps::StepError};
+use lambda_idempotency_testkit::faults::{Call as HistoryCall, Fault, GuardKind};
+
+use crate::{
+    in_process::{SECOND, at_once},
+    support::{Rec, World, declining, failing, labels, ok, rec, slow},
+};
+
+fn world() -> World {
+    let mut world = World::new();
+    world.policy.mutex = true;
+    world
+}
+
+fn yielding() -> World {
+    let mut world = World::yielding();
+    world.policy.mutex = true;
+    world
+}
+
+/// A handler that works for a second, and notes if another is at work.
+fn alone(label: &'static str) -> Rec {
+    rec(label, move |world: World, _| async move {
+        assert_eq!(world.ledger.executed("at work"), world.ledger.executed("at rest"), "overlap");
+        world.ledger.record("at work", label);
+        world.clock.sleep(SECOND).await;
+        world.ledger.record("at rest", label);
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn each_delivery_runs_and_leaves_no_record() {
+    let world = world();
+    for _ in 0..3 {
+        assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+        assert_eq!(world.stored("a").await, None);
+    }
+    assert_eq!(world.ledger.executed("a"), 3);
+    assert_eq!(world.requests(), 6, "a claim and a deletion each");
+}
+
+#[tokio::test]
+async fn a_result_is_returned_to_its_own_delivery_only() {
+    let world = world();
+    let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
+    assert!(matches!(&outcomes[0], Outcome::Executed { result: Some(_), .. }), "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn copies_in_a_batch_run_one_after_the_other() {
+    let world = world();
+    let before = world.clock.now();
+    assert_eq!(world.deliver(vec![alone("a"), alone("a"), alone("a")]).await, ["executed"; 3]);
+    assert_eq!(world.clock.now(), before.plus(3 * SECOND));
+    assert_eq!(world.stored("a").await, None);
+}
+
+#[tokio::test]
+async fn two_workers_do_not_overlap_and_both_run() {
+    let mut world = world();
+    world.policy.on_conflict = OnConflict::Wait { up_to: 20 * SECOND };
+    let (one, other) = (world.invoke(vec![alone("a")]), world.invoke(vec![alone("a")]));
+    let (one, other) = world.clock.drive(join(one, other)).await;
+    assert_eq!((labels(&one), labels(&other)), (vec!["executed"], vec!["executed"]));
+    assert_eq!(world.ledger.executed("a"), 2);
+}
+
+#[tokio::test]
+async fn invocations_of_a_process_do_not_overlap_and_all_run() {
+    let mut world = yielding();
+    world.policy.on_conflict = OnConflict::Wait { up_to: 20 * SECOND };
+    let outcomes = at_once(&world, (0..4).map(|_| vec![alone("a")])).await;
+    assert_eq!(outcomes, vec![["executed"]; 4]);
+    assert_eq!(world.ledger.executed("a"), 4);
+}
+
+#[tokio::test]
+async fn a_busy_key_returns_or_is_skipped_by_the_policy() {
+    for (policy, expected) in [(OnConflict::Return, "busy"), (OnConflict::Skip, "skipped")] {
+        let mut world = world();
+        world.policy.on_conflict = policy;
+        let long = world.invoke(vec![slow("a", 9 * SECOND)]);
+        let second = async {
+            world.clock.sleep(SECOND).await;
+            labels(&world.invoke(vec![ok("a")]).await)
+        };
+        let (first, second) = world.clock.drive(join(long, second)).await;
+        assert_eq!((labels(&first), second), (vec!["executed"], vec![expected]));
+    }
+}
+
+#[tokio::test]
+async fn a_failure_frees_the_key_and_is_forgotten() {
+    let mut world = world();
+    world.policy.max_failed_attempts = Some(1);
+    world.policy.on_failure = OnFailure::FailPermanently;
+    let permanent = || rec("b", |_, _| async { Err(Failure::permanent("no")) });
+    let panics = rec("c", |_: World, _| async { panic!("no luck") });
+    let batch = vec![failing("a"), permanent(), panics, declining("d")];
+    let outcomes = world.clock.drive(world.invoke(batch)).await;
+    assert_eq!(labels(&outcomes), ["failed", "failed", "failed", "declined"]);
+    let is_permanent =
+        |outcome: &Outcome| matches!(outcome, Outcome::Failed { permanent: true, .. });
+    assert!(!outcomes.iter().any(is_permanent), "{outcomes:?}");
+    for label in ["a", "b", "c", "d"] {
+        assert_eq!(world.stored(label).await, None, "{label}");
+    }
+    let told = rec("a", |_, call: Call| async move {
+        assert_eq!((call.failed_attempts(), call.lost_attempts()), (0, 0));
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![told, permanent()]).await, ["executed", "failed"]);
+}
+
+#[tokio::test]
+async fn a_permanent_failure_goes_to_the_sink_at_once() {
+    let world = world();
+    for _ in 0..2 {
+        let fails = rec("a", |_, _| async { Err(Failure::permanent("no")) }).aside();
+        assert_eq!(world.deliver(vec![fails]).await, ["diverted"]);
+        assert_eq!(world.stored("a").await, None);
+        world.clock.advance(SECOND);
+    }
+    assert_eq!(world.ledger.executed("aside: a"), 2);
+}
+
+#[tokio::test]
+async fn a_handler_that_is_stopped_keeps_its_key_until_the_lease_ends() {
+    for on_timeout in [OnTimeout::Return, OnTimeout::FailPermanently] {
+        let mut world = world();
+        world.policy.on_timeout = on_timeout;
+        let hangs = slow("a", 3600 * SECOND);
+        assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
+        let left = world.stored("a").await.unwrap();
+        assert_eq!((left.status, left.is_given_up()), (Status::InProgress, true));
+        assert_eq!(world.deliver(vec![ok("b"), declining("c")]).await, ["executed", "declined"]);
+        world.clock.advance(4 * SECOND);
+        let told = rec("a", |_, call: Call| async move {
+            assert_eq!(call.lost_attempts(), 1, "its effect may have happened");
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![told]).await, ["executed"]);
+        assert_eq!(world.stored("a").await, None);
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_a_dead_worker_is_taken_over_and_then_forgotten() {
+    let world = world();
+    world.store.inner().insert(crate::support::key("a"), dead(&world));
+    assert_eq!(world.deliver(vec![ok("a").receives(2)]).await, ["executed"]);
+    assert_eq!(world.stored("a").await, None);
+}
+
+/// The record of a worker that died.
+fn dead(world: &World) -> IdempotencyRecord {
+    let now = world.clock.now();
+    let mut record = IdempotencyRecord::new(Status::InProgress, now.plus(3600 * SECOND));
+    record.owner = Some(lambda_idempotency_core::record::Owner::from_bits(5));
+    record.lease_until = Some(now.minus(5 * SECOND));
+    record
+}
+
+#[tokio::test]
+async fn a_deletion_whose_answer_is_lost_is_sent_again_and_frees_no_other_key() {
+    let world = world();
+    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::OwnedBy));
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+    assert_eq!((world.stored("a").await, world.requests()), (None, 3));
+    let writes = world.store.history().into_iter().filter_map(|call| match call {
+        HistoryCall::Write { writes, .. } => Some(writes),
+        _ => None,
+    });
+    let deletions: Vec<_> = writes.flatten().filter(|write| write.record.is_none()).collect();
+    assert_eq!(deletions.len(), 2);
+    assert!(deletions.iter().all(|write| matches!(write.guard, Guard::OwnedBy(_))));
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_freed_is_free_when_the_lease_ends() {
+    let world = world();
+    let refused = Fault::refuse(StoreErrorKind::Unavailable).guarded_by(GuardKind::OwnedBy);
+    world.store.inject(refused.always());
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"], "the handler returned Ok");
+    assert_eq!(world.stored("a").await.unwrap().status, Status::InProgress);
+    world.store.heal();
+    world.clock.advance(Duration::from_secs(33));
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+    assert_eq!(world.stored("a").await, None);
+}
+
+#[tokio::test]
+async fn what_would_have_to_be_kept_is_refused() {
+    let world = world();
+    let steps = rec("a", |_, call: Call| async move {
+        let error = call.step("charge", |_| async { Ok(1) }).await.unwrap_err();
+        assert!(error.message().contains("`.mutex()`"), "{error:?}");
+        assert!(matches!(error.error().downcast_ref(), Some(StepError::Mutex { .. })), "{error:?}");
+        assert_eq!(call.publish(Message::new("q", "1")), Err(PublishError::Mutex));
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![steps]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn each_attempt_has_subkeys_of_its_own() {
+    let world = world();
+    for _ in 0..2 {
+        let notes = rec("a", |world: World, call: Call| async move {
+            assert_eq!(call.subkey("charge"), call.subkey("charge"));
+            world.ledger.record(call.subkey("charge"), "");
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![notes]).await, ["executed"]);
+    }
+    assert!(world.ledger.doubled().iter().all(|effect| effect == "a"), "the work may repeat");
+}

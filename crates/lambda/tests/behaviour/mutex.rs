@@ -1,0 +1,89 @@
+//! Operations whose keys only exclude each other.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use lambda_idempotency::{
+    Call, ConfigError, Failure, OnFailure, OnPermanentFailure, OnTimeout, Operation, RunContext,
+    error::MutexMistake,
+};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, order};
+
+fn imports() -> Operation {
+    Operation::new("import").key("id").mutex()
+}
+
+fn refused(operation: &Operation) -> MutexMistake {
+    match operation.check() {
+        Err(ConfigError::Mutex { mistake, .. }) => mistake,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn what_would_have_no_effect_is_refused() {
+    assert_eq!(imports().check(), Ok(()));
+    for (operation, setting) in [
+        (imports().retention(Duration::from_hours(1)), "retention"),
+        (imports().fingerprint("amount"), "fingerprint"),
+        (imports().on_failure(OnFailure::FailPermanently), "on_failure"),
+        (imports().on_timeout(OnTimeout::FailPermanently), "on_timeout"),
+        (imports().on_permanent_failure(OnPermanentFailure::Acknowledge), "on_permanent_failure"),
+        (imports().max_failed_attempts(3), "max_failed_attempts"),
+    ] {
+        assert_eq!(refused(&operation), MutexMistake::NoEffect { setting });
+        let error = operation.check().unwrap_err().to_string();
+        assert!(error.contains(setting) && error.contains("or remove `.mutex()`"), "{error}");
+    }
+    for operation in [imports().transactional(), imports().optimistic()] {
+        assert_eq!(refused(&operation), MutexMistake::Transactional);
+    }
+}
+
+#[tokio::test]
+async fn each_message_is_processed_and_copies_one_after_the_other() {
+    let (world, at_work) = (World::new(), Arc::new(AtomicUsize::new(0)));
+    let processed = Arc::new(AtomicUsize::new(0));
+    let counts = (Arc::clone(&at_work), Arc::clone(&processed));
+    let function = world.idempotency().sqs(imports(), move |order: Value, _: Call| {
+        let (at_work, processed) = counts.clone();
+        async move {
+            if order["id"] == "a" {
+                assert_eq!(at_work.fetch_add(1, Ordering::SeqCst), 0, "they overlap");
+                tokio::task::yield_now().await;
+                at_work.fetch_sub(1, Ordering::SeqCst);
+            }
+            processed.fetch_add(1, Ordering::SeqCst);
+            Ok::<_, Failure>(())
+        }
+    });
+    let function = function.unwrap();
+    for _ in 0..2 {
+        let event = batch([order("m-1", "a", ""), order("m-2", "a", ""), order("m-3", "b", "")]);
+        let response = world.invoke(&function, &event).await.unwrap();
+        assert_eq!(response, json!({ "batchItemFailures": [] }));
+    }
+    assert_eq!(processed.load(Ordering::SeqCst), 6);
+    assert!(world.store.inner().is_empty(), "nothing is kept");
+}
+
+#[tokio::test]
+async fn each_call_of_run_gets_its_own_result() {
+    let (world, payload) = (World::new(), json!({ "id": "a" }));
+    let idempotency = world.idempotency();
+    for expected in 1..4 {
+        let context = RunContext::without_deadline();
+        let operation = imports();
+        let run = idempotency
+            .run(&operation, &payload, context, async move |_: Call| Ok::<_, Failure>(expected));
+        let run = run.await.unwrap();
+        assert_eq!((run.result, run.replayed, run.recorded), (expected, false, false));
+    }
+}

@@ -1,0 +1,137 @@
+//! Orders of an operation that is a mutex: those of one key are placed one after the other, by several processes of
+//! which some are killed, and each message places its order.
+
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+
+use lambda_idempotency_local::{Apply, Fault, FunctionConfig, Gate, Outcome, SqsConfig};
+use lambda_idempotency_tests::{
+    CLAIMS,
+    events::{batch, batch_of, message, order, order_with},
+};
+use serde_json::json;
+
+use crate::support::{World, history, outcomes, scripted_orders};
+
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// The timeout, a second of lease grace, a second of clock skew, and a reserve: at the second delivery the
+/// lease has ended.
+const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
+
+fn function() -> FunctionConfig {
+    scripted_orders().timeout(TIMEOUT).env("SCRIPTED_MUTEX", "1")
+}
+
+/// The file to which the processes append a line when a handler starts, and one when it places its order.
+struct Lines(PathBuf);
+
+impl Lines {
+    fn new() -> Self {
+        let number = std::process::id();
+        let path = std::env::temp_dir().join(format!("lambda-idempotency-mutex-{number}"));
+        let _ = std::fs::remove_file(&path);
+        Self(path)
+    }
+
+    /// For each line: whether a handler started there, its message, and its process.
+    fn read(&self) -> Vec<(bool, String, String)> {
+        let text = std::fs::read_to_string(&self.0).unwrap();
+        let line = |line: &str| {
+            let words: Vec<_> = line.split(' ').collect();
+            (words[0] == "start", words[2].to_owned(), words[3].to_owned())
+        };
+        text.lines().map(line).collect()
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Forty messages of one key in eight processes, one of which is killed while its handler works.
+#[tokio::test]
+async fn processes_work_one_after_the_other_also_if_one_is_killed() {
+    let lines = Lines::new();
+    let function = function().env("SCRIPTED_LEDGER", lines.0.to_str().unwrap());
+    let queue = SqsConfig {
+        visibility: Some(Duration::from_millis(150)),
+        max_receive_count: 1000,
+        batch_size: 5,
+        ..SqsConfig::default()
+    };
+    let world = World::with(function, |local| local.sandboxes(8).sqs(queue)).await;
+    let slow = order_with("o-1", json!({ "delayMs": 20 }));
+    let event = batch((0..40).map(|number| message(&format!("m-{number}"), &slow)));
+    let killed = async {
+        while !std::fs::read_to_string(&lines.0).is_ok_and(|text| text.lines().count() > 20) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        world.kill_in_flight()
+    };
+    let (report, killed) = tokio::join!(world.send(&event), killed);
+    assert!(killed > 0 && report.is_complete(), "{killed}: {:?}", outcomes(&report));
+    assert!(report.count(&Outcome::Crashed) > 0, "{:?}", outcomes(&report));
+    let (mut at_work, mut placed): (Option<(String, String)>, _) = (None, BTreeSet::new());
+    let mut lost = 0;
+    for (starts, message, process) in lines.read() {
+        match (starts, at_work.take()) {
+            (true, before) => {
+                // A handler that has started and not ended was killed, with its whole process.
+                lost += usize::from(before.is_some());
+                let is_dead = |(_, other): &(String, String)| *other != process;
+                assert!(before.as_ref().is_none_or(is_dead), "{process} works twice at a time");
+                at_work = Some((message, process));
+            }
+            (false, before) => {
+                assert_eq!(before, Some((message.clone(), process)), "it worked beside another");
+                placed.insert(message);
+            }
+        }
+    }
+    assert_eq!(placed.len(), 40, "each message has its effect");
+    assert!(lost <= killed, "{lost} handlers ended without an effect, and {killed} were killed");
+    assert_eq!(world.claims(), [] as [serde_json::Value; 0], "nothing is left");
+}
+
+#[tokio::test]
+async fn copies_and_duplicates_are_placed_again_and_leave_nothing() {
+    let world = World::of(function()).await;
+    let event = batch_of(["o-1", "o-1", "o-2"].map(order));
+    for _ in 0..2 {
+        assert_eq!(outcomes(&world.send(&event).await), ["executed"; 3]);
+    }
+    assert_eq!(world.placed().into_values().collect::<Vec<_>>(), [4, 2]);
+    assert!(world.claims().is_empty());
+}
+
+/// A process dies before it has freed its key: the next attempt takes it over when the lease has ended.
+#[tokio::test]
+async fn a_process_that_is_killed_before_it_frees_its_key_blocks_it_for_a_lease_only() {
+    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
+    let world = World::with(function(), |local| local.sqs(queue)).await;
+    let gate = Gate::new();
+    let deletion = Fault::hold(Apply::Before, &gate).table(CLAIMS).skip(1);
+    world.dynamodb().faults().add(deletion.times(1));
+    let killer = async {
+        gate.reached().await;
+        assert_eq!(world.kill_in_flight(), 1);
+    };
+    let event = batch_of([order("o-1")]);
+    let (report, ()) = tokio::join!(world.send(&event), killer);
+    assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
+    let lost = report.records().last().unwrap().line.as_ref().unwrap().lost_attempts;
+    assert_eq!(lost, 1, "its handler is told");
+    assert!(world.claims().is_empty());
+}
+
+/// The deletion is sent again; it deletes nothing of another worker.
+#[tokio::test]
+async fn an_answer_to_a_deletion_that_is_lost_changes_nothing() {
+    let world = World::of(function()).await;
+    let lost = Fault::hang_up(Apply::After).table(CLAIMS).skip(1);
+    world.dynamodb().faults().add(lost.times(2));
+    let report = world.send(&batch_of([order("o-1")])).await;
+    assert_eq!(outcomes(&report), ["executed"]);
+    assert!(world.claims().is_empty());
+}
