@@ -6,8 +6,10 @@ use crate::config_error::DynamoDbConfigError;
 
 /// Far below DynamoDB's limit, so that all names fit in a statement of 8192 characters.
 const LONGEST_NAME: usize = 255;
+/// DynamoDB's limit for a sort key.
+pub(crate) const LONGEST_SORT_KEY: usize = 1024;
 /// DynamoDB's limit for a partition key.
-const LONGEST_PARTITION: usize = 2048;
+pub(crate) const LONGEST_PARTITION: usize = 2048;
 
 /// The names of the attributes of an item.
 ///
@@ -77,22 +79,36 @@ pub struct Attributes {
     pub data_form: DataForm,
 }
 
-/// The sort key of a table that also holds other items, or one partition for each tenant. As
-/// `sort_key_attr` and `static_pk_value` of Powertools.
-///
-/// All records of one partition share its throughput: DynamoDB allows 1000 writes a second.
+/// The sort key of a table that also holds other items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SortKey {
     /// S: the attribute that holds the idempotency key, in place of [`Attributes::id`].
     pub name: Cow<'static, str>,
-    /// The value of `id`, the same for every record. The default of Powertools is `idempotency#`
-    /// and the name of the function.
-    pub partition: Cow<'static, str>,
+    /// In which partition a record is.
+    pub partition: Partition,
+}
+
+/// In which partition of a table with a sort key a record is: the value of [`Attributes::id`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Partition {
+    /// All records are in this one, as with `sort_key_attr` and `static_pk_value` of Powertools, whose default is
+    /// `idempotency#` and the name of the function. Listing reads it alone.
+    ///
+    /// They share its throughput: DynamoDB allows 1000 writes a second, and throttles what is above until it has split
+    /// the partition.
+    Static(Cow<'static, str>),
+    /// Each record has one of its own: this prefix, and then the idempotency key. No partition is hot. Listing passes
+    /// over the whole table.
+    Derived {
+        /// What the partitions begin with. No other item of the table may begin so.
+        prefix: Cow<'static, str>,
+    },
 }
 
 impl SortKey {
-    /// The attribute of the sort key, and the partition in which all records are.
+    /// The attribute of the sort key, and the [partition](Partition::Static) in which all records are.
     ///
     /// ```
     /// use lambda_idempotency_dynamodb::{Attributes, SortKey};
@@ -105,7 +121,50 @@ impl SortKey {
         name: impl Into<Cow<'static, str>>,
         partition: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { name: name.into(), partition: partition.into() }
+        Self { name: name.into(), partition: Partition::Static(partition.into()) }
+    }
+
+    /// The attribute of the sort key, and what the [partition of each record](Partition::Derived) begins with.
+    ///
+    /// ```
+    /// use lambda_idempotency_dynamodb::{Attributes, SortKey};
+    ///
+    /// let mut names = Attributes::default();
+    /// (names.id, names.sort_key) = ("PK".into(), Some(SortKey::derived("SK", "idempotency#")));
+    /// ```
+    #[must_use]
+    pub fn derived(
+        name: impl Into<Cow<'static, str>>,
+        prefix: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { name: name.into(), partition: Partition::Derived { prefix: prefix.into() } }
+    }
+}
+
+impl Partition {
+    /// The partition of this key.
+    pub(crate) fn of(&self, key: &str) -> String {
+        match self {
+            Self::Static(partition) => partition.to_string(),
+            Self::Derived { prefix } => format!("{prefix}{key}"),
+        }
+    }
+
+    /// Whether records may be in this partition.
+    pub(crate) fn may_be(&self, partition: &str) -> bool {
+        match self {
+            Self::Static(only) => partition == only,
+            Self::Derived { prefix } => partition.starts_with(&**prefix),
+        }
+    }
+
+    /// Whether DynamoDB takes it, for every key that it takes as a sort key.
+    fn is_fit(&self) -> bool {
+        let (length, longest) = match self {
+            Self::Static(partition) => (partition.len(), LONGEST_PARTITION),
+            Self::Derived { prefix } => (prefix.len(), LONGEST_PARTITION - LONGEST_SORT_KEY),
+        };
+        (1..=longest).contains(&length)
     }
 }
 
@@ -193,9 +252,7 @@ impl Attributes {
     pub(crate) fn check(&self) -> Result<(), DynamoDbConfigError> {
         let mut seen = Vec::new();
         let sort_key = self.sort_key.as_ref();
-        if let Some(SortKey { partition, .. }) = sort_key
-            && !(1..=LONGEST_PARTITION).contains(&partition.len())
-        {
+        if sort_key.is_some_and(|sort_key| !sort_key.partition.is_fit()) {
             return Err(DynamoDbConfigError::UnfitPartition);
         }
         for name in self.all().into_iter().chain(sort_key.map(|sort_key| &*sort_key.name)) {
@@ -226,10 +283,14 @@ mod tests {
         for (length, fits) in
             [(0, false), (1, true), (LONGEST_PARTITION, true), (LONGEST_PARTITION + 1, false)]
         {
-            let partition = "p".repeat(length).into();
-            let sort_key = Some(SortKey { name: "sk".into(), partition });
-            let names = Attributes { sort_key, ..Attributes::default() };
             let expected = if fits { Ok(()) } else { Err(DynamoDbConfigError::UnfitPartition) };
+            let sort_key = Some(SortKey::new("sk", "p".repeat(length)));
+            let names = Attributes { sort_key, ..Attributes::default() };
+            assert_eq!(names.check(), expected, "{length}");
+            let prefix =
+                "p".repeat(length.saturating_sub(usize::from(length > 1) * LONGEST_SORT_KEY));
+            let sort_key = Some(SortKey::derived("sk", prefix));
+            let names = Attributes { sort_key, ..Attributes::default() };
             assert_eq!(names.check(), expected, "{length}");
         }
     }

@@ -1,4 +1,5 @@
-//! Pages of all items: `Scan`, or `Query` where all records are in one partition.
+//! Pages of all items: `Scan`, or `Query` where all records are in one partition. Where each record has a partition of
+//! its own, a `Scan` passes over all items of the table, and a page has those of them that are records.
 //!
 //! The reads are strongly consistent, at a read unit for each 4 KB of what they pass over: a listing shows
 //! what writes of operators compare with.
@@ -14,7 +15,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    attributes::SortKey,
+    attributes::{Partition, SortKey},
     error::{Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
     retry::{Backoff, Budget},
@@ -36,8 +37,8 @@ impl Answer {
 
 /// What one request asks for.
 struct Ask {
-    /// After the item of this key.
-    after: Option<Key>,
+    /// After the item of this primary key.
+    after: Option<Item>,
     /// At most so many items; `None` if they are only counted.
     limit: Option<i32>,
 }
@@ -50,9 +51,10 @@ impl DynamoDbStore {
             if budget.left().is_zero() {
                 return Err(Failure::too_late(&self.config));
             }
-            let answer = match &self.config.attributes.sort_key {
-                None => self.scan(ask, budget).await,
-                Some(sort_key) => self.query(ask, sort_key, budget).await,
+            let answer = match self.partition() {
+                None => self.scan(ask, None, budget).await,
+                Some(Partition::Derived { prefix }) => self.scan(ask, Some(prefix), budget).await,
+                Some(Partition::Static(partition)) => self.query(ask, partition, budget).await,
             };
             match answer {
                 Err(failure) if failure.retry && backoff.pause(budget).await => {}
@@ -61,11 +63,17 @@ impl DynamoDbStore {
         }
     }
 
-    fn start_of(&self, ask: &Ask) -> Option<Item> {
-        ask.after.as_ref().map(|key| primary_key(&self.config.attributes, key))
+    fn partition(&self) -> Option<&Partition> {
+        self.config.attributes.sort_key.as_ref().map(|sort_key| &sort_key.partition)
     }
 
-    async fn scan(&self, ask: &Ask, budget: &Budget<'_>) -> Result<Answer, Failure> {
+    /// Of all items, or of those in partitions with this prefix.
+    async fn scan(
+        &self,
+        ask: &Ask,
+        prefix: Option<&str>,
+        budget: &Budget<'_>,
+    ) -> Result<Answer, Failure> {
         let doing = Doing { config: &self.config, operation: "Scan", permission: "Scan" };
         let request = self
             .client
@@ -74,7 +82,14 @@ impl DynamoDbStore {
             .consistent_read(true)
             .set_limit(ask.limit)
             .set_select(ask.limit.is_none().then_some(Select::Count))
-            .set_exclusive_start_key(self.start_of(ask));
+            .set_exclusive_start_key(ask.after.clone());
+        let request = match prefix {
+            None => request,
+            Some(prefix) => request
+                .filter_expression("begins_with(#id, :prefix)")
+                .expression_attribute_names("#id", &*self.config.attributes.id)
+                .expression_attribute_values(":prefix", AttributeValue::S(prefix.to_owned())),
+        };
         match budget.attempt(request.send()).await {
             Err(late) => Err(Failure::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
@@ -87,7 +102,7 @@ impl DynamoDbStore {
     async fn query(
         &self,
         ask: &Ask,
-        sort_key: &SortKey,
+        partition: &str,
         budget: &Budget<'_>,
     ) -> Result<Answer, Failure> {
         let doing = Doing { config: &self.config, operation: "Query", permission: "Query" };
@@ -98,13 +113,10 @@ impl DynamoDbStore {
             .consistent_read(true)
             .key_condition_expression("#id = :partition")
             .expression_attribute_names("#id", &*self.config.attributes.id)
-            .expression_attribute_values(
-                ":partition",
-                AttributeValue::S(sort_key.partition.to_string()),
-            )
+            .expression_attribute_values(":partition", AttributeValue::S(partition.to_owned()))
             .set_limit(ask.limit)
             .set_select(ask.limit.is_none().then_some(Select::Count))
-            .set_exclusive_start_key(self.start_of(ask));
+            .set_exclusive_start_key(ask.after.clone());
         match budget.attempt(request.send()).await {
             Err(late) => Err(Failure::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
@@ -114,16 +126,52 @@ impl DynamoDbStore {
         }
     }
 
-    /// The key to go on after. A table with another key schema has none that this store could name: a key of another
-    /// attribute, or of one more.
-    fn next(&self, last: Option<Item>) -> Result<Option<Key>, Failure> {
-        let Some(last) = last else { return Ok(None) };
-        let key = self.key(&last)?;
-        if primary_key(&self.config.attributes, &key) == last {
-            Ok(Some(key))
+    /// The cursor at this last item. A table with another key schema has none that this store could name: a key of
+    /// another attribute, or of one more.
+    fn cursor(&self, last: &Item) -> Result<Cursor, Failure> {
+        let names = &self.config.attributes;
+        if let (Some(SortKey { name, .. }), Some(Partition::Derived { .. })) =
+            (&names.sort_key, self.partition())
+        {
+            // It may be an item that is not a record, with any partition.
+            let text = |name: &str| last.get(name).and_then(|value| value.as_s().ok());
+            return match (text(&names.id), text(name), last.len()) {
+                (Some(partition), Some(sort), 2) => {
+                    Ok(Cursor::from_text(format!("{}:{partition}{sort}", partition.len())))
+                }
+                _ => Err(Failure::other_schema(&self.config)),
+            };
+        }
+        let key = self.key(last)?;
+        if primary_key(names, &key) == *last {
+            Ok(Cursor::from_text(key.as_str()))
         } else {
             Err(Failure::other_schema(&self.config))
         }
+    }
+
+    /// The primary key of the item at a cursor.
+    fn start_of(&self, cursor: &Cursor) -> Item {
+        let names = &self.config.attributes;
+        let of_key = |text: &str| primary_key(names, &Key::from_text(text));
+        let (Some(SortKey { name, .. }), Some(Partition::Derived { .. })) =
+            (&names.sort_key, self.partition())
+        else {
+            return of_key(cursor.as_str());
+        };
+        let parts = cursor.as_str().split_once(':').and_then(|(length, both)| {
+            let (partition, sort) = both.split_at_checked(length.parse().ok()?)?;
+            let text = |text: &str| AttributeValue::S(text.to_owned());
+            Some([(names.id.to_string(), text(partition)), (name.to_string(), text(sort))])
+        });
+        // A text that is not a cursor: DynamoDB goes on after the place where that key would be.
+        parts.map_or_else(|| of_key(cursor.as_str()), |parts| parts.into_iter().collect())
+    }
+
+    /// Whether an item is of this store, where others have a similar partition.
+    fn is_ours(&self, item: &Item, key: &Key) -> bool {
+        let names = &self.config.attributes;
+        item.get(names.id.as_ref()) == primary_key(names, key).get(names.id.as_ref())
     }
 
     /// The key of an item. Every item of a table has the attributes of its key, so a table with an item without ours
@@ -143,20 +191,21 @@ impl Browse for DynamoDbStore {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let budget = Budget::new(&self.config, call_deadline);
-            let after = after.map(|cursor| Key::from_text(cursor.as_str()));
+            let after = after.map(|cursor| self.start_of(cursor));
             let limit = Some(i32::try_from(limit.get()).unwrap_or(i32::MAX));
             let answer = self.browse(&Ask { after, limit }, &budget).await;
             let answer = answer.map_err(|failure| failure.report(false))?;
             let names = &self.config.attributes;
-            let items = answer.items.iter().map(|item| {
-                let record = decode(names, item)
-                    .map_err(|problem| Failure::corrupt(&self.config, problem).report(false));
-                Ok((self.key(item)?, record))
-            });
-            let items = items.collect::<Result<_, Failure>>();
-            let items = items.map_err(|failure| failure.report(false))?;
-            let next = self.next(answer.last).map_err(|failure| failure.report(false))?;
-            Ok(Page::new(items, next.map(|key| Cursor::from_text(key.as_str()))))
+            let mut items = Vec::with_capacity(answer.items.len());
+            for item in &answer.items {
+                let key = self.key(item).map_err(|failure| failure.report(false))?;
+                if self.is_ours(item, &key) {
+                    let corrupt = |problem| Failure::corrupt(&self.config, problem).report(false);
+                    items.push((key, decode(names, item).map_err(corrupt)));
+                }
+            }
+            let next = answer.last.as_ref().map(|last| self.cursor(last)).transpose();
+            Ok(Page::new(items, next.map_err(|failure| failure.report(false))?))
         })
     }
 
@@ -168,9 +217,10 @@ impl Browse for DynamoDbStore {
                 let answer = self.browse(&ask, &budget).await;
                 let answer = answer.map_err(|failure| failure.report(false))?;
                 count = count.saturating_add(answer.count);
-                let next = self.next(answer.last).map_err(|failure| failure.report(false))?;
-                let Some(key) = next else { return Ok(count) };
-                ask.after = Some(key);
+                let Some(last) = answer.last else { return Ok(count) };
+                // As `page` does: a table with another key is an error.
+                self.cursor(&last).map_err(|failure| failure.report(false))?;
+                ask.after = Some(last);
             }
         })
     }

@@ -32,8 +32,10 @@ pub enum DynamoDbConfigError {
          control characters"
     )]
     UnfitName(String),
-    /// The partition of a [`SortKey`](crate::SortKey) that is empty or too long.
-    #[error("the partition of a sort key needs 1 to 2048 bytes")]
+    /// The partition of a [`SortKey`](crate::SortKey), or its prefix, that is empty or too long.
+    #[error(
+        "the partition of a sort key needs 1 to 2048 bytes, and the prefix of derived partitions 1 to 1024"
+    )]
     UnfitPartition,
     /// Two attributes have the same name.
     #[error("two attributes are named {0:?}")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use crate::{
     config::Config,
@@ -152,7 +152,8 @@ impl DynamoDbEffects {
             let sort_key = config.attributes.sort_key.as_ref();
             let is_other_partition = sort_key.is_some_and(|sort_key| {
                 let partition = target.attributes.get(config.attributes.id.as_ref());
-                partition != Some(&AttributeValue::S(sort_key.partition.to_string()))
+                let partition = partition.and_then(|partition| partition.as_s().ok());
+                !partition.is_some_and(|partition| sort_key.partition.may_be(partition))
             });
             plain_name(target.table) == plain_name(&config.table) && !is_other_partition
         })

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::{
     Client,
     config::{BehaviorVersion, Region},
-    types::{ConditionCheck, Delete, Put, Update},
+    types::{AttributeValue, ConditionCheck, Delete, Put, Update},
 };
 
 use super::*;
@@ -129,12 +129,15 @@ fn effects_on_idempotency_records_are_found() {
     assert_eq!(effects.on_records(&own), Some(1));
     assert_eq!(all([update("orders", "o-1")]).on_records(&own), None);
 
-    let sort_key = SortKey { name: "sk".into(), partition: "idempotency#orders".into() };
-    let names = Attributes { sort_key: Some(sort_key), ..Attributes::default() };
-    let shared = DynamoDbStore::builder(client, "orders").attributes(names).build().unwrap();
-    let shared = Arc::clone(&shared.config);
-    let effects = all([update("orders", "o-1"), update("orders", "idempotency#orders")]);
-    assert_eq!(effects.on_records(&shared), Some(1), "other partitions hold other items");
+    for sort_key in
+        [SortKey::new("sk", "idempotency#orders"), SortKey::derived("sk", "idempotency#")]
+    {
+        let names = Attributes { sort_key: Some(sort_key), ..Attributes::default() };
+        let shared = DynamoDbStore::builder(client.clone(), "orders").attributes(names).build();
+        let shared = Arc::clone(&shared.unwrap().config);
+        let effects = all([update("orders", "o-1"), update("orders", "idempotency#orders")]);
+        assert_eq!(effects.on_records(&shared), Some(1), "other partitions hold other items");
+    }
 }
 
 #[test]

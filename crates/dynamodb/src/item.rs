@@ -24,11 +24,11 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// The primary key of an item: each attribute of it, the partition key first.
 pub(crate) fn key_fields<'n>(names: &'n Attributes, key: &Key) -> Vec<(&'n str, AttributeValue)> {
-    let key = AttributeValue::S(key.as_str().to_owned());
+    let text = AttributeValue::S(key.as_str().to_owned());
     match &names.sort_key {
-        None => vec![(&names.id, key)],
+        None => vec![(&names.id, text)],
         Some(SortKey { name, partition }) => {
-            vec![(&names.id, AttributeValue::S(partition.to_string())), (name, key)]
+            vec![(&names.id, AttributeValue::S(partition.of(key.as_str()))), (name, text)]
         }
     }
 }

@@ -25,6 +25,9 @@
 //!     TimeToLiveSpecification: { AttributeName: expiration, Enabled: true }
 //! ```
 //!
+//! A table with a partition key and a sort key, which holds other items as well, needs [`Attributes::sort_key`]: the
+//! records are in one partition ([`SortKey::new`]), or each in a partition of its own ([`SortKey::derived`]).
+//!
 //! Time-to-live only deletes expired items, within days. Whether a record is still valid is decided
 //! by comparing its `expiration`, so an expired item that still exists has no effect.
 //!
@@ -143,7 +146,7 @@ use lambda_idempotency_core::{
 pub use aws_sdk_dynamodb::types::TransactWriteItem;
 
 pub use crate::{
-    attributes::{Attributes, DataForm, SortKey},
+    attributes::{Attributes, DataForm, Partition, SortKey},
     builder::DynamoDbStoreBuilder,
     config_error::DynamoDbConfigError,
     effects::{DynamoDbEffectError, DynamoDbEffects},

@@ -2,18 +2,19 @@
 
 use lambda_idempotency_core::{key::Key, store::StoreErrorKind};
 
-use crate::{config::Config, error::Failure};
+use crate::{
+    attributes::{LONGEST_PARTITION, LONGEST_SORT_KEY},
+    config::Config,
+    error::Failure,
+};
 
 /// The largest item DynamoDB holds, names included.
 pub(crate) const LARGEST: usize = 400 * 1024;
 
-/// The longest partition key, and the longest sort key.
-const LONGEST_KEYS: [usize; 2] = [2048, 1024];
-
 /// Refuses a key that DynamoDB would refuse together with its whole batch.
 pub(crate) fn fit_key(config: &Config, key: &Key) -> Result<(), Failure> {
-    let [partition, sort] = LONGEST_KEYS;
-    let longest = if config.attributes.sort_key.is_some() { sort } else { partition };
+    let has_sort_key = config.attributes.sort_key.is_some();
+    let longest = if has_sort_key { LONGEST_SORT_KEY } else { LONGEST_PARTITION };
     match key.as_str().len() {
         length if (1..=longest).contains(&length) => Ok(()),
         length => {

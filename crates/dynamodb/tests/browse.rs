@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
     store::{Guard, Store as _, StoreErrorKind, Write},
 };
-use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, SortKey};
+use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
 use lambda_idempotency_testkit::browse_conformance;
 use serde_json::json;
 use support::{Fixture, key, soon};
@@ -58,25 +58,9 @@ async fn a_listing_is_a_consistent_scan_with_a_limit() {
 /// A table with a sort key may hold other items in other partitions.
 #[tokio::test]
 async fn with_a_sort_key_one_partition_is_listed() {
-    let fixture = Fixture::start().await;
-    let table = json!({
-        "TableName": "shared",
-        "KeySchema": [
-            { "AttributeName": "id", "KeyType": "HASH" },
-            { "AttributeName": "sk", "KeyType": "RANGE" },
-        ],
-        "AttributeDefinitions": [
-            { "AttributeName": "id", "AttributeType": "S" },
-            { "AttributeName": "sk", "AttributeType": "S" },
-        ],
-        "BillingMode": "PAY_PER_REQUEST",
-    });
-    fixture.db.create_table(serde_json::from_value(table).unwrap()).unwrap();
-    let store = |partition: &'static str| {
-        let mut names = Attributes::default();
-        names.sort_key = Some(SortKey::new("sk", partition));
-        DynamoDbStore::builder(fixture.client.clone(), "shared").attributes(names).build().unwrap()
-    };
+    let fixture = Fixture::sorted().await;
+    let store =
+        |partition: &'static str| fixture.in_sorted(SortKey::new("sk", partition)).build().unwrap();
     for (partition, count) in [("orders", 5), ("payments", 3)] {
         for number in 0..count {
             let record = Some(IdempotencyRecord::new(Status::Completed, soon()));
@@ -99,6 +83,45 @@ async fn with_a_sort_key_one_partition_is_listed() {
     assert_eq!(store("payments").count(soon()).await.unwrap(), 3);
 }
 
+mod in_derived_partitions {
+    use super::*;
+
+    /// Beside other items, of which some have a similar primary key.
+    async fn store() -> DynamoDbStore {
+        let fixture = Fixture::sorted().await;
+        for number in 0..20 {
+            fixture.put_sorted(&format!("order#{number}"), &format!("op#{number}"));
+        }
+        fixture.in_sorted(SortKey::derived("sk", "idempotency#")).build().unwrap()
+    }
+
+    browse_conformance!(store);
+}
+
+#[tokio::test]
+async fn with_derived_partitions_no_item_of_another_is_listed() {
+    let fixture = Fixture::sorted().await;
+    let store = fixture.in_sorted(SortKey::derived("sk", "idempotency#")).build().unwrap();
+    for number in 0..5 {
+        let record = Some(IdempotencyRecord::new(Status::Completed, soon()));
+        store.write(&[Write::new(key(number), Guard::Absent, record)], soon()).await;
+        fixture.put_sorted(&format!("order#{number}"), "idempotency#");
+    }
+    fixture.put_sorted("idempotency#op#1", "other");
+    let page = store.page(None, PLENTY, soon()).await.unwrap();
+    let mut keys: Vec<_> = page.items.into_iter().map(|(key, _)| key).collect();
+    keys.sort();
+    assert_eq!(keys, (0..5).map(key).collect::<Vec<_>>());
+    let stored = fixture.db.get_item(
+        serde_json::from_value(json!({
+            "TableName": support::SORTED,
+            "Key": { "id": { "S": "idempotency#op#3" }, "sk": { "S": "op#3" } },
+        }))
+        .unwrap(),
+    );
+    assert!(stored.unwrap().item.is_some(), "each has a partition of its own");
+}
+
 /// The cursor could not name an item, and what is not seen must not look as if it did not exist.
 #[tokio::test]
 async fn a_table_with_another_key_is_an_error_and_not_an_empty_page() {
@@ -107,25 +130,11 @@ async fn a_table_with_another_key_is_an_error_and_not_an_empty_page() {
     let error = fixture.store().page(None, PLENTY, soon()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
 
-    let table = json!({
-        "TableName": "sorted",
-        "KeySchema": [
-            { "AttributeName": "id", "KeyType": "HASH" },
-            { "AttributeName": "sk", "KeyType": "RANGE" },
-        ],
-        "AttributeDefinitions": [
-            { "AttributeName": "id", "AttributeType": "S" },
-            { "AttributeName": "sk", "AttributeType": "S" },
-        ],
-        "BillingMode": "PAY_PER_REQUEST",
-    });
-    fixture.db.create_table(serde_json::from_value(table).unwrap()).unwrap();
+    let fixture = Fixture::sorted().await;
     for sort in ["a", "b"] {
-        let item = json!({ "id": { "S": "one" }, "sk": { "S": sort } });
-        let put = json!({ "TableName": "sorted", "Item": item });
-        fixture.db.put_item(serde_json::from_value(put).unwrap()).unwrap();
+        fixture.put_sorted("one", sort);
     }
-    let store = DynamoDbStore::builder(fixture.client.clone(), "sorted").build().unwrap();
+    let store = DynamoDbStore::builder(fixture.client.clone(), support::SORTED).build().unwrap();
     let one = NonZeroUsize::new(1).unwrap();
     let error = store.page(None, one, soon()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");

@@ -4,7 +4,7 @@
 
 mod support;
 
-use lambda_idempotency_dynamodb::DynamoDbStore;
+use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
 use lambda_idempotency_testkit::store_conformance;
 use support::{Fixture, InCompany};
 
@@ -44,6 +44,30 @@ mod without_items {
         let fixture = Fixture::start().await;
         fixture.wire.withhold_items();
         InCompany(fixture.store())
+    }
+
+    store_conformance!(store);
+}
+
+/// In one partition of a table with a sort key.
+mod in_one_partition {
+    use super::*;
+
+    async fn store() -> DynamoDbStore {
+        let fixture = Fixture::sorted().await;
+        fixture.in_sorted(SortKey::new("sk", "idempotency#orders")).build().unwrap()
+    }
+
+    store_conformance!(store);
+}
+
+/// In a partition of its own for each record.
+mod in_derived_partitions {
+    use super::*;
+
+    async fn store() -> DynamoDbStore {
+        let fixture = Fixture::sorted().await;
+        fixture.in_sorted(SortKey::derived("sk", "idempotency#")).build().unwrap()
     }
 
     store_conformance!(store);

@@ -37,12 +37,22 @@ pub(crate) struct Options {
     attribute: Vec<(String, String)>,
 
     /// The attribute of the sort key, for a table that also holds other items
-    #[arg(long, global = true, value_name = "NAME", requires = "partition")]
+    #[arg(long, global = true, value_name = "NAME")]
     sort_key: Option<String>,
 
     /// The partition that holds the records of a table with a sort key
     #[arg(long, global = true, value_name = "TEXT", requires = "sort_key")]
     partition: Option<String>,
+
+    /// What the partitions begin with, where each record has one of its own
+    #[arg(
+        long,
+        global = true,
+        value_name = "TEXT",
+        requires = "sort_key",
+        conflicts_with = "partition"
+    )]
+    partition_prefix: Option<String>,
 }
 
 /// A store that was reached.
@@ -170,9 +180,21 @@ impl Options {
             };
             *place = name.clone().into();
         }
-        if let (Some(name), Some(partition)) = (&self.sort_key, &self.partition) {
-            names.sort_key = Some(SortKey::new(name.clone(), partition.clone()));
-        }
+        names.sort_key = match (&self.sort_key, &self.partition, &self.partition_prefix) {
+            (None, ..) => None,
+            (Some(name), Some(partition), _) => Some(SortKey::new(name.clone(), partition.clone())),
+            (Some(name), None, Some(prefix)) => {
+                Some(SortKey::derived(name.clone(), prefix.clone()))
+            }
+            (Some(_), None, None) => {
+                return Err(Failure::from(
+                    "--sort-key alone does not say in which partition records are",
+                )
+                .remedy(
+                    "Add --partition, or --partition-prefix where each record has one of its own.",
+                ));
+            }
+        };
         Ok(names)
     }
 }

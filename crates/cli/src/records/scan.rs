@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use aws_sdk_dynamodb::error::SdkError;
 use lambda_idempotency_core::browse::{Browse as _, Cursor};
+use lambda_idempotency_dynamodb::{Attributes, Partition};
 
 use super::{
     connect::{DynamoDbTable, Table},
@@ -60,7 +61,8 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, F
     if let Some(problem) = problems.into_iter().next() {
         let failure = Failure::from(format!("table {}: {problem}", table.name));
         return Err(failure.remedy(
-            "Tell this command of its key with --attribute id=NAME, or --sort-key NAME and --partition TEXT.",
+            "Tell this command of its key with --attribute id=NAME, or --sort-key NAME and --partition TEXT or \
+             --partition-prefix TEXT.",
         ));
     }
     let size =
@@ -68,6 +70,11 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, F
     let cost = match size
         .and_then(|(items, bytes)| Some((u64::try_from(items).ok()?, u64::try_from(bytes).ok()?)))
     {
+        Some((items, bytes)) if items > 0 && is_shared(names) => format!(
+            "reading at most {limit} records among about {items} items ({} KB): up to about {} read units",
+            bytes.div_ceil(1024),
+            bytes.div_ceil(UNIT).max(1)
+        ),
         Some((items, bytes)) if items > 0 => {
             let read = items.min(u64::try_from(limit).unwrap_or(u64::MAX));
             let units = (bytes / items).saturating_mul(read).div_ceil(UNIT);
@@ -80,4 +87,10 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, F
         _ => format!("reading at most {limit} items: a read unit for each 4 KB"),
     };
     Ok(cost)
+}
+
+/// Whether reading passes over all items of the table, those of others too.
+fn is_shared(names: &Attributes) -> bool {
+    let partition = names.sort_key.as_ref().map(|sort_key| &sort_key.partition);
+    matches!(partition, Some(Partition::Derived { .. }))
 }

@@ -29,9 +29,14 @@ async fn check_says_in_a_sentence_what_is_wrong() {
         (Some(Table::new(TABLE, "pk").ttl("expiration")), &[], "The partition key is `pk`"),
         (Some(fine.clone().sort("sk")), &[], "has the sort key `sk`, and the store uses none"),
         (Some(fine.clone()), &["--sort-key", "sk", "--partition", "p"], "has no sort key"),
+        (Some(fine.clone()), &["--sort-key", "sk", "--partition-prefix", "p"], "has no sort key"),
     ] {
         let (code, problems) = problems(table, more).await;
         assert!(code == 1 && problems.len() == 1 && problems[0].contains(said), "{problems:?}");
+    }
+    for partition in ["--partition", "--partition-prefix"] {
+        let sorted = Some(fine.clone().sort("sk"));
+        assert_eq!(problems(sorted, &["--sort-key", "sk", partition, "p#"]).await, (0, vec![]));
     }
     let named = Table::new(TABLE, "pk").ttl("ttl");
     let names = ["--attribute", "id=pk", "--attribute", "expiration=ttl"];
@@ -60,6 +65,8 @@ async fn what_is_missing_is_named_with_its_remedy() {
     assert!(none.err.contains("does not exist"), "{}", none.err);
     let colour = world.records(&["list", "--attribute", "colour=red"]).code(2);
     assert!(colour.err.contains("no attribute `colour`"), "{}", colour.err);
+    let sorted = world.records(&["list", "--sort-key", "sk"]).code(2);
+    assert!(sorted.err.contains("--partition-prefix"), "{}", sorted.err);
     let typo = ran(records_at("localhost:8000", &["list"])).code(2);
     assert!(typo.err.contains("must begin with http://"), "{}", typo.err);
     let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));

@@ -28,13 +28,14 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
-use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
+use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, DynamoDbStoreBuilder, SortKey};
 use serde_json::{Value, json};
 
 pub(crate) use company::InCompany;
 pub use wire::{Fault, Wire};
 
 pub const TABLE: &str = "idempotency";
+pub const SORTED: &str = "sorted";
 
 /// One table in memory, its server, and the connection to it.
 pub struct Fixture {
@@ -76,6 +77,42 @@ impl Fixture {
             .http_client(wire.client())
             .build();
         Self { db, wire, client: Client::from_conf(config) }
+    }
+
+    /// With a second table, named `sorted`, which has the keys `id` and `sk`.
+    pub async fn sorted() -> Self {
+        let fixture = Self::start().await;
+        let table = json!({
+            "TableName": SORTED,
+            "KeySchema": [
+                { "AttributeName": "id", "KeyType": "HASH" },
+                { "AttributeName": "sk", "KeyType": "RANGE" },
+            ],
+            "AttributeDefinitions": [
+                { "AttributeName": "id", "AttributeType": "S" },
+                { "AttributeName": "sk", "AttributeType": "S" },
+            ],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        fixture.db.create_table(serde_json::from_value(table).unwrap()).unwrap();
+        fixture
+    }
+
+    /// A store in the table `sorted`.
+    pub fn in_sorted(&self, sort_key: SortKey) -> DynamoDbStoreBuilder {
+        let mut names = Attributes::default();
+        names.sort_key = Some(sort_key);
+        DynamoDbStore::builder(self.client.clone(), SORTED)
+            .attempt_timeout(Duration::from_secs(20))
+            .backoff(Duration::from_millis(1), Duration::from_millis(4))
+            .attributes(names)
+    }
+
+    /// Puts an item with this primary key and nothing else into the table `sorted`.
+    pub fn put_sorted(&self, partition: &str, sort: &str) {
+        let item = json!({ "id": { "S": partition }, "sk": { "S": sort } });
+        let put = json!({ "TableName": SORTED, "Item": item });
+        self.db.put_item(serde_json::from_value(put).unwrap()).unwrap();
     }
 
     pub fn builder(&self) -> DynamoDbStoreBuilder {
