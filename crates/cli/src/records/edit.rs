@@ -73,7 +73,7 @@ pub(crate) async fn run(
     };
     let changes: Vec<_> = asked.into_iter().zip(found).map(change).collect();
     let yes = *yes;
-    let found = plan_of(&changes);
+    let found = plan_of(verb, &changes);
     if let Some(plan) = plan.as_ref().filter(|plan| **plan != found) {
         let failure = Failure::from(format!(
             "the plan {plan} does not hold any more, and nothing was changed: the records, their states or what is to \
@@ -116,17 +116,18 @@ pub(crate) async fn run(
     Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Names what was found and what is to be done with it: two plans of the same name are the same.
-fn plan_of(changes: &[Change]) -> String {
+/// Names what was found and what is to be done with it, the command included: two plans of the same name are the same.
+fn plan_of(verb: &Verb, changes: &[Change]) -> String {
     let mut hash = Sha256::new();
+    hash.update(format!("{}\n", verb.plan));
     for change in changes {
         let version = change.record().map(RecordVersion::of);
-        let kind = match change.decision {
-            Decision::Write(_) => "write",
-            Decision::Refuse(_) => "refuse",
-            Decision::Nothing(_) => "nothing",
+        let (kind, result) = match &change.decision {
+            Decision::Write(to) => ("write", to.as_ref().and_then(|to| to.result.as_deref())),
+            Decision::Refuse(_) => ("refuse", None),
+            Decision::Nothing(_) => ("nothing", None),
         };
-        hash.update(format!("{:?} {version:?} {kind}\n", change.key.as_str()));
+        hash.update(format!("{:?} {version:?} {kind} {result:?}\n", change.key.as_str()));
     }
     hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -218,4 +219,29 @@ fn document(change: &Change, said: &Said, now: Timestamp) -> Value {
         "result": said.name,
         "message": said.text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::key::Key;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_holds_for_its_command_and_its_result_only() {
+        let verb = |plan| Verb { done: "", plan, note: "" };
+        let plan = |command, decision| {
+            let change = Change { key: Key::from_text("op#a"), found: Ok(None), decision };
+            plan_of(&verb(command), &[change])
+        };
+        let with_result = |result: &str| {
+            let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
+            record.result = Some(result.into());
+            Decision::Write(Some(record))
+        };
+        let evicting = plan("evict", Decision::Write(None));
+        assert_eq!(evicting, plan("evict", Decision::Write(None)));
+        assert_ne!(evicting, plan("release", Decision::Write(None)));
+        assert_ne!(plan("complete", with_result("1")), plan("complete", with_result("2")));
+    }
 }
