@@ -193,6 +193,13 @@ impl Template {
         let mut message = self.message.clone();
         let mut set = |path: &str, value: Value| {
             let (parent, name) = path.rsplit_once('/').unwrap_or_default();
+            // An event that was written by hand may have no attributes.
+            if !message.pointer(parent).is_some_and(Value::is_object)
+                && let Some((around, missing)) = parent.rsplit_once('/')
+                && let Some(Value::Object(members)) = message.pointer_mut(around)
+            {
+                members.insert(missing.to_owned(), json!({}));
+            }
             if let Some(Value::Object(members)) = message.pointer_mut(parent) {
                 members.insert(name.to_owned(), value);
             }

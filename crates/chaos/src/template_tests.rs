@@ -31,6 +31,10 @@ fn a_message_keeps_the_envelope_of_its_event() {
     assert_eq!(message["body"], "{\"Message\":\"{\\\"id\\\":\\\"p-2\\\"}\"}");
     assert_eq!(message["messageId"], "m-2-0");
     assert_eq!(message["attributes"]["MessageGroupId"], "group-3");
+    let mut by_hand = fifo;
+    by_hand["Records"][0].as_object_mut().unwrap().remove("attributes");
+    let template = Template::of_event(&by_hand.to_string(), "Message.id").unwrap();
+    assert_eq!(template.message(2, SENT)["attributes"]["MessageGroupId"], "group-3");
 
     let kinesis = json!({ "Records": [{
         "eventSource": "aws:kinesis", "eventID": "s:1",
