@@ -461,6 +461,20 @@ async fn steps_of_another_payload_are_a_mismatch() {
     assert_eq!(world.deliver(vec![without_steps]).await, ["executed"]);
 }
 
+/// The work whose steps are kept is not final, and nothing of its record stays the same from attempt to attempt.
+#[tokio::test]
+async fn a_mismatch_with_unfinished_steps_is_put_aside_again_after_another_attempt() {
+    let world = World::new();
+    let one = || stepping("a", 9).fingerprint("f");
+    let other = || ok("a").payload("other").fingerprint("g").aside();
+    for times in 1..=2 {
+        assert_eq!(world.deliver(vec![one()]).await, ["failed"]);
+        assert_eq!(world.deliver(vec![other()]).await, ["diverted"]);
+        assert_eq!(world.deliver(vec![other()]).await, ["replayed"]);
+        assert_eq!(world.ledger.executed("aside: a"), times);
+    }
+}
+
 #[tokio::test]
 async fn a_store_that_refuses_a_step_is_named_at_once() {
     for kind in [StoreErrorKind::Denied, StoreErrorKind::TooLarge] {
