@@ -1,11 +1,11 @@
 //! The exact content of the requests, and their number.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{
+    Fault, Fixture, PlainVerdict, TABLE, claimed, claims, completed, key, one, owner, plain,
+    released, soon, write,
+};
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
@@ -17,10 +17,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore};
 use serde_json::{Value, json};
-use support::{
-    Fault, Fixture, PlainVerdict, TABLE, claimed, claims, completed, key, one, owner, plain,
-    released, soon, write,
-};
 
 const ONE: &str = "00000000000000000000000000000001";
 

@@ -1,13 +1,12 @@
 //! Completions with effects: what is sent, and what each answer means.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-#[path = "transactions/cancelled.rs"]
 mod cancelled;
-#[path = "transactions/counts.rs"]
 mod counts;
-mod support;
 
+use crate::support::{
+    Fault, Fixture, PlainVerdict, TABLE, claimed, completed, one, owner, plain, released, soon,
+    unknown, write,
+};
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use counts::{
     COUNTS, adding, commit, count, counts, create_counts, effects, fixture, refused, stored,
@@ -20,10 +19,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::{DynamoDbEffects, DynamoDbStore};
 use lambda_idempotency_testkit::conformance::effects::EffectsKit;
-use support::{
-    Fault, Fixture, PlainVerdict, TABLE, claimed, completed, one, owner, plain, released, soon,
-    unknown, write,
-};
 
 struct Kit(Database);
 

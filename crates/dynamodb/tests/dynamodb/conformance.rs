@@ -1,12 +1,9 @@
 //! The conformance suite against an embedded DynamoDB, in each way of writing.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod support;
-
 use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
 use lambda_idempotency_testkit::store_conformance;
-use support::{Fixture, InCompany};
+
+use crate::support::{Fixture, InCompany};
 
 async fn store() -> DynamoDbStore {
     Fixture::start().await.store()

@@ -1,11 +1,11 @@
 //! Throttling and refusals, and their errors.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::{error::Error, time::Duration};
 
+use crate::support::{
+    Fault, Fixture, PlainVerdict, TABLE, claimed, claims, completed, delete, one, owner, plain,
+    put, soon, unknown, write,
+};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
@@ -14,10 +14,6 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use lambda_idempotency_testkit::clock::ManualClock;
 use serde_json::json;
-use support::{
-    Fault, Fixture, PlainVerdict, TABLE, claimed, claims, completed, delete, one, owner, plain,
-    put, soon, unknown, write,
-};
 
 #[tokio::test]
 async fn throttled_members_are_sent_again_without_the_others() {
@@ -74,7 +70,7 @@ async fn throttling_until_the_deadline_is_a_throttled_error() {
         let requests = fixture.wire.take().len();
         assert!((90..=190).contains(&requests), "{requests}");
     }
-    let read = clock.drive(store.read(&[support::key(0)], soon())).await.pop().unwrap();
+    let read = clock.drive(store.read(&[crate::support::key(0)], soon())).await.pop().unwrap();
     assert_eq!(read.unwrap_err().kind(), StoreErrorKind::Throttled);
 }
 
@@ -86,7 +82,7 @@ async fn after_the_deadline_nothing_is_sent() {
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
         assert!(!error.may_have_applied(), "nothing was sent: {error}");
     }
-    let read = fixture.store().read(&[support::key(0)], Timestamp::EPOCH).await;
+    let read = fixture.store().read(&[crate::support::key(0)], Timestamp::EPOCH).await;
     assert!(read[0].is_err());
     assert_eq!(fixture.wire.operations(), [""; 0]);
 }
@@ -142,7 +138,7 @@ async fn a_missing_table_is_named_with_its_region() {
             assert!(text.contains("table orderz does not exist in region eu-west-1"), "{text}");
         }
     }
-    let error = store.read(&[support::key(0)], soon()).await.pop().unwrap().unwrap_err();
+    let error = store.read(&[crate::support::key(0)], soon()).await.pop().unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
 }
 
@@ -207,7 +203,7 @@ async fn an_invalid_key_does_not_affect_others_of_its_batch() {
         writes[1] = Write { key: key.clone(), ..writes[1].clone() };
         let mut verdicts = fixture.store().write(&writes, soon()).await;
         assert_eq!(unknown(verdicts.remove(1)).kind(), StoreErrorKind::Refused);
-        let mut read = fixture.store().read(&[key, support::key(0)], soon()).await;
+        let mut read = fixture.store().read(&[key, crate::support::key(0)], soon()).await;
         assert!(read.pop().unwrap().is_ok());
         assert_eq!(read.pop().unwrap().unwrap_err().kind(), StoreErrorKind::Refused);
     }
@@ -227,7 +223,7 @@ async fn a_corrupt_item_does_not_affect_others_of_its_batch() {
     assert!(!text.contains("secret") && !text.contains("op#1"), "{text}");
     let error = unknown(one(&fixture.store(), claims(2).remove(1)).await);
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
-    let keys = [support::key(0), support::key(1)];
+    let keys = [crate::support::key(0), crate::support::key(1)];
     let mut read = fixture.store().read(&keys, soon()).await;
     assert_eq!(read.pop().unwrap().unwrap_err().kind(), StoreErrorKind::Corrupt);
     assert_eq!(read.pop().unwrap().unwrap(), Some(claimed(0)));

@@ -7,7 +7,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::Attributes;
 use serde_json::json;
 
-use crate::recorded::{Recorded, TABLE, read, send, store};
+use super::recorded::{Recorded, TABLE, read, send, store};
 use crate::support::{Fixture, PlainVerdict, claimed, completed, owner, plain};
 
 /// The risk of Powertools and this library on one table: completions of Powertools have no condition.

@@ -1,13 +1,9 @@
 //! Results that are compressed and encrypted before they reach DynamoDB.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
+use crate::support::{Fixture, claims, completed, key, owner, soon, write};
 use lambda_idempotency_core::store::{Guard, Store, Verdict};
 use lambda_idempotency_dynamodb::{Attributes, DataForm, DynamoDbStore};
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
-use support::{Fixture, claims, completed, key, owner, soon, write};
 
 fn encrypted(store: DynamoDbStore) -> Results<DynamoDbStore> {
     let key = EncryptionKey::new("2026-11", &[7; 32]).unwrap();

@@ -1,20 +1,16 @@
 //! Incomplete answers: members of a batch without an answer, failed conditions without the item, and a
 //! lost answer followed by an error that says that nothing was applied.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{
+    Fault, Fixture, PlainVerdict, claimed, claims, completed, key, one, owner, plain, released,
+    soon, unknown, write,
+};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreErrorKind, Write},
-};
-use support::{
-    Fault, Fixture, PlainVerdict, claimed, claims, completed, key, one, owner, plain, released,
-    soon, unknown, write,
 };
 
 /// Whether answers contain the existing item: the embedded server sends it, the service may leave it out.

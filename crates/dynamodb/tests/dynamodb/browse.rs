@@ -1,11 +1,8 @@
 //! Browsing a table: all pages, foreign items, one partition of a table with a sort key.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::num::NonZeroUsize;
 
+use crate::support::{Fixture, SORTED, key, soon};
 use lambda_idempotency_core::{
     browse::Browse as _,
     record::{IdempotencyRecord, Status},
@@ -14,7 +11,6 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
 use lambda_idempotency_testkit::browse_conformance;
 use serde_json::json;
-use support::{Fixture, key, soon};
 
 browse_conformance!(|| async { Fixture::start().await.store() });
 
@@ -48,10 +44,11 @@ async fn a_listing_is_a_consistent_scan_with_a_limit() {
     fixture.store().page(None, five, soon()).await.unwrap();
     fixture.store().count(soon()).await.unwrap();
     let sent = fixture.wire.take();
-    let expected = json!({ "TableName": support::TABLE, "ConsistentRead": true, "Limit": 5 });
+    let expected =
+        json!({ "TableName": crate::support::TABLE, "ConsistentRead": true, "Limit": 5 });
     assert_eq!(sent[0], ("Scan".to_owned(), expected));
     let expected =
-        json!({ "TableName": support::TABLE, "ConsistentRead": true, "Select": "COUNT" });
+        json!({ "TableName": crate::support::TABLE, "ConsistentRead": true, "Select": "COUNT" });
     assert_eq!(sent[1], ("Scan".to_owned(), expected));
 }
 
@@ -114,7 +111,7 @@ async fn with_derived_partitions_no_item_of_another_is_listed() {
     assert_eq!(keys, (0..5).map(key).collect::<Vec<_>>());
     let stored = fixture.db.get_item(
         serde_json::from_value(json!({
-            "TableName": support::SORTED,
+            "TableName": SORTED,
             "Key": { "id": { "S": "idempotency#op#3" }, "sk": { "S": "op#3" } },
         }))
         .unwrap(),
@@ -134,7 +131,7 @@ async fn a_table_with_another_key_is_an_error_and_not_an_empty_page() {
     for sort in ["a", "b"] {
         fixture.put_sorted("one", sort);
     }
-    let store = DynamoDbStore::builder(fixture.client.clone(), support::SORTED).build().unwrap();
+    let store = DynamoDbStore::builder(fixture.client.clone(), SORTED).build().unwrap();
     let one = NonZeroUsize::new(1).unwrap();
     let error = store.page(None, one, soon()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");

@@ -1,21 +1,17 @@
 //! Lost answers: the store recognises its own writes, and only these.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{
+    Fault, Fixture, PlainVerdict, claimed, completed, delete, key, one, owner, plain, put,
+    released, soon, unknown, write,
+};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreErrorKind, Write},
 };
 use serde_json::{Value, json};
-use support::{
-    Fault, Fixture, PlainVerdict, claimed, completed, delete, key, one, owner, plain, put,
-    released, soon, unknown, write,
-};
 
 /// Every kind of write, with the record that must exist before.
 fn writes() -> Vec<(&'static str, Option<IdempotencyRecord>, Write)> {

@@ -1,15 +1,12 @@
 //! For all results of handlers and all answers of DynamoDB, the key does not stay claimed, and the work
 //! is not done twice.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
+use crate::support::{Fault, Fixture, key};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
     outcome::{Outcome, ResultKept},
@@ -25,7 +22,6 @@ use lambda_idempotency_engine::{
     process::Cache,
 };
 use serde_json::json;
-use support::{Fault, Fixture, key};
 
 /// The largest item, in bytes, with all names and values of attributes.
 const LIMIT: usize = 400 * 1024;

@@ -1,16 +1,12 @@
 //! Every guard with every record, as statements and as single writes, compared with `Write::applies`.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
+use crate::support::{Fixture, PlainVerdict, claimed, owner, plain, soon, write};
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
-use support::{Fixture, PlainVerdict, claimed, owner, plain, soon, write};
 
 /// Records with all combinations of the values that a guard compares.
 fn records() -> Vec<IdempotencyRecord> {

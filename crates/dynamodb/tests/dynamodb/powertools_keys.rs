@@ -1,14 +1,10 @@
 //! Tables of Powertools with all settings: composite keys, other attribute names, both forms of `data`.
 //! The requests of Powertools are recorded.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-#[path = "powertools_keys/late.rs"]
 mod late;
-#[path = "powertools_keys/recorded.rs"]
 mod recorded;
-mod support;
 
+use crate::support::{Fault, Fixture, PlainVerdict, claimed, completed, owner, plain};
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
@@ -20,7 +16,6 @@ use lambda_idempotency_dynamodb::{
 };
 use recorded::{Recorded, TABLE, read, send, store};
 use serde_json::{Value, json};
-use support::{Fault, Fixture, PlainVerdict, claimed, completed, owner, plain};
 
 /// Both sides claim, complete and read the records of the other.
 async fn shares(recorded: &Recorded, names: &Attributes) {

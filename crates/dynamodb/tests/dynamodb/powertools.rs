@@ -1,9 +1,8 @@
 //! Sharing a table with Powertools for AWS Lambda, tested with recorded requests of Powertools.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
+use crate::support::{
+    Fixture, PlainVerdict, claimed, claims, completed, owner, plain, released, soon,
+};
 use dynoxide::Database;
 use lambda_idempotency_core::{
     clock::Timestamp,
@@ -13,7 +12,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::{Value, json};
-use support::{Fixture, PlainVerdict, claimed, claims, completed, owner, plain, released, soon};
 
 struct Case {
     name: String,

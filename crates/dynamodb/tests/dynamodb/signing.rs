@@ -1,14 +1,11 @@
 //! Requests that are not sent, or refused, because of the credentials or the time of their signature.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
+use crate::support::{Fault, Fixture, PlainVerdict, TABLE, claims, one, plain, soon, unknown};
 use aws_credential_types::{
     Credentials,
     provider::{ProvideCredentials, error::CredentialsError, future},
@@ -19,7 +16,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::json;
-use support::{Fault, Fixture, PlainVerdict, TABLE, claims, one, plain, soon, unknown};
 
 /// Credentials that fail to load a number of times, as those of a role during an outage.
 #[derive(Debug)]

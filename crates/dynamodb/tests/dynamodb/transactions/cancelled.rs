@@ -10,11 +10,9 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::DynamoDbEffects;
 use serde_json::{Value, json};
 
-use crate::{
-    counts::{COUNTS, adding, commit, counts, effects, fixture, refused, stored},
-    support::{
-        Fault, Fixture, PlainVerdict, TABLE, claimed, completed, one, plain, unknown, write,
-    },
+use super::counts::{COUNTS, adding, commit, counts, effects, fixture, refused, stored};
+use crate::support::{
+    Fault, Fixture, PlainVerdict, TABLE, claimed, completed, one, plain, unknown, write,
 };
 
 /// A transaction that is cancelled for these reasons: codes, messages and items.

@@ -1,0 +1,19 @@
+//! The store against the embedded DynamoDB: one program, because each would be linked for itself.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod ambiguity;
+mod browse;
+mod conformance;
+mod faults;
+mod guards;
+mod other_forms;
+mod powertools;
+mod powertools_keys;
+mod results;
+mod signing;
+#[path = "../support/mod.rs"]
+mod support;
+mod transactions;
+mod unanswered;
+mod wire;
