@@ -22,7 +22,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     delivery::Batch,
-    machine::{Action, CallId, Input, LONG_POLL, Machine, Setting, Told},
+    machine::{Action, CallId, Input, LONG_POLL, Machine, RecordOutcome, Setting},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
     parts::Parts,
     process::Polling,
@@ -128,7 +128,7 @@ impl<'a> Driver<'a> {
                 Action::Start { at, held, stop } => {
                     self.surroundings.start(at, held.as_deref(), stop);
                 }
-                Action::Report(told) => self.report(told),
+                Action::Report(ended) => self.report(ended),
             }
         }
     }
@@ -201,25 +201,25 @@ impl<'a> Driver<'a> {
     }
 
     /// Reports an outcome to the observers. If one panics, the record has its outcome all the same.
-    fn report(&mut self, told: Told) {
-        if let Some((record, key)) = self.surroundings.record(told.at) {
-            let mut report = Report::new(self.end.operation, record, key, told.outcome());
-            let (started, returned) = self.surroundings.times(told.at);
+    fn report(&mut self, ended: RecordOutcome) {
+        if let Some((record, key)) = self.surroundings.record(ended.at) {
+            let mut report = Report::new(self.end.operation, record, key, ended.outcome());
+            let (started, returned) = self.surroundings.times(ended.at);
             report.waited = started.map(|started| started.since(self.begun));
-            report.ran_for = told.ran_for;
+            report.ran_for = ended.ran_for;
             report.settled_in = returned.map(|returned| self.now().since(returned));
-            report.unrecorded = told.unrecorded();
-            if let Some(why) = told.why() {
+            report.unrecorded = ended.unrecorded();
+            if let Some(why) = ended.why() {
                 report.aside = Some(&why.reason);
                 report.failure = why.failure.as_ref();
             }
-            if let Some(held) = &told.held {
+            if let Some(held) = &ended.held {
                 report.failed_attempts = held.failed_attempts();
                 report.lost_attempts = held.lost_attempts();
             }
             self.parts.observers.report(&report);
         }
-        self.surroundings.set_outcome(told.at, told.into_outcome());
+        self.surroundings.set_outcome(ended.at, ended.into_outcome());
     }
 
     /// What has happened: answers of the store first, then leaders of this process, then handlers.

@@ -66,7 +66,7 @@ fn in_doubt(number: &mut CallIds) -> Claims {
     let mut claims = claims([Begins::Write(None)]);
     let (call, ..) = send(&mut claims, number, START);
     let answers = claims.written(call, [Verdict::Unknown(lost_answer())].into_iter(), START);
-    assert!(answers.unwrap().is_empty(), "it is undone before the record is told");
+    assert!(answers.unwrap().is_empty(), "it is undone before its record has an outcome");
     claims
 }
 
@@ -130,7 +130,7 @@ fn a_claim_in_doubt_that_waits_for_its_next_try_is_undone_at_the_end() {
     let (call, ..) = send(&mut claims, &mut number, START);
     let verdicts = [Verdict::Unknown(lost_answer())].into_iter();
     assert!(claims.written(call, verdicts, after(1_000)).unwrap().is_empty(), "asked again");
-    assert!(claims.stop().is_empty(), "its record is told once it is undone");
+    assert!(claims.stop().is_empty(), "its record has an outcome once it is undone");
     let (call, undo, deadline) = send(&mut claims, &mut number, after(1_000));
     let Request::Write(writes) = undo else { panic!("a write") };
     assert!(matches!(&*writes, [Write { guard: Guard::OwnedBy(_), record: None, .. }]));

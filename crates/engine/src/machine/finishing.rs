@@ -2,7 +2,7 @@
 //! the records that are next.
 
 use super::{
-    Action, Machine, Present, Told,
+    Action, Machine, Present, RecordOutcome,
     ask::Task,
     carried::Carried,
     outcomes::shared,
@@ -80,8 +80,8 @@ impl Machine<'_> {
                     self.records.at(record).set_unrecorded(unrecorded);
                     open.push((record, outcome));
                 } else {
-                    let told = tell(at, entry, outcome);
-                    self.actions.push_back(Action::Report(told));
+                    let ended = record_outcome(at, entry, outcome);
+                    self.actions.push_back(Action::Report(ended));
                 }
                 present.host.leave(at);
                 self.records.done(at);
@@ -119,8 +119,8 @@ impl Machine<'_> {
     }
 }
 
-fn tell(at: usize, entry: &mut Entry<'_>, outcome: Outcome) -> Told {
-    Told {
+fn record_outcome(at: usize, entry: &mut Entry<'_>, outcome: Outcome) -> RecordOutcome {
+    RecordOutcome {
         at,
         outcome: Carried(outcome),
         why: entry.take_why().map(|why| Box::new(Carried(why))),

@@ -173,13 +173,13 @@ pub enum Action {
         /// The handler is stopped at this instant, or not called if it comes first.
         stop: Option<Timestamp>,
     },
-    /// Tell the outcome of a record.
-    Report(Told),
+    /// Report the outcome of a record.
+    Report(RecordOutcome),
 }
 
 /// The outcome of a record, and what else is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Told {
+pub struct RecordOutcome {
     /// Which record.
     pub at: usize,
     pub(super) outcome: Carried<Outcome>,
@@ -191,7 +191,7 @@ pub struct Told {
     pub held: Option<Arc<Held>>,
 }
 
-impl Told {
+impl RecordOutcome {
     /// The outcome of the record.
     pub const fn outcome(&self) -> &Outcome {
         &self.outcome.0

@@ -98,7 +98,7 @@ pub use self::{
     calls::CallId,
     carried::Carried,
     host::{Enter, Host, Join, Side},
-    messages::{Action, Collected, Ended, Input, Setting, Told},
+    messages::{Action, Collected, Ended, Input, RecordOutcome, Setting},
     outcomes::Why,
 };
 use self::{

@@ -91,7 +91,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Takes a handler back that was not called yet: the host may not even have been told to start it.
+    /// Takes a handler back that was not called yet: the host may not even have got the action that starts it.
     fn withdraw(&mut self, at: usize, present: &mut Present<'_>) -> bool {
         let is_start =
             |action: &Action| matches!(action, Action::Start { at: other, .. } if *other == at);

@@ -58,7 +58,7 @@ struct State {
     dropped: usize,
     violations: BTreeSet<String>,
     notes: Option<Vec<String>>,
-    /// Whether handlers run without a claim: then several may run for a key, and are not told of each other.
+    /// Whether handlers run without a claim: then several may run for a key, and are not result of each other.
     is_optimistic: bool,
 }
 
@@ -310,8 +310,8 @@ impl Log {
         self.lock().dropped
     }
 
-    /// How many calls were told of a lost attempt.
-    pub(crate) fn told(&self) -> usize {
+    /// How many calls learnt of a lost attempt.
+    pub(crate) fn calls_after_losses(&self) -> usize {
         self.lock().calls.iter().filter(|call| call.lost_attempts > 0).count()
     }
 

@@ -210,7 +210,7 @@ impl World {
 
     /// Three workers get the messages at the same time, and the first is stopped after `polls`. Then one worker after
     /// the other gets what is left. Returns whether the first was not stopped any more.
-    async fn tell(&self, polls: usize, stop: Stop) -> bool {
+    async fn run(&self, polls: usize, stop: Stop) -> bool {
         let mut first = Box::pin(self.invoke());
         if let Stop::Dropped(fate) = stop {
             self.store.delayed_writes(fate);
@@ -289,7 +289,7 @@ async fn everywhere(is_careless: bool, stops: &[Stop]) -> (usize, Vec<String>) {
         let mut all_ended = true;
         for stop in stops {
             let world = World::new(is_careless);
-            all_ended &= world.tell(polls, *stop).await;
+            all_ended &= world.run(polls, *stop).await;
             stories += 1;
             let state = world.state.lock().unwrap();
             let of = |what| format!("{polls} polls, {stop:?}: {what}");

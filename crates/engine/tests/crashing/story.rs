@@ -69,7 +69,7 @@ async fn beside<F: Future<Output = ()>, T>(
 }
 
 /// The result of a story.
-pub(crate) struct Told {
+pub(crate) struct StoryResult {
     pub(crate) violations: Vec<String>,
     pub(crate) notes: Vec<String>,
     /// The number of stops, including handlers stopped at their deadline.
@@ -122,7 +122,7 @@ impl Story {
     }
 
     /// Runs the story. The first stop concerns the first delivery, and so on.
-    pub(crate) async fn tell(&self, stops: &[Stop]) -> Told {
+    pub(crate) async fn run(&self, stops: &[Stop]) -> StoryResult {
         let clock = ManualClock::new(START);
         let acknowledged = self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
         let log = Log::new(
@@ -212,9 +212,9 @@ impl Story {
         self.check_records(&log, &store).await;
         if log.violations().is_empty() {
             let again = worker(invocations, Stop::Never);
-            clock.drive(self.tell_again(&again)).await;
+            clock.drive(self.redeliver_all(&again)).await;
         }
-        Told {
+        StoryResult {
             violations: log.violations(),
             notes: log.notes(),
             stops: log.stops(),
@@ -222,14 +222,14 @@ impl Story {
             pending,
             doubled: log.ledger.doubled().len(),
             repeated_steps: log.repeated_steps(),
-            warned: log.told(),
+            warned: log.calls_after_losses(),
             deliveries,
             took,
         }
     }
 
     /// Redelivers every message: each is acknowledged, and no handler runs.
-    async fn tell_again(&self, worker: &Worker<'_>) {
+    async fn redeliver_all(&self, worker: &Worker<'_>) {
         let given_up = worker.log.given_up();
         let kept = self.messages.iter().filter(|message| !given_up.contains(&message.id));
         // Without a claim, a message that was not received before is not read before its handler runs.

@@ -6,7 +6,7 @@ use lambda_idempotency_testkit::crashing::{DelayedWrites, crash_points};
 
 use crate::{
     stop::Stop,
-    story::{Story, Told},
+    story::{Story, StoryResult},
 };
 
 /// When writes in flight are applied: after this many calls of the store, or never.
@@ -47,24 +47,24 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    async fn tell(&mut self, story: &Story, stops: &[Stop]) -> Told {
-        let told = story.tell(stops).await;
+    async fn run(&mut self, story: &Story, stops: &[Stop]) -> StoryResult {
+        let result = story.run(stops).await;
         self.stories += 1;
-        self.stops += told.stops;
-        self.pending += usize::from(told.pending > 0);
-        self.doubled += told.doubled;
-        self.repeated_steps += told.repeated_steps;
-        self.warned += told.warned;
-        self.most = self.most.max(told.deliveries);
-        self.longest = self.longest.max(told.took);
-        if !told.violations.is_empty() && self.violations.is_empty() {
-            self.notes = Story { noted: true, ..story.clone() }.tell(stops).await.notes;
+        self.stops += result.stops;
+        self.pending += usize::from(result.pending > 0);
+        self.doubled += result.doubled;
+        self.repeated_steps += result.repeated_steps;
+        self.warned += result.warned;
+        self.most = self.most.max(result.deliveries);
+        self.longest = self.longest.max(result.took);
+        if !result.violations.is_empty() && self.violations.is_empty() {
+            self.notes = Story { noted: true, ..story.clone() }.run(stops).await.notes;
         }
-        self.violations.extend(told.violations.iter().map(|what| (stops.to_vec(), what.clone())));
-        told
+        self.violations.extend(result.violations.iter().map(|what| (stops.to_vec(), what.clone())));
+        result
     }
 
-    /// Tells `story` with the stops `before`, and then a drop at every poll of the next invocation, with
+    /// Runs `story` with the stops `before`, and then a drop at every poll of the next invocation, with
     /// every fate of its writes in flight. Returns the number of polls.
     async fn drop_everywhere(
         &mut self,
@@ -77,12 +77,12 @@ impl Tally {
         crash_points(async |polls| {
             for fate in fates {
                 let stops = [before, &[Stop::Dropped(polls, *fate)]].concat();
-                let told = self.tell(story, &stops).await;
-                if told.dropped <= dropped_before {
+                let result = self.run(story, &stops).await;
+                if result.dropped <= dropped_before {
                     return true;
                 }
                 // No write was in flight, so the other fates would make no difference.
-                if told.pending == 0 {
+                if result.pending == 0 {
                     break;
                 }
             }
@@ -95,8 +95,8 @@ impl Tally {
     async fn freeze_everywhere(&mut self, story: &Story) {
         crash_points(async |polls| {
             for longer in LONGER {
-                let told = self.tell(story, &[Stop::Frozen(polls, longer)]).await;
-                if told.dropped == 0 {
+                let result = self.run(story, &[Stop::Frozen(polls, longer)]).await;
+                if result.dropped == 0 {
                     return true;
                 }
             }
@@ -108,7 +108,7 @@ impl Tally {
     /// The same with a halt of each of its handlers, at each of their awaits.
     async fn halt_everywhere(&mut self, story: &Story) {
         for stop in Stop::of_handlers(story.messages.len()) {
-            self.tell(story, &[stop]).await;
+            self.run(story, &[stop]).await;
         }
     }
 
@@ -116,14 +116,14 @@ impl Tally {
     /// handlers and pending writes.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
-        self.assert_told();
+        self.assert_no_violations();
         assert!(self.doubled > 0, "{self}");
     }
 
     /// The same where effects are committed: none was doubled.
     #[track_caller]
     pub(crate) fn assert_exactly_once(&self) {
-        self.assert_told();
+        self.assert_no_violations();
         assert_eq!(self.doubled, 0, "{self}");
     }
 
@@ -138,12 +138,12 @@ impl Tally {
     /// The same where handlers have steps: some ran again, because a worker stopped before they were kept.
     #[track_caller]
     pub(crate) fn assert_steps(&self) {
-        self.assert_told();
+        self.assert_no_violations();
         assert!(self.repeated_steps > 0, "{self}");
         println!("{} steps ran again", self.repeated_steps);
     }
 
-    /// The same where keys are not claimed, so that nobody is told of lost attempts.
+    /// The same where keys are not claimed, so that nobody is result of lost attempts.
     #[track_caller]
     pub(crate) fn assert_once_without_claims(&self) {
         self.assert_clean();
@@ -151,7 +151,7 @@ impl Tally {
     }
 
     #[track_caller]
-    fn assert_told(&self) {
+    fn assert_no_violations(&self) {
         self.assert_clean();
         assert!(self.warned > 0 && self.pending > 0, "{self}");
     }
@@ -183,7 +183,7 @@ impl Story {
     /// Tells the story with one stop, at every place.
     pub(crate) async fn everywhere(&self) -> Tally {
         let mut tally = Tally::default();
-        let clean = tally.tell(self, &[]).await;
+        let clean = tally.run(self, &[]).await;
         if clean.doubled + clean.warned > 0 {
             tally.violations.push((Vec::new(), "doubled or warned without a stop".to_owned()));
         }
@@ -201,12 +201,12 @@ impl Story {
         tally.points = crash_points(async |polls| {
             for fate in fates {
                 let stop = Stop::Dropped(polls, fate);
-                let told = tally.tell(self, &[stop]).await;
-                if told.dropped == 0 {
+                let result = tally.run(self, &[stop]).await;
+                if result.dropped == 0 {
                     return true;
                 }
                 first.push(stop);
-                if told.pending == 0 {
+                if result.pending == 0 {
                     break;
                 }
             }
@@ -236,7 +236,7 @@ impl Story {
                     _ => Stop::Dropped(dice.roll(points), FATES[dice.roll(FATES.len())]),
                 })
                 .collect();
-            tally.tell(self, &stops).await;
+            tally.run(self, &stops).await;
         }
         tally
     }

@@ -15,7 +15,7 @@ use crate::{
     delivery::AfterFailure,
     host::{Surroundings, exit},
     isolation,
-    machine::{Action, Ask, Ended, Input, Machine, Setting, Task, Told},
+    machine::{Action, Ask, Ended, Input, Machine, RecordOutcome, Setting, Task},
     outboxes,
     setup::Setup,
     store::claim,
@@ -176,7 +176,7 @@ fn act(
             let step = if is_stored { Step::Stored } else { Step::Before };
             own.running.push(Running { at, held, since: now, due, step });
         }
-        Action::Report(told) => report(setup, world, own, &told),
+        Action::Report(ended) => report(setup, world, own, &ended),
     }
 }
 
@@ -306,8 +306,8 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
     }
 }
 
-fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
-    let (outcome, message) = (told.outcome(), setup.messages[own.records[told.at]]);
+fn report(setup: &Setup, world: &mut World, own: &mut Own, ended: &RecordOutcome) {
+    let (outcome, message) = (ended.outcome(), setup.messages[own.records[ended.at]]);
     setup.witness.saw(outcome.label());
     if outcome.is_acknowledged() {
         outboxes::check_acknowledged(setup, world, message.key);
@@ -322,7 +322,7 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
         own.lost_completion |= matches!(outcome, Outcome::CompletionLost { .. });
         let recorded = match outcome {
             Outcome::CompletionLost { .. } | Outcome::Unprotected { .. } => true,
-            _ if setup.policy.mutex => world.ran[own.records[told.at]],
+            _ if setup.policy.mutex => world.ran[own.records[ended.at]],
             Outcome::Coalesced { .. } => is(Status::Completed) || own.lost_completion,
             _ => is(Status::Completed),
         };
@@ -342,7 +342,9 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
     let unrecorded = match outcome {
         // The lease stands, but the worker has given the key up.
         Outcome::TimedOut { permanent: false } => {
-            (stops_permanently || owns(told.held.as_deref())) && !own.was_failed && !own.has_no_time
+            (stops_permanently || owns(ended.held.as_deref()))
+                && !own.was_failed
+                && !own.has_no_time
         }
         Outcome::CompletionLost { .. } => !own.was_failed && !own.has_no_time,
         _ => is_permanent && !is(Status::PermanentlyFailed),
@@ -350,11 +352,11 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, told: &Told) {
     if unrecorded {
         world.flaws.add(Flaw::NotRecorded);
     }
-    let locked = owns(told.held.as_deref());
+    let locked = owns(ended.held.as_deref());
     if matches!(outcome, Outcome::Returned(_)) && locked && !own.was_failed {
         world.flaws.add(Flaw::LockedInVain);
     }
-    own.outcomes[told.at] = Some(if outcome.is_acknowledged() {
+    own.outcomes[ended.at] = Some(if outcome.is_acknowledged() {
         Fate::Acknowledged
     } else if is_permanent || matches!(outcome, Outcome::Mismatch) {
         Fate::Permanent
