@@ -14,7 +14,7 @@ use lambda_idempotency_local::Outcome;
 use serde_json::Value;
 
 use crate::{
-    Mode,
+    Mode, audit_messages,
     findings::{Cause, Findings},
     history::{Attempt, Effect, End, History, Offence, OrderHistory},
     schedule::{self, Schedule},
@@ -41,6 +41,7 @@ pub(crate) fn audit(
     }
     order(&mut findings, schedule, history);
     store(&mut findings, schedule, history, rows);
+    audit_messages::audit(&mut findings, schedule, history, rows);
     findings
 }
 
@@ -81,9 +82,9 @@ fn effects(
     number: usize,
     order: &OrderHistory,
 ) {
-    if mode == Mode::Transaction {
+    if mode.commits() {
         committed(findings, history, number, order);
-        return ran_again(findings, history, number, order);
+        return ran_again(findings, mode, history, number, order);
     }
     let trace = || trace(history, order);
     let attempts = || order.attempts.iter().filter_map(|index| history.attempts.get(*index));
@@ -106,7 +107,7 @@ fn effects(
             }
         }
         let causes: Vec<Option<Cause>> =
-            own.iter().map(|attempt| cause(history, attempt)).collect();
+            own.iter().map(|attempt| cause(history, mode, attempt)).collect();
         let mut doubled = causes.len().saturating_sub(1);
         for cause in causes.iter().flatten().take(doubled) {
             *findings.doubled.entry(*cause).or_default() += 1;
@@ -119,7 +120,8 @@ fn effects(
         }
         findings.stale += stale(attempts(), effect);
     }
-    ran_again(findings, history, number, order);
+    kept(findings, history, number, order);
+    ran_again(findings, mode, history, number, order);
     let mut fences: Vec<u64> = attempts()
         .filter(|attempt| !attempt.effects.is_empty())
         .map(|attempt| attempt.fence)
@@ -154,16 +156,42 @@ fn committed(findings: &mut Findings, history: &History, number: usize, order: &
     }
 }
 
-fn ran_again(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
+/// No attempt repeats a step that was recorded when it began. One that is older may: it was stopped, and has lost its key.
+fn kept(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
+    let attempts = || order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    let answered = |a: &&Attempt| a.kept.is_some() && a.effects.is_empty();
+    findings.answered_steps += attempts().filter(answered).count() as u64;
+    let Some((kept, fence)) = attempts().filter_map(|a| Some((a.kept?, a.fence))).min() else {
+        return;
+    };
+    let repeats = attempts().filter(|attempt| attempt.fence > fence);
+    let repeats = repeats.flat_map(|attempt| &attempt.effects).filter(|effect| effect.at > kept);
+    if let times @ 1.. = repeats.count() {
+        let what = format!("{}: a recorded step ran again", schedule::id(number));
+        findings.violate_times(Offence::Doubled, times as u64, what, trace(history, order));
+    }
+}
+
+fn ran_again(
+    findings: &mut Findings,
+    mode: Mode,
+    history: &History,
+    number: usize,
+    order: &OrderHistory,
+) {
     // A process that was stopped between claim and start may start after a successor's completion; its claim,
     // and so its fence, is older than the completion's.
-    let ran_again = |attempt: &Attempt| {
+    let ran_again = |attempt: &&Attempt| {
         order.completed.is_some_and(|done| {
             let older = attempt.fence < done.fence && late(history, attempt).is_some();
             attempt.started > done.known && !older
         })
     };
-    if order.attempts.iter().filter_map(|index| history.attempts.get(*index)).any(ran_again) {
+    let mut attempts = order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    if mode == Mode::Optimistic {
+        // Promised is only that nothing of it is applied, and `committed` looks at that.
+        findings.ran_again += attempts.filter(ran_again).count() as u64;
+    } else if attempts.any(|attempt| ran_again(&attempt)) {
         let what = format!("{}: ran again after it was completed", schedule::id(number));
         findings.violate(Offence::RanAgain, what, trace(history, order));
     }
@@ -184,13 +212,17 @@ fn stale<'a>(attempts: impl Iterator<Item = &'a Attempt>, name: &str) -> u64 {
 }
 
 /// The accepted cause why this execution had its effect but may not have completed its key.
-fn cause(history: &History, attempt: &Attempt) -> Option<Cause> {
+fn cause(history: &History, mode: Mode, attempt: &Attempt) -> Option<Cause> {
+    let is_in_step = mode == Mode::Steps;
     let invocation = history.invocations.get(attempt.invocation?)?;
     match (invocation.logged.get(&attempt.message), &invocation.end) {
         (Some(Outcome::CompletionLost), _) => Some(Cause::CompletionLost),
         (Some(Outcome::TimedOut), _) => Some(Cause::Cancelled),
         // Only a process that was stopped or missed its deadline may lose its lease.
         (Some(Outcome::Fenced | Outcome::Superseded), _) => late(history, attempt),
+        (Some(Outcome::Failed), _) if is_in_step && attempt.kept.is_none() => {
+            Some(Cause::StepNotKept)
+        }
         (Some(_), _) => None,
         (None, End::Killed) => Some(Cause::Killed),
         (None, End::TimedOut) => late(history, attempt),
@@ -248,7 +280,7 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
         match records.get(hash).map(String::as_str) {
             Some(status) if status == expected => {
                 let is_placed = history.is_placed(number);
-                if schedule.mode == Mode::Transaction && is_placed == order.is_doomed() {
+                if schedule.mode.commits() && is_placed == order.is_doomed() {
                     let (offence, but) = match is_placed {
                         true => (Offence::Store, "placed"),
                         false => (Offence::Lost, "not placed"),

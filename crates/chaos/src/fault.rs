@@ -22,6 +22,10 @@ macro_rules! faults {
                 Self::Kill, Self::Stop, Self::Throttle, Self::Error, Self::Drop, Self::Slow, Self::Outage,
             ];
 
+            /// Those of the queue to which the function sends its messages.
+            pub const OF_MESSAGES: &'static [Self] =
+                &[Self::SendRefused, Self::SendLost, Self::SendSlow];
+
             /// Its name.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
@@ -63,6 +67,12 @@ faults! {
     /// The store cancels transactions because of a conflict or of throttling of one of their items, or says that the
     /// same request is in progress. Only where effects are in the transaction.
     Conflict = "conflict",
+    /// The queue of the function's messages does not take a message. Only with messages.
+    SendRefused = "send-refused",
+    /// The queue takes a message, and its answer is lost. Only with messages.
+    SendLost = "send-lost",
+    /// The queue takes a message, and answers later than the sender waits. Only with messages.
+    SendSlow = "send-slow",
 }
 
 impl fmt::Display for FaultKind {

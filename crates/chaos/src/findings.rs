@@ -22,6 +22,8 @@ pub enum Cause {
     Overran,
     /// The completion could not be recorded until the deadline, and the function logged that.
     CompletionLost,
+    /// The step in which it happened could not be recorded, and the handler failed.
+    StepNotKept,
 }
 
 impl fmt::Display for Cause {
@@ -32,6 +34,36 @@ impl fmt::Display for Cause {
             Self::Cancelled => "dropped at the deadline after the effect",
             Self::Overran => "missed the deadline after the effect",
             Self::CompletionLost => "completion lost, and logged",
+            Self::StepNotKept => "step not recorded, and handler failed",
+        })
+    }
+}
+
+/// A cause for a message that was sent again, which was observed at the attempt before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CopyCause {
+    /// The queue had taken it, and did not answer in time.
+    Unanswered,
+    /// The process was killed or stopped, or missed its deadline, before it recorded that its messages were sent.
+    Ended,
+    /// Another message could not be sent, so that the delivery was returned, and the function logged that.
+    HeldUp,
+    /// Two workers found the messages at the same time.
+    AtOnce,
+    /// A request to the store failed afterwards, so that it was not recorded that the messages were sent.
+    Unmarked,
+}
+
+impl fmt::Display for CopyCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Unanswered => "the queue did not answer in time",
+            Self::Ended => "its process was killed or stopped",
+            Self::HeldUp => "another message was not sent",
+            Self::AtOnce => "two workers sent it at a time",
+            Self::Unmarked => "the store failed afterwards",
         })
     }
 }
@@ -60,6 +92,14 @@ pub(crate) struct Findings {
     pub(crate) not_committed: u64,
     /// Effects of transactions whose executions logged nothing afterwards.
     pub(crate) unanswered: u64,
+    /// Handlers that started for a completed key, where there are no claims.
+    pub(crate) ran_again: u64,
+    /// Executions that got the result of a step from an earlier one.
+    pub(crate) answered_steps: u64,
+    /// Messages that arrived, without copies.
+    pub(crate) sent: u64,
+    /// Messages that arrived again, by their accepted cause.
+    pub(crate) copies: BTreeMap<CopyCause, u64>,
     pub(crate) violations: Vec<Violation>,
 }
 

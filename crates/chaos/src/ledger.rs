@@ -21,6 +21,12 @@ pub(crate) enum Step {
     Effect,
     /// The handler has collected an effect that is committed with the completion.
     Collected,
+    /// The handler has returned from the step in which it had its effect.
+    Kept,
+    /// A message of the order has arrived at the queue, which has not taken it.
+    Sending,
+    /// The queue has taken a message of the order, and not answered.
+    Sent,
 }
 
 /// A line.
@@ -91,6 +97,7 @@ fn parse(line: &str) -> Option<Line> {
         "start" => Step::Start,
         "effect" => Step::Effect,
         "collected" => Step::Collected,
+        "kept" => Step::Kept,
         _ => return None,
     };
     attempt(step, words)

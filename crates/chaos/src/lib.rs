@@ -27,6 +27,7 @@
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
 //! | `queues` | the sources that deliver the messages |
+//! | `messages`, `audit_messages` | the queue to which the function sends messages, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
 //!
 //! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
@@ -37,6 +38,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod audit;
+mod audit_messages;
 mod drive;
 mod effects;
 mod fault;
@@ -44,6 +46,7 @@ mod findings;
 mod history;
 mod injector;
 mod ledger;
+mod messages;
 mod mode;
 mod origin;
 mod plan;
@@ -60,7 +63,7 @@ mod vary;
 
 pub use drive::{Progress, run};
 pub use fault::FaultKind;
-pub use findings::{Cause, Violation};
+pub use findings::{Cause, CopyCause, Violation};
 pub use history::Offence;
 pub use mode::Mode;
 pub use origin::Origin;
@@ -118,13 +121,28 @@ pub enum Error {
     )]
     ScriptedFault(FaultKind),
     /// A fault needs another mode.
-    #[error("the fault `{0}` needs transactions: leave it out, or use the mode `transaction`")]
-    TransactionFault(FaultKind),
-    /// The effects of a function that follows no scripts cannot be read from its tables.
     #[error(
-        "the mode `transaction` reads the effects of the scripted orders function: leave it out for your own function"
+        "the fault `{0}` needs transactions: leave it out, or use the mode `transaction` or `optimistic`"
+    )]
+    TransactionFault(FaultKind),
+    /// A fault needs messages.
+    #[error("the fault `{0}` needs messages: leave it out, or let the orders publish messages")]
+    MessageFault(FaultKind),
+    /// Without a claim no messages are published.
+    #[error("without claims no messages are published: use the mode `transaction` or `claim`")]
+    MessagesWithoutClaims,
+    /// What a function that follows no scripts does in this mode is not known.
+    #[error(
+        "messages, and modes other than `claim`, are those of the scripted orders function: leave them out for your own \
+         function"
     )]
     ScriptedMode,
+    /// The queue of the function's messages could not be opened.
+    #[error("cannot listen on a loopback port for the function's messages: {0}")]
+    Queue(io::Error),
+    /// The relay of the messages could not be run, or failed.
+    #[error("cannot run the relay of the scripted orders function: {0}")]
+    Relay(String),
 }
 
 /// What a function wrote before it ended.

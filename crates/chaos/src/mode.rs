@@ -16,28 +16,46 @@ pub enum Mode {
     Claim,
     /// The effect is committed in one transaction with the completion. No cause excuses a doubled effect then.
     Transaction,
+    /// The same without claims: the completion is inserted together with the effect. Handlers may run again, and no
+    /// cause excuses a doubled effect.
+    Optimistic,
+    /// Claim and complete, and the effect is made in a step. No cause excuses an effect of an attempt that began when
+    /// the result of the step was recorded.
+    Steps,
 }
 
 impl Mode {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::Claim, Self::Transaction];
+    pub const ALL: &'static [Self] =
+        &[Self::Claim, Self::Transaction, Self::Optimistic, Self::Steps];
 
-    /// Its name: `claim` or `transaction`.
+    /// Its name: `claim`, `transaction`, `optimistic` or `steps`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Claim => "claim",
             Self::Transaction => "transaction",
+            Self::Optimistic => "optimistic",
+            Self::Steps => "steps",
         }
     }
 
-    /// The faults that the scripted function can get.
+    /// Whether effects are committed in one transaction with the completion.
+    #[must_use]
+    pub const fn commits(self) -> bool {
+        matches!(self, Self::Transaction | Self::Optimistic)
+    }
+
+    /// The faults that the scripted function can get without messages.
     pub fn faults(self) -> impl Iterator<Item = FaultKind> {
         FaultKind::ALL.iter().copied().filter(move |kind| self.has(*kind))
     }
 
     pub(crate) fn has(self, kind: FaultKind) -> bool {
-        kind != FaultKind::Conflict || self == Self::Transaction
+        match kind {
+            FaultKind::Conflict => self.commits(),
+            kind => !FaultKind::OF_MESSAGES.contains(&kind),
+        }
     }
 }
 
@@ -51,10 +69,9 @@ impl FromStr for Mode {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|mode| mode.as_str() == name)
-            .ok_or_else(|| format!("`{name}` is not a mode: use claim or transaction"))
+        Self::ALL.iter().copied().find(|mode| mode.as_str() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|mode| mode.as_str()).collect();
+            format!("`{name}` is not a mode: use {}", names.join(", "))
+        })
     }
 }

@@ -21,6 +21,9 @@ pub(crate) enum Plan {
     /// At this step it waits past its deadline, blocking the thread (`holding`) or not. A process
     /// that misses its deadline is killed, or left running for a while beside its own retry.
     Overrun { at: Step, holding: bool, left_running: bool },
+    /// Its process is killed when its message arrives at the queue, and its source does not deliver it again. Only at
+    /// the end of a run, where nothing else goes wrong.
+    Abandoned,
 }
 
 /// The signal.
@@ -35,22 +38,29 @@ impl Plan {
     /// One plan of each kind in these settings, without the plain one.
     pub(crate) fn all(settings: &Settings) -> Vec<Self> {
         let kinds = settings.faults.iter().copied();
-        kinds.flat_map(|kind| Self::of(kind, settings.mode)).collect()
+        kinds.flat_map(|kind| Self::of(kind, settings)).collect()
     }
 
     /// The plans with this fault. In a transaction the handler waits at [`Step::Effect`] after it has collected its
-    /// effect, and at [`Step::Collected`] it does not wait: the signal comes while the transaction is committed.
-    fn of(kind: FaultKind, mode: Mode) -> Vec<Self> {
+    /// effect, and at [`Step::Collected`] it does not wait: the signal comes while the transaction is committed. At
+    /// [`Step::Kept`] it waits after its step, and at [`Step::Sending`] and [`Step::Sent`] for the answer of the queue.
+    fn of(kind: FaultKind, settings: &Settings) -> Vec<Self> {
         let signalled = |fault, at, holding| Self::Signalled { at, fault, holding };
         let overrun = |at, holding, left_running| Self::Overrun { at, holding, left_running };
-        let commits = mode == Mode::Transaction;
+        let of_mode: &[Step] = match settings.mode {
+            Mode::Claim => &[],
+            Mode::Transaction | Mode::Optimistic => &[Step::Collected],
+            Mode::Steps => &[Step::Kept],
+        };
+        let of_messages: &[Step] =
+            if settings.messages { &[Step::Sending, Step::Sent] } else { &[] };
+        let further = of_mode.iter().chain(of_messages).copied();
         match kind {
-            FaultKind::Kill if commits => [Step::Start, Step::Effect, Step::Collected]
-                .map(|at| signalled(ProcessFault::Kill, at, false))
-                .into(),
             FaultKind::Kill => [Step::Start, Step::Effect]
+                .into_iter()
+                .chain(further)
                 .map(|at| signalled(ProcessFault::Kill, at, false))
-                .into(),
+                .collect(),
             FaultKind::Stop => [
                 signalled(ProcessFault::Stop, Step::Start, false),
                 signalled(ProcessFault::Stop, Step::Start, true),
@@ -58,7 +68,7 @@ impl Plan {
                 signalled(ProcessFault::Stop, Step::Effect, true),
             ]
             .into_iter()
-            .chain(commits.then(|| signalled(ProcessFault::Stop, Step::Collected, false)))
+            .chain(further.map(|at| signalled(ProcessFault::Stop, at, false)))
             .collect(),
             FaultKind::Timeout => vec![
                 overrun(Step::Start, false, false),
@@ -87,7 +97,7 @@ impl Plan {
         if !settings.has(kind) {
             return Self::Plain;
         }
-        random.pick(&Self::of(kind, settings.mode)).cloned().unwrap_or(Self::Plain)
+        random.pick(&Self::of(kind, settings)).cloned().unwrap_or(Self::Plain)
     }
 
     /// The members of the order that make the function follow this plan.
@@ -97,7 +107,9 @@ impl Plan {
             let member = match (at, holding) {
                 (Step::Start, false) => "firstDelayMs",
                 (Step::Start, true) => "firstBlockMs",
-                (Step::Collected, _) => return json!({}),
+                // With a step, the first delay is after it.
+                (Step::Kept, _) => "firstDelayMs",
+                (Step::Collected | Step::Sending | Step::Sent, _) => return json!({}),
                 (Step::Effect, false) => "lateDelayMs",
                 (Step::Effect, true) => "lateBlockMs",
             };
@@ -105,7 +117,7 @@ impl Plan {
         };
         match self {
             Self::Plain if random.one_in(5) => json!({ "delayMs": random.between(1, 25) }),
-            Self::Plain | Self::Doomed => json!({}),
+            Self::Plain | Self::Doomed | Self::Abandoned => json!({}),
             Self::Stumble(FaultKind::Panic) => json!({ "panicTimes": random.between(1, 2) }),
             Self::Stumble(_) => json!({ "failTimes": random.between(1, 3) }),
             // Short enough to meet the deadline if no signal comes.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -23,12 +24,12 @@ const INIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many lines of output are kept, for a function that does not start.
 const KEPT: usize = 20;
 
-/// Starts the function of these settings. Effects that it reports are sent to `effects`.
+/// Starts the function of these settings. Effects that it reports are sent to `effects`; its messages go to `queue`.
 pub(crate) async fn start(
     settings: &Settings,
     schedule: &Schedule,
     ledger: &Ledger,
-    effects: UnboundedSender<Line>,
+    (effects, queue): (UnboundedSender<Line>, Option<SocketAddr>),
 ) -> Result<Local, Error> {
     let mut function = FunctionConfig::new(&settings.binary)
         .name("orders")
@@ -41,9 +42,17 @@ pub(crate) async fn start(
         .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
         .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
         .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
-    let commits = settings.mode == Mode::Transaction;
-    if commits {
-        function = function.env("SCRIPTED_TRANSACTION", "1");
+    let commits = settings.mode.commits();
+    let modes = [
+        ("SCRIPTED_TRANSACTION", commits),
+        ("SCRIPTED_OPTIMISTIC", settings.mode == Mode::Optimistic),
+        ("SCRIPTED_STEPS", settings.mode == Mode::Steps),
+    ];
+    for (name, _) in modes.iter().filter(|(_, is_set)| *is_set) {
+        function = function.env(*name, "1");
+    }
+    if let Some(queue) = queue {
+        function = function.env("SCRIPTED_QUEUE", queue.to_string());
     }
     for (name, value) in &settings.env {
         function = function.env(name, value);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     FaultKind, Mode, Offence, Origin, Settings, Story,
-    findings::{Cause, Findings, Violation},
+    findings::{Cause, CopyCause, Findings, Violation},
     history::History,
     schedule::Schedule,
 };
@@ -63,6 +63,18 @@ pub struct Report {
     /// Effects whose transaction was applied, while their execution logged nothing afterwards: it was killed or stopped,
     /// or missed its deadline.
     pub unanswered: u64,
+    /// Handlers that started for a completed key, and applied nothing: without claims they may.
+    pub ran_again: u64,
+    /// Executions that got the result of a step from an earlier one, and did not make its effect again.
+    pub answered_steps: u64,
+    /// Messages that orders published.
+    pub published: usize,
+    /// Those that arrived at their queue, without copies.
+    pub sent: u64,
+    /// Messages that arrived again, by their accepted cause. A consumer drops them by their ids.
+    pub copies: BTreeMap<CopyCause, u64>,
+    /// Messages that the relay sent, because no delivery did.
+    pub relayed: usize,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
     /// Broken guarantees; empty if there are none.
@@ -113,6 +125,12 @@ impl Report {
             stale: findings.stale,
             not_committed: findings.not_committed,
             unanswered: findings.unanswered,
+            ran_again: findings.ran_again,
+            answered_steps: findings.answered_steps,
+            published: 0,
+            sent: findings.sent,
+            copies: findings.copies,
+            relayed: 0,
             injected,
             violations: findings.violations,
             requests: 0,
@@ -137,6 +155,12 @@ impl Report {
     pub(crate) fn with_end(mut self, probes: usize, left: usize) -> Self {
         self.probes = probes;
         self.left = left;
+        self
+    }
+
+    pub(crate) fn with_messages(mut self, schedule: &Schedule, relayed: usize) -> Self {
+        self.published = schedule.orders.iter().map(|order| order.sending.messages).sum();
+        self.relayed = relayed;
         self
     }
 
@@ -181,15 +205,30 @@ impl fmt::Display for Report {
         row(f, 0, "deliveries returned to their source", self.returned)?;
         row(f, 0, "handlers started", self.executions as u64)?;
         row(f, 0, "effects", self.effects)?;
-        if self.mode == Mode::Transaction {
+        if self.mode.commits() {
             row(f, 2, "committed, and nothing logged afterwards", self.unanswered)?;
             row(f, 0, "collected, and not committed", self.not_committed)?;
+            if self.mode == Mode::Optimistic {
+                row(f, 0, "ran again, and applied nothing", self.ran_again)?;
+            }
         } else {
             row(f, 0, "doubled, with an accepted cause", self.doubled.values().sum())?;
             for (cause, count) in &self.doubled {
                 row(f, 2, &cause.to_string(), *count)?;
             }
             row(f, 2, "of these, a fence would refuse", self.stale)?;
+            if self.mode == Mode::Steps {
+                row(f, 0, "answered from a recorded step", self.answered_steps)?;
+            }
+        }
+        if self.published > 0 {
+            row(f, 0, "messages published by orders", self.published as u64)?;
+            row(f, 2, "sent", self.sent)?;
+            row(f, 2, "sent by the relay", self.relayed as u64)?;
+            row(f, 2, "sent again with the same id, with a cause", self.copies.values().sum())?;
+            for (cause, count) in &self.copies {
+                row(f, 4, &cause.to_string(), *count)?;
+            }
         }
         writeln!(f, "\nfaults injected")?;
         for (kind, count) in &self.injected {
@@ -199,10 +238,14 @@ impl fmt::Display for Report {
         row(f, 0, "lost", self.count(Offence::Lost))?;
         row(f, 0, "stuck", self.count(Offence::Stuck))?;
         let doubled = match self.mode {
-            Mode::Claim => "doubled without a cause",
-            Mode::Transaction => "doubled",
+            Mode::Claim | Mode::Steps => "doubled without a cause",
+            Mode::Transaction | Mode::Optimistic => "doubled",
         };
         row(f, 0, doubled, self.count(Offence::Doubled))?;
+        if self.published > 0 {
+            row(f, 0, "messages not sent", self.count(Offence::Unsent))?;
+            row(f, 0, "messages with another id", self.count(Offence::MessageId))?;
+        }
         let all: u64 = self.violations.iter().map(|violation| violation.times).sum();
         row(f, 0, "violations, all kinds", all)?;
         for violation in self.violations.iter().take(SHOWN) {

@@ -10,13 +10,20 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use serde_json::{Value, json};
 
 use crate::{
-    FaultKind, Mode, Origin, Settings, Template, plan::Plan, random::Random,
-    store_faults::StoreFault, template::Sent,
+    FaultKind, Mode, Origin, Settings, Template,
+    ledger::Step,
+    messages::{Sending, Trouble},
+    plan::Plan,
+    random::Random,
+    store_faults::StoreFault,
+    template::Sent,
 };
 
 /// By how much a process's clock may be off: two of them differ by less than the second that the
 /// engine allows for.
 const MOST_SKEW_MS: u64 = 450;
+/// How many orders are given up by their source, at most.
+const MOST_ABANDONED: usize = 50;
 /// The first faulty order, and the distance to the next, until each kind has occurred once.
 const FIRST: usize = 3;
 const STRIDE: usize = 4;
@@ -27,6 +34,8 @@ pub(crate) struct Schedule {
     pub(crate) orders: Vec<Order>,
     /// In the order in which they are sent.
     pub(crate) messages: Vec<Message>,
+    /// Of the last orders: they are delivered once, after everything else.
+    pub(crate) abandoned: Vec<Message>,
     pub(crate) store_faults: Vec<StoreFault>,
     /// By how much the clock of each process is off, in milliseconds.
     pub(crate) skews: Vec<i64>,
@@ -42,6 +51,8 @@ pub(crate) struct Schedule {
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Order {
     pub(crate) plan: Plan,
+    /// The messages that it publishes.
+    pub(crate) sending: Sending,
     /// Further members of the payload: the script that the function follows.
     script: String,
 }
@@ -70,8 +81,7 @@ impl Schedule {
                 Some(plan) => plan,
                 None => Plan::random(settings, &mut random),
             };
-            let script = plan.script(settings, &mut random).to_string();
-            let order = Order { plan, script };
+            let order = Order::new(plan, number, settings, &mut random);
             let copies = copies(&mut random).min(settings.deliveries - placed.len());
             let base = placed.len() as u64;
             for copy in 0..copies {
@@ -98,8 +108,9 @@ impl Schedule {
         let (mode, template) = (settings.mode, settings.template.clone());
         // More than processes, so that a group that waits for a lease does not keep all of them idle.
         let groups = settings.processes.saturating_mul(2).max(1);
-        let messages = Vec::new();
-        let mut schedule = Self { orders, messages, store_faults, skews, mode, template, groups };
+        let (messages, abandoned) = (Vec::new(), Vec::new());
+        let mut schedule =
+            Self { orders, messages, abandoned, store_faults, skews, mode, template, groups };
         let origin = schedule.origin();
         let messages = placed.into_iter().enumerate().map(|(place, (_, message))| Message {
             id: id_at(origin, place, message.order).unwrap_or(message.id),
@@ -107,7 +118,20 @@ impl Schedule {
             ..message
         });
         schedule.messages = messages.collect();
+        schedule.abandon(settings, &mut random);
         schedule
+    }
+
+    /// Adds the orders that publish messages, and whose source gives them up after one delivery.
+    fn abandon(&mut self, settings: &Settings, random: &mut Random) {
+        if !settings.messages || !settings.has(FaultKind::Kill) {
+            return;
+        }
+        for _ in 0..(settings.deliveries / 1000).clamp(2, MOST_ABANDONED) {
+            let number = self.orders.len();
+            self.orders.push(Order::new(Plan::Abandoned, number, settings, random));
+            self.abandoned.extend(self.probe(number));
+        }
     }
 
     /// What delivers the messages.
@@ -159,6 +183,16 @@ impl Schedule {
 }
 
 impl Order {
+    fn new(plan: Plan, number: usize, settings: &Settings, random: &mut Random) -> Self {
+        let mut script = plan.script(settings, random);
+        let sending = sending(&plan, settings, random);
+        if let (Value::Object(script), 1..) = (&mut script, sending.messages) {
+            script.insert("messages".to_owned(), sending.messages.into());
+            script.insert("grouped".to_owned(), is_grouped(number).into());
+        }
+        Self { plan, sending, script: script.to_string() }
+    }
+
     pub(crate) fn is_doomed(&self) -> bool {
         self.plan == Plan::Doomed
     }
@@ -229,6 +263,30 @@ impl Message {
             "awsRegion": "us-east-1",
         })
     }
+}
+
+/// Whether the messages of an order are sent one after the other, to a destination that keeps their order.
+pub(crate) const fn is_grouped(order: usize) -> bool {
+    order.is_multiple_of(2)
+}
+
+/// The messages of an order with this plan. Of those whose handlers do nothing unusual some cannot be sent at once.
+fn sending(plan: &Plan, settings: &Settings, random: &mut Random) -> Sending {
+    if !settings.messages || *plan == Plan::Doomed {
+        return Sending::default();
+    }
+    let messages = usize::try_from(random.between(1, 3)).unwrap_or(1);
+    let waits = match plan {
+        Plan::Signalled { at: at @ (Step::Sending | Step::Sent), .. } => Some(*at),
+        Plan::Abandoned => Some(Step::Sending),
+        _ => None,
+    };
+    let kind = random.pick(FaultKind::OF_MESSAGES).copied();
+    let is_faulty = *plan == Plan::Plain && random.one_in(12);
+    let kind = kind.filter(|kind| is_faulty && settings.has(*kind));
+    let part = usize::try_from(random.between(1, messages as u64)).unwrap_or(1);
+    let times = random.between(1, 2);
+    Sending { messages, trouble: kind.map(|kind| Trouble { part, kind, times }), waits }
 }
 
 /// The number of copies of an order: mostly few, sometimes many.

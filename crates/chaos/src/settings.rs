@@ -22,8 +22,12 @@ pub struct Settings {
     pub seed: u64,
     /// How many processes serve the queue at a time, besides those left running after their deadline.
     pub processes: usize,
-    /// How effects and completions are kept together. With [`Mode::Transaction`], the function is `scripted_orders`.
+    /// How effects and completions are kept together. With another mode than [`Mode::Claim`], the function is
+    /// `scripted_orders`.
     pub mode: Mode,
+    /// Whether each order publishes messages, which are sent to a queue of the rig. The function is `scripted_orders`
+    /// then, in a mode with claims.
+    pub messages: bool,
     /// The kinds of faults to inject.
     pub faults: BTreeSet<FaultKind>,
     /// The function's timeout: short, because a lease lasts one second longer.
@@ -54,6 +58,7 @@ impl Settings {
             seed: 1,
             processes: 4,
             mode: Mode::Claim,
+            messages: false,
             faults: Mode::Claim.faults().collect(),
             timeout: Duration::from_secs(2),
             visibility: Duration::from_millis(1500),
@@ -65,11 +70,24 @@ impl Settings {
         }
     }
 
+    /// The same with every fault of this mode.
+    #[must_use]
+    pub fn with_mode(binary: impl AsRef<Path>, mode: Mode) -> Self {
+        Self { mode, faults: mode.faults().collect(), ..Self::new(binary) }
+    }
+
     /// The same with effects in the transaction that completes their key.
     #[must_use]
     pub fn transactional(binary: impl AsRef<Path>) -> Self {
-        let mode = Mode::Transaction;
-        Self { mode, faults: mode.faults().collect(), ..Self::new(binary) }
+        Self::with_mode(binary, Mode::Transaction)
+    }
+
+    /// The same with messages, and every fault of their queue.
+    #[must_use]
+    pub fn with_messages(mut self) -> Self {
+        self.messages = true;
+        self.faults.extend(FaultKind::OF_MESSAGES);
+        self
     }
 
     /// The same with a user's function, which gets messages of this template, and every fault that any function can get.
@@ -80,6 +98,11 @@ impl Settings {
             template: Some(template),
             ..Self::new(binary)
         }
+    }
+
+    /// Whether the function can get this fault.
+    pub(crate) fn allows(&self, kind: FaultKind) -> bool {
+        self.mode.has(kind) || (self.messages && FaultKind::OF_MESSAGES.contains(&kind))
     }
 
     pub(crate) fn has(&self, kind: FaultKind) -> bool {

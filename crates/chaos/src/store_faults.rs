@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency_local::{Apply, Fault};
 
-use crate::{FaultKind, Mode, Settings, random::Random};
+use crate::{FaultKind, Settings, random::Random};
 
 /// How many messages are sent between two store faults, on average.
 const PERIOD: u64 = 60;
@@ -71,11 +71,11 @@ impl StoreFault {
             .faults
             .iter()
             .copied()
-            .filter(|kind| concerns_store(*kind) && settings.mode.has(*kind))
+            .filter(|kind| concerns_store(*kind) && settings.allows(*kind))
             .collect();
         // Two leases: the timeout, the lease grace, the clock skew, and time for a successor.
         let late = Trouble::Late { ms: settings.timeout_ms() * 2 + 2500 };
-        let commits = settings.mode == Mode::Transaction;
+        let commits = settings.mode.commits();
         let mut forced = kinds.iter();
         let mut store_faults = Vec::new();
         let mut at = PERIOD / 2;

@@ -2,10 +2,13 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    ops::Range,
     time::Instant,
 };
 
 use lambda_idempotency_local::Outcome;
+
+use crate::messages::Arrival;
 
 /// An execution of a handler.
 #[derive(Debug)]
@@ -18,6 +21,17 @@ pub(crate) struct Attempt {
     pub(crate) effects: Vec<Effect>,
     /// It has collected an effect for its transaction.
     pub(crate) collected: bool,
+    /// When it returned from the step in which it had its effect, among everything that happened.
+    pub(crate) kept: Option<u64>,
+    pub(crate) invocation: Option<usize>,
+}
+
+/// An attempt to send a message, and in which invocation. A relay has none.
+#[derive(Debug)]
+pub(crate) struct Send {
+    /// Its place among everything that happened.
+    pub(crate) seen: u64,
+    pub(crate) arrival: Arrival,
     pub(crate) invocation: Option<usize>,
 }
 
@@ -40,6 +54,10 @@ pub(crate) struct Ended {
     pub(crate) overran: bool,
     /// The outcomes that the function logged, by message.
     pub(crate) logged: HashMap<String, Outcome>,
+    /// From giving the event to the process to the end.
+    pub(crate) time: Range<Instant>,
+    /// When the requests to the store began that failed, or into which a fault was injected.
+    pub(crate) failed_requests: Vec<Instant>,
 }
 
 /// How an invocation ended.
@@ -60,6 +78,8 @@ pub(crate) struct OrderHistory {
     pub(crate) effects: u64,
     /// How many attempts have collected an effect.
     pub(super) collected: u64,
+    /// The attempts to send its messages.
+    pub(crate) sends: Vec<usize>,
     /// The counter of the order in its table, where effects are in transactions.
     pub(crate) placed: u64,
     /// The key hashes that the function logged for it.

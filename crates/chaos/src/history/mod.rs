@@ -2,6 +2,7 @@
 
 mod entries;
 mod offence;
+mod sends;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,7 +17,7 @@ use crate::{
     schedule::{self, order_of},
 };
 
-pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory};
+pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory, Send};
 pub use offence::Offence;
 
 /// Everything that happened, in the order in which it was seen.
@@ -24,6 +25,8 @@ pub use offence::Offence;
 pub(crate) struct History {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) invocations: Vec<Ended>,
+    /// The attempts to send messages.
+    pub(crate) sends: Vec<Send>,
     pub(crate) orders: BTreeMap<usize, OrderHistory>,
     /// The first final disposition of each message.
     pub(crate) settled: HashMap<String, Disposition>,
@@ -36,6 +39,8 @@ pub(crate) struct History {
     pub(crate) offences: Vec<(Offence, String)>,
     /// The attempts of each process whose invocation has not ended.
     open: HashMap<u32, Vec<usize>>,
+    /// The same for what they sent.
+    open_sends: HashMap<u32, Vec<usize>>,
     /// Processes that run on after their invocation ended, and that invocation.
     strays: HashMap<u32, usize>,
     /// Counts ledger lines and ends of invocations: a higher number happened later.
@@ -55,6 +60,9 @@ impl History {
             Step::Start => Some((order, self.start(order, line))),
             Step::Effect => self.effect(order, line),
             Step::Collected => self.collected(order, line),
+            Step::Kept => self.kept(order, line),
+            // The queue tells that, not the ledger.
+            Step::Sending | Step::Sent => None,
         }
     }
 
@@ -81,6 +89,7 @@ impl History {
             started: self.now,
             effects: Vec::new(),
             collected: false,
+            kept: None,
             invocation,
         });
         let attempt = self.attempts.len() - 1;
@@ -117,6 +126,18 @@ impl History {
         Some((order, history.collected == 1))
     }
 
+    fn kept(&mut self, order: usize, line: &Line) -> Option<(usize, bool)> {
+        let now = self.now;
+        let Some(attempt) = self.attempt_of(order, line) else {
+            self.offend(Offence::Ledger, format!("kept without a start: {line:?}"));
+            return None;
+        };
+        attempt.kept = Some(now);
+        let attempts = self.orders.entry(order).or_default().attempts.iter();
+        let kept = attempts.filter_map(|index| self.attempts.get(*index)?.kept).count();
+        Some((order, kept == 1))
+    }
+
     /// The last attempt of this process with the line's message.
     fn attempt_of(&mut self, order: usize, line: &Line) -> Option<&mut Attempt> {
         self.attempts.iter_mut().rev().find(|attempt| {
@@ -126,12 +147,16 @@ impl History {
 
     /// Adds an effect that the table of a transaction's effects has at the end. When it happened is not known.
     pub(crate) fn committed(&mut self, line: &Line) {
-        let own = |attempt: &&mut Attempt| {
+        let own = |attempt: &Attempt| {
             schedule::id(attempt.order) == line.order
                 && (&attempt.message, attempt.pid, attempt.fence)
                     == (&line.message, line.pid, line.fence)
         };
-        let Some(attempt) = self.attempts.iter_mut().find(own) else {
+        // The attempts of an order are few, and those of a long run many.
+        let order = schedule::number(&line.order).and_then(|order| self.orders.get(&order));
+        let indices = order.map(|order| order.attempts.clone()).unwrap_or_default();
+        let found = indices.into_iter().find(|index| self.attempts.get(*index).is_some_and(own));
+        let Some(attempt) = found.and_then(|index| self.attempts.get_mut(index)) else {
             return self.offend(Offence::Ledger, format!("an effect without a start: {line:?}"));
         };
         let name = line.name.clone();
@@ -176,6 +201,11 @@ impl History {
                 fences.insert(attempt.message.clone(), attempt.fence);
             }
         }
+        for sent in self.open_sends.remove(&pid).unwrap_or_default() {
+            if let Some(sent) = self.sends.get_mut(sent) {
+                sent.invocation.get_or_insert(index);
+            }
+        }
         if end == End::TimedOut {
             self.strays.insert(pid, index);
         } else {
@@ -200,7 +230,9 @@ impl History {
         }
         let logged = invocation.records.iter();
         let logged = logged.map(|line| (line.record.clone(), line.outcome.clone())).collect();
-        self.invocations.push(Ended { end, stopped, overran, logged });
+        let time = invocation.began..invocation.began + invocation.duration;
+        let failed_requests = sends::failed_requests(invocation);
+        self.invocations.push(Ended { end, stopped, overran, logged, time, failed_requests });
     }
 
     /// Adds what the queue did with a message of the invocation that ended last.

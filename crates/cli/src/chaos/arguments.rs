@@ -37,11 +37,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_two)]
     processes: usize,
 
-    /// How effects are kept together with their completion: `transaction` commits both or neither
-    #[arg(long, value_name = "claim|transaction", default_value_t = Mode::Claim, conflicts_with = "own")]
+    /// How effects are kept together with their completion
+    ///
+    /// `transaction` commits both or neither; so does `optimistic`, which claims nothing. With `steps`, an order is placed
+    /// in a step, whose result is recorded before the completion.
+    #[arg(long, value_name = "MODE", default_value_t = Mode::Claim, conflicts_with = "own")]
     mode: Mode,
 
-    /// The kinds of faults to inject [default: all of the mode]
+    /// Orders publish messages, which are sent to a queue of the rig, and by a relay at the end
+    #[arg(long, conflicts_with = "own")]
+    messages: bool,
+
+    /// The kinds of faults to inject [default: all of the mode, and with --messages those of their queue]
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
@@ -108,6 +115,9 @@ Examples:
   The same with effects in the transaction that completes their key: none may be doubled, whatever the cause
     lambda-idempotency chaos --mode transaction --deliveries 100000 --seed 7
 
+  The same with messages: of what is committed none may be unsent, and copies have one id
+    lambda-idempotency chaos --mode transaction --messages --deliveries 100000 --seed 7
+
   Your own function, in the directory of its package. Its handler calls testing::effect(&call, ..)
     lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000 --report chaos.html
 
@@ -129,10 +139,11 @@ Examples:
 Kinds of faults:
   kill, stop, throttle, error, drop, slow, outage: for any function
   timeout, fail, panic, dead-letter, skew: for a function that follows the scripts of the orders
-  conflict: with --mode transaction
+  conflict: with --mode transaction or optimistic
+  send-refused, send-lost, send-slow: with --messages
 
 Exit code:
-  0  every effect beyond the first has a cause that the documentation states (with --mode transaction there is none);
+  0  every effect beyond the first has a cause that the documentation states (with transactions there is none);
      nothing is lost or stuck
   1  a violation
   2  the run could not be carried out";
@@ -173,8 +184,8 @@ impl Arguments {
     pub(crate) fn settings(&self, binary: PathBuf) -> Result<Settings, Failure> {
         let mut settings = match self.template()? {
             Some(template) => Settings::for_any_function(binary, template),
-            None if self.mode == Mode::Transaction => Settings::transactional(binary),
-            None => Settings::new(binary),
+            None if self.messages => Settings::with_mode(binary, self.mode).with_messages(),
+            None => Settings::with_mode(binary, self.mode),
         };
         settings.timeout = self.timeout;
         settings.visibility = self.timeout * 3 / 4;

@@ -9,8 +9,10 @@
 //! | `SCRIPTED_OPTIMISTIC=1` | with `SCRIPTED_TRANSACTION=1`: keys are not claimed |
 //! | `SCRIPTED_MUTEX=1` | keys only exclude each other: each message places its order |
 //! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
-//! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID` |
+//! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID`. With a ledger there is only the first, and what goes wrong before the order is placed goes wrong after it |
 //! | `SCRIPTED_PARCELS_TABLE` | a message is published for each order, and sent to this table |
+//! | `SCRIPTED_QUEUE` | orders publish as many messages as they say, which are sent to this address |
+//! | `SCRIPTED_RELAY=1` | sends the messages that are left in the table, and ends |
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
@@ -18,6 +20,7 @@ mod clock;
 mod ledger;
 mod order;
 mod parcels;
+mod queue;
 mod script;
 
 use lambda_idempotency::{
@@ -30,6 +33,7 @@ use ledger::{Ledger, attempt};
 pub(crate) use order::Order;
 use order::Orders;
 use parcels::Parcels;
+use queue::Queue;
 
 /// Everything a handler needs. Clones share it.
 #[derive(Clone)]
@@ -44,11 +48,17 @@ pub(crate) struct Shop {
     in_steps: bool,
     /// Where messages go, if orders publish some.
     parcels: Option<String>,
+    queue: Option<Queue>,
 }
 
 impl Shop {
-    /// The shop that the environment describes, and the `Idempotency` that protects its handlers.
+    /// The shop that the environment describes, and the `Idempotency` that protects its handlers. A process that is
+    /// to be a relay ends here.
     pub(crate) async fn from_env() -> Result<(Self, Idempotency), Error> {
+        if is_set("SCRIPTED_RELAY") {
+            queue::relay().await?;
+            std::process::exit(0);
+        }
         let idempotency = match SkewedClock::from_env()? {
             None => Idempotency::new(DynamoDbStore::from_env().await?),
             Some(clock) => {
@@ -66,10 +76,12 @@ impl Shop {
             outside: is_set("SCRIPTED_OUTSIDE"),
             in_steps: is_set("SCRIPTED_STEPS"),
             parcels: std::env::var("SCRIPTED_PARCELS_TABLE").ok(),
+            queue: Queue::from_env(),
         };
-        let idempotency = match shop.parcels {
-            Some(_) => idempotency.with_sender(Parcels::new().await),
-            None => idempotency,
+        let idempotency = match (&shop.parcels, &shop.queue) {
+            (Some(_), _) => idempotency.with_sender(Parcels::new().await),
+            (None, Some(queue)) => idempotency.with_sender(queue.clone()),
+            (None, None) => idempotency,
         };
         Ok((shop, idempotency))
     }
@@ -100,6 +112,16 @@ impl Shop {
         if let Some(ledger) = &self.ledger {
             ledger.write("start", &order, &call)?;
         }
+        if let Some(ledger) = self.ledger.as_ref().filter(|_| self.in_steps) {
+            call.step("place", |_| async {
+                ledger.write("effect", &order, &call)?;
+                order.script.after(&call).await;
+                Ok(())
+            })
+            .await?;
+            ledger.write("kept", &order, &call)?;
+            return order.script.before(&call).await;
+        }
         order.script.before(&call).await?;
         match &self.ledger {
             Some(ledger) if self.transactional => {
@@ -113,6 +135,9 @@ impl Shop {
         }
         if let Some(table) = &self.parcels {
             call.publish(parcels::message(table, &order))?;
+        }
+        if self.queue.is_some() {
+            Queue::publish(&order, &call)?;
         }
         order.script.after(&call).await;
         Ok(())

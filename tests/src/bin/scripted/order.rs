@@ -21,6 +21,12 @@ pub(crate) struct Order {
     pub(super) customer: String,
     pub(super) sku: String,
     pub(super) quantity: u32,
+    /// How many messages the order publishes, if there is a queue for them.
+    #[serde(default)]
+    pub(super) messages: u32,
+    /// Whether their order is kept.
+    #[serde(default)]
+    pub(super) grouped: bool,
     #[serde(flatten)]
     pub(super) script: Script,
 }
@@ -30,7 +36,9 @@ impl Order {
     pub(super) fn mail(&self, placed: &str) -> Self {
         let (customer, sku) = (self.customer.clone(), self.sku.clone());
         let (quantity, script) = (self.quantity, Script::default());
-        Self { order_id: format!("mail {placed}"), customer, sku, quantity, script }
+        let (messages, grouped) = (0, false);
+        let order_id = format!("mail {placed}");
+        Self { order_id, customer, sku, quantity, messages, grouped, script }
     }
 }
 

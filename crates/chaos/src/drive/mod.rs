@@ -1,5 +1,7 @@
 //! Carries out a run: serves the queues, the processes and the ledger in one loop.
 
+mod ending;
+
 use std::{
     collections::HashSet,
     time::{Duration, Instant},
@@ -14,10 +16,11 @@ use crate::{
     Error, FaultKind, Mode, Report, Settings, Story, StoryInvocation,
     audit::audit,
     effects::{self, ORDERS},
-    history::{End, History},
+    history::{End, History, Offence},
     injector::Injector,
     ledger::{Ledger, Line, Step},
-    plan::{Plan, standstill},
+    messages::{MessageQueue, Told},
+    plan::{Plan, ProcessFault, standstill},
     processes::{CLAIMS, start},
     queues::{Queues, Received},
     schedule::{Schedule, order_of},
@@ -41,44 +44,70 @@ pub struct Progress {
 /// The run could not be carried out. Mistakes of the function are in the report, not here.
 pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Report, Error> {
     let begun = Instant::now();
-    let scripted = settings.faults.iter().find(|kind| !FaultKind::FOR_ANY_FUNCTION.contains(kind));
-    if let (Some(_), Some(kind)) = (&settings.template, scripted) {
-        return Err(Error::ScriptedFault(*kind));
-    }
-    if settings.template.is_some() && settings.mode != Mode::Claim {
-        return Err(Error::ScriptedMode);
-    }
-    if let Some(kind) = settings.faults.iter().find(|kind| !settings.mode.has(**kind)) {
-        return Err(Error::TransactionFault(*kind));
-    }
+    check(settings)?;
     let schedule = Schedule::new(settings);
     let ledger = Ledger::create()?;
     let (report, reported) = unbounded_channel();
-    let local = start(settings, &schedule, &ledger, report).await?;
-    let mut rig = Rig::new(settings, &schedule, &local, (ledger, reported));
+    let (tell, told) = unbounded_channel();
+    let sendings = schedule.orders.iter().map(|order| order.sending).collect();
+    let messages = match settings.messages {
+        true => Some(MessageQueue::start(sendings, tell).await.map_err(Error::Queue)?),
+        false => None,
+    };
+    let address = messages.as_ref().map(MessageQueue::address);
+    let local = start(settings, &schedule, &ledger, (report, address)).await?;
+    if let Some(messages) = messages.as_ref().filter(|_| settings.mode.commits()) {
+        messages.look_into(local.dynamodb());
+    }
+    let mut rig = Rig::new(settings, &schedule, &local, (ledger, reported, told));
     rig.drain(&progress).await?;
     let probes = rig.probe()?;
     if probes > 0 {
         rig.drain(&progress).await?;
+    }
+    if let Some(messages) = &messages {
+        rig.abandon().await?;
+        rig.relay(messages.address()).await?;
     }
     let rows = local.dynamodb().items(CLAIMS)?;
     let left = rig.queues.left();
     if settings.template.is_some() && rig.history.attempts.is_empty() {
         return Err(rig.history.no_effects());
     }
-    if settings.mode == Mode::Transaction {
+    if settings.mode.commits() {
         effects::read(&local.dynamodb().items(ORDERS)?, &mut rig.history);
     }
     let findings = audit(&schedule, &rig.history, &rows, left);
-    let counts = rig.injector.counts(&local);
+    let mut counts = rig.injector.counts(&local);
+    counts.extend(messages.iter().flat_map(MessageQueue::faults));
     let usage = local.dynamodb().usage();
     let report = Report::new(settings, &schedule, &rig.history, findings, counts)
         .with_cost(&usage, begun.elapsed())
         .with_end(probes, left)
+        .with_messages(&schedule, rig.relayed)
         .with_story(rig.story(begun));
     drop(rig);
     local.shutdown().await;
     Ok(report)
+}
+
+/// Whether the function can get what the settings ask for.
+fn check(settings: &Settings) -> Result<(), Error> {
+    let scripted = settings.faults.iter().find(|kind| !FaultKind::FOR_ANY_FUNCTION.contains(kind));
+    if let (Some(_), Some(kind)) = (&settings.template, scripted) {
+        return Err(Error::ScriptedFault(*kind));
+    }
+    if settings.template.is_some() && (settings.mode != Mode::Claim || settings.messages) {
+        return Err(Error::ScriptedMode);
+    }
+    if settings.messages && settings.mode == Mode::Optimistic {
+        return Err(Error::MessagesWithoutClaims);
+    }
+    match settings.faults.iter().find(|kind| !settings.allows(**kind)) {
+        Some(kind) if FaultKind::OF_MESSAGES.contains(kind) => Err(Error::MessageFault(*kind)),
+        Some(kind) => Err(Error::TransactionFault(*kind)),
+        None => Ok(()),
+    }
 }
 
 struct Rig<'a> {
@@ -87,6 +116,10 @@ struct Rig<'a> {
     local: &'a Local,
     ledger: Ledger,
     reported: UnboundedReceiver<Line>,
+    /// What the queue of the function's messages tells.
+    told: UnboundedReceiver<Told>,
+    /// How many messages the relay has sent.
+    relayed: usize,
     history: History,
     injector: Injector,
     queues: Queues<'a>,
@@ -103,7 +136,7 @@ impl<'a> Rig<'a> {
         settings: &'a Settings,
         schedule: &'a Schedule,
         local: &'a Local,
-        (ledger, reported): (Ledger, UnboundedReceiver<Line>),
+        (ledger, reported, told): (Ledger, UnboundedReceiver<Line>, UnboundedReceiver<Told>),
     ) -> Self {
         Self {
             settings,
@@ -111,6 +144,8 @@ impl<'a> Rig<'a> {
             local,
             ledger,
             reported,
+            told,
+            relayed: 0,
             history: History::default(),
             injector: Injector::default(),
             queues: Queues::new(settings, schedule),
@@ -154,6 +189,7 @@ impl<'a> Rig<'a> {
                     });
                 }
                 Some(line) = self.reported.recv() => self.effect(&line),
+                Some(told) = self.told.recv() => self.hear(told),
                 () = tokio::time::sleep(TICK) => self.tick()?,
             }
         }
@@ -196,6 +232,9 @@ impl<'a> Rig<'a> {
         while let Ok(line) = self.reported.try_recv() {
             self.effect(&line);
         }
+        while let Ok(told) = self.told.try_recv() {
+            self.hear(told);
+        }
         Ok(())
     }
 
@@ -211,6 +250,7 @@ impl<'a> Rig<'a> {
         let plan = self.schedule.orders.get(order).map(|order| &order.plan);
         if let Some(Plan::Signalled { at, fault, .. }) = plan
             && (*at == line.step || (*at, line.step) == (Step::Effect, Step::Collected))
+            && !matches!(at, Step::Sending | Step::Sent)
             && self.signalled.insert(order)
         {
             self.injector.signal(self.local, line.pid, *fault, standstill(self.settings));
@@ -264,6 +304,7 @@ impl<'a> Rig<'a> {
         }
         for ((id, _), disposition) in batch.records().zip(dispositions) {
             self.look_up(id, disposition)?;
+            self.look_for_messages(id, disposition);
             self.history.delivered(id.unwrap_or_default(), received.doomed, disposition);
         }
         if self.history.settled.len() > before {
@@ -274,7 +315,7 @@ impl<'a> Rig<'a> {
 
     /// Asks the table whether the order of an acknowledged message is placed, where effects are in transactions.
     fn look_up(&mut self, message: Option<&str>, disposition: Disposition) -> Result<(), Error> {
-        let asks = self.settings.mode == Mode::Transaction && disposition == Disposition::Done;
+        let asks = self.settings.mode.commits() && disposition == Disposition::Done;
         if let Some(order) = message.filter(|_| asks).and_then(order_of)
             && !self.history.is_placed(order)
         {

@@ -1,0 +1,96 @@
+//! The messages of the function, and what is left of them at the end of a run.
+
+use std::{net::SocketAddr, process::Stdio};
+
+use lambda_idempotency_local::{Disposition, InvocationResult};
+use serde_json::json;
+use tokio::process::Command;
+
+use super::{
+    CLAIMS, End, Error, Offence, Plan, ProcessFault, Rig, Told, order_of, request_id, standstill,
+};
+
+impl Rig<'_> {
+    /// Notes what the queue of the messages tells, and sends the signal for which a process waits in it.
+    pub(super) fn hear(&mut self, told: Told) {
+        let (order, pid, step) = match told {
+            Told::Arrived(arrival) => return self.history.arrived(arrival),
+            Told::Waits { order, pid, step } => (order, pid, step),
+        };
+        let fault = match self.schedule.orders.get(order).map(|order| &order.plan) {
+            Some(Plan::Signalled { at, fault, .. }) if *at == step => *fault,
+            Some(Plan::Abandoned) => ProcessFault::Kill,
+            _ => return,
+        };
+        if self.signalled.insert(order) {
+            self.injector.signal(self.local, pid, fault, standstill(self.settings));
+        }
+    }
+
+    /// A delivery may be acknowledged only if the messages of its order have arrived.
+    pub(super) fn look_for_messages(&mut self, message: Option<&str>, disposition: Disposition) {
+        let Some(message) = message.filter(|_| disposition == Disposition::Done) else { return };
+        let order = order_of(message);
+        let Some(of) = order.and_then(|order| self.schedule.orders.get(order)) else { return };
+        let sent = order.map_or(0, |order| self.history.sent(order));
+        if sent < of.sending.messages {
+            let expected = of.sending.messages;
+            let what = format!("{message}: acknowledged, and {sent} of {expected} messages sent");
+            self.history.offend(Offence::Unsent, what);
+        }
+    }
+
+    /// Delivers the orders that their source gives up: once, and the process is killed before a message is taken.
+    pub(super) async fn abandon(&mut self) -> Result<(), Error> {
+        self.local.dynamodb().faults().clear();
+        for message in &self.schedule.abandoned {
+            self.invocations += 1;
+            let event = json!({ "Records": [self.schedule.delivered(message)] }).to_string();
+            let invocation = self.local.invoke_bytes(request_id(self.invocations), event);
+            tokio::pin!(invocation);
+            let invocation = loop {
+                tokio::select! {
+                    invocation = &mut invocation => break invocation?,
+                    Some(told) = self.told.recv() => self.hear(told),
+                }
+            };
+            self.read()?;
+            let was_killed = self.injector.was_killed(invocation.pid);
+            let end = match invocation.result {
+                InvocationResult::Exited { .. } if was_killed => End::Killed,
+                InvocationResult::Exited { .. } => End::Crashed,
+                InvocationResult::TimedOut => End::TimedOut,
+                _ => End::Answered,
+            };
+            self.history.ended(&invocation, end, false, false);
+        }
+        Ok(())
+    }
+
+    /// Runs a relay over the whole table, past all faults.
+    pub(super) async fn relay(&mut self, queue: SocketAddr) -> Result<(), Error> {
+        self.local.dynamodb().faults().clear();
+        self.read()?;
+        let proxy = self.local.dynamodb().proxy().await?;
+        let before = self.history.sends.len();
+        let output = Command::new(&self.settings.binary)
+            .env("AWS_ACCESS_KEY_ID", "local")
+            .env("AWS_SECRET_ACCESS_KEY", "local")
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_ENDPOINT_URL_DYNAMODB", proxy.url())
+            .env("IDEMPOTENCY_TABLE", CLAIMS)
+            .env("SCRIPTED_QUEUE", queue.to_string())
+            .env("SCRIPTED_RELAY", "1")
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = output.await.map_err(|error| Error::Relay(error.to_string()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Error::Relay(format!("{}, {}", output.status, said.trim())));
+        }
+        self.read()?;
+        self.relayed = self.history.sends.len().saturating_sub(before);
+        Ok(())
+    }
+}

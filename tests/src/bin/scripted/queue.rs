@@ -1,0 +1,86 @@
+//! Sends messages to the queue of the chaos rig: a connection for each message, a line, and a line as the answer.
+
+use std::{process, time::Duration};
+
+use futures_util::future::join_all;
+use lambda_idempotency::{
+    Call, DynamoDbStore, Failure, Timestamp,
+    outbox::{Message, OutgoingMessage, Relay, SendError, Sender},
+    store::BoxFuture,
+};
+use lambda_runtime::Error;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::order::Order;
+
+/// How long the sender waits for an answer.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// The queue at an address.
+#[derive(Clone)]
+pub(super) struct Queue(String);
+
+impl Queue {
+    /// The queue that `SCRIPTED_QUEUE` names, if it is set.
+    pub(super) fn from_env() -> Option<Self> {
+        std::env::var("SCRIPTED_QUEUE").ok().map(Self)
+    }
+
+    /// Publishes the messages of an order: in one group, or without a group.
+    pub(super) fn publish(order: &Order, call: &Call) -> Result<(), Failure> {
+        for part in 1..=order.messages {
+            let body = format!("{} {part}", order.order_id);
+            let message = Message::new("parcels", body);
+            call.publish(match order.grouped {
+                true => message.with_group(&*order.order_id),
+                false => message,
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, message: &OutgoingMessage) -> Result<(), SendError> {
+        let (body, id) = (message.message().body(), message.id());
+        let line = format!("{body} {} {id}\n", process::id());
+        let answer = async {
+            let mut stream = TcpStream::connect(&self.0).await?;
+            stream.write_all(line.as_bytes()).await?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await?;
+            Ok::<_, std::io::Error>(answer)
+        };
+        match timeout(PATIENCE, answer).await {
+            Ok(Ok(answer)) if answer == "taken\n" => Ok(()),
+            Ok(Ok(_)) => Err(SendError::new("the queue refused it, or closed the connection")),
+            Ok(Err(error)) => Err(SendError::new("the queue cannot be reached").with_source(error)),
+            Err(_) => Err(SendError::new("the queue did not answer in time")),
+        }
+    }
+}
+
+impl Sender for Queue {
+    fn send<'a>(
+        &'a self,
+        messages: &'a [OutgoingMessage],
+        _call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
+        Box::pin(join_all(messages.iter().map(|message| Self::send(self, message))))
+    }
+}
+
+/// Sends all messages that are left in the table, whatever their age.
+pub(super) async fn relay() -> Result<(), Error> {
+    let queue = Queue::from_env().ok_or("set SCRIPTED_QUEUE to the address of the queue")?;
+    let relay = Relay::new(DynamoDbStore::from_env().await?, queue).with_min_age(Duration::ZERO);
+    let relayed = relay.run(None, Timestamp::from_secs(u64::MAX / 2000)).await?;
+    match relayed {
+        left if left.unsent + left.unrecorded + left.unreadable > 0 => {
+            Err(format!("{left:?}").into())
+        }
+        _ => Ok(()),
+    }
+}
