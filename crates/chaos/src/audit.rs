@@ -41,7 +41,7 @@ pub(crate) fn audit(
     }
     order(&mut findings, schedule, history);
     store(&mut findings, schedule, history, rows);
-    audit_messages::audit(&mut findings, schedule, history, rows);
+    audit_messages::audit(&mut findings, schedule, history);
     findings
 }
 

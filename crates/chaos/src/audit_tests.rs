@@ -272,3 +272,47 @@ fn a_violation_has_a_trace_of_its_executions() {
     assert_eq!(trace.len(), 2);
     assert!(trace[1].starts_with("m-0-1 in process 2: fence 6"), "{trace:?}");
 }
+
+#[test]
+fn a_recorded_step_that_runs_again_is_a_violation_whatever_its_cause() {
+    let mut world = World::new();
+    world.schedule.mode = Mode::Steps;
+    world.run("m-0-0", 1, 5);
+    world.line(Step::Kept, "m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Killed, NOTHING, Disposition::Returned);
+    world.line(Step::Start, "m-0-0", 2, 6);
+    world.line(Step::Kept, "m-0-0", 2, 6);
+    world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
+    let findings = world.audit();
+    assert_eq!((findings.answered_steps, findings.doubled.len()), (1, 0));
+    assert_eq!(world.offences(), []);
+    world.run("m-0-1", 3, 7);
+    world.end("m-0-1", 3, End::Killed, NOTHING, Disposition::Returned);
+    assert!(world.offences().contains(&Offence::Doubled));
+}
+
+#[test]
+fn a_step_that_was_not_recorded_may_run_again_with_a_cause() {
+    let causes = [
+        (End::Killed, NOTHING, Cause::Killed),
+        (End::Answered, "failed", Cause::StepNotKept),
+        (End::Answered, "timed_out", Cause::Cancelled),
+    ];
+    for (end, logged, cause) in causes {
+        let mut world = World::new();
+        world.schedule.mode = Mode::Steps;
+        world.run("m-0-0", 1, 5);
+        world.end("m-0-0", 1, end, logged, Disposition::Returned);
+        world.run("m-0-0", 2, 6);
+        world.line(Step::Kept, "m-0-0", 2, 6);
+        world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
+        assert_eq!(world.offences(), [], "{cause}");
+        assert_eq!(world.audit().doubled, [(cause, 1)].into());
+    }
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Answered, "failed", Disposition::Returned);
+    world.run("m-0-0", 2, 6);
+    world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
+    assert_eq!(world.offences(), [Offence::Doubled], "without a step");
+}

@@ -129,7 +129,7 @@ impl Plan {
 }
 
 /// The largest difference between clocks, the rig's included.
-const CLOCKS: Duration = Duration::from_secs(1);
+pub(crate) const CLOCKS: Duration = Duration::from_secs(1);
 
 /// How long a stopped process stays stopped: until the lease of an invocation that had just begun has
 /// expired (its deadline and a second of lease grace), a successor with a slow clock may take the key (a

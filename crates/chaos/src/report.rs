@@ -212,13 +212,17 @@ impl fmt::Display for Report {
                 row(f, 0, "ran again, and applied nothing", self.ran_again)?;
             }
         } else {
-            row(f, 0, "doubled, with an accepted cause", self.doubled.values().sum())?;
+            let doubled = match self.mode {
+                Mode::Steps => "step ran again unrecorded, with a cause",
+                _ => "doubled, with an accepted cause",
+            };
+            row(f, 0, doubled, self.doubled.values().sum())?;
             for (cause, count) in &self.doubled {
                 row(f, 2, &cause.to_string(), *count)?;
             }
             row(f, 2, "of these, a fence would refuse", self.stale)?;
             if self.mode == Mode::Steps {
-                row(f, 0, "answered from a recorded step", self.answered_steps)?;
+                row(f, 0, "executions answered from a recorded step", self.answered_steps)?;
             }
         }
         if self.published > 0 {

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use lambda_idempotency_chaos::{
-    Error, FaultKind, Mode, Offence, Origin, Report, Settings, Template, run,
+    Cause, CopyCause, Error, FaultKind, Mode, Offence, Origin, Report, Settings, Template, run,
 };
 use lambda_idempotency_local::{Outcome, Table};
 use serde_json::{Value, json};
@@ -83,21 +83,47 @@ async fn with_all_faults_no_effect_in_a_transaction_is_doubled_lost_or_stuck() {
     }
 }
 
-/// The same without claims: processes are killed anywhere, and deliveries overlap.
+/// The same without claims: processes are killed anywhere, deliveries overlap, and duplicates may run.
 #[tokio::test]
 async fn with_all_faults_no_effect_is_doubled_or_lost_without_claims() {
-    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
-    settings.deliveries = 500;
-    settings.env.push(("SCRIPTED_OPTIMISTIC".to_owned(), "1".to_owned()));
+    let binary = env!("CARGO_BIN_EXE_scripted_orders");
+    let settings = Settings { deliveries: 260, ..Settings::with_mode(binary, Mode::Optimistic) };
     let report = run(&settings, |_| {}).await.unwrap();
-    // A duplicate may run, and is not committed then.
-    let is_promised = |offence| offence != Offence::RanAgain;
-    let broken = report.violations.iter().any(|violation| is_promised(violation.offence));
-    assert!(!broken && report.doubled.is_empty(), "{report}");
-    assert!(report.count(Offence::RanAgain) > 0, "{report}");
+    assert!(report.violations.is_empty() && report.doubled.is_empty(), "{report}");
+    assert!(report.ran_again > 0, "{report}");
     assert_eq!(report.acknowledged + report.dead_lettered, report.messages + report.probes);
     assert!(report.effects > 0 && report.effects < report.keys as u64, "{report}");
     assert!(report.not_committed > 0, "{report}");
+}
+
+/// Each message of a committed order is sent, and each copy has the id of the first and a cause.
+#[tokio::test]
+async fn with_all_faults_no_message_of_a_committed_order_is_unsent() {
+    let mut settings =
+        Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders")).with_messages();
+    settings.deliveries = 300;
+    let report = run(&settings, |_| {}).await.unwrap();
+    assert!(report.violations.is_empty() && report.doubled.is_empty(), "{report}");
+    assert_eq!(report.sent, report.published as u64, "{report}");
+    for cause in [CopyCause::Unanswered, CopyCause::HeldUp] {
+        assert!(report.copies.contains_key(&cause), "no {cause}: {report}");
+    }
+    // The last orders were committed, and nobody delivers them again.
+    assert!(report.relayed > 0, "{report}");
+    for kind in FaultKind::OF_MESSAGES {
+        assert!(report.injected.contains_key(kind), "no {kind}: {report}");
+    }
+}
+
+/// The step of an order is repeated only if its worker ended before the result was recorded.
+#[tokio::test]
+async fn with_all_faults_no_recorded_step_runs_again() {
+    let binary = env!("CARGO_BIN_EXE_scripted_orders");
+    let settings = Settings { deliveries: 260, ..Settings::with_mode(binary, Mode::Steps) };
+    let report = run(&settings, |_| {}).await.unwrap();
+    assert!(report.violations.is_empty(), "{report}");
+    assert!(report.answered_steps > 0, "{report}");
+    assert!(report.doubled.contains_key(&Cause::Killed), "{report}");
 }
 
 #[tokio::test]
@@ -134,8 +160,18 @@ async fn a_mode_and_its_faults_have_to_fit() {
         run(&claims, |_| {}).await,
         Err(Error::TransactionFault(FaultKind::Conflict))
     ));
-    let own = Settings { mode: Mode::Transaction, ..own(env!("CARGO_BIN_EXE_charges"), 10) };
-    assert!(matches!(run(&own, |_| {}).await, Err(Error::ScriptedMode)));
+    let unsent = settings(10, &[FaultKind::SendLost]);
+    assert!(matches!(run(&unsent, |_| {}).await, Err(Error::MessageFault(FaultKind::SendLost))));
+    let unclaimed = Settings::with_mode(env!("CARGO_BIN_EXE_scripted_orders"), Mode::Optimistic);
+    assert!(matches!(
+        run(&unclaimed.with_messages(), |_| {}).await,
+        Err(Error::MessagesWithoutClaims)
+    ));
+    let charges = || own(env!("CARGO_BIN_EXE_charges"), 10);
+    for own in [Settings { mode: Mode::Transaction, ..charges() }, charges().with_messages()] {
+        let own = Settings { faults: BTreeSet::new(), ..own };
+        assert!(matches!(run(&own, |_| {}).await, Err(Error::ScriptedMode)));
+    }
 }
 
 /// Settings for a function that follows no scripts, as `chaos --sqs-body` has them.

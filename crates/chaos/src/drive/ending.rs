@@ -7,7 +7,8 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::{
-    CLAIMS, End, Error, Offence, Plan, ProcessFault, Rig, Told, order_of, request_id, standstill,
+    CLAIMS, CLOCKS, End, Error, Offence, Plan, ProcessFault, Rig, Told, order_of, request_id,
+    standstill,
 };
 
 impl Rig<'_> {
@@ -40,8 +41,20 @@ impl Rig<'_> {
         }
     }
 
-    /// Delivers the orders that their source gives up: once, and the process is killed before a message is taken.
-    pub(super) async fn abandon(&mut self) -> Result<(), Error> {
+    /// The end of a run with messages. The last orders are delivered once, and their processes are killed before a
+    /// message is taken. A relay sends what is left. Another delivery then finds nothing to send.
+    pub(super) async fn end(&mut self, queue: SocketAddr) -> Result<(), Error> {
+        self.deliver_last().await?;
+        self.relay(queue).await?;
+        let rows = self.local.dynamodb().items(CLAIMS)?;
+        if let left @ 1.. = rows.iter().filter(|row| row.get("outbox").is_some()).count() {
+            let what = format!("{left} record(s) have messages after the relay has run");
+            self.history.offend(Offence::Unsent, what);
+        }
+        self.deliver_last().await
+    }
+
+    async fn deliver_last(&mut self) -> Result<(), Error> {
         self.local.dynamodb().faults().clear();
         for message in &self.schedule.abandoned {
             self.invocations += 1;
@@ -68,11 +81,13 @@ impl Rig<'_> {
     }
 
     /// Runs a relay over the whole table, past all faults.
-    pub(super) async fn relay(&mut self, queue: SocketAddr) -> Result<(), Error> {
+    async fn relay(&mut self, queue: SocketAddr) -> Result<(), Error> {
         self.local.dynamodb().faults().clear();
         self.read()?;
         let proxy = self.local.dynamodb().proxy().await?;
         let before = self.history.sends.len();
+        // The clocks of the processes may be ahead, and a relay leaves records alone that were claimed after now.
+        tokio::time::sleep(CLOCKS).await;
         let output = Command::new(&self.settings.binary)
             .env("AWS_ACCESS_KEY_ID", "local")
             .env("AWS_SECRET_ACCESS_KEY", "local")

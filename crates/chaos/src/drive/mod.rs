@@ -20,7 +20,7 @@ use crate::{
     injector::Injector,
     ledger::{Ledger, Line, Step},
     messages::{MessageQueue, Told},
-    plan::{Plan, ProcessFault, standstill},
+    plan::{CLOCKS, Plan, ProcessFault, standstill},
     processes::{CLAIMS, start},
     queues::{Queues, Received},
     schedule::{Schedule, order_of},
@@ -66,8 +66,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
         rig.drain(&progress).await?;
     }
     if let Some(messages) = &messages {
-        rig.abandon().await?;
-        rig.relay(messages.address()).await?;
+        rig.end(messages.address()).await?;
     }
     let rows = local.dynamodb().items(CLAIMS)?;
     let left = rig.queues.left();

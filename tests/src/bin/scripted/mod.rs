@@ -112,7 +112,8 @@ impl Shop {
         if let Some(ledger) = &self.ledger {
             ledger.write("start", &order, &call)?;
         }
-        if let Some(ledger) = self.ledger.as_ref().filter(|_| self.in_steps) {
+        let in_step = self.ledger.as_ref().filter(|_| self.in_steps);
+        if let Some(ledger) = in_step {
             call.step("place", |_| async {
                 ledger.write("effect", &order, &call)?;
                 order.script.after(&call).await;
@@ -120,10 +121,10 @@ impl Shop {
             })
             .await?;
             ledger.write("kept", &order, &call)?;
-            return order.script.before(&call).await;
         }
         order.script.before(&call).await?;
         match &self.ledger {
+            Some(_) if self.in_steps => {}
             Some(ledger) if self.transactional => {
                 self.transact(&order, &call).await?;
                 ledger.write("collected", &order, &call)?;
@@ -139,7 +140,9 @@ impl Shop {
         if self.queue.is_some() {
             Queue::publish(&order, &call)?;
         }
-        order.script.after(&call).await;
+        if in_step.is_none() {
+            order.script.after(&call).await;
+        }
         Ok(())
     }
 }
