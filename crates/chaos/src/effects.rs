@@ -11,6 +11,7 @@ use crate::{
     Error,
     history::{History, Offence},
     ledger::{Step, attempt},
+    parcels::Parcels,
     schedule,
 };
 
@@ -27,10 +28,17 @@ pub(crate) fn placed(database: &DynamoDb, order: usize) -> Result<u64, Error> {
     Ok(database.item(ORDERS, &key)?.as_ref().map_or(0, counter))
 }
 
-/// Adds the effects in these items of the table to the history.
-pub(crate) fn read(items: &[Value], history: &mut History) {
+/// What the key of a message's item begins with, which the consumer has received.
+const RECEIVED: &str = "received ";
+
+/// Adds the effects in these items of the table to the history, and to the messages.
+pub(crate) fn read(items: &[Value], history: &mut History, parcels: &mut Parcels) {
     for item in items {
         let id = text(item).unwrap_or_default();
+        if let Some(id) = id.strip_prefix(RECEIVED) {
+            parcels.received.insert(id.to_owned(), counter(item));
+            continue;
+        }
         let line = id.strip_prefix(ATTEMPT).map(|of| attempt(Step::Effect, of.split(' ')));
         match (line, schedule::number(id)) {
             (Some(Some(line)), _) => history.committed(&line),

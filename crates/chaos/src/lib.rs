@@ -27,7 +27,7 @@
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
 //! | `queues` | the sources that deliver the messages |
-//! | `messages`, `audit_messages` | the queue to which the function sends messages, and what the audit says of them |
+//! | `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
 //!
 //! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
@@ -49,6 +49,7 @@ mod ledger;
 mod messages;
 mod mode;
 mod origin;
+mod parcels;
 mod plan;
 mod processes;
 mod queues;

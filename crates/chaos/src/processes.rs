@@ -74,7 +74,8 @@ pub(crate) async fn start(
             }
             last.push_back(line.text);
         });
-    let local = if commits { local.table(Table::new(ORDERS, KEY)) } else { local };
+    let local =
+        if commits || settings.messages { local.table(Table::new(ORDERS, KEY)) } else { local };
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
     let local = local.start().await?;
     // A function that cannot start would be started again for every delivery.

@@ -7,6 +7,8 @@ use lambda_idempotency_local::{
     SqsConfig, StreamConfig,
 };
 
+use serde_json::Value;
+
 use crate::{
     Origin, Settings,
     schedule::{Message, Schedule},
@@ -26,8 +28,8 @@ const RETRIES: usize = 10_000;
 
 pub(crate) struct Queues<'a> {
     schedule: &'a Schedule,
-    /// One for orders that can be placed, without a limit of receives, and one for those that cannot. Only a queue has
-    /// the second.
+    /// One for orders that can be placed, without a limit of receives, one for those that cannot, and one for the messages
+    /// that the function publishes. Only a queue has the other two.
     sources: Vec<Sending>,
     /// How many messages of the schedule are sent.
     sent: usize,
@@ -45,8 +47,21 @@ enum Sending {
 /// A batch from one of the queues.
 pub(crate) struct Received {
     pub(crate) batch: Batch,
-    /// Whether its orders cannot be placed.
-    pub(crate) doomed: bool,
+    pub(crate) line: Line,
+}
+
+/// What the messages of a queue are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Orders,
+    /// Orders that cannot be placed.
+    Doomed,
+    /// Messages that the function has published.
+    Parcels,
+}
+
+impl Line {
+    const ALL: [Self; 3] = [Self::Orders, Self::Doomed, Self::Parcels];
 }
 
 impl Sending {
@@ -89,7 +104,9 @@ impl<'a> Queues<'a> {
             vec![Sending::Events(AsyncEvents::new(source, config))]
         };
         let sources = match schedule.origin() {
-            Origin::Sqs | Origin::SqsFifo => vec![queue(u32::MAX), queue(DOOMED_RECEIVES)],
+            Origin::Sqs | Origin::SqsFifo => {
+                vec![queue(u32::MAX), queue(DOOMED_RECEIVES), queue(u32::MAX)]
+            }
             Origin::Kinesis => stream(Source::Kinesis),
             Origin::DynamoDb => stream(Source::DynamoDb),
             Origin::Sns => events(Source::Sns),
@@ -107,6 +124,13 @@ impl<'a> Queues<'a> {
         self.sources.iter().map(Sending::len).sum()
     }
 
+    /// Sends a message that the function has published to its consumer.
+    pub(crate) fn publish(&mut self, parcel: Value) {
+        if let Some(Sending::Queue(queue)) = self.sources.get_mut(Line::Parcels as usize) {
+            queue.send(parcel, Instant::now(), epoch_ms());
+        }
+    }
+
     /// Sends what fits into the window.
     pub(crate) fn feed(&mut self) {
         let schedule = self.schedule;
@@ -122,7 +146,8 @@ impl<'a> Queues<'a> {
         let order = self.schedule.orders.get(message.order);
         let doomed = order.is_some_and(|order| order.is_doomed());
         let (record, now) = (self.schedule.delivered(message), Instant::now());
-        match self.sources.get_mut(usize::from(doomed)) {
+        let line = if doomed { Line::Doomed } else { Line::Orders };
+        match self.sources.get_mut(line as usize) {
             Some(Sending::Queue(queue)) => queue.send(record, now, epoch_ms()),
             Some(Sending::Stream(shards)) => {
                 shards.push(&shard(self.schedule.group(message.order)), record, now);
@@ -139,7 +164,8 @@ impl<'a> Queues<'a> {
             self.turn += 1;
             let source = self.sources.get_mut(which)?.poller();
             if let Some(batch) = source.receive(Instant::now(), epoch_ms()) {
-                return Some(Received { batch, doomed: which == 1 });
+                let line = Line::ALL.get(which).copied().unwrap_or(Line::Orders);
+                return Some(Received { batch, line });
             }
         }
         None
@@ -151,7 +177,7 @@ impl<'a> Queues<'a> {
         received: &Received,
         answer: &InvocationResult,
     ) -> Vec<Disposition> {
-        let source = self.sources.get_mut(usize::from(received.doomed));
+        let source = self.sources.get_mut(received.line as usize);
         source.map_or_else(Vec::new, |source| {
             source.poller().settle(&received.batch, answer, Instant::now())
         })

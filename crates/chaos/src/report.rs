@@ -9,6 +9,7 @@ use crate::{
     FaultKind, Mode, Offence, Origin, Settings, Story,
     findings::{Cause, CopyCause, Findings, Violation},
     history::History,
+    parcels::Parcels,
     schedule::Schedule,
 };
 
@@ -75,6 +76,14 @@ pub struct Report {
     pub copies: BTreeMap<CopyCause, u64>,
     /// Messages that the relay sent, because no delivery did.
     pub relayed: usize,
+    /// Messages that were sent to the consumer, copies included.
+    pub to_consumer: usize,
+    /// Of these, how many its queue delivered again although they were acknowledged.
+    pub redelivered: u64,
+    /// How often the consumer got one of them.
+    pub consumer_deliveries: u64,
+    /// The ids that the consumer has received: each once, or there is a violation.
+    pub received: usize,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
     /// Broken guarantees; empty if there are none.
@@ -131,6 +140,10 @@ impl Report {
             sent: findings.sent,
             copies: findings.copies,
             relayed: 0,
+            to_consumer: 0,
+            redelivered: 0,
+            consumer_deliveries: 0,
+            received: 0,
             injected,
             violations: findings.violations,
             requests: 0,
@@ -158,7 +171,16 @@ impl Report {
         self
     }
 
-    pub(crate) fn with_messages(mut self, schedule: &Schedule, relayed: usize) -> Self {
+    pub(crate) fn with_messages(
+        mut self,
+        schedule: &Schedule,
+        parcels: &Parcels,
+        relayed: usize,
+    ) -> Self {
+        self.to_consumer = parcels.len();
+        self.redelivered = parcels.again;
+        self.consumer_deliveries = parcels.deliveries;
+        self.received = parcels.received.len();
         self.published = schedule.orders.iter().map(|order| order.sending.messages).sum();
         self.relayed = relayed;
         self
@@ -233,6 +255,12 @@ impl fmt::Display for Report {
             for (cause, count) in &self.copies {
                 row(f, 4, &cause.to_string(), *count)?;
             }
+        }
+        if self.published > 0 {
+            row(f, 0, "messages for the consumer, with copies", self.to_consumer as u64)?;
+            row(f, 2, "delivered again by its queue", self.redelivered)?;
+            row(f, 2, "deliveries", self.consumer_deliveries)?;
+            row(f, 2, "received by their ids", self.received as u64)?;
         }
         writeln!(f, "\nfaults injected")?;
         for (kind, count) in &self.injected {

@@ -1,12 +1,17 @@
 //! The orders function with orders that ask for faults: the same sources, variables, tables and
 //! keys. For the chaos rig, and for tests that need a handler to fail, panic, die or run slowly.
 
+#[path = "scripted/consumer.rs"]
+mod consumer;
 mod scripted;
 
 use lambda_idempotency::{Call, Operation, Sources};
 use lambda_runtime::Error;
 
-use crate::scripted::{Order, Shop};
+use crate::{
+    consumer::Consumer,
+    scripted::{Order, Shop},
+};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -26,6 +31,11 @@ async fn main() -> Result<(), Error> {
         async move { shop.place(order, call).await }
     };
     let operation = Operation::new("place-order").key("orderId");
-    let function = idempotency.function().sources(operation, place_order, sources).build()?;
+    let mut function = idempotency.function();
+    if let Some(consumer) = Consumer::from_env() {
+        let receive = move |parcel, call| consumer.clone().receive(parcel, call);
+        function = function.sqs(Consumer::operation(), receive);
+    }
+    let function = function.sources(operation, place_order, sources).build()?;
     lambda_runtime::run_concurrent(function).await
 }

@@ -1,21 +1,32 @@
 //! The messages of the function, and what is left of them at the end of a run.
 
-use std::{net::SocketAddr, process::Stdio};
+use std::{
+    net::SocketAddr,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
-use lambda_idempotency_local::{Disposition, InvocationResult};
+use lambda_idempotency_local::{Batch, Disposition, InvocationResult};
 use serde_json::json;
 use tokio::process::Command;
 
 use super::{
-    CLAIMS, CLOCKS, End, Error, Offence, Plan, ProcessFault, Rig, Told, order_of, request_id,
-    standstill,
+    CLAIMS, CLOCKS, End, Error, FaultKind, Offence, Plan, ProcessFault, Received, Rig, Told,
+    order_of, request_id, standstill,
 };
+use crate::parcels::SIGNAL;
 
 impl Rig<'_> {
     /// Notes what the queue of the messages tells, and sends the signal for which a process waits in it.
     pub(super) fn hear(&mut self, told: Told) {
         let (order, pid, step) = match told {
-            Told::Arrived(arrival) => return self.history.arrived(arrival),
+            Told::Arrived(arrival) => {
+                if arrival.answer.is_taken() {
+                    let parcel = self.parcels.add(&arrival);
+                    self.queues.publish(parcel);
+                }
+                return self.history.arrived(arrival);
+            }
             Told::Waits { order, pid, step } => (order, pid, step),
         };
         let fault = match self.schedule.orders.get(order).map(|order| &order.plan) {
@@ -25,6 +36,33 @@ impl Rig<'_> {
         };
         if self.signalled.insert(order) {
             self.injector.signal(self.local, pid, fault, standstill(self.settings));
+        }
+    }
+
+    /// Signals the process that gets these messages of the function, if one of them asks for it.
+    pub(super) fn signal_consumer(&mut self, received: &Received) {
+        let kinds = [(FaultKind::Kill, ProcessFault::Kill), (FaultKind::Stop, ProcessFault::Stop)];
+        let kinds = kinds.into_iter().filter(|(kind, _)| self.settings.has(*kind));
+        let faults: Vec<_> = kinds.map(|(_, fault)| fault).collect();
+        for (id, _) in received.batch.records() {
+            let Some(number) = id.and_then(|id| self.parcels.signals(id)) else { continue };
+            let Some(fault) = faults.get(number / SIGNAL % faults.len().max(1)) else { continue };
+            let delay = Duration::from_millis(number as u64 * 7 % 20);
+            let request = request_id(self.invocations);
+            self.injector.signal_later(delay, request, *fault, standstill(self.settings));
+        }
+    }
+
+    /// Notes what the queue did with messages of the function.
+    pub(super) fn consumed(&mut self, batch: &Batch, dispositions: &[Disposition]) {
+        for ((id, _), disposition) in batch.records().zip(dispositions) {
+            let again = self.parcels.delivered(id.unwrap_or_default(), *disposition);
+            if *disposition == Disposition::Done {
+                self.moved = Instant::now();
+            }
+            if let Some(record) = again {
+                self.queues.publish(record);
+            }
         }
     }
 

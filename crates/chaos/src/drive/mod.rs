@@ -20,9 +20,10 @@ use crate::{
     injector::Injector,
     ledger::{Ledger, Line, Step},
     messages::{MessageQueue, Told},
+    parcels::Parcels,
     plan::{CLOCKS, Plan, ProcessFault, standstill},
     processes::{CLAIMS, start},
-    queues::{Queues, Received},
+    queues::{self, Queues, Received},
     schedule::{Schedule, order_of},
 };
 
@@ -67,15 +68,18 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     }
     if let Some(messages) = &messages {
         rig.end(messages.address()).await?;
+        rig.drain(&progress).await?;
     }
     let rows = local.dynamodb().items(CLAIMS)?;
     let left = rig.queues.left();
     if settings.template.is_some() && rig.history.attempts.is_empty() {
         return Err(rig.history.no_effects());
     }
-    if settings.mode.commits() {
-        effects::read(&local.dynamodb().items(ORDERS)?, &mut rig.history);
+    if settings.mode.commits() || settings.messages {
+        let items = local.dynamodb().items(ORDERS)?;
+        effects::read(&items, &mut rig.history, &mut rig.parcels);
     }
+    rig.parcels.audit(&mut rig.history);
     let findings = audit(&schedule, &rig.history, &rows, left);
     let mut counts = rig.injector.counts(&local);
     counts.extend(messages.iter().flat_map(MessageQueue::faults));
@@ -83,7 +87,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     let report = Report::new(settings, &schedule, &rig.history, findings, counts)
         .with_cost(&usage, begun.elapsed())
         .with_end(probes, left)
-        .with_messages(&schedule, rig.relayed)
+        .with_messages(&schedule, &rig.parcels, rig.relayed)
         .with_story(rig.story(begun));
     drop(rig);
     local.shutdown().await;
@@ -117,6 +121,8 @@ struct Rig<'a> {
     reported: UnboundedReceiver<Line>,
     /// What the queue of the function's messages tells.
     told: UnboundedReceiver<Told>,
+    /// The messages that the function has published, on their way to its consumer.
+    parcels: Parcels,
     /// How many messages the relay has sent.
     relayed: usize,
     history: History,
@@ -144,6 +150,7 @@ impl<'a> Rig<'a> {
             ledger,
             reported,
             told,
+            parcels: Parcels::default(),
             relayed: 0,
             history: History::default(),
             injector: Injector::default(),
@@ -169,6 +176,7 @@ impl<'a> Rig<'a> {
                 self.invocations += 1;
                 let request = request_id(self.invocations);
                 self.signal_soon(&received.batch);
+                self.signal_consumer(&received);
                 running.push(async move {
                     let event = received.batch.event().to_string();
                     let invocation = local.invoke_bytes(request, event).await;
@@ -197,8 +205,10 @@ impl<'a> Rig<'a> {
     /// Receives a batch, and injects the faults that are scheduled for its new messages.
     fn receive(&mut self) -> Option<Received> {
         let received = self.queues.receive()?;
-        let fresh = received.batch.records().filter(|(_, receives)| *receives == 1).count();
-        self.inject_store_faults(fresh);
+        if received.line != queues::Line::Parcels {
+            let fresh = received.batch.records().filter(|(_, receives)| *receives == 1).count();
+            self.inject_store_faults(fresh);
+        }
         Some(received)
     }
 
@@ -293,6 +303,7 @@ impl<'a> Rig<'a> {
         let overran = end == End::TimedOut || invocation.duration > self.settings.timeout;
         self.history.ended(invocation, end, stopped, overran);
         let before = self.history.settled.len();
+        let is_doomed = received.line == queues::Line::Doomed;
         let dispositions = self.queues.settle(received, &invocation.result);
         if self.settings.story {
             let messages = batch.records().zip(&dispositions);
@@ -301,10 +312,14 @@ impl<'a> Rig<'a> {
                 .collect();
             self.answered.push(StoryInvocation { invocation: invocation.clone(), messages });
         }
+        if received.line == queues::Line::Parcels {
+            self.consumed(batch, &dispositions);
+            return Ok(());
+        }
         for ((id, _), disposition) in batch.records().zip(dispositions) {
             self.look_up(id, disposition)?;
             self.look_for_messages(id, disposition);
-            self.history.delivered(id.unwrap_or_default(), received.doomed, disposition);
+            self.history.delivered(id.unwrap_or_default(), is_doomed, disposition);
         }
         if self.history.settled.len() > before {
             self.moved = Instant::now();

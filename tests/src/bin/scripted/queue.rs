@@ -9,6 +9,8 @@ use lambda_idempotency::{
     store::BoxFuture,
 };
 use lambda_runtime::Error;
+use serde::Deserialize;
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -19,6 +21,12 @@ use super::order::Order;
 
 /// How long the sender waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(400);
+
+/// What a message says: its order, and which of the order's messages it is.
+#[derive(Deserialize)]
+struct Parcel {
+    parcel: String,
+}
 
 /// The queue at an address.
 #[derive(Clone)]
@@ -33,8 +41,8 @@ impl Queue {
     /// Publishes the messages of an order: in one group, or without a group.
     pub(super) fn publish(order: &Order, call: &Call) -> Result<(), Failure> {
         for part in 1..=order.messages {
-            let body = format!("{} {part}", order.order_id);
-            let message = Message::new("parcels", body);
+            let body = json!({ "parcel": format!("{} {part}", order.order_id) });
+            let message = Message::new("parcels", body.to_string());
             call.publish(match order.grouped {
                 true => message.with_group(&*order.order_id),
                 false => message,
@@ -44,8 +52,9 @@ impl Queue {
     }
 
     async fn send(&self, message: &OutgoingMessage) -> Result<(), SendError> {
-        let (body, id) = (message.message().body(), message.id());
-        let line = format!("{body} {} {id}\n", process::id());
+        let body = serde_json::from_str::<Parcel>(message.message().body());
+        let body = body.map_err(|error| SendError::new("not a parcel").with_source(error))?;
+        let line = format!("{} {} {}\n", body.parcel, process::id(), message.id());
         let answer = async {
             let mut stream = TcpStream::connect(&self.0).await?;
             stream.write_all(line.as_bytes()).await?;
