@@ -115,6 +115,18 @@ async fn with_all_faults_no_message_of_a_committed_order_is_unsent() {
     }
 }
 
+/// A handler that sends by itself tells of what may never happen.
+#[tokio::test]
+async fn the_audit_finds_messages_that_are_sent_before_the_commit() {
+    let mut settings =
+        Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders")).with_messages();
+    settings.deliveries = 40;
+    settings.faults = BTreeSet::new();
+    settings.env.push(("SCRIPTED_DIRECT".to_owned(), "1".to_owned()));
+    let report = run(&settings, |_| {}).await.unwrap();
+    assert!(report.count(Offence::SentEarly) > 0, "{report}");
+}
+
 /// The step of an order is repeated only if its worker ended before the result was recorded.
 #[tokio::test]
 async fn with_all_faults_no_recorded_step_runs_again() {

@@ -12,6 +12,7 @@
 //! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID`. With a ledger there is only the first, and what goes wrong before the order is placed goes wrong after it |
 //! | `SCRIPTED_PARCELS_TABLE` | a message is published for each order, and sent to this table |
 //! | `SCRIPTED_QUEUE` | orders publish as many messages as they say, which are sent to this address |
+//! | `SCRIPTED_DIRECT=1` | handlers send their messages themselves, to test that an audit notices it |
 //! | `SCRIPTED_RELAY=1` | sends the messages that are left in the table, and ends |
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
@@ -137,8 +138,8 @@ impl Shop {
         if let Some(table) = &self.parcels {
             call.publish(parcels::message(table, &order))?;
         }
-        if self.queue.is_some() {
-            Queue::publish(&order, &call)?;
+        if let Some(queue) = &self.queue {
+            queue.publish(&order, &call).await?;
         }
         if in_step.is_none() {
             order.script.after(&call).await;
