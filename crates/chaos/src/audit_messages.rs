@@ -10,8 +10,8 @@ use lambda_idempotency_local::Outcome;
 use crate::{
     findings::{CopyCause, Findings},
     history::{End, History, Offence, Send},
-    messages::Answer,
     schedule::{self, Schedule, is_grouped, order_of},
+    sending::Answer,
 };
 
 /// Checks what arrived at the queue of the messages.

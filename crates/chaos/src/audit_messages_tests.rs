@@ -7,7 +7,7 @@ use lambda_idempotency_local::{Invocation, InvocationResult, RecordLine, Usage};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{FaultKind, Settings, messages::Arrival};
+use crate::{FaultKind, Settings, sending::Arrival};
 use Answer::{Refused, Taken, Unanswered};
 
 /// A run whose first order publishes messages. It is grouped.

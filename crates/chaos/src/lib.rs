@@ -27,7 +27,7 @@
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
 //! | `queues` | the sources that deliver the messages |
-//! | `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
+//! | `sending`, `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
 //!
 //! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
@@ -56,6 +56,7 @@ mod queues;
 mod random;
 mod report;
 mod schedule;
+mod sending;
 mod settings;
 mod store_faults;
 mod story;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     history::{History, Offence},
-    messages::Arrival,
+    sending::Arrival,
 };
 
 /// Every how many messages one is delivered again although it was acknowledged.

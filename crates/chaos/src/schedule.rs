@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use crate::{
     FaultKind, Mode, Origin, Settings, Template,
     ledger::Step,
-    messages::{Sending, Trouble},
     plan::Plan,
     random::Random,
+    sending::{Sending, Trouble},
     store_faults::StoreFault,
     template::Sent,
 };

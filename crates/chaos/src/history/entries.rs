@@ -8,7 +8,7 @@ use std::{
 
 use lambda_idempotency_local::Outcome;
 
-use crate::messages::Arrival;
+use crate::sending::Arrival;
 
 /// An execution of a handler.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Instant};
 use lambda_idempotency_local::{Invocation, ItemAnswer};
 
 use super::{History, Send};
-use crate::messages::Arrival;
+use crate::sending::Arrival;
 
 impl History {
     /// Adds an attempt to send a message. Add it before its invocation ends.
