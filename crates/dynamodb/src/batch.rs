@@ -30,6 +30,10 @@ pub(crate) const MOST: usize = 25;
 /// one of its transactions.
 pub(crate) const MOST_BYTES: usize = 4 * 1024 * 1024;
 
+/// Room for the text of a statement with the default names, and for its parameters.
+const TEXT: usize = 640;
+const PARAMETERS: usize = 20;
+
 const OPERATION: &str = "BatchExecuteStatement";
 
 impl DynamoDbStore {
@@ -127,40 +131,40 @@ fn statement(config: &Config, member: &Member<'_>) -> Option<BatchStatementReque
 fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeValue>)> {
     let Config { table, attributes: names, .. } = config;
     let key = key_fields(names, &member.write.key);
-    let mut parameters = Vec::new();
-    let text = match (&member.write.guard, &member.write.record) {
+    let mut parameters = Vec::with_capacity(PARAMETERS);
+    let mut text = String::with_capacity(TEXT);
+    match (&member.write.guard, &member.write.record) {
         // A delete under `Absent` changes nothing; it is a read in the form of a write.
         (Guard::Absent, None) => return None,
         (Guard::Absent, Some(record)) => {
             let fields = fields(names, record).into_iter();
             let fields = fields.filter_map(|(name, value)| Some((name, value?)));
-            let mut members = Vec::new();
-            for (name, value) in key.into_iter().chain(fields) {
-                members.push(format!("'{name}': ?"));
+            add(&mut text, &["INSERT INTO \"", table, "\" VALUE {"]);
+            for (position, (name, value)) in key.into_iter().chain(fields).enumerate() {
+                add(&mut text, &[if position > 0 { ", '" } else { "'" }, name, "': ?"]);
                 parameters.push(value);
             }
-            format!("INSERT INTO \"{table}\" VALUE {{{}}}", members.join(", "))
+            text.push('}');
         }
         (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(record)) => {
             // Sets or removes every attribute of ours. Attributes that others added are kept; a
             // single write would remove them.
-            let mut text = format!("UPDATE \"{table}\"");
+            add(&mut text, &["UPDATE \"", table, "\""]);
             for (name, value) in fields(names, record) {
                 if let Some(value) = value {
-                    text.push_str(&format!(" SET \"{name}\" = ?"));
+                    add(&mut text, &[" SET \"", name, "\" = ?"]);
                     parameters.push(value);
                 } else {
-                    text.push_str(&format!(" REMOVE \"{name}\""));
+                    add(&mut text, &[" REMOVE \"", name, "\""]);
                 }
             }
-            text.push_str(&where_clause(member, names, key, &mut parameters));
-            text
+            where_clause(member, names, key, &mut text, &mut parameters);
         }
         (Guard::OwnedBy(_) | Guard::Unchanged(_), None) => {
-            let clause = where_clause(member, names, key, &mut parameters);
-            format!("DELETE FROM \"{table}\"{clause}")
+            add(&mut text, &["DELETE FROM \"", table, "\""]);
+            where_clause(member, names, key, &mut text, &mut parameters);
         }
-    };
+    }
     Some((text, parameters))
 }
 
@@ -168,15 +172,20 @@ fn where_clause(
     member: &Member<'_>,
     names: &Attributes,
     key: Vec<(&str, AttributeValue)>,
+    text: &mut String,
     parameters: &mut Vec<AttributeValue>,
-) -> String {
-    let mut clause = Vec::new();
-    for (name, value) in key {
-        clause.push(format!("\"{name}\" = ?"));
+) {
+    for (position, (name, value)) in key.into_iter().enumerate() {
+        add(text, &[if position > 0 { " AND \"" } else { " WHERE \"" }, name, "\" = ?"]);
         parameters.push(value);
     }
-    let predicate = predicate(terms(&member.write.guard, names), parameters);
-    format!(" WHERE {}{predicate}", clause.join(" AND "))
+    predicate(terms(&member.write.guard, names), text, parameters);
+}
+
+fn add(text: &mut String, parts: &[&str]) {
+    for part in parts {
+        text.push_str(part);
+    }
 }
 
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-iam.html>

@@ -109,7 +109,12 @@ impl DynamoDbStoreBuilder {
         // failed condition.
         let config =
             self.client.config().to_builder().retry_config(RetryConfig::disabled()).build();
-        DynamoDbStore { client: Client::from_conf(config), config: Arc::new(self.config) }
+        DynamoDbStore {
+            client: Client::from_conf(config),
+            config: Arc::new(self.config),
+            slots: Arc::default(),
+            groups: Arc::default(),
+        }
     }
 }
 

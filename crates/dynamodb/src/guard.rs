@@ -71,22 +71,27 @@ pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
     condition
 }
 
-/// The terms as the end of a `WHERE` clause, each beginning with `AND`; values join `parameters`.
+/// The terms as the end of a `WHERE` clause, each beginning with `AND`; they join `text`, and their
+/// values `parameters`.
 ///
 /// `IS MISSING` is how PartiQL says that an attribute is missing; `IS NULL` would mean one that
 /// is there and null:
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-functions.missing.html>
-pub(crate) fn predicate(terms: Vec<Term<'_>>, parameters: &mut Vec<AttributeValue>) -> String {
-    let mut predicate = String::new();
+pub(crate) fn predicate(
+    terms: Vec<Term<'_>>,
+    text: &mut String,
+    parameters: &mut Vec<AttributeValue>,
+) {
     for Term { name, value, .. } in terms {
+        text.push_str(" AND \"");
+        text.push_str(name);
         if let Some(value) = value {
-            predicate.push_str(&format!(" AND \"{name}\" = ?"));
+            text.push_str("\" = ?");
             parameters.push(value);
         } else {
-            predicate.push_str(&format!(" AND \"{name}\" IS MISSING"));
+            text.push_str("\" IS MISSING");
         }
     }
-    predicate
 }
 
 #[cfg(test)]
@@ -112,8 +117,9 @@ mod unit {
     fn both(guard: &Guard) -> (Condition, String, Vec<AttributeValue>) {
         let names = Attributes::default();
         let mut parameters = Vec::new();
-        let predicate = predicate(terms(guard, &names), &mut parameters);
-        (condition(terms(guard, &names)), predicate, parameters)
+        let mut text = String::new();
+        predicate(terms(guard, &names), &mut text, &mut parameters);
+        (condition(terms(guard, &names)), text, parameters)
     }
 
     #[test]

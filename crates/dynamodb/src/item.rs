@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    attributes::{Attributes, SortKey},
+    attributes::{Attributes, DataForm, SortKey},
     data, provenance,
     scalar::{millis, scaled, seconds, status, token},
 };
@@ -81,6 +81,34 @@ pub(crate) fn encode(names: &Attributes, key: &Key, record: &IdempotencyRecord) 
     let mut item = primary_key(names, key);
     item.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value?))));
     item
+}
+
+/// A bound of the size of the item, found without making it. Not for results that are stored as values.
+pub(crate) fn size_at_most(names: &Attributes, key: &Key, record: &IdempotencyRecord) -> usize {
+    /// All names and numbers, as long as they can be.
+    const REST: usize = 24 * 256;
+    if names.data_form != DataForm::Json {
+        return usize::MAX;
+    }
+    let worker = record.provenance.as_ref().map(|provenance| &provenance.worker);
+    let texts = [
+        record.result.as_deref(),
+        record.steps.as_deref(),
+        record.outbox.as_deref(),
+        record.payload.as_deref(),
+        record.error_type.as_deref(),
+        record.application.as_deref(),
+        record.fingerprint.as_ref().map(Fingerprint::as_str),
+        record.provenance.as_ref().and_then(|provenance| provenance.source.as_deref()),
+        record.provenance.as_ref().and_then(|provenance| provenance.record.as_deref()),
+        worker.and_then(|worker| worker.request_id.as_deref()),
+        worker.and_then(|worker| worker.function.as_deref()),
+        worker.and_then(|worker| worker.version.as_deref()),
+        worker.and_then(|worker| worker.log_stream.as_deref()),
+    ];
+    let partition = names.sort_key.as_ref().map_or(0, |sort_key| sort_key.partition.len());
+    let texts: usize = texts.into_iter().flatten().map(str::len).sum();
+    texts.saturating_add(key.as_str().len()).saturating_add(partition).saturating_add(REST)
 }
 
 /// The size DynamoDB counts, or a little more: names and values in bytes, numbers a byte for two

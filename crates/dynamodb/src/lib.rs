@@ -120,6 +120,7 @@ mod effects;
 #[cfg(feature = "from-env")]
 mod env;
 mod error;
+mod group;
 mod guard;
 mod item;
 mod limits;
@@ -129,6 +130,7 @@ mod read;
 mod retry;
 mod scalar;
 mod single;
+mod slots;
 mod store;
 mod transaction;
 mod write;

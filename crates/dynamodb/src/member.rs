@@ -2,8 +2,8 @@
 
 use lambda_idempotency_core::{
     effects::{RefusalReason, RefusedEffect},
-    record::IdempotencyRecord,
-    store::{StoreError, StoreErrorKind, Verdict, Write},
+    record::{IdempotencyRecord, Status},
+    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 use crate::{
@@ -12,18 +12,20 @@ use crate::{
     data,
     effects::DynamoDbEffects,
     error::Failure,
-    item::{Item, decode, encode, size},
+    item::{Item, decode, encode, size, size_at_most},
     limits::{LARGEST, fit_key},
 };
+
+/// The size below which an estimate is good enough. Twenty-five of them are far from the limit of a batch.
+const SMALL: usize = 64 * 1024;
 
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
     pub(crate) index: usize,
     pub(crate) write: &'w Write,
-    /// The item to store; `None` deletes.
-    pub(crate) item: Option<Item>,
     /// What is applied with it, in a transaction.
     pub(crate) effects: Option<&'w DynamoDbEffects>,
+    /// The size of its item: exact if that is large or has effects beside it, and otherwise a little more.
     pub(crate) size: usize,
     /// A request had no response, so it may have been applied.
     pub(crate) in_doubt: bool,
@@ -100,9 +102,13 @@ impl<'w> Member<'w> {
             );
             return Err(Failure::new(StoreErrorKind::TooLarge, context));
         }
-        let encode = |record: &IdempotencyRecord| encode(&config.attributes, &write.key, record);
-        let item = write.record.as_ref().map(encode);
-        let size = item.as_ref().map_or(0, size);
+        let size = match &write.record {
+            None => 0,
+            Some(record) => match size_at_most(&config.attributes, &write.key, record) {
+                most if most <= SMALL && write.effects.is_none() => most,
+                _ => size(&encode(&config.attributes, &write.key, record)),
+            },
+        };
         if size > LARGEST {
             let context = format!(
                 "a record of {size} bytes for DynamoDB table {}, which holds {LARGEST}: return \
@@ -113,7 +119,19 @@ impl<'w> Member<'w> {
         }
         let effects = None;
         let (in_doubt, alone, lost_attempts) = (false, false, 0);
-        Ok(Self { index, write, item, effects, size, in_doubt, alone, lost_attempts })
+        Ok(Self { index, write, effects, size, in_doubt, alone, lost_attempts })
+    }
+
+    /// The item to store; `None` deletes.
+    pub(crate) fn item(&self, config: &Config) -> Option<Item> {
+        Some(encode(&config.attributes, &self.write.key, self.write.record.as_ref()?))
+    }
+
+    /// Whether it takes or tries to take a key. Any other write ends or renews a claim.
+    pub(crate) fn is_claim(&self) -> bool {
+        let starts = |record: &IdempotencyRecord| record.status == Status::InProgress;
+        !matches!(self.write.guard, Guard::OwnedBy(_))
+            && self.write.record.as_ref().is_some_and(starts)
     }
 
     /// Whether it must not share a request with others.
@@ -129,7 +147,7 @@ impl<'w> Member<'w> {
     /// was lost. The token proves it, because no other write has it.
     fn is_own_work(&self, config: &Config, found: &IdempotencyRecord) -> bool {
         let has_token = found.owner.is_some() || found.last_owner.is_some();
-        let wish = || decode(&config.attributes, self.item.as_ref()?).ok();
+        let wish = || decode(&config.attributes, &self.item(config)?).ok();
         // DynamoDB normalises the numbers of a native value.
         let plain = |record: &IdempotencyRecord| match config.attributes.data_form {
             DataForm::Json => record.clone(),
@@ -171,7 +189,7 @@ fn refusal(
 /// The size of the item if the result is left out.
 fn size_without_result(config: &Config, member: &Member<'_>) -> usize {
     let name: &str = &config.attributes.data;
-    let data = member.item.as_ref().and_then(|item| item.get_key_value(name));
-    let data = data.map_or(0, |(name, value)| size(&Item::from([(name.clone(), value.clone())])));
+    let data = member.item(config).and_then(|mut item| item.remove_entry(name));
+    let data = data.map_or(0, |data| size(&Item::from([data])));
     member.size.saturating_sub(data)
 }

@@ -11,6 +11,7 @@ use crate::{
     item::{Item, decode, key_text, primary_key},
     limits::fit_key,
     retry::{Backoff, Budget, bounded},
+    slots::Purpose,
     store::DynamoDbStore,
 };
 
@@ -61,7 +62,10 @@ impl DynamoDbStore {
                 answers.extend(pending.into_iter().map(|key| (key, Err(failure.clone()))));
                 return answers;
             }
-            let (pause, failure) = match self.read_page(&pending, budget).await {
+            let Some(slot) = self.slot(Purpose::Claim, budget).await else { continue };
+            let page = self.read_page(&pending, budget).await;
+            drop(slot);
+            let (pause, failure) = match page {
                 Ok(page) => {
                     let progress = page.left.len() < pending.len();
                     let mut found = self.by_key(&page.items);

@@ -52,6 +52,22 @@ impl<'a> Budget<'a> {
         Self { clock: &*config.clock, call_deadline, patience, sdk_logs: config.sdk_logs }
     }
 
+    /// Until when the call has time.
+    pub(crate) const fn call_deadline(&self) -> Timestamp {
+        self.call_deadline
+    }
+
+    /// The time limit of the next request.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience.load(Ordering::Relaxed))
+    }
+
+    /// The next request may take at least so long.
+    pub(crate) fn be_patient(&self, patience: Duration) {
+        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        self.patience.fetch_max(millis, Ordering::Relaxed);
+    }
+
     /// The time left before the deadline.
     pub(crate) fn left(&self) -> Duration {
         self.call_deadline.since(self.clock.now())

@@ -22,11 +22,11 @@ use crate::{
 impl DynamoDbStore {
     /// Sends one write and waits for its answer.
     pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Answer {
-        match (&member.item, member.effects) {
+        match (member.item(&self.config), member.effects) {
             (Some(item), Some(effects)) => {
                 self.write_transaction(member, item, effects, budget).await
             }
-            (Some(item), None) => self.put(member, item.clone(), budget).await,
+            (Some(item), None) => self.put(member, item, budget).await,
             (None, _) => self.delete(member, budget).await,
         }
     }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use aws_sdk_dynamodb::Client;
 
-use crate::config::Config;
+use crate::{config::Config, group::Groups, slots::Slots};
 
 /// A [`Store`](lambda_idempotency_core::store::Store) in a DynamoDB table. Cheap to clone; clones
 /// share the client.
@@ -12,6 +12,8 @@ use crate::config::Config;
 pub struct DynamoDbStore {
     pub(crate) client: Client,
     pub(crate) config: Arc<Config>,
+    pub(crate) slots: Arc<Slots>,
+    pub(crate) groups: Arc<Groups>,
 }
 
 impl fmt::Debug for DynamoDbStore {

@@ -43,7 +43,7 @@ impl DynamoDbStore {
     pub(crate) async fn write_transaction(
         &self,
         member: &Member<'_>,
-        item: &Item,
+        item: Item,
         effects: &DynamoDbEffects,
         budget: &Budget<'_>,
     ) -> Answer {
@@ -104,12 +104,12 @@ impl DynamoDbStore {
         failure.is_some_and(|failure| failure.kind() == StoreErrorKind::Misconfigured)
     }
 
-    fn record(&self, member: &Member<'_>, item: &Item) -> Option<TransactWriteItem> {
+    fn record(&self, member: &Member<'_>, item: Item) -> Option<TransactWriteItem> {
         let Condition { expression, names, values } =
             condition(terms(&member.write.guard, &self.config.attributes));
         let put = Put::builder()
             .table_name(&self.config.table)
-            .set_item(Some(item.clone()))
+            .set_item(Some(item))
             .condition_expression(expression)
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(values)

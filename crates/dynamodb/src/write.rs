@@ -1,6 +1,12 @@
 //! The rounds of a call: send the pending writes, read the records of failed guards, and repeat
 //! what may succeed.
 
+use std::pin::pin;
+
+use futures_util::{
+    FutureExt as _,
+    future::{Either, select},
+};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     store::{Guard, Verdict, Write},
@@ -13,6 +19,7 @@ use crate::{
     item::decode,
     member::{Answer, Lost, Member},
     retry::{Backoff, Budget, bounded},
+    slots::{Purpose, Slot},
     store::DynamoDbStore,
 };
 
@@ -41,6 +48,7 @@ impl DynamoDbStore {
         writes: &[Write],
         call_deadline: Timestamp,
     ) -> Vec<Verdict> {
+        let _underway = self.groups.begin();
         let budget = Budget::new(&self.config, call_deadline);
         let mut backoff = Backoff::new(&self.config);
         let mut rounds = Rounds::begin(&self.config, writes);
@@ -86,11 +94,34 @@ impl DynamoDbStore {
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) -> Vec<(Member<'w>, Answer)> {
-        let answers = match &*parcel {
-            [member] => vec![self.write_one(member, budget).await],
-            members => self.write_batch(members, budget).await,
+        let answers = if self.config.statements() && self.groups.are_for(&parcel) {
+            self.write_in_group(&parcel, budget).await
+        } else {
+            let is_claim = parcel.iter().all(Member::is_claim);
+            let purpose = if is_claim { Purpose::Claim } else { Purpose::Settle };
+            let Some(_slot) = self.slot(purpose, budget).await else {
+                let failure = Failure::too_late(&self.config);
+                let late = |member| (member, Answer::Failed(failure.clone()));
+                return parcel.into_iter().map(late).collect();
+            };
+            match &*parcel {
+                [member] => vec![self.write_one(member, budget).await],
+                members => self.write_batch(members, budget).await,
+            }
         };
         parcel.into_iter().zip(answers).collect()
+    }
+
+    /// Waits until a request may be sent. `None` if there is no time left by then.
+    pub(crate) async fn slot(&self, purpose: Purpose, budget: &Budget<'_>) -> Option<Slot<'_>> {
+        let mut entered = pin!(self.slots.enter(purpose, &*self.config.clock));
+        if let Some(slot) = entered.as_mut().now_or_never() {
+            return Some(slot);
+        }
+        match select(entered, self.config.clock.sleep(budget.left())).await {
+            Either::Left((slot, _)) => Some(slot),
+            Either::Right(((), _)) => None,
+        }
     }
 
     /// Reads the records that the responses did not contain, all in one request.
@@ -223,7 +254,6 @@ mod tests {
         let member = |(index, size): (usize, &usize)| Member {
             index,
             write: &write,
-            item: None,
             effects: None,
             size: *size,
             in_doubt: false,

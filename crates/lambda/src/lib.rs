@@ -8,7 +8,7 @@
 //! use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation};
 //! # #[derive(serde::Deserialize)] #[serde(rename_all = "camelCase")] struct Order { order_id: String }
 //!
-//! #[tokio::main]
+//! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), lambda_runtime::Error> {
 //!     lambda_runtime::tracing::init_default_subscriber(); // a line for each record
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE

@@ -6,6 +6,8 @@
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -30,6 +32,7 @@ pub(crate) struct HangUp;
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
+    accepted: Arc<AtomicU64>,
     _task: Task,
 }
 
@@ -42,18 +45,26 @@ impl Server {
     {
         let listener = listen().await?;
         let address = listener.local_addr().map_err(Error::Listen)?;
+        let accepted = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&accepted);
         let task = Task(tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 tokio::select! {
                     accepted = listener.accept() => if let Ok((stream, _)) = accepted {
+                        count.fetch_add(1, Ordering::Relaxed);
                         connections.spawn(converse(stream, handler.clone()));
                     },
                     Some(_) = connections.join_next() => {}
                 }
             }
         }));
-        Ok(Self { address, _task: task })
+        Ok(Self { address, accepted, _task: task })
+    }
+
+    /// How many connections were opened to it.
+    pub(crate) fn connections(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -64,6 +64,17 @@ pub struct Wire {
     signed: Mutex<Vec<SystemTime>>,
     faults: Mutex<VecDeque<Fault>>,
     withholds_items: AtomicBool,
+    /// How many requests have no answer yet, and the most of them at a time.
+    open: Mutex<(usize, usize)>,
+}
+
+/// A request without an answer.
+struct OpenRequest(Arc<Wire>);
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0.open.lock().unwrap().0 -= 1;
+    }
 }
 
 impl fmt::Debug for Wire {
@@ -77,7 +88,8 @@ impl Wire {
         let inner = aws_smithy_http_client::Builder::new().build_http();
         let (sent, signed, faults) = (Mutex::default(), Mutex::default(), Mutex::default());
         let withholds_items = AtomicBool::new(false);
-        Arc::new(Self { inner, db, sent, signed, faults, withholds_items })
+        let open = Mutex::default();
+        Arc::new(Self { inner, db, sent, signed, faults, withholds_items, open })
     }
 
     pub fn client(self: &Arc<Self>) -> SharedHttpClient {
@@ -113,6 +125,18 @@ impl Wire {
         self.signed.lock().unwrap().clone()
     }
 
+    /// The most requests that had no answer at the same time.
+    pub fn most_at_once(&self) -> usize {
+        self.open.lock().unwrap().1
+    }
+
+    fn begin(self: &Arc<Self>) -> OpenRequest {
+        let mut open = self.open.lock().unwrap();
+        open.0 += 1;
+        open.1 = open.1.max(open.0);
+        OpenRequest(self.clone())
+    }
+
     /// The operations sent since the last call.
     pub fn operations(&self) -> Vec<String> {
         self.take().into_iter().map(|(operation, _)| operation).collect()
@@ -141,11 +165,14 @@ struct Connector {
 
 impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let open = self.wire.begin();
         let answer = self.answer(request);
-        if !self.wire.withholds_items.load(Ordering::Relaxed) {
-            return answer;
-        }
-        HttpConnectorFuture::new(async move { Ok(without_items(answer.await?).await) })
+        let withholds_items = self.wire.withholds_items.load(Ordering::Relaxed);
+        HttpConnectorFuture::new(async move {
+            let answer = answer.await;
+            drop(open);
+            if withholds_items { Ok(without_items(answer?).await) } else { answer }
+        })
     }
 }
 

@@ -9,7 +9,7 @@
 //!     Ok("charged".to_owned()) // once per key; a repeated request gets this response again
 //! }
 //!
-//! #[tokio::main]
+//! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), lambda_http::Error> {
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
 //!     let charges = idempotency.http(Operation::new("charges"))?;

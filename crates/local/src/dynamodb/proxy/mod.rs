@@ -59,7 +59,7 @@ impl Proxy {
     }
 
     /// Takes the requests that have ended since the last call.
-    pub(crate) fn take_requests(&self) -> Vec<StoreRequest> {
+    pub fn take_requests(&self) -> Vec<StoreRequest> {
         std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -71,6 +71,11 @@ impl Proxy {
     /// The requests that this proxy got.
     pub fn usage(&self) -> Usage {
         self.own.snapshot()
+    }
+
+    /// How many connections were opened to this proxy, those that are closed again included.
+    pub fn connections(&self) -> u64 {
+        self.server.connections()
     }
 }
 

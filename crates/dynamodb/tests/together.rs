@@ -1,0 +1,220 @@
+//! Calls that are made at the same time share requests, and nothing else.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod support;
+
+use std::{
+    pin::Pin,
+    task::{Context, Waker},
+    time::{Duration, Instant},
+};
+
+use futures_util::future::{join, join_all};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, SystemClock},
+    store::{Guard, Store, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_dynamodb::DynamoDbStore;
+use serde_json::Value;
+use support::{
+    Fault, Fixture, PlainVerdict, claimed, completed, key, one, owner, plain, soon, unknown, write,
+};
+
+fn claim(n: usize) -> Write {
+    write(n, Guard::Absent, Some(claimed(n as u128 + 1)))
+}
+
+fn completion(n: usize) -> Write {
+    let own = n as u128 + 1;
+    write(n, Guard::OwnedBy(owner(own)), Some(completed(own, "7")))
+}
+
+/// Each of these writes by a call of its own, all at once.
+async fn at_once(
+    store: &DynamoDbStore,
+    writes: impl IntoIterator<Item = Write>,
+) -> Vec<PlainVerdict> {
+    let calls = writes.into_iter().map(|write| async { plain(&one(store, write).await) });
+    join_all(calls).await
+}
+
+/// The keys of the writes in these requests.
+fn keys(requests: &[(String, Value)]) -> Vec<String> {
+    let text = serde_json::to_string(&requests.iter().map(|(_, body)| body).collect::<Vec<_>>());
+    let text = text.unwrap();
+    let parts = text.split("op#").skip(1);
+    parts.map(|part| format!("op#{}", part.split('"').next().unwrap())).collect()
+}
+
+/// Polls a call once.
+fn start(call: &mut BoxFuture<'_, Vec<Verdict>>) {
+    let polled = Pin::new(call).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_pending());
+}
+
+#[tokio::test]
+async fn a_thousand_calls_need_a_tenth_of_a_request_each() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    let calls = (0..1000).map(|n| {
+        let store = &store;
+        async move {
+            assert_eq!(plain(&one(store, claim(n)).await), PlainVerdict::Written);
+            assert_eq!(plain(&one(store, completion(n)).await), PlainVerdict::Written);
+        }
+    });
+    join_all(calls).await;
+    let requests = fixture.wire.operations();
+    assert!(requests.len() <= 100, "{}", requests.len());
+    assert!(fixture.wire.most_at_once() <= 16, "{}", fixture.wire.most_at_once());
+    for n in [0, 1, 500, 999] {
+        assert_eq!(fixture.item(key(n).as_str()).unwrap()["status"]["S"], "COMPLETED");
+    }
+}
+
+#[tokio::test]
+async fn requests_of_their_own_are_bounded_too() {
+    let fixture = Fixture::start().await;
+    let store = fixture.builder().without_partiql().build().unwrap();
+    let verdicts = at_once(&store, (0..100).map(claim)).await;
+    assert_eq!(verdicts, vec![PlainVerdict::Written; 100]);
+    assert_eq!(fixture.wire.operations(), vec!["PutItem"; 100]);
+    assert_eq!(fixture.wire.most_at_once(), 10);
+}
+
+#[tokio::test]
+async fn a_call_beside_no_other_is_not_shared() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    for n in 0..3 {
+        one(&store, claim(n)).await;
+    }
+    assert_eq!(fixture.wire.operations(), ["PutItem"; 3]);
+}
+
+#[tokio::test]
+async fn each_call_gets_its_own_verdict() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    at_once(&store, (0..10).step_by(2).map(claim)).await;
+    let again = |n: usize| write(n, Guard::Absent, Some(claimed(100 + n as u128)));
+    let verdicts = at_once(&store, (0..10).map(again)).await;
+    for (n, verdict) in verdicts.iter().enumerate() {
+        let found = matches!(verdict, PlainVerdict::Found(Some(record)) if record.owner == Some(owner(n as u128 + 1)));
+        assert_eq!(found, n % 2 == 0, "{n}: {verdict:?}");
+        assert_eq!(*verdict == PlainVerdict::Written, n % 2 == 1, "{n}: {verdict:?}");
+    }
+}
+
+#[tokio::test]
+async fn calls_for_one_key_do_not_share_a_request() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    let rivals = (1..=9).map(|n| write(0, Guard::Absent, Some(claimed(n))));
+    let verdicts = at_once(&store, rivals).await;
+    let winners = verdicts.iter().filter(|verdict| **verdict == PlainVerdict::Written).count();
+    assert_eq!(winners, 1);
+    for (operation, body) in fixture.wire.take() {
+        assert!(operation == "PutItem" || operation == "GetItem", "{operation}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_takes_its_writes_along() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    let (first, dropped, kept) = ([claim(0)], [claim(1)], [claim(2)]);
+    let mut first = store.write(&first, soon());
+    let mut dropped = store.write(&dropped, soon());
+    let mut kept = store.write(&kept, soon());
+    start(&mut first);
+    start(&mut dropped);
+    start(&mut kept);
+    drop(dropped);
+    let (first, kept) = join(first, kept).await;
+    assert_eq!([plain(&first[0]), plain(&kept[0])], [PlainVerdict::Written, PlainVerdict::Written]);
+    assert_eq!(keys(&fixture.wire.take()), ["op#0", "op#2"]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_leaves_the_request_to_the_others() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    let (first, leader, other) = ([claim(0)], [claim(1)], [claim(2)]);
+    let mut first = store.write(&first, soon());
+    let mut leader = store.write(&leader, soon());
+    let mut other = store.write(&other, soon());
+    // The second poll of `leader` sends the request.
+    [&mut first, &mut leader, &mut other].map(start);
+    start(&mut leader);
+    drop(leader);
+    let (_, other) = join(first, other).await;
+    assert_eq!(plain(&other[0]), PlainVerdict::Written);
+}
+
+#[tokio::test]
+async fn each_call_recognises_its_own_write_after_a_lost_answer() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    fixture.wire.fault([Fault::Pass, Fault::LoseAnswer]);
+    let verdicts = at_once(&store, (0..10).map(claim)).await;
+    assert_eq!(verdicts, vec![PlainVerdict::Written; 10]);
+}
+
+#[tokio::test]
+async fn a_throttled_member_delays_no_other_call() {
+    let fixture = Fixture::start().await;
+    let pause = Duration::from_millis(600);
+    let store = fixture.builder().backoff(pause, pause).build().unwrap();
+    fixture.wire.fault([Fault::Pass, Fault::Refuse(vec![0], "ThrottlingError")]);
+    let began = Instant::now();
+    let calls = (0..4).map(|n| {
+        let store = &store;
+        async move {
+            assert_eq!(plain(&one(store, claim(n)).await), PlainVerdict::Written);
+            began.elapsed()
+        }
+    });
+    let took = join_all(calls).await;
+    let late: Vec<bool> = took.iter().map(|took| *took >= pause / 2).collect();
+    assert_eq!(late, [false, true, false, false], "{took:?}");
+}
+
+#[tokio::test]
+async fn each_call_keeps_its_own_deadline() {
+    let fixture = Fixture::start().await;
+    let store = fixture.builder().attempt_timeout(Duration::from_millis(400)).build().unwrap();
+    fixture.wire.fault([Fault::Pass, Fault::Hang]);
+    let (first, hasty, patient) = ([claim(0)], [claim(1)], [claim(2)]);
+    let early = SystemClock.now().plus(Duration::from_millis(100));
+    let hasty = async {
+        let began = Instant::now();
+        let verdict = store.write(&hasty, early).await.remove(0);
+        (verdict, began.elapsed())
+    };
+    let patient = store.write(&patient, soon());
+    let (_, ((hasty, took), patient)) =
+        join(store.write(&first, soon()), join(hasty, patient)).await;
+    let error = unknown(&hasty);
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+    assert!(error.may_have_applied(), "the request was on its way");
+    assert!(took < Duration::from_millis(300), "{took:?}");
+    assert_eq!(plain(&patient[0]), PlainVerdict::Written);
+}
+
+#[tokio::test]
+async fn what_was_never_sent_is_not_in_doubt() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    fixture.wire.fault((0..20).map(|_| Fault::Hang));
+    // As many requests as may be on their way, each by a call that is not for a group.
+    let full: Vec<Vec<Write>> =
+        (0..10).map(|n| (0..25).map(|m| claim(100 + n * 25 + m)).collect()).collect();
+    let mut held: Vec<_> = full.iter().map(|writes| store.write(writes, soon())).collect();
+    held.iter_mut().for_each(start);
+    let early = SystemClock.now().plus(Duration::from_millis(50));
+    let verdict = store.write(&[claim(0)], early).await.remove(0);
+    assert!(!unknown(&verdict).may_have_applied());
+    assert_eq!(fixture.item("op#0"), None);
+}

@@ -1,0 +1,59 @@
+//! Measures the library in whole functions, beside functions without it: `floor` does nothing for a record,
+//! `by hand` makes a conditional put and an update for each.
+//!
+//! ```console
+//! $ cargo bench -p lambda-idempotency-figures
+//! $ cargo bench -p lambda-idempotency-figures -- --only fresh --only start --rounds 15
+//! $ cargo bench -p lambda-idempotency-figures -- --beside target/before/measured
+//! ```
+//!
+//! Each function is a process of its own, driven over the Runtime API; the embedded DynamoDB is another
+//! process, behind the proxy that counts and delays requests. The rounds of all functions alternate, so that
+//! a busy machine slows all of them, and what is printed are medians over the rounds. The processor time is
+//! that of the function's process alone, as Linux counts it for its threads. Compare ratios, not times:
+//! those of a function `by hand` on the same runtime are in the column `x by hand`.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
+
+mod database;
+mod events;
+mod memory;
+mod options;
+mod process;
+mod report;
+mod rounds;
+mod sample;
+mod start;
+mod windows;
+mod worker;
+
+use std::error::Error;
+
+use database::Database;
+use options::Options;
+use rounds::Scenario;
+use worker::Function;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let options = Options::from_args()?;
+    let functions = Function::all(&options);
+    let database = &mut Database::start().await?;
+    println!("Medians of {} rounds.", options.rounds);
+    for scenario in Scenario::ALL {
+        if options.wants(scenario.name()) {
+            rounds::measure(scenario, &functions, database, &options).await?;
+        }
+    }
+    if options.wants("windows") {
+        windows::measure(&functions, database, &options).await?;
+    }
+    if options.wants("memory") {
+        memory::measure(&functions, database).await?;
+    }
+    if options.wants("start") {
+        start::measure(&functions, database, &options).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What one round of one function showed, and medians of that.
+
+use std::time::Duration;
+
+use crate::database::Usage;
+
+/// Per record, but for the connections and the duration.
+pub(crate) struct Sample {
+    pub(crate) cpu_micros: f64,
+    pub(crate) switches: f64,
+    pub(crate) requests: f64,
+    pub(crate) write_units: f64,
+    pub(crate) read_units: f64,
+    /// All connections that the process had opened by the end.
+    pub(crate) connections: f64,
+    /// The median of its invocations, in milliseconds.
+    pub(crate) millis: f64,
+}
+
+impl Sample {
+    pub(crate) fn new(
+        records: f64,
+        (cpu, switches): (f64, f64),
+        (before, after): (Usage, Usage),
+        took: Vec<Duration>,
+    ) -> Self {
+        let written = after.write_units - before.write_units;
+        // DynamoDB bills a refused write as a unit. The embedded one says nothing if all are refused.
+        let refused = if written == 0.0 { (after.refused - before.refused) as f64 } else { 0.0 };
+        Self {
+            cpu_micros: cpu / records,
+            switches: switches / records,
+            requests: (after.requests - before.requests) as f64 / records,
+            write_units: (written + refused) / records,
+            read_units: (after.read_units - before.read_units) / records,
+            connections: after.connections as f64,
+            millis: median(took.iter().map(|took| took.as_secs_f64() * 1000.0)),
+        }
+    }
+}
+
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    share(values, 0.5)
+}
+
+/// The value below which this share of them lies.
+pub(crate) fn share(values: impl IntoIterator<Item = f64>, share: f64) -> f64 {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let last = sorted.len().saturating_sub(1);
+    let position = ((last as f64) * share).round() as usize;
+    sorted.get(position).copied().unwrap_or(f64::NAN)
+}

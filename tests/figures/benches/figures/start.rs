@@ -1,0 +1,33 @@
+//! The processor time of a start, until the process asks for its first event. With 128 MB, Lambda gives a
+//! function about a fourteenth of a processor.
+
+use crate::Result;
+use crate::database::Database;
+use crate::options::Options;
+use crate::process::Counts;
+use crate::sample::{median, share};
+use crate::worker::{Function, Worker};
+
+pub(crate) async fn measure(
+    functions: &[Function],
+    database: &mut Database,
+    options: &Options,
+) -> Result<()> {
+    let mut rows: Vec<(&Function, Vec<f64>)> =
+        functions.iter().map(|function| (function, Vec::new())).collect();
+    for _ in 0..options.rounds * 4 {
+        for (function, starts) in &mut rows {
+            let worker = Worker::start(function, &[], database).await?;
+            let (micros, _) = Counts::of(worker.pid)?.since(&Counts::default());
+            starts.push(micros / 1000.0);
+            worker.stop().await;
+        }
+    }
+    println!("\nProcessor time until the first poll, ms\n");
+    println!("| | best | median |\n|---|--:|--:|");
+    for (function, starts) in rows {
+        let (best, median) = (share(starts.iter().copied(), 0.0), median(starts));
+        println!("| {} | {best:.1} | {median:.1} |", function.name);
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! For how long a completion is missing: from the handler's return until the database has it. A worker that
+//! dies in this window leaves an effect without a completion.
+
+use crate::Result;
+use crate::database::Database;
+use crate::events::batch;
+use crate::options::Options;
+use crate::sample::share;
+use crate::worker::{Function, Worker};
+
+pub(crate) async fn measure(
+    functions: &[Function],
+    database: &mut Database,
+    options: &Options,
+) -> Result<()> {
+    for size in [1, 10, 100] {
+        let mut rows = Vec::new();
+        for function in functions.iter().filter(|function| !function.does_nothing()) {
+            rows.push((function, Worker::start(function, &["STAMP"], database).await?, Vec::new()));
+        }
+        for round in 0..=options.rounds {
+            for (nth, (_, worker, windows)) in rows.iter_mut().enumerate() {
+                database.usage(worker.proxy).await?;
+                for event in 0..100 / size {
+                    let name = |record| format!("window-{size}-{nth}-{round}-{event}-{record}");
+                    worker.invoke(&batch((0..size).map(name))).await?;
+                }
+                let seen = database.windows(worker.proxy).await?;
+                if round > 0 {
+                    windows.extend(seen.into_iter().map(|micros| micros as f64 / 1000.0));
+                }
+            }
+        }
+        println!("\nFrom the handler's return to its completion, ms, {size} at a time\n");
+        println!("| | completions | p50 | p99 | max |\n|---|--:|--:|--:|--:|");
+        for (function, worker, windows) in rows {
+            let of = |part| share(windows.iter().copied(), part);
+            println!(
+                "| {} | {} | {:.2} | {:.2} | {:.2} |",
+                function.name,
+                windows.len(),
+                of(0.5),
+                of(0.99),
+                of(1.0)
+            );
+            worker.stop().await;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! The functions that are compared, and their processes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lambda_idempotency_local::{FunctionConfig, InvocationResult, Local};
+use serde_json::Value;
+
+use crate::database::{Database, ProxyId};
+use crate::options::Options;
+use crate::process::Counts;
+use crate::sample::Sample;
+use crate::{Result, process};
+
+const LONG: Duration = Duration::from_secs(300);
+
+/// A function that is compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    variant: &'static str,
+    runtime: &'static str,
+    binary: PathBuf,
+}
+
+impl Function {
+    pub(crate) fn all(options: &Options) -> Vec<Self> {
+        let new = |name: &str, variant, runtime, binary: &str| Self {
+            name: name.to_owned(),
+            variant,
+            runtime,
+            binary: binary.into(),
+        };
+        let ours = env!("CARGO_BIN_EXE_measured");
+        let mut all = vec![
+            new("floor", "floor", "current_thread", ours),
+            new("by hand", "by-hand", "current_thread", ours),
+            new("this", "protected", "current_thread", ours),
+            new("by hand, threads", "by-hand", "multi_thread", ours),
+            new("this, threads", "protected", "multi_thread", ours),
+        ];
+        if let Some(binary) = &options.beside {
+            let beside = |name: &str, runtime| Self {
+                binary: binary.clone(),
+                ..new(name, "protected", runtime, "")
+            };
+            all.push(beside("beside", "current_thread"));
+            all.push(beside("beside, threads", "multi_thread"));
+        }
+        all
+    }
+
+    pub(crate) fn does_nothing(&self) -> bool {
+        self.variant == "floor"
+    }
+
+    /// The function by hand on the same runtime.
+    pub(crate) fn by_hand(&self) -> &'static str {
+        if self.runtime == "current_thread" { "by hand" } else { "by hand, threads" }
+    }
+}
+
+/// A function that runs, in one process, with a proxy of its own.
+pub(crate) struct Worker {
+    local: Local,
+    pub(crate) proxy: ProxyId,
+    pub(crate) pid: u32,
+}
+
+impl Worker {
+    /// Starts the process and waits until it asks for an event. `variables` are set for it.
+    pub(crate) async fn start(
+        function: &Function,
+        variables: &[&str],
+        database: &mut Database,
+    ) -> Result<Self> {
+        let (proxy, url) = database.proxy().await?;
+        let mut config = FunctionConfig::new(&function.binary)
+            .timeout(LONG)
+            .init_timeout(LONG)
+            .env("VARIANT", function.variant)
+            .env("RUNTIME", function.runtime)
+            .env("IDEMPOTENCY_TABLE", "idempotency")
+            .env("AWS_ENDPOINT_URL_DYNAMODB", url);
+        for variable in variables {
+            config = config.env(*variable, "1");
+        }
+        let others = process::children()?;
+        let local = Local::builder(config).start().await?;
+        local.warm().await?;
+        let children = process::children()?;
+        let pid = children.into_iter().find(|child| !others.contains(child));
+        Ok(Self { local, proxy, pid: pid.ok_or("the function has ended")? })
+    }
+
+    /// Invokes the function once, and fails if a record did.
+    pub(crate) async fn invoke(&self, event: &Value) -> Result<Duration> {
+        let invocation = self.local.invoke(event).await?;
+        let InvocationResult::Response(response) = &invocation.result else {
+            return Err(invocation.result.to_string().into());
+        };
+        let failed = response.get("batchItemFailures").and_then(Value::as_array).map_or(0, Vec::len);
+        let orders = event.get("orders").and_then(Value::as_array).map(Vec::len);
+        let undone = orders.is_some_and(|orders| response.get("done") != Some(&orders.into()));
+        if failed > 0 || undone {
+            return Err(format!("records failed: {response}").into());
+        }
+        Ok(invocation.duration)
+    }
+
+    /// Invokes the function with each of these events, one after the other, and counts.
+    pub(crate) async fn measure(
+        &self,
+        events: &[Value],
+        records: usize,
+        database: &mut Database,
+    ) -> Result<Sample> {
+        let (counts, usage) = (Counts::of(self.pid)?, database.usage(self.proxy).await?);
+        let mut took = Vec::with_capacity(events.len());
+        for event in events {
+            took.push(self.invoke(event).await?);
+        }
+        let (cpu, switches) = Counts::of(self.pid)?.since(&counts);
+        let used = database.usage(self.proxy).await?;
+        Ok(Sample::new(records as f64, (cpu, switches), (usage, used), took))
+    }
+
+    pub(crate) async fn stop(self) {
+        self.local.shutdown().await;
+    }
+}

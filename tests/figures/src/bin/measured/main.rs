@@ -1,0 +1,71 @@
+//! The functions that the benchmark compares, in one binary, so that they start with the same relocations.
+//!
+//! `VARIANT` selects one: `floor` does nothing for a record, `by-hand` claims and completes it with a put and
+//! an update, `protected` uses the library. `RUNTIME` is `current_thread` or `multi_thread`. With `RUN`, an
+//! event is a list of order ids, all of which are done at once by separate calls. With `STAMP`, the handler's
+//! result is the time at which it returned, in microseconds, and is kept.
+
+mod by_hand;
+mod floor;
+mod protected;
+
+use lambda_runtime::Error;
+use serde::Deserialize;
+
+fn main() -> Result<(), Error> {
+    let mut runtime = match variable("RUNTIME").as_str() {
+        "multi_thread" => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    runtime.enable_all().build()?.block_on(async {
+        match (variable("VARIANT").as_str(), is_set("RUN")) {
+            ("floor", _) => floor::serve().await,
+            ("by-hand", false) => by_hand::serve().await,
+            ("by-hand", true) => by_hand::serve_runs().await,
+            (_, false) => protected::serve().await,
+            (_, true) => protected::serve_runs().await,
+        }
+    })
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+/// The time in microseconds since the epoch.
+#[allow(clippy::disallowed_methods, reason = "it measures")]
+fn micros() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// What the functions without the library read of an event from SQS.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SqsEvent {
+    records: Vec<SqsRecord>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SqsRecord {
+    message_id: String,
+    body: String,
+}
+
+/// The part of an order that names it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Order {
+    order_id: String,
+}
+
+/// The event of a function that does many orders with separate calls.
+#[derive(Deserialize)]
+struct Orders {
+    orders: Vec<String>,
+}
