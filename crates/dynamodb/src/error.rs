@@ -73,7 +73,9 @@ impl Failure {
     /// A request that was shared with other calls ended without an answer for this one, or not in time.
     pub(crate) fn unanswered_in_group(config: &Config) -> Self {
         let table = &config.table;
-        Self::unanswered(format!("a shared request to DynamoDB table {table} had no answer in time"))
+        Self::unanswered(format!(
+            "a shared request to DynamoDB table {table} had no answer in time"
+        ))
     }
 
     /// There was no time for even one request.

@@ -131,9 +131,11 @@ impl Group {
         }
         state.bytes = bytes;
         let (patience, call_deadline) = (budget.patience(), budget.call_deadline());
-        state.members.extend(members.iter().map(|member| {
-            Some(Queued { write: member.write.clone(), patience, call_deadline })
-        }));
+        state.members.extend(
+            members.iter().map(|member| {
+                Some(Queued { write: member.write.clone(), patience, call_deadline })
+            }),
+        );
         Some(from..to)
     }
 }
@@ -161,7 +163,11 @@ impl Ticket {
     fn fetch(&self, missing: &Answer) -> (Vec<Answer>, Duration) {
         let mut state = self.group.lock();
         let mut answer = |place: usize| state.answers.get_mut(place).and_then(Option::take);
-        let answers = self.places.clone().map(|place| answer(place).unwrap_or_else(|| missing.clone())).collect();
+        let answers = self
+            .places
+            .clone()
+            .map(|place| answer(place).unwrap_or_else(|| missing.clone()))
+            .collect();
         (answers, state.patience)
     }
 }
@@ -215,9 +221,7 @@ impl DynamoDbStore {
         let sending: BoxFuture<'static, ()> =
             Box::pin(send(self.clone(), Arc::clone(&group), purpose));
         let sending = sending.shared();
-        *open = sending
-            .downgrade()
-            .map(|sending| Open { group: Arc::clone(&group), sending });
+        *open = sending.downgrade().map(|sending| Open { group: Arc::clone(&group), sending });
         Ticket { group, places, sending }
     }
 }
@@ -237,10 +241,8 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
     let budget = Budget::new(config, deadline);
     budget.be_patient(sent.iter().map(|(_, one)| one.patience).max().unwrap_or_default());
     // Each was one of a call before, so none has a verdict already.
-    let members: Vec<Member<'_>> = sent
-        .iter()
-        .filter_map(|(at, one)| Member::new(config, *at, &one.write).ok())
-        .collect();
+    let members: Vec<Member<'_>> =
+        sent.iter().filter_map(|(at, one)| Member::new(config, *at, &one.write).ok()).collect();
     let answers = match &*members {
         [] => vec![],
         [member] => vec![store.write_one(member, &budget).await],

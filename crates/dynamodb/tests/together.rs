@@ -196,7 +196,7 @@ async fn each_call_keeps_its_own_deadline() {
     let patient = store.write(&patient, soon());
     let (_, ((hasty, took), patient)) =
         join(store.write(&first, soon()), join(hasty, patient)).await;
-    let error = unknown(&hasty);
+    let error = unknown(hasty);
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.may_have_applied(), "the request was on its way");
     assert!(took < Duration::from_millis(300), "{took:?}");
@@ -215,6 +215,6 @@ async fn what_was_never_sent_is_not_in_doubt() {
     held.iter_mut().for_each(start);
     let early = SystemClock.now().plus(Duration::from_millis(50));
     let verdict = store.write(&[claim(0)], early).await.remove(0);
-    assert!(!unknown(&verdict).may_have_applied());
+    assert!(!unknown(verdict).may_have_applied());
     assert_eq!(fixture.item("op#0"), None);
 }

@@ -198,7 +198,7 @@ pub async fn one(store: &DynamoDbStore, write: Write) -> Verdict {
 }
 
 /// A verdict that is not an error, in a form that can be compared.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PlainVerdict {
     Written,
     Found(Option<IdempotencyRecord>),

@@ -8,6 +8,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::Result;
+use crate::options::Options;
 
 pub(crate) struct Database {
     commands: ChildStdin,
@@ -31,8 +32,9 @@ pub(crate) struct Usage {
 }
 
 impl Database {
-    pub(crate) async fn start() -> Result<Self> {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_measured-database"))
+    pub(crate) async fn start(options: &Options) -> Result<Self> {
+        let built = env!("CARGO_BIN_EXE_measured-database");
+        let mut process = Command::new(options.binary("measured-database", built))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -39,7 +39,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 async fn main() -> Result<()> {
     let options = Options::from_args()?;
     let functions = Function::all(&options);
-    let database = &mut Database::start().await?;
+    let database = &mut Database::start(&options).await?;
     println!("Medians of {} rounds.", options.rounds);
     for scenario in Scenario::ALL {
         if options.wants(scenario.name()) {

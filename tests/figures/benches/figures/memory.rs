@@ -1,10 +1,10 @@
 //! The peak memory of a process after its batches.
 
+use crate::Result;
 use crate::database::Database;
 use crate::events::batch;
 use crate::process::peak_megabytes;
 use crate::worker::{Function, Worker};
-use crate::Result;
 
 pub(crate) async fn measure(functions: &[Function], database: &mut Database) -> Result<()> {
     println!("\nPeak resident memory, MB\n");

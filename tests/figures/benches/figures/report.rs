@@ -14,7 +14,8 @@ pub(crate) fn table(title: &str, rows: &[(&Function, Vec<Sample>)]) {
         let of = |field: fn(&Sample) -> f64| median(samples.iter().map(field));
         let by_hand = rows.iter().find(|(other, _)| other.name == function.by_hand());
         let by_hand = by_hand.map_or(&[][..], |(_, samples)| samples);
-        let ratios = samples.iter().zip(by_hand).map(|(own, hand)| own.cpu_micros / hand.cpu_micros);
+        let ratios =
+            samples.iter().zip(by_hand).map(|(own, hand)| own.cpu_micros / hand.cpu_micros);
         println!(
             "| {} | {:.0} | {:.2} | {:.2} | {:.3} | {:.2} | {:.2} | {:.0} | {:.1} |",
             function.name,

@@ -27,14 +27,8 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Fresh,
-        Self::FromStore,
-        Self::FromMemory,
-        Self::Mixed,
-        Self::Calls,
-        Self::Delayed,
-    ];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Fresh, Self::FromStore, Self::FromMemory, Self::Mixed, Self::Calls, Self::Delayed];
 
     /// Its name on the command line.
     pub(crate) const fn name(self) -> &'static str {

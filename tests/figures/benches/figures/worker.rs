@@ -25,24 +25,24 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn all(options: &Options) -> Vec<Self> {
-        let new = |name: &str, variant, runtime, binary: &str| Self {
+        let ours = options.binary("measured", env!("CARGO_BIN_EXE_measured"));
+        let new = |name: &str, variant, runtime| Self {
             name: name.to_owned(),
             variant,
             runtime,
-            binary: binary.into(),
+            binary: ours.clone(),
         };
-        let ours = env!("CARGO_BIN_EXE_measured");
         let mut all = vec![
-            new("floor", "floor", "current_thread", ours),
-            new("by hand", "by-hand", "current_thread", ours),
-            new("this", "protected", "current_thread", ours),
-            new("by hand, threads", "by-hand", "multi_thread", ours),
-            new("this, threads", "protected", "multi_thread", ours),
+            new("floor", "floor", "current_thread"),
+            new("by hand", "by-hand", "current_thread"),
+            new("this", "protected", "current_thread"),
+            new("by hand, threads", "by-hand", "multi_thread"),
+            new("this, threads", "protected", "multi_thread"),
         ];
         if let Some(binary) = &options.beside {
             let beside = |name: &str, runtime| Self {
                 binary: binary.clone(),
-                ..new(name, "protected", runtime, "")
+                ..new(name, "protected", runtime)
             };
             all.push(beside("beside", "current_thread"));
             all.push(beside("beside, threads", "multi_thread"));
@@ -99,7 +99,8 @@ impl Worker {
         let InvocationResult::Response(response) = &invocation.result else {
             return Err(invocation.result.to_string().into());
         };
-        let failed = response.get("batchItemFailures").and_then(Value::as_array).map_or(0, Vec::len);
+        let failed =
+            response.get("batchItemFailures").and_then(Value::as_array).map_or(0, Vec::len);
         let orders = event.get("orders").and_then(Value::as_array).map(Vec::len);
         let undone = orders.is_some_and(|orders| response.get("done") != Some(&orders.into()));
         if failed > 0 || undone {

@@ -29,7 +29,8 @@ pub(crate) async fn serve_runs() -> Result<(), Error> {
         let context = &event.context;
         let orders = event.payload.orders.iter().map(async |order| {
             let payload = json!({ "orderId": order });
-            let run = idempotency.run(place, &payload, context, async |_: Call| Ok::<_, Infallible>(micros()));
+            let run = idempotency
+                .run(place, &payload, context, async |_: Call| Ok::<_, Infallible>(micros()));
             run.await.inspect_err(|error| println!("{error}")).is_ok()
         });
         let done = join_all(orders).await.into_iter().filter(|done| *done).count();
