@@ -146,7 +146,9 @@ async fn a_call_that_is_dropped_leaves_the_request_to_the_others() {
     let mut leader = store.write(&leader, soon());
     let mut other = store.write(&other, soon());
     // The second poll of `leader` sends the request.
-    [&mut first, &mut leader, &mut other].map(start);
+    for call in [&mut first, &mut leader, &mut other] {
+        start(call);
+    }
     start(&mut leader);
     drop(leader);
     let (_, other) = join(first, other).await;

@@ -113,10 +113,11 @@ pub(crate) async fn measure(
                     Ok(sample) => samples.push(sample),
                     Err(error) => {
                         eprintln!("{}, {name}: {error}", function.name);
-                        workers[nth] = (
-                            Worker::start(function, variables, database).await?,
-                            Worker::start(function, variables, database).await?,
-                        );
+                        let worker = Worker::start(function, variables, database).await?;
+                        let other = Worker::start(function, variables, database).await?;
+                        if let Some(place) = workers.get_mut(nth) {
+                            *place = (worker, other);
+                        }
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lambda_idempotency_local::{FunctionConfig, InvocationResult, Local};
+use lambda_idempotency_local::{FunctionConfig, InvocationResult, Local, OutputLine};
 use serde_json::Value;
 
 use crate::database::{Database, ProxyId};
@@ -67,6 +67,13 @@ pub(crate) struct Worker {
     pub(crate) pid: u32,
 }
 
+/// Shows what a function says beside its lines about records: errors.
+fn show(line: OutputLine) {
+    if !line.is_record() {
+        eprintln!("{}", line.text);
+    }
+}
+
 impl Worker {
     /// Starts the process and waits until it asks for an event. `variables` are set for it.
     pub(crate) async fn start(
@@ -86,7 +93,7 @@ impl Worker {
             config = config.env(*variable, "1");
         }
         let others = process::children()?;
-        let local = Local::builder(config).start().await?;
+        let local = Local::builder(config).on_output(show).start().await?;
         local.warm().await?;
         let children = process::children()?;
         let pid = children.into_iter().find(|child| !others.contains(child));
