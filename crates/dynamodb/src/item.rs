@@ -106,7 +106,8 @@ pub(crate) fn size_at_most(names: &Attributes, key: &Key, record: &IdempotencyRe
         worker.and_then(|worker| worker.version.as_deref()),
         worker.and_then(|worker| worker.log_stream.as_deref()),
     ];
-    let partition = names.sort_key.as_ref().map_or(0, |sort_key| sort_key.partition.len());
+    // Of at most 2048 bytes, as every partition key.
+    let partition = if names.sort_key.is_some() { 2048 } else { 0 };
     let texts: usize = texts.into_iter().flatten().map(str::len).sum();
     texts.saturating_add(key.as_str().len()).saturating_add(partition).saturating_add(REST)
 }

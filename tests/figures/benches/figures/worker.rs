@@ -69,7 +69,7 @@ pub(crate) struct Worker {
 
 /// Shows what a function says beside its lines about records: errors.
 fn show(line: OutputLine) {
-    if !line.is_record() {
+    if !line.is_record {
         eprintln!("{}", line.text);
     }
 }
