@@ -14,6 +14,7 @@ mod results;
 mod signing;
 #[path = "../support/mod.rs"]
 mod support;
+mod together;
 mod transactions;
 mod unanswered;
 mod wire;

@@ -1,15 +1,14 @@
 //! Calls that are made at the same time share requests, and nothing else.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::{
     pin::Pin,
     task::{Context, Waker},
     time::{Duration, Instant},
 };
 
+use crate::support::{
+    Fault, Fixture, PlainVerdict, claimed, completed, key, one, owner, plain, soon, unknown, write,
+};
 use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock},
@@ -17,9 +16,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::Value;
-use support::{
-    Fault, Fixture, PlainVerdict, claimed, completed, key, one, owner, plain, soon, unknown, write,
-};
 
 fn claim(n: usize) -> Write {
     write(n, Guard::Absent, Some(claimed(n as u128 + 1)))
