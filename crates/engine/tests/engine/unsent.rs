@@ -1,6 +1,8 @@
 //! Messages that cannot be sent, or were left by others: what becomes of their records, and of the records beside
 //! them.
 
+#![allow(clippy::panic, reason = "a test")]
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
