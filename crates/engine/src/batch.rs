@@ -192,6 +192,7 @@ impl Engine {
             application: self.parts.application.clone(),
             receives: 0,
             provenance: None,
+            payload: None,
         };
         let (store, keys) = (&*self.parts.store, std::slice::from_ref(key));
         let found = store_calls::read(store, keys, now.plus(FIRST_CALL)).await;

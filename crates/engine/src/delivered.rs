@@ -11,6 +11,7 @@ use std::{
     sync::Arc,
 };
 
+use lambda_idempotency_core::record::Json;
 use serde::Deserialize;
 
 use crate::{record_id::RecordId, trace_context::TraceContext};
@@ -46,6 +47,8 @@ pub struct Delivered {
     is_cause: bool,
     /// As a test has set it, instead of what is read.
     set: Option<Box<Set>>,
+    /// What the claim of its key keeps, until the engine has taken it.
+    kept: Option<Json>,
 }
 
 /// The text of the record.
@@ -174,6 +177,19 @@ impl Delivered {
     pub const fn in_trace_of_invocation(mut self) -> Self {
         self.is_cause = true;
         self
+    }
+
+    /// The claim of its key keeps this text, until the key is completed or has failed permanently
+    /// ([`IdempotencyRecord::payload`](lambda_idempotency_core::record::IdempotencyRecord::payload)): what is
+    /// needed to do the work again where nothing delivers the record again.
+    #[must_use]
+    pub fn kept(mut self, kept: Option<Json>) -> Self {
+        self.kept = kept;
+        self
+    }
+
+    pub(crate) const fn take_kept(&mut self) -> Option<Json> {
+        self.kept.take()
     }
 
     pub(crate) fn trace_context(&self) -> Option<TraceContext> {

@@ -11,9 +11,10 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::Outcome,
-    policy::Policy,
+    policy::{OnConflict, Policy},
 };
-use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Work};
+use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Job, Work};
+use lambda_idempotency_keys::Key;
 use lambda_runtime::LambdaEvent;
 use serde_json::value::RawValue;
 use tower_service::Service;
@@ -65,6 +66,15 @@ impl Route {
     /// Whether this route takes every event of the other, if it comes first.
     pub(crate) fn shadows(&self, other: &Self) -> bool {
         self.source.name() == other.source.name() && self.operation.covers(&other.operation)
+    }
+
+    /// The handler's call for a payload.
+    fn job(&self, payload: &str) -> Result<Job<'_>, Rejection> {
+        let job = Arc::clone(&self.handler).job(payload)?;
+        Ok(match &self.prepared.powertools {
+            Some(powertools) => powertools.job(job),
+            None => job,
+        })
     }
 
     /// The source, with the names of its filters.
@@ -196,14 +206,9 @@ impl Inner {
         let deliveries = records
             .iter()
             .map(|record| {
-                let delivered = invoked.delivers(record, is_cause);
-                extraction.delivery(record, delivered, |payload| {
-                    let job = Arc::clone(&route.handler).job(payload)?;
-                    Ok(match &route.prepared.powertools {
-                        Some(powertools) => powertools.job(job),
-                        None => job,
-                    })
-                })
+                let kept = route.kept(event, record, context);
+                let delivered = invoked.delivers(record, is_cause).kept(kept);
+                extraction.delivery(record, delivered, |payload| route.job(payload))
             })
             .collect();
         let batch = Batch {
@@ -226,6 +231,45 @@ impl Inner {
             .await;
         }
         records.into_iter().zip(outcomes).collect()
+    }
+
+    /// Processes the record of an event that has this key, once more. `None` if the event has none.
+    pub(crate) async fn recover(
+        &self,
+        key: &Key,
+        invoked: &Arc<Invoked>,
+        request_id: Option<&str>,
+    ) -> Option<Outcome> {
+        let context = invoked.context();
+        let read = Event::read(invoked.payload(), &context.request_id);
+        for (route, event) in self.share(read).ok()?.shares {
+            // Its source is not there to wait for it, nor to keep an order.
+            let mut policy = route.policy.clone();
+            policy.on_conflict = OnConflict::Return;
+            let records = unwrap(route.source.records(&event, &route.operation), &route.operation);
+            let extraction =
+                Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
+            let delivery = records.iter().find_map(|record| {
+                let kept = route.kept(&event, record, context);
+                let is_cause = route.source.is_cause_of_invocation();
+                let delivered = invoked.delivers(record, is_cause).kept(kept);
+                let delivery = extraction.delivery(record, delivered, |payload| route.job(payload));
+                matches!(&delivery.work, Work::Keyed { key: found, .. } if found == key)
+                    .then_some(delivery)
+            });
+            let Some(delivery) = delivery else { continue };
+            let batch = Batch {
+                operation: &route.prepared.name,
+                deliveries: vec![Delivery { group: None, ..delivery }],
+                after_failure: AfterFailure::Group,
+                policy: &policy,
+                request_id,
+                invocation_deadline: invocation_deadline(context),
+                pace: &route.prepared.pace,
+            };
+            return self.engine.run(batch).await.pop();
+        }
+        None
     }
 
     async fn other(

@@ -133,6 +133,7 @@ mod operation;
 pub mod outbox;
 pub mod outcome;
 mod records;
+mod recovery;
 mod rejection;
 mod routes;
 mod run;
@@ -159,6 +160,7 @@ pub use crate::{
     on_missing_key::OnMissingKey,
     operation::Operation,
     records::{Envelope, KeepOrder},
+    recovery::{Recovered, Recovery},
     rejection::Rejection,
     run::{Run, RunContext},
     sources::Sources,

@@ -155,6 +155,7 @@ mod tests {
             application: Some("billing".into()),
             receives: 0,
             provenance: None,
+            payload: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     clock::Timestamp,
-    record::{Fingerprint, IdempotencyRecord, Owner, Provenance, Status},
+    record::{Fingerprint, IdempotencyRecord, Json, Owner, Provenance, Status},
 };
 
 /// One attempt to claim a key.
@@ -26,6 +26,9 @@ pub struct Claim {
     pub receives: u32,
     /// Where the claim comes from, for people who look at the record.
     pub provenance: Option<Provenance>,
+    /// What the work is done from, to do it again where nothing redelivers it. It is kept until the key is
+    /// completed, or has failed permanently.
+    pub payload: Option<Json>,
 }
 
 impl Claim {
@@ -45,6 +48,7 @@ impl Claim {
         record.fingerprint.clone_from(&self.fingerprint);
         record.application.clone_from(&self.application);
         record.provenance.clone_from(&self.provenance);
+        record.payload.clone_from(&self.payload);
         // Grows with each claim of an existing record. If the record is gone, the clock makes it
         // grow.
         let next = found.map_or(0, |found| found.fence.saturating_add(1));

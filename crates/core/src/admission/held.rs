@@ -215,6 +215,9 @@ impl Held {
         if record.status != Status::Completed {
             record.steps.clone_from(&self.record.steps);
         }
+        if record.status == Status::InProgress {
+            record.payload.clone_from(&self.claim.payload);
+        }
         Some(record)
     }
 

@@ -18,6 +18,7 @@ pub(in crate::admission) fn claim(owner: u128) -> Claim {
         application: None,
         receives: 0,
         provenance: None,
+        payload: None,
     }
 }
 
@@ -34,6 +35,32 @@ pub(in crate::admission) fn complete() -> Settlement {
 
 pub(in crate::admission) fn release() -> Settlement {
     Settlement::Release { error_type: "Declined".into() }
+}
+
+#[test]
+fn a_payload_is_kept_until_the_key_is_completed_or_has_failed_permanently() {
+    let keeps = Claim { payload: Some("{}".into()), ..claim(1) };
+    let held = match admit(&keeps, None, at(100)) {
+        Admission::Try { held, .. } => held,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(held.record.payload, keeps.payload);
+    let renews = Settlement::Renew { lease_until: at(9000) };
+    for settlement in [release(), Settlement::LeaveStanding, renews] {
+        let (_, record) = held.write(&settlement, at(110));
+        assert_eq!(record.unwrap().payload, keeps.payload, "{settlement:?}");
+    }
+    let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
+    for settlement in [complete(), fails] {
+        let (_, record) = held.write(&settlement, at(110));
+        assert_eq!(record.unwrap().payload, None, "{settlement:?}");
+    }
+    // Another worker, which keeps no payload, has redelivered it.
+    let (_, released) = held.write(&release(), at(110));
+    match admit(&claim(2), released.as_ref(), at(111)) {
+        Admission::Try { held, .. } => assert_eq!(held.record.payload, None),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

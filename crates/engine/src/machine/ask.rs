@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::carried::Carried;
 use crate::rules::{Rule, keeps};
-use lambda_idempotency_core::{outcome::Rejected, record::Fingerprint};
+use lambda_idempotency_core::{
+    outcome::Rejected,
+    record::{Fingerprint, Json},
+};
 use lambda_idempotency_keys::Key;
 
 /// What to do with a record.
@@ -39,6 +42,8 @@ pub struct Ask<'a> {
     pub can_be_put_aside: bool,
     /// Whether its handler puts a record aside.
     pub is_aside: bool,
+    /// What its claim keeps, to do the work again where nothing redelivers it.
+    pub kept: Option<Json>,
 }
 
 /// What copies have in common, besides the key.
@@ -60,6 +65,7 @@ impl<'a> Ask<'a> {
             task: Task::Keyed,
             can_be_put_aside: false,
             is_aside: true,
+            kept: None,
         }
     }
 

@@ -138,6 +138,7 @@ impl Machine<'_> {
             application: self.setting.application.clone(),
             receives: ask.map_or(0, |ask| ask.receives),
             provenance,
+            payload: ask.and_then(|ask| ask.kept.clone()),
         }
     }
 }

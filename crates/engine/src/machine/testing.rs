@@ -28,6 +28,7 @@ pub(super) fn claim(at: usize, lease: u64) -> Claim {
         application: None,
         receives: 0,
         provenance: None,
+        payload: None,
     }
 }
 

@@ -142,7 +142,8 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
-    pub(crate) fn take_in(&mut self, delivery: Delivery<'a>) -> Ask<'a> {
+    pub(crate) fn take_in(&mut self, mut delivery: Delivery<'a>) -> Ask<'a> {
+        let kept = delivery.delivered.take_kept();
         let (ask, identity, job) = delivery.work.ask(delivery.group, delivery.receives);
         self.slots.push(Slot {
             record: delivery.record,
@@ -159,7 +160,8 @@ impl<'a> Surroundings<'a> {
             is_aside: ask.is_aside,
         });
         let can_be_put_aside = self.slots.last().is_some_and(|slot| slot.divert.is_some());
-        Ask { can_be_put_aside, ..ask }
+        let kept = kept.filter(|_| !ask.is_aside);
+        Ask { can_be_put_aside, kept, ..ask }
     }
 
     #[expect(clippy::indexing_slicing, reason = "records are numbered as `slots` is")]

@@ -27,6 +27,7 @@ impl<'a> Work<'a> {
             task,
             can_be_put_aside: false,
             is_aside: false,
+            kept: None,
         };
         match self {
             Self::Keyed { key, fingerprint, payload, job } => {

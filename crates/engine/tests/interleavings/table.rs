@@ -30,6 +30,7 @@ pub(crate) fn claim(owner: u128, now: u64) -> Claim {
         application: None,
         receives: 0,
         provenance: None,
+        payload: None,
     }
 }
 

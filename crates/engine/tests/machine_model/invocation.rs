@@ -83,6 +83,7 @@ fn ask(setup: &Setup, world: &World, record: usize) -> Ask<'static> {
         task: Task::Keyed,
         can_be_put_aside: false,
         is_aside: false,
+        kept: None,
     }
 }
 

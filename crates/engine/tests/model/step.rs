@@ -78,6 +78,7 @@ pub(crate) fn claim(setup: &Setup, token: Token, lease: u8, payload: Payload) ->
         application: setup.applications.then(|| application_of(payload)),
         receives: 0,
         provenance: None,
+        payload: None,
     }
 }
 

@@ -8,7 +8,8 @@ use lambda_idempotency_keys::{
 };
 
 use super::mistakes::{
-    FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake, SettingScope,
+    FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake,
+    RecoveryMistake, SettingScope,
 };
 
 /// A mistake in how a function is configured, found when it starts.
@@ -163,6 +164,12 @@ pub enum ConfigError {
         operation: Arc<str>,
         /// Why.
         mistake: NoTransaction,
+    },
+    /// A recovery has nothing to recover.
+    #[error("this function cannot be recovered: {mistake}")]
+    Recovery {
+        /// Why.
+        mistake: RecoveryMistake,
     },
     /// An operation is a mutex, and has a setting that has no effect then.
     #[error(

@@ -62,6 +62,23 @@ pub enum NoTransaction {
     Disabled,
 }
 
+/// Why a [`Recovery`](crate::Recovery) cannot recover anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecoveryMistake {
+    /// No claim keeps a record.
+    #[error(
+        "none of its operations is `.recoverable()`, so no claim keeps a record; add that to one"
+    )]
+    NothingKept,
+    /// The function runs its handlers without claims.
+    #[error(
+        "idempotency is disabled by `IDEMPOTENCY_DISABLED`, and without claims a record would be processed \
+         beside another worker; remove that variable"
+    )]
+    Disabled,
+}
+
 /// Which setting of an operation cannot be with [`Operation::mutex`](crate::Operation::mutex).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -17,7 +17,8 @@ pub use config::ConfigError;
 pub use execute::ExecuteError;
 pub use invocation::{InvocationError, NotJson};
 pub use mistakes::{
-    FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake, SettingScope,
+    FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake,
+    RecoveryMistake, SettingScope,
 };
 pub use run::{ResultLost, RunError};
 pub use store::StoreConfigError;

@@ -281,6 +281,7 @@ impl Operation {
             order: None,
             after_failure: AfterFailure::Group,
             on_busy: None,
+            recoverable: None,
             prepared: Arc::default(),
         }
     }

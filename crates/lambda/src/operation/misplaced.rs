@@ -3,7 +3,7 @@
 use lambda_idempotency_core::policy::{OnPermanentFailure, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
 
-use super::Operation;
+use super::{Operation, recoverable::DEFAULT_BYTES};
 use crate::{
     bad_record::OnBadRecord,
     error::{ConfigError, SettingScope},
@@ -39,7 +39,7 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, scope: Setti
 /// streams and brokers. A setting for all event sources concerns several records, the record around
 /// a payload, or the response to the source; even a source with one record for each event can
 /// deliver several, in an envelope. `tests/behaviour/misplaced.rs` tries all settings at all entry points.
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 24] = [
     row("queue", |o| o.is_from("queue"), SettingScope::Sources(&["sqs", "pipe"])),
     row("topic", |o| o.is_from("topic"), SettingScope::Sources(&["sns", "kafka"])),
     row("stream", |o| o.is_from("stream"), SettingScope::Sources(&["kinesis", "pipe"])),
@@ -85,6 +85,9 @@ const ROWS: [Row; 22] = [
         |o| o.policy.on_permanent_failure != OnPermanentFailure::Return,
         SettingScope::AllSources,
     ),
+    // What is run again needs a handler, which a function has for each operation.
+    row("recoverable", |o| o.recoverable == Some(DEFAULT_BYTES), SettingScope::AllSources),
+    row("recoverable_up_to", |o| o.recoverable.is_some(), SettingScope::AllSources),
     // A client that sends no key must not get a success.
     row("on_missing_key", Operation::skips_without_key, SettingScope::AllButHttp),
     // A service of whole events has no call to collect with.

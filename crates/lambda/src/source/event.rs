@@ -24,6 +24,24 @@ pub(crate) struct Event<'e> {
     pub(super) items: Option<Vec<&'e RawValue>>,
 }
 
+impl Event<'_> {
+    /// The same event with this record alone, if the record is an item of a list; otherwise the whole event.
+    pub(crate) fn with_record_alone(&self, raw: &str) -> Option<Box<RawValue>> {
+        let is_in = |list: &Option<Vec<&RawValue>>| {
+            let mut items = list.iter().flatten();
+            items.any(|item| std::ptr::eq(item.get(), raw))
+        };
+        let text = if is_in(&self.records) {
+            format!(r#"{{"Records":[{raw}]}}"#)
+        } else if is_in(&self.items) {
+            format!("[{raw}]")
+        } else {
+            return Some(self.raw.to_owned());
+        };
+        RawValue::from_string(text).ok()
+    }
+}
+
 /// A member of an object, of whatever type; `None` if it is missing or `null`.
 pub(super) type Member<'e> = Option<&'e RawValue>;
 

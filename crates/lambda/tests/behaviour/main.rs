@@ -41,6 +41,7 @@ mod pipes;
 mod powertools;
 mod producers;
 mod provenance;
+mod recovery;
 mod run;
 mod run_results;
 mod s3;

@@ -58,6 +58,9 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
             sources(),
         ),
         ("divert", |o| o.divert(async |_| Ok::<_, Failure>(())), sources()),
+        ("recoverable", Operation::recoverable, sources()),
+        ("recoverable_up_to", |o| o.recoverable_up_to(9), sources()),
+        ("mutex", Operation::mutex, everywhere()),
         ("on_busy", |o| o.on_busy(async |_| ()), sources()),
         (
             "on_permanent_failure",
@@ -197,6 +200,8 @@ fn setters() -> BTreeSet<&'static str> {
     let files = [
         include_str!("../../src/operation/powertools.rs"),
         include_str!("../../src/operation/identity.rs"),
+        include_str!("../../src/operation/mutex.rs"),
+        include_str!("../../src/operation/recoverable.rs"),
         include_str!("../../src/operation/limits.rs"),
         include_str!("../../src/operation/policies.rs"),
         include_str!("../../src/operation/selection.rs"),

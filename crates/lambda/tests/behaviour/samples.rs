@@ -40,7 +40,7 @@ fn everything(world: &World) -> Function {
 const FOLDERS: [&str; 3] = ["", "aws_lambda_events", "own"];
 const HTTP_FOLDERS: [&str; 2] = ["http", "http/aws_lambda_events"];
 
-fn samples() -> Vec<(String, String)> {
+pub(crate) fn samples() -> Vec<(String, String)> {
     let mut samples = Vec::new();
     for folder in FOLDERS {
         let path = format!("{}/tests/events/{folder}", env!("CARGO_MANIFEST_DIR"));

@@ -53,6 +53,7 @@ fn no_error_is_forgotten() {
         "NoTransaction",
         "OptimisticMistake",
         "NotStarted",
+        "RecoveryMistake",
         "KeySpecError",
         "UnknownHashFunction",
         "UnknownPowertoolsLanguage",

@@ -45,6 +45,7 @@ fn records_and_decisions_about_them() {
         application: None,
         receives: 0,
         provenance: None,
+        payload: None,
     };
     let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
     let complete =

@@ -20,6 +20,7 @@ pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
         application: None,
         receives: 0,
         provenance: None,
+        payload: None,
     }
 }
 

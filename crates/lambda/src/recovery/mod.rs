@@ -1,0 +1,253 @@
+//! Runs again what nothing delivers again.
+
+mod kept;
+
+use std::{fmt, num::NonZeroUsize, time::Duration};
+
+use lambda_idempotency_core::{
+    browse::{Browse, Cursor},
+    clock::Timestamp,
+    outcome::{NotStarted, Outcome},
+    record::{IdempotencyRecord, Status},
+    store::StoreError,
+};
+use lambda_idempotency_keys::Key;
+
+use crate::{
+    RunContext,
+    call::Invoked,
+    error::{ConfigError, RecoveryMistake},
+    function::Function,
+};
+
+/// How many idempotency records are read at a time.
+const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
+/// How long reading a page may take.
+const CALL: Duration = Duration::from_secs(5);
+
+/// Calls handlers for records whose worker has died, or whose attempt has failed, and which nothing delivers again:
+/// asynchronous invocations whose retries are used up, messages that a queue has given up or lost by its
+/// retention.
+///
+/// The records have to be kept with their claims ([`Operation::recoverable`](crate::Operation::recoverable)). Run
+/// it from a function with a schedule, with the same operations and handlers. Each run reads the store from end to
+/// end ([`Browse`]), or as far as its deadline allows, and gives each record that it finds to its handler as its
+/// source did: the key is made again and has to be the same, and it is claimed under the same guards. So it is
+/// safe beside deliveries and other recoveries: one of them works, and the others find its claim or its completion.
+///
+/// ```
+/// use std::sync::Arc;
+/// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, Recovery, RunContext};
+///
+/// async fn place(order: serde_json::Value, call: Call) -> Result<(), Failure> {
+///     Ok(())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new());
+/// let idempotency = Idempotency::new(Arc::clone(&store));
+/// let function = idempotency.sqs(Operation::new("place-order").key("id").recoverable(), place)?;
+///
+/// // In the function with the schedule, where the context is `&event.context`:
+/// let recovery = Recovery::new(store, function)?;
+/// let recovered = recovery.run(None, RunContext::without_deadline()).await?;
+/// assert_eq!((recovered.recovered, recovered.given_up), (0, 0));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Recovery<S> {
+    store: S,
+    function: Function,
+    min_age: Duration,
+    max_attempts: u32,
+}
+
+/// What a run of a [`Recovery`] has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// How many idempotency records it has read.
+    pub examined: u64,
+    /// For how many the handler was called and succeeded, or the record was put aside.
+    pub recovered: u64,
+    /// For how many it was called or was to be called, and did not succeed. A later run tries again, as long as there
+    /// are attempts left.
+    pub failed: u64,
+    /// How many another worker had in hand, or had completed, when this run came to them.
+    pub overtaken: u64,
+    /// How many have used up their attempts. They are left as they are until they expire: look at them, and see
+    /// to it that somebody does (an alarm).
+    pub given_up: u64,
+    /// How many are none of this function: another operation or application, or a key that is made in
+    /// another way than before.
+    pub unknown: u64,
+    /// How many could not be read.
+    pub unreadable: u64,
+    /// Whether it came to the end of the store before its deadline.
+    pub is_complete: bool,
+    /// Where the next run begins: at the beginning of the store if this is `None`.
+    pub next: Option<Cursor>,
+}
+
+/// A record that is to be run again.
+struct Left {
+    key: Key,
+    record: IdempotencyRecord,
+}
+
+impl<S> Recovery<S> {
+    /// Finds records in this store, which is the one of the function, and gives them to the function's handlers.
+    ///
+    /// # Errors
+    /// [`ConfigError::Recovery`]: no operation of the function is recoverable, or idempotency is disabled.
+    pub fn new(store: S, function: Function) -> Result<Self, ConfigError> {
+        let is_kept = function.0.routes.iter().any(|route| route.operation.recoverable.is_some());
+        let mistake = if function.0.engine.is_unprotected() {
+            RecoveryMistake::Disabled
+        } else if !is_kept {
+            RecoveryMistake::NothingKept
+        } else {
+            return Ok(Self { store, function, min_age: Duration::from_mins(15), max_attempts: 5 });
+        };
+        Err(ConfigError::Recovery { mistake })
+    }
+
+    /// Leaves records alone whose lease has ended, or whose attempt has failed, less than this ago: their source may
+    /// deliver them again, and they would be in each other's way. Default: 15 minutes. Nothing is done twice if it
+    /// is too short.
+    #[must_use]
+    pub fn with_min_age(self, min_age: Duration) -> Self {
+        Self { min_age, ..self }
+    }
+
+    /// Gives a record up after so many attempts that failed or were lost, those of deliveries included. Default: 5.
+    ///
+    /// Without a limit a record that kills its process, or fails always, would be tried for ever: no source counts
+    /// how often it was received.
+    #[must_use]
+    pub fn with_max_attempts(self, max_attempts: u32) -> Self {
+        Self { max_attempts, ..self }
+    }
+}
+
+impl<S: Browse> Recovery<S> {
+    /// Goes through the store from `from`, or from its beginning, until its end or the deadline of the context.
+    ///
+    /// Handlers run one after the other: each of these records may be what killed its process.
+    ///
+    /// # Errors
+    /// A page of the store could not be read. What was recovered before is recorded.
+    pub async fn run<'c>(
+        &self,
+        from: Option<&Cursor>,
+        context: impl Into<RunContext<'c>>,
+    ) -> Result<Recovered, StoreError> {
+        let context = context.into();
+        let deadline = context.invocation_deadline();
+        let mut longest = Duration::ZERO;
+        let mut recovered = Recovered { next: from.cloned(), ..Recovered::default() };
+        loop {
+            let until = self.now().plus(CALL);
+            let until = deadline.map_or(until, |deadline| deadline.min(until));
+            let from = recovered.next.take();
+            let page = self.store.page(from.as_ref(), PAGE, until).await?;
+            let mut left = Vec::new();
+            for (key, item) in page.items {
+                recovered.examined += 1;
+                match item {
+                    Ok(record) if !self.is_left(&record) => {}
+                    Ok(record) if attempts(&record) >= self.max_attempts => recovered.given_up += 1,
+                    Ok(record) => left.push(Left { key, record }),
+                    Err(_) => recovered.unreadable += 1,
+                }
+            }
+            // What may kill the process comes last.
+            left.sort_by_key(|one| attempts(&one.record));
+            for one in left {
+                let begun = self.now();
+                // A handler that is stopped uses up an attempt.
+                let is_late = deadline.is_some_and(|end| begun.plus(longest * 2) >= end);
+                if is_late || !self.recover(one, &context, &mut recovered).await {
+                    // The page is read again: what was recovered is not found any more.
+                    recovered.next = from;
+                    return Ok(recovered);
+                }
+                longest = longest.max(self.now().since(begun));
+            }
+            recovered.next = page.next;
+            recovered.is_complete = recovered.next.is_none();
+            if recovered.is_complete || deadline.is_some_and(|end| self.now() >= end) {
+                return Ok(recovered);
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.function.0.engine.clock().now()
+    }
+
+    /// Whether the record has ended without a completion, nobody has it in hand, and it can be run again.
+    fn is_left(&self, record: &IdempotencyRecord) -> bool {
+        let now = self.now();
+        let claimed_at = record.provenance.as_ref().map(|provenance| provenance.claimed_at);
+        let last =
+            record.lease_until.unwrap_or(record.expires_at).max(claimed_at.unwrap_or_default());
+        record.status == Status::InProgress
+            && record.payload.is_some()
+            && last.plus(self.min_age) < now
+            && now <= record.expires_at
+    }
+
+    /// Returns whether there is time for another one.
+    async fn recover(
+        &self,
+        one: Left,
+        context: &RunContext<'_>,
+        recovered: &mut Recovered,
+    ) -> bool {
+        let deadline = context.invocation_deadline().map_or(0, Timestamp::as_millis);
+        let kept = one.record.payload.as_deref().and_then(|kept| kept::event(kept, deadline));
+        let Some(event) = kept else {
+            recovered.unreadable += 1;
+            return true;
+        };
+        let invoked = Invoked::new(event);
+        let outcome = self.function.0.recover(&one.key, &invoked, context.request_id()).await;
+        match outcome {
+            Some(Outcome::Returned(NotStarted::Deadline)) => return false,
+            None | Some(Outcome::Foreign(_)) => recovered.unknown += 1,
+            Some(
+                Outcome::Executed { .. } | Outcome::CompletionLost { .. } | Outcome::Diverted(_),
+            ) => recovered.recovered += 1,
+            Some(
+                Outcome::Busy { .. }
+                | Outcome::Replayed { .. }
+                | Outcome::Superseded { .. }
+                | Outcome::PermanentlyFailed { .. }
+                | Outcome::Mismatch,
+            ) => recovered.overtaken += 1,
+            Some(outcome) => {
+                recovered.failed += 1;
+                return !matches!(outcome, Outcome::TimedOut { .. });
+            }
+        }
+        true
+    }
+}
+
+/// How many attempts were made: a claim that was not given up is one that was lost.
+fn attempts(record: &IdempotencyRecord) -> u32 {
+    let lost = u32::from(!record.is_given_up());
+    record.failed_attempts.saturating_add(record.lost_attempts).saturating_add(lost)
+}
+
+impl<S> fmt::Debug for Recovery<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recovery")
+            .field("function", &self.function)
+            .field("min_age", &self.min_age)
+            .field("max_attempts", &self.max_attempts)
+            .finish_non_exhaustive()
+    }
+}

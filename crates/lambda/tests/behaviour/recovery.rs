@@ -1,0 +1,337 @@
+//! Records that are run again where nothing delivers them again.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::join;
+use lambda_idempotency::{
+    Call, ConfigError, Failure, Function, FunctionBuilder, MemoryStore, OnFailure, Operation,
+    Recovered, Recovery, RunContext,
+    error::RecoveryMistake,
+    store::{BoxFuture, IdempotencyRecord},
+};
+use lambda_idempotency_core::{browse::Browse as _, clock::Clock as _, record::Status};
+use lambda_idempotency_testkit::{crashing::drop_after, faults::FaultyStore};
+use serde_json::{Value, json};
+
+use crate::{
+    samples::samples,
+    support::{World, batch, order, serve},
+};
+
+/// Longer than a lease and the time for which a recovery leaves records alone.
+const LATER: Duration = Duration::from_mins(16);
+
+/// A world whose handlers never end until they are let live, and what they saw of their records.
+#[derive(Clone)]
+struct Mortal {
+    world: World,
+    lives: Arc<AtomicBool>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Mortal {
+    fn new() -> Self {
+        Self { world: World::new(), lives: Arc::default(), seen: Arc::default() }
+    }
+
+    fn handler(
+        &self,
+    ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>> + Clone + Send + Sync + 'static
+    {
+        let this = self.clone();
+        move |_, call| {
+            let this = this.clone();
+            Box::pin(async move { this.handle(&call).await })
+        }
+    }
+
+    async fn handle(&self, call: &Call) -> Result<(), Failure> {
+        let seen = format!(
+            "{} {:?} {:?} {:?} {:?}",
+            call.record(),
+            call.key_hash(),
+            call.raw_record(),
+            call.attribute("Test"),
+            call.request_id(),
+        );
+        self.seen.lock().unwrap().push(seen);
+        if !self.lives.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        self.world.clock.sleep(Duration::from_secs(1)).await;
+        self.world.ledger.record(call.record().to_string(), call.lost_attempts());
+        Ok(())
+    }
+
+    fn sqs(&self) -> Function {
+        let operation = Operation::new("place").key("id").recoverable();
+        self.world.idempotency().sqs(operation, self.handler()).unwrap()
+    }
+
+    /// An invocation whose process dies while its handlers work.
+    async fn dies(&self, function: &Function, event: &str) {
+        self.lives.store(false, Ordering::SeqCst);
+        let running = serve(function.clone(), event, self.world.context());
+        assert!(self.world.clock.drive(drop_after(3, running)).await.is_none(), "{event}");
+        self.lives.store(true, Ordering::SeqCst);
+    }
+
+    fn recovery(&self, function: &Function) -> Recovery<FaultyStore<MemoryStore>> {
+        Recovery::new(self.world.store.clone(), function.clone()).unwrap()
+    }
+
+    async fn recover(&self, function: &Function) -> Recovered {
+        let context = RunContext::without_deadline();
+        let recovery = self.recovery(function);
+        self.world.clock.drive(recovery.run(None, context)).await.unwrap()
+    }
+
+    async fn stored(&self) -> Vec<IdempotencyRecord> {
+        let until = self.world.clock.now().plus(LATER);
+        let page = self.world.store.page(None, 99.try_into().unwrap(), until).await.unwrap();
+        page.items.into_iter().map(|(_, record)| record.unwrap()).collect()
+    }
+}
+
+fn message() -> String {
+    batch([order("m-1", "o-1", "")]).to_string()
+}
+
+#[tokio::test]
+async fn a_record_whose_worker_died_is_run_once_without_a_redelivery() {
+    let mortal = Mortal::new();
+    let function = mortal.sqs();
+    mortal.dies(&function, &message()).await;
+    let left = mortal.stored().await.remove(0);
+    assert_eq!(left.status, Status::InProgress);
+    let text = left.payload.as_deref().unwrap();
+    assert!(text.contains("o-1") && !format!("{left:?}").contains("o-1"), "{text}");
+
+    assert_eq!(mortal.recover(&function).await.recovered, 0, "its lease has not ended");
+    mortal.world.clock.advance(LATER);
+    let recovered = mortal.recover(&function).await;
+    assert_eq!((recovered.examined, recovered.recovered), (1, 1), "{recovered:?}");
+    assert!(recovered.is_complete);
+    mortal.world.ledger.assert_once("sqs record m-1");
+    let done = mortal.stored().await.remove(0);
+    assert_eq!((done.status, done.payload), (Status::Completed, None));
+    assert_eq!(mortal.recover(&function).await.recovered, 0);
+    assert!(mortal.world.returned(&function, &batch([order("m-1", "o-1", "")])).await.is_empty());
+    mortal.world.ledger.assert_once("sqs record m-1");
+}
+
+#[tokio::test]
+async fn of_two_recoveries_and_a_redelivery_one_runs_the_record() {
+    let mortal = Mortal::new();
+    let function = mortal.sqs();
+    mortal.dies(&function, &message()).await;
+    mortal.world.clock.advance(LATER);
+    // Another process each.
+    let (one, other) = (mortal.recovery(&mortal.sqs()), mortal.recovery(&mortal.sqs()));
+    let context = || RunContext::without_deadline();
+    let recoveries = join(one.run(None, context()), other.run(None, context()));
+    let event = message();
+    let redelivery = serve(mortal.sqs(), &event, mortal.world.context());
+    let ((one, other), answer) = mortal.world.clock.drive(join(recoveries, redelivery)).await;
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert!(one.recovered + other.recovered <= 1, "{one:?} {other:?}");
+    assert!(one.failed + other.failed == 0, "{one:?} {other:?}");
+    assert!(answer.is_ok(), "{answer:?}");
+    mortal.world.ledger.assert_once("sqs record m-1");
+}
+
+#[tokio::test]
+async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used_up() {
+    let mortal = Mortal::new();
+    let world = mortal.world.clone();
+    let function = |operation| world.idempotency().sqs(operation, world.handler()).unwrap();
+    let fails = function(Operation::new("place").key("id").recoverable());
+    let event = batch([order("m-1", "o-1", "fail")]);
+    assert_eq!(world.returned(&fails, &event).await, ["m-1"]);
+    for attempt in 2..=5 {
+        world.clock.advance(LATER);
+        let recovered = mortal.recover(&fails).await;
+        assert_eq!((recovered.failed, recovered.given_up), (1, 0), "attempt {attempt}");
+        assert_eq!(mortal.stored().await[0].failed_attempts, attempt);
+    }
+    world.clock.advance(LATER);
+    let recovered = mortal.recover(&fails).await;
+    assert_eq!((recovered.failed, recovered.given_up), (0, 1));
+
+    let permanent = Operation::new("other").key("id").on_failure(OnFailure::FailPermanently);
+    let permanent = function(permanent.recoverable());
+    let event = batch([order("m-2", "o-1", "give up")]);
+    assert_eq!(world.returned(&permanent, &event).await, ["m-2"]);
+    let mut stored = mortal.stored().await.into_iter();
+    let failed = stored.find(|record| record.status == Status::PermanentlyFailed).unwrap();
+    assert_eq!(failed.payload, None, "it is never tried again");
+}
+
+/// Of every source, in AWS's own shape: the handler sees what it saw before.
+#[tokio::test]
+async fn records_of_every_source_are_recovered_as_they_were_delivered() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for (name, event) in samples() {
+        let mortal = Mortal::new();
+        let function = everything(&mortal).build().unwrap();
+        let running = serve(function.clone(), &event, mortal.world.context());
+        if mortal.world.clock.drive(drop_after(3, running)).await.is_some() {
+            continue; // no record of it reaches a handler
+        }
+        let mut before = std::mem::take(&mut *mortal.seen.lock().unwrap());
+        mortal.lives.store(true, Ordering::SeqCst);
+        mortal.world.clock.advance(LATER);
+        let recovered = mortal.recover(&function).await;
+        let claimed = mortal.stored().await.len() as u64;
+        assert_eq!(recovered.recovered, claimed, "{name}: {recovered:?}");
+        let mut after = std::mem::take(&mut *mortal.seen.lock().unwrap());
+        // Later records of an order group had not begun.
+        before.sort();
+        after.sort();
+        let missing: Vec<_> = before.iter().filter(|seen| !after.contains(seen)).collect();
+        assert!(!before.is_empty() && missing.is_empty(), "{name}: {missing:?}, {after:?}");
+        kinds.extend(before.iter().filter_map(|seen| seen.split(' ').next().map(str::to_owned)));
+    }
+    // The samples of RabbitMQ have no id, and those of pipes are of other sources: see below.
+    assert_eq!(kinds.len(), 11, "{kinds:?}");
+}
+
+fn everything(mortal: &Mortal) -> FunctionBuilder {
+    let (new, handler) = (|name| Operation::new(name).recoverable(), mortal.handler());
+    let function = mortal.world.idempotency().function();
+    function
+        .sqs(new("sqs"), handler.clone())
+        .sns(new("sns"), handler.clone())
+        .s3(new("s3"), handler.clone())
+        .kinesis(new("kinesis"), handler.clone())
+        .dynamodb_stream(new("dynamodb"), handler.clone())
+        .document_db(new("documentdb"), handler.clone())
+        .kafka(new("kafka"), handler.clone())
+        .active_mq(new("activemq"), handler.clone())
+        .rabbit_mq(new("rabbitmq"), handler.clone())
+        .event_bridge(new("eventbridge"), handler.clone())
+        .pipe(new("pipe"), handler.clone())
+        .scheduler(new("scheduler"), handler.clone())
+        .invoke(new("invoke"), handler)
+}
+
+#[tokio::test]
+async fn each_claim_of_a_batch_keeps_its_own_record_only() {
+    let mortal = Mortal::new();
+    let operation = Operation::new("place").key("id").recoverable();
+    let pipe = mortal.world.idempotency().pipe(operation, mortal.handler()).unwrap();
+    let messages = [order("m-1", "o-1", ""), order("m-2", "o-2", "")];
+    let (as_batch, in_a_pipe) = (batch(messages.clone()), Value::from(messages.to_vec()));
+    for (function, event) in [(mortal.sqs(), as_batch), (pipe, in_a_pipe)] {
+        mortal.dies(&function, &event.to_string()).await;
+        let stored = mortal.stored().await;
+        let texts: Vec<_> = stored.iter().filter_map(|record| record.payload.as_deref()).collect();
+        assert_eq!(texts.len(), 2);
+        let of = |id: &str| texts.iter().filter(|text| text.contains(id)).count();
+        assert_eq!((of("o-1"), of("o-2")), (1, 1));
+        mortal.world.clock.advance(LATER);
+        assert_eq!(mortal.recover(&function).await.recovered, 2);
+        mortal.world.clock.advance(Duration::from_hours(48));
+    }
+}
+
+#[tokio::test]
+async fn a_record_of_a_tenant_keeps_its_key() {
+    let mortal = Mortal::new();
+    let function = mortal.sqs();
+    let mut context = mortal.world.context();
+    context.tenant_id = Some("acme".to_owned());
+    let event = message();
+    let running = serve(function.clone(), &event, context);
+    assert!(mortal.world.clock.drive(drop_after(3, running)).await.is_none());
+    mortal.lives.store(true, Ordering::SeqCst);
+    mortal.world.clock.advance(LATER);
+    assert_eq!(mortal.recover(&function).await.recovered, 1);
+}
+
+#[tokio::test]
+async fn a_record_with_another_key_than_before_is_left_alone() {
+    let mortal = Mortal::new();
+    mortal.dies(&mortal.sqs(), &message()).await;
+    mortal.world.clock.advance(LATER);
+    let other = Operation::new("place").key("[id, do]").recoverable();
+    let other = mortal.world.idempotency().sqs(other, mortal.handler()).unwrap();
+    let recovered = mortal.recover(&other).await;
+    assert_eq!((recovered.unknown, recovered.recovered), (1, 0));
+    assert_eq!(mortal.world.ledger.total(), 0);
+}
+
+#[tokio::test]
+async fn a_record_that_is_too_large_is_processed_and_not_kept() {
+    let mortal = Mortal::new();
+    let operation = Operation::new("place").key("id").recoverable_up_to(400);
+    let function = mortal.world.idempotency().sqs(operation, mortal.handler()).unwrap();
+    let long = "x".repeat(400);
+    let event = batch([order("m-1", "o-1", ""), order("m-2", "o-2", &long)]);
+    mortal.dies(&function, &event.to_string()).await;
+    let stored = mortal.stored().await;
+    assert_eq!(stored.iter().filter(|record| record.payload.is_some()).count(), 1);
+    mortal.world.clock.advance(LATER);
+    assert_eq!(mortal.recover(&function).await.recovered, 1);
+    assert!(mortal.world.returned(&function, &event).await.is_empty());
+    mortal.world.ledger.assert_once("sqs record m-2");
+}
+
+#[tokio::test]
+async fn a_recovery_ends_at_its_deadline_and_goes_on_where_it_stopped() {
+    let mortal = Mortal::new();
+    let function = mortal.sqs();
+    let names: Vec<_> = (0..6).map(|number| format!("o-{number}")).collect();
+    let event = batch(names.iter().map(|name| order(name, name, "")));
+    mortal.dies(&function, &event.to_string()).await;
+    mortal.world.clock.advance(LATER);
+    let (mut next, mut total, mut runs) = (None, 0, 0);
+    loop {
+        let deadline = mortal.world.clock.now().plus(Duration::from_secs(4));
+        let recovery = mortal.recovery(&function);
+        let running = recovery.run(next.as_ref(), deadline);
+        let recovered = mortal.world.clock.drive(running).await.unwrap();
+        (total, runs) = (total + recovered.recovered, runs + 1);
+        if recovered.is_complete || runs > 9 {
+            break;
+        }
+        next = recovered.next;
+    }
+    assert!(total == 6 && (2..=6).contains(&runs), "{total} in {runs} runs");
+    mortal.world.ledger.assert_sound();
+    for name in names {
+        mortal.world.ledger.assert_once(&format!("sqs record {name}"));
+    }
+}
+
+#[test]
+fn a_function_that_keeps_nothing_is_refused() {
+    let mortal = Mortal::new();
+    let operation = Operation::new("place").key("id");
+    let function = mortal.world.idempotency().sqs(operation.clone(), mortal.handler()).unwrap();
+    let refused = Recovery::new(mortal.world.store.clone(), function).map(drop);
+    let mistake = RecoveryMistake::NothingKept;
+    assert_eq!(refused, Err(ConfigError::Recovery { mistake }));
+    let optimistic = operation.optimistic().recoverable().check().unwrap_err().to_string();
+    assert!(optimistic.contains("`.recoverable(..)`"), "{optimistic}");
+}
+
+/// Direct invocations are told apart by their request id, which a recovery keeps.
+#[tokio::test]
+async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
+    let mortal = Mortal::new();
+    let operation = Operation::new("import").recoverable();
+    let function = mortal.world.idempotency().invoke(operation, mortal.handler()).unwrap();
+    mortal.dies(&function, &json!({ "tenant": "acme" }).to_string()).await;
+    mortal.world.clock.advance(LATER);
+    assert_eq!(mortal.recover(&function).await.recovered, 1);
+    let seen = mortal.seen.lock().unwrap();
+    assert_eq!(seen[0], seen[1]);
+    assert!(seen[1].contains("request-1"), "{seen:?}");
+}
