@@ -9,9 +9,10 @@
 //! | [Policies and settings](settings) | everything that can be set, with its default |
 //! | [Stores](stores) | which ones there are, what each can do, and what each may lose |
 //! | [Write your own store](own_store) | the contract in five rules, and a complete store that passes the suite |
-//! | [Choosing a mode](choosing_a_mode) | completing after the effects, or committing both in one transaction |
+//! | [Choosing a mode](choosing_a_mode) | completing after the effects, committing both in one transaction, or only excluding |
 //! | [Steps](steps) | parts of a handler that run once over all attempts |
 //! | [The outbox](outbox) | messages that are stored with the completion and sent after it |
+//! | [Recovery](recovery) | running again what nothing delivers again |
 //! | [Failure modes](failure_modes) | what happens when something goes wrong; putting records aside; every outcome |
 //! | [Testing](testing) | a handler, a function, a key, the real binary, faults |
 //! | [Logs and traces](logs_and_traces) | the line of each delivery, the span of each handler, the producer's trace |
@@ -112,6 +113,9 @@ pub mod steps {
 }
 pub mod outbox {
     #![doc = include_str!("outbox.md")]
+}
+pub mod recovery {
+    #![doc = include_str!("recovery.md")]
 }
 pub mod failure_modes {
     #![doc = include_str!("failure_modes.md")]
