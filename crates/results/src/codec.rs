@@ -1,17 +1,9 @@
 //! From a result to what is stored of it, and back.
 
-use std::{
-    fmt,
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
-use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    contained::{Contained, caught},
     key::Key,
     record::{IdempotencyRecord, Json, Owner, Status},
     store::{StoreError, StoreErrorKind},
@@ -19,15 +11,16 @@ use lambda_idempotency_core::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    box_error::BoxError,
     compression::{compress, decompress},
     encryption::EncryptionKey,
     envelope::{self, Steps, Stored},
     key_provider::KeyProvider,
+    part::Part,
     result_name::ResultName,
     result_store::ResultStore,
     turns::Turns,
     unreadable::{Helper, Unreadable},
+    within::within,
 };
 
 /// How many calls of a result store are made at once: a Lambda process may have 1024 open files.
@@ -35,6 +28,15 @@ const AT_ONCE: usize = 32;
 /// By how much an object may be longer than the content that is encrypted in it: the header with the longest id of a
 /// key, the nonce and the tag.
 const OVERHEAD: usize = 1024;
+
+/// By how much a record may be older than its expiry and still be of use: more than clocks differ.
+const CLOCKS: Duration = Duration::from_secs(60 * 60);
+/// The most bytes of a result, unless [`Results::max_bytes`](crate::Results::max_bytes) says otherwise: more than a
+/// response of Lambda can have.
+pub(crate) const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// A part of a record: which one, the key of the record, and the claim that wrote it.
+pub(crate) type Place<'k> = (Part, &'k Key, Option<Owner>);
 
 /// How results are stored.
 #[derive(Clone)]
@@ -80,6 +82,17 @@ impl Codec {
         record.status != Status::InProgress && self.clock.now() < record.expires_at
     }
 
+    /// Whether what a record carries besides its result may be of use: until its expiry, and a while longer, because
+    /// workers compare that with their own clocks.
+    pub(crate) fn is_needed(&self, record: &IdempotencyRecord) -> bool {
+        self.clock.now() <= record.expires_at.plus(CLOCKS)
+    }
+
+    /// Whether this part is stored in another form than it has.
+    pub(crate) fn changes(&self, part: Part, text: &str) -> bool {
+        part == Part::Result || self.encrypts || envelope::looks_stored(text)
+    }
+
     /// What is stored of the result of a record.
     pub(crate) async fn encode(
         &self,
@@ -100,18 +113,8 @@ impl Codec {
             );
             return Err(StoreError::new(StoreErrorKind::TooLarge, context));
         }
-        let mut steps = Steps::default();
-        let mut content = None;
-        if let Some(compressed) = self.compressed(result, turns).await {
-            (steps.zlib, content) = (true, Some(compressed));
-        }
-        if let Some(keys) = self.keys.as_deref().filter(|_| self.encrypts) {
-            let encryption = current(keys, &*self.clock, deadline).await?;
-            steps.key_id = Some(encryption.shared_id());
-            let plain = content.unwrap_or_else(|| result.as_bytes().to_vec());
-            let sealed = encryption.seal(&steps.about(key, record.owner), plain);
-            content = Some(sealed.ok_or_else(|| Helper::Randomness.not_stored(None))?);
-        }
+        let place = (Part::Result, key, record.owner);
+        let (steps, content) = self.content(place, result, turns, deadline).await?;
         let is_as_it_is = steps.is_plain() && !envelope::looks_stored(result);
         let content = content.as_deref().unwrap_or(result.as_bytes());
         let length =
@@ -125,6 +128,45 @@ impl Codec {
             return Ok(Some(result.clone()));
         }
         Ok(Some(envelope::here(&steps, content).into()))
+    }
+
+    /// What is stored of another part. It is not compressed unless it is encrypted, and always kept in the record.
+    pub(crate) async fn encode_part(
+        &self,
+        place: Place<'_>,
+        text: &Json,
+        turns: &Turns,
+        deadline: Timestamp,
+    ) -> Result<Json, StoreError> {
+        let (steps, content) = match self.encrypts {
+            true => self.content(place, text, turns, deadline).await?,
+            false => (Steps::default(), None),
+        };
+        Ok(envelope::here(&steps, content.as_deref().unwrap_or(text.as_bytes())).into())
+    }
+
+    /// The content that is stored in place of a text, if it is another one.
+    async fn content(
+        &self,
+        place: Place<'_>,
+        text: &Json,
+        turns: &Turns,
+        deadline: Timestamp,
+    ) -> Result<(Steps, Option<Vec<u8>>), StoreError> {
+        let (part, key, owner) = place;
+        let mut steps = Steps::default();
+        let mut content = None;
+        if let Some(compressed) = self.compressed(text, turns).await {
+            (steps.zlib, content) = (true, Some(compressed));
+        }
+        if let Some(keys) = self.keys.as_deref().filter(|_| self.encrypts) {
+            let encryption = current(part, keys, &*self.clock, deadline).await?;
+            steps.key_id = Some(encryption.shared_id());
+            let plain = content.unwrap_or_else(|| text.as_bytes().to_vec());
+            let sealed = encryption.seal(&steps.about(part, key, owner), plain);
+            content = Some(sealed.ok_or_else(|| Helper::Randomness.not_stored(part, None))?);
+        }
+        Ok((steps, content))
     }
 
     /// The compressed result, if that is wanted and saves something.
@@ -155,43 +197,50 @@ impl Codec {
         };
         match within(&*self.clock, deadline, put).await {
             Some(Ok(())) => Ok(name),
-            Some(Err(why)) => Err(Helper::Results.not_stored(Some(why))),
-            None => Err(Helper::Results.not_stored(None)),
+            Some(Err(why)) => Err(Helper::Results.not_stored(Part::Result, Some(why))),
+            None => Err(Helper::Results.not_stored(Part::Result, None)),
         }
     }
 
-    /// The result from what is stored of it in a record; `None` if it is not there any more.
+    /// The text from what is stored of it in a record; `None` if it is not there any more.
     pub(crate) async fn decode(
         &self,
-        key: &Key,
-        owner: Option<Owner>,
+        place: Place<'_>,
         stored: &str,
         deadline: Timestamp,
     ) -> Result<Option<Json>, StoreError> {
-        let (steps, content) = match envelope::read(stored)? {
+        let (part, key, owner) = place;
+        let unreadable = |unreadable: Unreadable| unreadable.error(part);
+        let (steps, content) = match envelope::read(stored).map_err(unreadable)? {
             None => return Ok(Some(stored.into())),
             Some(Stored::Here(steps, content)) => (steps, content),
+            Some(Stored::Elsewhere(_)) if part != Part::Result => {
+                return Err(unreadable(Unreadable::Damaged));
+            }
             Some(Stored::Elsewhere(name)) => match self.get(key, &name, deadline).await? {
-                Some(object) => envelope::read_object(object)?,
+                Some(object) => envelope::read_object(object).map_err(unreadable)?,
                 None => return Ok(None),
             },
         };
         let mut content = content;
         if let Some(id) = &steps.key_id {
-            let keys = self.keys.as_deref().ok_or(Unreadable::NoKeys)?;
+            let keys = self.keys.as_deref().ok_or_else(|| unreadable(Unreadable::NoKeys))?;
             let key_of_id =
                 match within(&*self.clock, deadline, async { keys.find(id, deadline).await }).await
                 {
-                    Some(Ok(found)) => found.ok_or(Unreadable::UnknownKey)?,
-                    Some(Err(why)) => return Err(Helper::Keys.not_read(Some(why))),
-                    None => return Err(Helper::Keys.not_read(None)),
+                    Some(Ok(found)) => found.ok_or_else(|| unreadable(Unreadable::UnknownKey))?,
+                    Some(Err(why)) => return Err(Helper::Keys.not_read(part, Some(why))),
+                    None => return Err(Helper::Keys.not_read(part, None)),
                 };
-            content = key_of_id.open(&steps.about(key, owner), &mut content)?;
+            let opened = key_of_id.open(&steps.about(part, key, owner), &mut content);
+            content = opened.map_err(unreadable)?;
         }
         if steps.zlib {
-            content = decompress(&content, self.max_bytes)?;
+            // The setting is for results. Other parts have their own bounds.
+            let most = if part == Part::Result { self.max_bytes } else { MAX_BYTES };
+            content = decompress(&content, most).map_err(unreadable)?;
         }
-        let text = String::from_utf8(content).map_err(|_| Unreadable::Damaged)?;
+        let text = String::from_utf8(content).map_err(|_| unreadable(Unreadable::Damaged))?;
         Ok(Some(text.into()))
     }
 
@@ -201,56 +250,37 @@ impl Codec {
         name: &ResultName,
         deadline: Timestamp,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let elsewhere = self.elsewhere.as_ref().ok_or(Unreadable::NoResultStore)?;
+        let unreadable = |unreadable: Unreadable| unreadable.error(Part::Result);
+        let elsewhere =
+            self.elsewhere.as_ref().ok_or_else(|| unreadable(Unreadable::NoResultStore))?;
         let get = async {
             let _permit = elsewhere.calls.acquire().await;
             elsewhere.results.get(name, deadline).await
         };
         match within(&*self.clock, deadline, get).await {
             Some(Ok(Some(object))) if object.len() > self.max_bytes.saturating_add(OVERHEAD) => {
-                Err(Unreadable::TooLarge { max_bytes: self.max_bytes }.into())
+                Err(unreadable(Unreadable::TooLarge { max_bytes: self.max_bytes }))
             }
             Some(Ok(Some(object))) if ResultName::new(key, &object) != *name => {
-                Err(Unreadable::Damaged.into())
+                Err(unreadable(Unreadable::Damaged))
             }
             Some(Ok(object)) => Ok(object),
-            Some(Err(why)) => Err(Helper::Results.not_read(Some(why))),
-            None => Err(Helper::Results.not_read(None)),
+            Some(Err(why)) => Err(Helper::Results.not_read(Part::Result, Some(why))),
+            None => Err(Helper::Results.not_read(Part::Result, None)),
         }
     }
 }
 
 async fn current(
+    part: Part,
     keys: &dyn KeyProvider,
     clock: &dyn Clock,
     deadline: Timestamp,
 ) -> Result<EncryptionKey, StoreError> {
     match within(clock, deadline, async { keys.current(deadline).await }).await {
         Some(Ok(key)) => Ok(key),
-        Some(Err(why)) => Err(Helper::Keys.not_stored(Some(why))),
-        None => Err(Helper::Keys.not_stored(None)),
-    }
-}
-
-/// What a call returns, if it does so before its deadline. A panic is an error of this result alone: the other records
-/// of the call are not to blame.
-async fn within<T>(
-    clock: &dyn Clock,
-    deadline: Timestamp,
-    call: impl Future<Output = Result<T, BoxError>> + Send,
-) -> Option<Result<T, BoxError>> {
-    let late = clock.sleep(deadline.since(clock.now()));
-    let mut running = Contained::new(Box::pin(call));
-    let answer = poll_fn(move |context| {
-        let polled = running.get_mut().and_then(|call| caught(|| call.as_mut().poll(context)));
-        polled.unwrap_or_else(|| {
-            let why = "it panicked; the message of the panic is in the function's log";
-            Poll::Ready(Err(why.into()))
-        })
-    });
-    match select(pin!(answer), late).await {
-        Either::Left((answer, _)) => Some(answer),
-        Either::Right(_) => None,
+        Some(Err(why)) => Err(Helper::Keys.not_stored(part, Some(why))),
+        None => Err(Helper::Keys.not_stored(part, None)),
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use lambda_idempotency_core::{key::Key, record::Owner};
 
-use crate::{encryption::is_id, result_name::ResultName, unreadable::Unreadable};
+use crate::{encryption::is_id, part::Part, result_name::ResultName, unreadable::Unreadable};
 
 /// What every form begins with, inside the quotes. No store and no writer of JSON escapes any of it.
 const MARK: &str = "lambda-idempotency:";
@@ -74,12 +74,16 @@ impl Steps {
         Ok(steps)
     }
 
-    /// What an encrypted content is bound to: the steps, the key of the record, and the claim that completed it.
-    /// Somebody who can write to the table cannot move it to another record.
-    pub(crate) fn about(&self, key: &Key, owner: Option<Owner>) -> Vec<u8> {
+    /// What an encrypted content is bound to: the steps, the key of the record, which part of the record it is, and the
+    /// claim that wrote it, if that part belongs to one. Somebody who can write to the table cannot move it to another
+    /// place.
+    pub(crate) fn about(&self, part: Part, key: &Key, owner: Option<Owner>) -> Vec<u8> {
+        let owner = owner.filter(|_| part.belongs_to_a_claim());
         let (head, owner) = (head(self), owner.map(|owner| owner.to_string()).unwrap_or_default());
         let mut about = Vec::new();
-        for part in [head.as_str(), key.as_str(), owner.as_str()] {
+        // Results were bound before other parts were encrypted, so theirs has no name.
+        let name = part.name();
+        for part in [head.as_str(), key.as_str(), owner.as_str()].into_iter().chain(name) {
             about.extend_from_slice(&part.len().to_be_bytes());
             about.extend_from_slice(part.as_bytes());
         }

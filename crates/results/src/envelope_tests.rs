@@ -59,12 +59,14 @@ fn a_name_that_is_a_path_is_not_looked_up() {
 #[test]
 fn what_an_encrypted_content_is_bound_to_differs_in_each_part() {
     let (key, steps) = (Key::from_text("a"), Steps { zlib: false, key_id: Some("k".into()) });
-    let about = steps.about(&key, Some(Owner::from_bits(1)));
+    let about = steps.about(Part::Result, &key, Some(Owner::from_bits(1)));
     let others = [
-        steps.about(&Key::from_text("b"), Some(Owner::from_bits(1))),
-        steps.about(&key, Some(Owner::from_bits(2))),
-        steps.about(&key, None),
-        Steps { zlib: true, ..steps.clone() }.about(&key, Some(Owner::from_bits(1))),
+        steps.about(Part::Result, &Key::from_text("b"), Some(Owner::from_bits(1))),
+        steps.about(Part::Result, &key, Some(Owner::from_bits(2))),
+        steps.about(Part::Result, &key, None),
+        steps.about(Part::Outbox, &key, Some(Owner::from_bits(1))),
+        steps.about(Part::Steps, &key, Some(Owner::from_bits(1))),
+        Steps { zlib: true, ..steps.clone() }.about(Part::Result, &key, Some(Owner::from_bits(1))),
     ];
     assert!(others.iter().all(|other| *other != about));
 }

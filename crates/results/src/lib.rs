@@ -12,7 +12,9 @@
 //! | [`offload_above`](Results::offload_above) | results that no record can hold; kept in a [`ResultStore`] |
 //! | [`status_only`](Results::status_only) | results that no later call needs |
 //!
-//! A result is compressed, then encrypted, and if it is still large, kept elsewhere.
+//! A result is compressed, then encrypted, and if it is still large, kept elsewhere. What else a record carries (results
+//! of finished steps, messages that are not sent yet, a payload) is encrypted if results are, compressed before that, and
+//! always kept in the record.
 //!
 //! ```
 //! use lambda_idempotency_core::{
@@ -42,18 +44,20 @@
 //!
 //! # Rules
 //!
-//! 1. Records without a result pass through unchanged, and so does what the inner store can do.
+//! 1. Records without such texts pass through unchanged, and so does what the inner store can do.
 //! 2. A stored form is a JSON string, so every store can keep it. It begins with `lambda-idempotency:` and a
 //!    version. A result of yours that looks like it is stored in such a form too, so that the two are never confused.
 //! 3. A result that cannot be stored, because a key provider or a result store does not answer, is left out. Half of the
-//!    time of the call remains for the completion without it. It is never stored unencrypted instead.
+//!    time of the call remains for the completion without it. It is never stored unencrypted instead. Nothing else is left
+//!    out: a record whose steps, messages or payload cannot be encrypted is not written.
 //! 4. A result that cannot be read is an error, never a record that is not there: work that was done is not done
 //!    again, whatever [`OnOutage`](https://docs.rs/lambda-idempotency/latest/lambda_idempotency/enum.OnOutage.html) says.
 //!    The error is [`ResultUnavailable`](lambda_idempotency_core::store::StoreErrorKind::ResultUnavailable) if it may be
 //!    read later, and [`Corrupt`](lambda_idempotency_core::store::StoreErrorKind::Corrupt) if something has to be
 //!    corrected. Only a result that is not in the result store any more counts as not kept. After its expiry, a record
 //!    can be claimed again, whether its result can be read or not.
-//! 5. An encrypted result belongs to the key and the claim of its record. Nobody who can write to the table can move it to
+//! 5. An encrypted result belongs to the key and the claim of its record, and so do messages; steps and a payload belong to
+//!    the key, because later claims carry them on. Nobody who can write to the table can move it to
 //!    another record. That does not protect what is not encrypted: the status, and results in plain text, which are
 //!    read too.
 //! 6. No write waits for the key, the upload or the long compression of another. A key provider or a result store that panics has failed for
@@ -64,9 +68,13 @@
 //! [`offload_above`](Results::offload_above) if they are to be used. Do not use this crate in a table that you share with
 //! Powertools, which cannot read these forms.
 //!
+//! When the messages of a record are sent, it is written once more without them. Its result is then not compressed,
+//! encrypted or kept elsewhere again, as long as the process remembers its form.
+//!
 //! A page of [`Browse`](lambda_idempotency_core::browse::Browse) has the results of its records, those included that are
 //! kept elsewhere: ask for small pages, or list the records of the inner [`store`](Results::store), where results stay in
-//! their stored form.
+//! their stored form. A [`Relay`](lambda_idempotency_core::outbox::Relay) needs this store if messages are encrypted, and
+//! so gets the results that are kept elsewhere, too.
 //!
 //! What the process remembers of completed keys (`Idempotency::with_cache`) is decoded: it is in memory only.
 
@@ -76,12 +84,15 @@ mod compression;
 mod encryption;
 mod envelope;
 mod key_provider;
+mod part;
 mod result_name;
 mod result_store;
 mod results;
 mod store;
 mod turns;
 mod unreadable;
+mod unsent;
+mod within;
 
 pub use self::{
     box_error::BoxError,

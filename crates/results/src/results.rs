@@ -5,14 +5,11 @@ use std::sync::Arc;
 use lambda_idempotency_core::clock::{Clock, SystemClock};
 
 use crate::{
-    codec::{Codec, Elsewhere},
+    codec::{Codec, Elsewhere, MAX_BYTES},
     key_provider::KeyProvider,
     result_store::ResultStore,
+    unsent::Unsent,
 };
-
-/// The most bytes of a result, unless [`Results::max_bytes`] says otherwise: more than a response of Lambda can
-/// have.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// A store around another, which stores results in another form: see the [crate](crate).
 ///
@@ -21,7 +18,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// | setting | what is stored | default |
 /// |---|---|---|
 /// | [`compress_above`](Self::compress_above) | longer results compressed | as they are |
-/// | [`encrypt_with`](Self::encrypt_with) | all results encrypted | not encrypted |
+/// | [`encrypt_with`](Self::encrypt_with) | all results encrypted, and steps, messages and payloads | not encrypted |
 /// | [`decrypt_with`](Self::decrypt_with) | no change: encrypted results can be read | none can |
 /// | [`offload_above`](Self::offload_above) | a reference to longer results, which are kept elsewhere | none |
 /// | [`status_only`](Self::status_only) | no results | results |
@@ -30,6 +27,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 pub struct Results<S> {
     pub(crate) store: S,
     pub(crate) codec: Codec,
+    pub(crate) unsent: Unsent,
 }
 
 impl<S> Results<S> {
@@ -45,7 +43,7 @@ impl<S> Results<S> {
             elsewhere: None,
             clock: Arc::new(SystemClock),
         };
-        Self { store, codec }
+        Self { store, codec, unsent: Unsent::default() }
     }
 
     /// Compresses results of more than `bytes` bytes with zlib, if that makes them smaller. Default: no result
@@ -65,14 +63,14 @@ impl<S> Results<S> {
         self
     }
 
-    /// Encrypts all results, and the messages of permanent failures, with the current key of `keys`. Reads what was
-    /// encrypted with any key that `keys` finds, and results that are not encrypted. Default: results are not
-    /// encrypted.
+    /// Encrypts all results, the messages of permanent failures, and what else a record carries (what its steps returned,
+    /// messages that are not sent yet, a payload), with the current key of `keys`. Reads what was encrypted with any key
+    /// that `keys` finds, and what is not encrypted. Default: nothing is encrypted.
     ///
     /// If several functions share a table, first deploy all of them with [`decrypt_with`](Self::decrypt_with).
     ///
     /// A result that cannot be encrypted, because the key provider fails or does not answer in half of the call's time,
-    /// is not stored; that the work was done is.
+    /// is not stored; that the work was done is. A record is not written if something else of it cannot be encrypted.
     ///
     /// ```
     /// use lambda_idempotency_core::memory::MemoryStore;

@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
-use crate::{envelope::is_form, results::Results, turns::Turns};
+use crate::{envelope::is_form, part::Part, results::Results, turns::Turns};
 
 /// The position of a write in its call, and what it has become.
 type Encoded = (usize, Result<Write, StoreError>);
@@ -31,7 +31,7 @@ impl<S: Store> Store for Results<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
-            let verdicts = if writes.iter().any(has_result) {
+            let verdicts = if writes.iter().any(|write| self.needs_encoding(write)) {
                 self.write_encoded(writes, call_deadline).await
             } else {
                 self.store.write(writes, call_deadline).await
@@ -147,15 +147,38 @@ impl<S: Store> Results<S> {
         deadline: Timestamp,
     ) -> Result<Write, StoreError> {
         let mut write = write.clone();
-        if let Some(record) = write.record.as_mut().filter(|record| record.result.is_some()) {
-            let encoded = self.codec.encode(&write.key, record, turns, deadline).await;
-            if let Err(error) = &encoded {
-                // Without its cause: that is a text of the application.
-                tracing::warn!(key = %write.key, %error, "the result of a record is not stored");
-            }
-            record.result = encoded?;
+        let Write { key, record: Some(record), .. } = &mut write else { return Ok(write) };
+        let encoded = self.encode(key, record, turns, deadline).await;
+        if let Err(error) = &encoded {
+            // Without its cause: that is a text of the application.
+            tracing::warn!(%key, %error, "a part of a record is not stored");
         }
-        Ok(write)
+        encoded.map(|()| write)
+    }
+
+    async fn encode(
+        &self,
+        key: &Key,
+        record: &mut IdempotencyRecord,
+        turns: &Turns,
+        deadline: Timestamp,
+    ) -> Result<(), StoreError> {
+        for part in Part::OTHERS {
+            if let Some(text) = part.of(record).filter(|text| self.codec.changes(part, text)) {
+                let place = (part, key, record.owner);
+                let stored = self.codec.encode_part(place, text, turns, deadline).await?;
+                *part.of_mut(record) = Some(stored);
+            }
+        }
+        if let Some(form) = self.unsent.form(key, record) {
+            record.result = Some(form);
+        } else if record.result.is_some() {
+            record.result = self.codec.encode(key, record, turns, deadline).await?;
+            if let Some(form) = record.result.as_ref().filter(|stored| is_form(stored)) {
+                self.unsent.keep(key, record, form);
+            }
+        }
+        Ok(())
     }
 
     /// Sends those that could be encoded.
@@ -172,6 +195,11 @@ impl<S: Store> Results<S> {
         }
         if !writes.is_empty() {
             let answers = self.store.write(&writes, call_deadline).await;
+            for (write, answer) in writes.iter().zip(&answers) {
+                if let (Some(record), Verdict::Written) = (&write.record, answer) {
+                    self.unsent.written(record);
+                }
+            }
             verdicts.extend(places.into_iter().zip(answers));
         }
         verdicts
@@ -179,7 +207,45 @@ impl<S: Store> Results<S> {
 }
 
 impl<S> Results<S> {
+    fn needs_encoding(&self, write: &Write) -> bool {
+        let changes = |record: &IdempotencyRecord, part: Part| {
+            part.of(record).is_some_and(|text| self.codec.changes(part, text))
+        };
+        write.record.as_ref().is_some_and(|record| {
+            record.result.is_some() || Part::OTHERS.iter().any(|part| changes(record, *part))
+        })
+    }
+
     async fn decoded(
+        &self,
+        key: &Key,
+        record: IdempotencyRecord,
+        deadline: Timestamp,
+    ) -> Result<IdempotencyRecord, StoreError> {
+        let record = self.decoded_parts(key, record, deadline).await?;
+        self.decoded_result(key, record, deadline).await
+    }
+
+    /// The record with all parts but its result as they were written.
+    async fn decoded_parts(
+        &self,
+        key: &Key,
+        mut record: IdempotencyRecord,
+        deadline: Timestamp,
+    ) -> Result<IdempotencyRecord, StoreError> {
+        for part in Part::OTHERS {
+            let Some(stored) = part.of(&record).filter(|stored| is_form(stored)) else { continue };
+            let decoded = self.codec.decode((part, key, record.owner), stored, deadline).await;
+            let decoded = match decoded {
+                Err(error) if self.codec.is_needed(&record) => return Err(error),
+                decoded => decoded.ok().flatten(),
+            };
+            *part.of_mut(&mut record) = decoded;
+        }
+        Ok(record)
+    }
+
+    async fn decoded_result(
         &self,
         key: &Key,
         mut record: IdempotencyRecord,
@@ -190,12 +256,13 @@ impl<S> Results<S> {
             record.result = Some(stored);
             return Ok(record);
         }
-        match self.codec.decode(key, record.owner, &stored, deadline).await {
+        match self.codec.decode((Part::Result, key, record.owner), &stored, deadline).await {
             Ok(result) => {
                 if result.is_none() {
                     tracing::warn!(%key, "the result of a record is not in the result store any more");
                 }
                 record.result = result;
+                self.unsent.keep(key, &record, &stored);
             }
             Err(error) if self.codec.is_answer(&record) => return Err(error),
             // The key can be claimed again, whether its old result can be read or not.
@@ -218,6 +285,12 @@ impl<S> Results<S> {
         deadline: Timestamp,
     ) -> Verdict {
         let Verdict::Found(Some(record)) = verdict else { return verdict };
+        let until = self.until(is_shared, deadline);
+        // Without its steps or its messages, the record would be another one.
+        let record = match self.decoded_parts(&write.key, record, until).await {
+            Ok(record) => record,
+            Err(error) => return Verdict::Unknown(error),
+        };
         // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
         // has the result. The result of other work answers nobody here.
         let own = record.owner.is_some() && record.owner == owner(write);
@@ -230,7 +303,7 @@ impl<S> Results<S> {
         // To who settles or renews a claim, the answer says above all that the claim is over.
         let holds = matches!(write.guard, Guard::OwnedBy(_));
         let until = self.until(is_dispensable || holds || is_shared, deadline);
-        match self.decoded(&write.key, record, until).await {
+        match self.decoded_result(&write.key, record, until).await {
             Ok(record) => Verdict::Found(Some(record)),
             Err(_) if is_dispensable => Verdict::Found(without_result),
             Err(error) => Verdict::Unknown(error),
@@ -247,10 +320,6 @@ fn is_of_other_work(write: &Write, found: &IdempotencyRecord) -> bool {
     is_foreign || prints.is_some_and(|(ours, theirs)| ours != theirs)
 }
 
-fn has_result(write: &Write) -> bool {
-    write.record.as_ref().is_some_and(|record| record.result.is_some())
-}
-
 fn found(verdict: &Verdict) -> Option<&IdempotencyRecord> {
     match verdict {
         Verdict::Found(found) => found.as_ref(),
@@ -259,7 +328,8 @@ fn found(verdict: &Verdict) -> Option<&IdempotencyRecord> {
 }
 
 fn needs_decoding(record: &IdempotencyRecord) -> bool {
-    record.result.as_deref().is_some_and(is_form)
+    let is_form = |part: Part| part.of(record).is_some_and(|text| is_form(text));
+    is_form(Part::Result) || Part::OTHERS.into_iter().any(is_form)
 }
 
 /// The claim that sends a write.

@@ -1,10 +1,10 @@
-//! Why a result cannot be stored or read now, or at all.
+//! Why a part of a record cannot be stored or read now, or at all.
 
 use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
 
-use crate::box_error::BoxError;
+use crate::{box_error::BoxError, part::Part};
 
-/// Why a stored result cannot be read, also later. Says what to do, and nothing of the content.
+/// Why a stored part cannot be read, also later. Says what to do, and nothing of the content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error(
@@ -39,13 +39,10 @@ pub(crate) enum Unreadable {
     NoResultStore,
 }
 
-/// The idempotency record is there, and stays as it is: its key must not be claimed.
-impl From<Unreadable> for StoreError {
-    fn from(unreadable: Unreadable) -> Self {
-        let context = format!(
-            "the result of a settled record cannot be read, and the work is not done again: {unreadable}"
-        );
-        Self::new(StoreErrorKind::Corrupt, context)
+impl Unreadable {
+    /// The idempotency record is there, and stays as it is: its key must not be claimed.
+    pub(crate) fn error(self, part: Part) -> StoreError {
+        StoreError::new(StoreErrorKind::Corrupt, format!("{}: {self}", part.unreadable()))
     }
 }
 
@@ -59,17 +56,14 @@ pub(crate) enum Helper {
 }
 
 impl Helper {
-    /// The result cannot be stored now.
-    pub(crate) fn not_stored(self, why: Option<BoxError>) -> StoreError {
-        self.error("a result cannot be stored now", why)
+    /// This part cannot be stored now.
+    pub(crate) fn not_stored(self, part: Part, why: Option<BoxError>) -> StoreError {
+        self.error(part.unstored(), why)
     }
 
-    /// The result cannot be read now.
-    pub(crate) fn not_read(self, why: Option<BoxError>) -> StoreError {
-        self.error(
-            "the result of a settled record cannot be read now, and the work is not done again",
-            why,
-        )
+    /// This part cannot be read now.
+    pub(crate) fn not_read(self, part: Part, why: Option<BoxError>) -> StoreError {
+        self.error(part.unread(), why)
     }
 
     /// Without `why`, it did not answer in time.

@@ -70,7 +70,7 @@ async fn a_result_that_is_not_stored_is_logged_without_what_the_result_store_sai
     let store = Results::new(MemoryStore::new()).offload_above(100, Refuses);
     let Verdict::Unknown(error) = put(&store, &completed(long(5000))).await else { panic!() };
     let text = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
-    assert!(text.contains("the result of a record is not stored"), "{text}");
+    assert!(text.contains("a part of a record is not stored"), "{text}");
     assert!(text.contains("the result store failed"), "{text}");
     assert!(!text.contains("s3cr3t") && !error.to_string().contains("s3cr3t"), "{text}");
     let cause = std::error::Error::source(&error).unwrap().to_string();

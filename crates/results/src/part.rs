@@ -1,0 +1,96 @@
+//! The parts of an idempotency record that are stored in another form.
+
+use lambda_idempotency_core::record::{IdempotencyRecord, Json};
+
+/// A text of an idempotency record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Result,
+    Steps,
+    Outbox,
+    Payload,
+}
+
+impl Part {
+    /// The parts that are encrypted if results are, and are otherwise stored as they are.
+    pub(crate) const OTHERS: [Self; 3] = [Self::Steps, Self::Outbox, Self::Payload];
+
+    /// The text of this part.
+    pub(crate) const fn of(self, record: &IdempotencyRecord) -> Option<&Json> {
+        match self {
+            Self::Result => record.result.as_ref(),
+            Self::Steps => record.steps.as_ref(),
+            Self::Outbox => record.outbox.as_ref(),
+            Self::Payload => record.payload.as_ref(),
+        }
+    }
+
+    pub(crate) const fn of_mut(self, record: &mut IdempotencyRecord) -> &mut Option<Json> {
+        match self {
+            Self::Result => &mut record.result,
+            Self::Steps => &mut record.steps,
+            Self::Outbox => &mut record.outbox,
+            Self::Payload => &mut record.payload,
+        }
+    }
+
+    /// Whether it is written by one claim and stays with it. The others are carried from claim to claim, also by tools
+    /// that do not decrypt them.
+    pub(crate) const fn belongs_to_a_claim(self) -> bool {
+        matches!(self, Self::Result | Self::Outbox)
+    }
+
+    /// What encrypted contents of it are bound to. It must not change.
+    pub(crate) const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Result => None,
+            Self::Steps => Some("steps"),
+            Self::Outbox => Some("outbox"),
+            Self::Payload => Some("payload"),
+        }
+    }
+
+    /// In errors, if it cannot be read at all.
+    pub(crate) const fn unreadable(self) -> &'static str {
+        match self {
+            Self::Result => {
+                "the result of a settled record cannot be read, and the work is not done again"
+            }
+            Self::Steps => {
+                "what a record keeps of finished steps cannot be read, and its key is not claimed"
+            }
+            Self::Outbox => {
+                "the outbox of a completed record cannot be read, and its messages are not sent"
+            }
+            Self::Payload => "the payload of a record cannot be read, and its key is not claimed",
+        }
+    }
+
+    /// In errors, if it may be read later.
+    pub(crate) const fn unread(self) -> &'static str {
+        match self {
+            Self::Result => {
+                "the result of a settled record cannot be read now, and the work is not done again"
+            }
+            Self::Steps => {
+                "what a record keeps of finished steps cannot be read now, and its key is not claimed"
+            }
+            Self::Outbox => {
+                "the outbox of a completed record cannot be read now, and its messages are not sent"
+            }
+            Self::Payload => {
+                "the payload of a record cannot be read now, and its key is not claimed"
+            }
+        }
+    }
+
+    /// In errors, if it cannot be stored now.
+    pub(crate) const fn unstored(self) -> &'static str {
+        match self {
+            Self::Result => "a result cannot be stored now",
+            Self::Steps => "what a record keeps of finished steps cannot be stored now",
+            Self::Outbox => "an outbox cannot be stored now",
+            Self::Payload => "the payload of a record cannot be stored now",
+        }
+    }
+}
