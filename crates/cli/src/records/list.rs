@@ -23,6 +23,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     operation: Option<String>,
 
+    /// Only records with messages that are not known to be sent
+    #[arg(long)]
+    unsent: bool,
+
     /// Read at most so many items
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     limit: NonZeroUsize,
@@ -31,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 
-    /// Show results, which may hold personal data
+    /// Show results, and the bodies of unsent messages, which may hold personal data
     #[arg(long)]
     show_result: bool,
 }
@@ -50,6 +54,7 @@ pub(crate) async fn run(
         let state = &arguments.state;
         operation.is_none_or(|name| entry.operation() == name)
             && (state.is_empty() || state.contains(&entry.state(now)))
+            && (!arguments.unsent || entry.is_unsent())
     };
     let shown: Vec<_> = read.entries.iter().filter(is_wanted).collect();
     let next = read.next.as_ref().map(Cursor::as_str);

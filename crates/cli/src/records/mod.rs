@@ -24,6 +24,7 @@ mod stats;
 mod table;
 mod target;
 mod time;
+mod unsent;
 mod view;
 mod watch;
 
@@ -45,7 +46,7 @@ use crate::{
 ///
 /// Commands that change something show what they would change, and do it with `--yes` only.
 ///
-/// Results are not shown unless you ask (`--show-result`). Keys are shown as they are stored: readable keys hold parts
+/// Results and messages are not shown unless you ask (`--show-result`). Keys are shown as they are stored: readable keys hold parts
 /// of payloads.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{connect::Table, print, print_json, scan, state::State, view::Entry};
 use crate::failure::Failure;
 
-/// Count idempotency records by operation and state, and by how long ago they were claimed
+/// Count idempotency records by operation and state, those with unsent messages, and by how long ago they were claimed
 ///
 /// Reads the table as `list` does, and says before what that will cost.
 #[derive(Args)]
@@ -41,11 +41,15 @@ pub(crate) async fn run(
     let read = scan::read(table, arguments.limit, None).await?;
     let now = table.now();
     let mut by_operation: BTreeMap<&str, BTreeMap<State, usize>> = BTreeMap::new();
+    let mut unsent: BTreeMap<&str, usize> = BTreeMap::new();
     let mut ages = [0; AGES.len()];
     let mut unknown = 0;
     for entry in &read.entries {
         *by_operation.entry(entry.operation()).or_default().entry(entry.state(now)).or_default() +=
             1;
+        if entry.is_unsent() {
+            *unsent.entry(entry.operation()).or_default() += 1;
+        }
         match age(entry, now)
             .and_then(|age| AGES.iter().position(|(_, most)| age.as_secs() < *most))
         {
@@ -57,7 +61,9 @@ pub(crate) async fn run(
     if as_json {
         let operations = by_operation.iter().map(|(name, states)| {
             let states = states.iter().map(|(state, count)| (state.name(), json!(count)));
-            json!({ "operation": name, "states": states.collect::<BTreeMap<_, _>>() })
+            let unsent = unsent.get(name).copied().unwrap_or_default();
+            let states: BTreeMap<_, _> = states.collect();
+            json!({ "operation": name, "states": states, "unsent": unsent })
         });
         let ages = AGES
             .iter()
@@ -79,6 +85,9 @@ pub(crate) async fn run(
             if let Some(count) = states.get(&state) {
                 page.push_str(&bar(state.words(), *count, read.entries.len()));
             }
+        }
+        if let Some(count) = unsent.get(operation) {
+            page.push_str(&bar("unsent messages", *count, read.entries.len()));
         }
         page.push('\n');
     }

@@ -1,4 +1,4 @@
-//! A record as text and as JSON. Results are left out unless they were asked for.
+//! A record as text and as JSON. Results and bodies of messages are left out unless they were asked for.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
 };
 use serde_json::{Value, json};
 
-use super::{state::State, time};
+use super::{state::State, time, unsent};
 
 /// A key and what was found under it.
 pub(crate) struct Entry {
@@ -21,6 +21,11 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn state(&self, now: Timestamp) -> State {
         self.found.as_ref().map_or(State::Unreadable, |record| State::of(record, now))
+    }
+
+    /// Whether the record has messages that are not known to be sent.
+    pub(crate) fn is_unsent(&self) -> bool {
+        self.found.as_ref().is_ok_and(|record| record.outbox.is_some())
     }
 
     /// The name of the operation, which is in the key before the last `#`. Keys of other libraries have
@@ -45,7 +50,13 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
             return out;
         }
     };
-    let _ = writeln!(out, "  {}: {}", state.words(), state.next());
+    let next = match state {
+        State::Completed if record.outbox.is_some() => {
+            "the next delivery sends its messages, and is answered from it"
+        }
+        state => state.next(),
+    };
+    let _ = writeln!(out, "  {}: {next}", state.words());
     let lease = record.lease_until.filter(|_| matches!(state, State::InProgress | State::Lapsed));
     if let Some(until) = lease {
         let ends = if until > now { "lease ends" } else { "lease ended" };
@@ -66,6 +77,7 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
     let expires = if record.expires_at > now { "expires" } else { "expired" };
     let at = time::instant(record.expires_at);
     let _ = writeln!(out, "  {expires} {} ({at})", time::relative(record.expires_at, now));
+    out.push_str(&unsent::text(&entry.key, record, show_result));
     match &record.result {
         Some(result) if show_result => {
             let _ = writeln!(out, "  result {}", &**result);
@@ -133,6 +145,7 @@ pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
             "application": record.application.as_deref(),
             "result_bytes": record.result.as_deref().map(str::len),
             "result": record.result.as_deref().filter(|_| show_result),
+            "unsent": unsent::json(&entry.key, record, show_result),
             "provenance": record.provenance.as_ref().map(provenance),
         }),
     };

@@ -84,6 +84,41 @@ async fn show_finds_the_records_of_an_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn messages_that_are_not_sent_are_shown_without_their_bodies() {
+    let world = World::new().await;
+    let outbox = r#"[{"to":"https://sqs/parcels","body":"s3cr3t"},{"to":"https://sqs/mails","body":"s3cr3t 2",
+        "attributes":{"tenant":"s3cr3t 3"}}]"#;
+    world.put("place#a", "COMPLETED", &json!({ "outbox": { "S": outbox } }));
+    world.put("place#b", "COMPLETED", &json!({}));
+    let encrypted = "\"lambda-idempotency:1 aes-256-gcm=k AAAA\"";
+    world.put("place#c", "COMPLETED", &json!({ "outbox": { "S": encrypted } }));
+    let ran = world.records(&["list", "--unsent"]).code(0);
+    assert!(!ran.out.contains("s3cr3t"), "{}", ran.out);
+    ran.page("unsent.txt");
+
+    let show = |more: &[&str]| {
+        let ran = world.records(&[&["show", "place#a", "--json"], more].concat()).code(0);
+        ran.json()["records"][0]["unsent"].clone()
+    };
+    let unsent = show(&[]);
+    assert_eq!(unsent["count"], 2);
+    assert_eq!(unsent["messages"][1]["destination"], "https://sqs/mails");
+    assert_eq!(unsent["messages"][1]["id"].as_str().unwrap().len(), 64);
+    assert!(!unsent.to_string().contains("s3cr3t"), "{unsent}");
+    assert_eq!(show(&["--show-result"])["messages"][0]["body"], "s3cr3t");
+    let ran = world.records(&["show", "place#a", "--show-result"]).code(0);
+    assert!(ran.out.contains("s3cr3t 2"), "{}", ran.out);
+
+    let shown = world.records(&["show", "--json", "place#b", "place#c"]).code(0).json();
+    assert_eq!(shown["records"][0]["unsent"], json!(null));
+    assert_eq!(shown["records"][1]["unsent"], json!({ "count": null, "bytes": encrypted.len() }));
+    let stats = world.records(&["stats", "--json"]).code(0).json();
+    assert_eq!(stats["operations"][0]["unsent"], 2);
+    let page = world.records(&["stats"]).code(0).out;
+    assert!(page.contains("  unsent messages          2 "), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stats_count_operations_states_and_ages() {
     let world = one_of_each().await;
     world.records(&["stats"]).code(0).page("stats.txt");
