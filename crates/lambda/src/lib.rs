@@ -42,7 +42,7 @@
 //! | how to do each of these | [`guide`] |
 //! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
 //! | a store of your own | [`store`] |
-//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `long_job`, `typed_events`; `sources` has one event of each source |
+//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `outbox`, `long_job`, `typed_events`; `sources` has one event of each source |
 //!
 //! [examples]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/lambda/examples
 //!
