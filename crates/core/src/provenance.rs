@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use serde_json::{Map, Value};
+
 use crate::clock::Timestamp;
 
 /// The longest name that a record keeps; a longer one is left out.
@@ -52,7 +54,70 @@ impl Provenance {
         self.record = Some(label).filter(|label| fits(label));
         self
     }
+
+    /// The texts in it, with the names under which stores keep them; beside them they keep `claimed_at`.
+    #[must_use]
+    pub fn texts(&self) -> [(&'static str, Option<&str>); 6] {
+        let worker = &self.worker;
+        [
+            (REQUEST_ID, worker.request_id.as_deref()),
+            (FUNCTION, worker.function.as_deref()),
+            (VERSION, worker.version.as_deref()),
+            (LOG_STREAM, worker.log_stream.as_deref()),
+            (SOURCE, self.source.as_deref()),
+            (RECORD, self.record.as_deref()),
+        ]
+    }
+
+    /// A provenance of these [texts](Self::texts): `text` has the text of a name. What it does not have is left out,
+    /// since nothing is decided by it.
+    #[must_use]
+    pub fn of_texts(claimed_at: Timestamp, text: impl Fn(&str) -> Option<Arc<str>>) -> Self {
+        let worker = Worker {
+            request_id: text(REQUEST_ID),
+            function: text(FUNCTION),
+            version: text(VERSION),
+            log_stream: text(LOG_STREAM),
+        };
+        let source = text(SOURCE).map(|source| Cow::Owned(String::from(&*source)));
+        Self { claimed_at, worker: Arc::new(worker), source, record: text(RECORD) }
+    }
+
+    /// A JSON object with all of it, for stores that keep it as one text.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::{clock::Timestamp, record::Provenance};
+    ///
+    /// let provenance = Provenance::new(Timestamp::from_millis(7), Default::default());
+    /// assert_eq!(provenance.to_json(), r#"{"claimed_at":7}"#);
+    /// assert_eq!(Provenance::from_json(&provenance.to_json()), Some(provenance));
+    /// ```
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let texts = self.texts().into_iter();
+        let texts = texts.filter_map(|(name, text)| Some((name.to_owned(), text?.into())));
+        let claimed_at = (CLAIMED_AT.to_owned(), self.claimed_at.as_millis().into());
+        Value::Object(texts.chain([claimed_at]).collect()).to_string()
+    }
+
+    /// Reads [`to_json`](Self::to_json). What cannot be read of it is left out; `None` if it does not say when the
+    /// key was claimed.
+    #[must_use]
+    pub fn from_json(text: &str) -> Option<Self> {
+        let members: Map<String, Value> = serde_json::from_str(text).ok()?;
+        let claimed_at = Timestamp::from_millis(members.get(CLAIMED_AT)?.as_u64()?);
+        Some(Self::of_texts(claimed_at, |name| members.get(name)?.as_str().map(Arc::from)))
+    }
 }
+
+/// The names under which stores keep the parts.
+const CLAIMED_AT: &str = "claimed_at";
+const REQUEST_ID: &str = "request_id";
+const FUNCTION: &str = "function";
+const VERSION: &str = "version";
+const LOG_STREAM: &str = "log_stream";
+const SOURCE: &str = "source";
+const RECORD: &str = "record";
 
 /// The worker that made a claim: an invocation of a Lambda function, as far as it is known. What is not
 /// known, and a name of more than 128 bytes, is `None`.
@@ -115,5 +180,19 @@ mod tests {
         }
         assert_eq!(by(&"x".repeat(128)).record.map(|label| label.len()), Some(128));
         assert_eq!(by("").source.as_deref(), Some("sqs"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out() {
+        for text in ["", "null", "[]", "{}", r#"{"claimed_at":"1"}"#, r#"{"claimed_at":-1}"#] {
+            assert_eq!(Provenance::from_json(text), None, "{text}");
+        }
+        let text = r#"{"claimed_at":7,"source":"sqs","function":1,"new":{}}"#;
+        let provenance = Provenance::from_json(text).unwrap();
+        assert_eq!(provenance.claimed_at, Timestamp::from_millis(7));
+        assert_eq!(
+            (provenance.source.as_deref(), &provenance.worker.function),
+            (Some("sqs"), &None)
+        );
     }
 }

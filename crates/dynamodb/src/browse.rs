@@ -18,7 +18,7 @@ use crate::{
     attributes::{Partition, SortKey},
     error::{Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
-    retry::{Backoff, Budget},
+    retry::{Budget, backoff},
     store::DynamoDbStore,
 };
 
@@ -46,7 +46,7 @@ struct Ask {
 impl DynamoDbStore {
     /// Sends the request until it is answered, or the budget ends.
     async fn browse(&self, ask: &Ask, budget: &Budget<'_>) -> Result<Answer, Failure> {
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
                 return Err(Failure::too_late(&self.config));

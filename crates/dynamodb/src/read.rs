@@ -10,7 +10,7 @@ use crate::{
     error::{Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
     limits::fit_key,
-    retry::{Backoff, Budget, bounded},
+    retry::{Budget, backoff, bounded},
     slots::Purpose,
     store::DynamoDbStore,
 };
@@ -55,7 +55,7 @@ impl DynamoDbStore {
         budget: &Budget<'_>,
     ) -> Vec<(&'k Key, Result<Option<IdempotencyRecord>, Failure>)> {
         let mut answers = Vec::with_capacity(pending.len());
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
                 let failure = Failure::too_late(&self.config);

@@ -18,7 +18,7 @@ use crate::{
     error::Failure,
     item::decode,
     member::{Answer, Lost, Member},
-    retry::{Backoff, Budget, bounded},
+    retry::{Budget, backoff, bounded},
     slots::{Purpose, Slot},
     store::DynamoDbStore,
 };
@@ -50,7 +50,7 @@ impl DynamoDbStore {
     ) -> Vec<Verdict> {
         let _underway = self.groups.begin();
         let budget = Budget::new(&self.config, call_deadline);
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = backoff(&self.config);
         let mut rounds = Rounds::begin(&self.config, writes);
         while !rounds.pending.is_empty() {
             if budget.left().is_zero() {

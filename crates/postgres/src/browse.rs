@@ -13,7 +13,7 @@ use crate::{
     connection::Statement,
     error::Failure,
     parameters::number,
-    retry::Budget,
+    retry::budget,
     row::{decode, key},
     store::PostgresStore,
 };
@@ -25,7 +25,7 @@ impl PostgresStore {
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> Result<Page, Failure> {
-        let budget = Budget::new(&self.config, call_deadline);
+        let budget = budget(&self.config, call_deadline);
         // No key is empty, so all come after the empty one.
         let after = after.map_or("", Cursor::as_str).to_owned();
         let most = i64::try_from(limit.get()).unwrap_or(i64::MAX);
@@ -45,7 +45,7 @@ impl PostgresStore {
     }
 
     async fn count_all(&self, call_deadline: Timestamp) -> Result<u64, Failure> {
-        let budget = Budget::new(&self.config, call_deadline);
+        let budget = budget(&self.config, call_deadline);
         let statement = Statement { text: &self.statements.count, parameters: vec![] };
         let rows = self.ask("count", statement, &budget).await?;
         Ok(rows.first().map_or(0, counted))

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use crate::{
-    config_error::PostgresConfigError, connection::Statement, error::Failure, parameters::keys,
-    retry::Budget, store::PostgresStore,
+    config_error::PostgresConfigError,
+    connection::Statement,
+    error::Failure,
+    parameters::keys,
+    retry::{Budget, budget},
+    store::PostgresStore,
 };
 
 /// How long the server is tried to reach.
@@ -24,7 +28,7 @@ impl PostgresStore {
     /// # Errors
     /// [`PostgresConfigError::Server`]
     pub async fn check(&self) -> Result<(), PostgresConfigError> {
-        let budget = Budget::new(&self.config, self.config.clock.now().plus(START));
+        let budget = budget(&self.config, self.config.clock.now().plus(START));
         let checked = self.check_all(&budget).await;
         checked.map_err(|failure| PostgresConfigError::Server(failure.report(false)))
     }

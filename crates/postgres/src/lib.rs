@@ -98,7 +98,6 @@ mod limits;
 mod member;
 mod parameters;
 mod pool;
-mod provenance;
 mod read;
 mod retry;
 mod row;

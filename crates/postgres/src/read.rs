@@ -12,7 +12,7 @@ use crate::{
     error::{Doing, Failure},
     limits::fit_key,
     parameters::keys,
-    retry::{Backoff, Budget},
+    retry::{Budget, backoff, budget},
     row::{decode, key},
     store::PostgresStore,
 };
@@ -29,7 +29,7 @@ impl PostgresStore {
         wanted: &[Key],
         call_deadline: Timestamp,
     ) -> Vec<Result<Option<IdempotencyRecord>, StoreError>> {
-        let budget = Budget::new(&self.config, call_deadline);
+        let budget = budget(&self.config, call_deadline);
         let mut unique: Vec<&Key> = wanted.iter().collect();
         unique.sort_unstable();
         unique.dedup();
@@ -78,7 +78,7 @@ impl PostgresStore {
         budget: &Budget<'_>,
     ) -> Result<Vec<Row>, Failure> {
         let doing = Doing { config: &self.config, operation };
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = backoff(&self.config);
         let statements = [statement];
         loop {
             if budget.left().is_zero() {

@@ -9,14 +9,12 @@ use bytes::BytesMut;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
-    record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    record::{Fingerprint, IdempotencyRecord, Owner, Provenance, Status},
 };
 use tokio_postgres::{
     Row,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
-
-use crate::provenance;
 
 /// The columns beside the key, in the order of [`values`] and [`decode`], with their types.
 pub(crate) const COLUMNS: [(&str, &str); 18] = [
@@ -68,7 +66,7 @@ pub(crate) fn values(record: &IdempotencyRecord) -> [Value<'_>; COLUMNS.len()] {
         text(record.payload.as_deref()),
         text(record.error_type.as_deref()),
         text(record.application.as_deref()),
-        Value::Text(record.provenance.as_ref().map(|p| provenance::text(p).into())),
+        Value::Text(record.provenance.as_ref().map(|p| p.to_json().into())),
     ]
 }
 
@@ -117,7 +115,7 @@ pub(crate) fn decode(row: &Row) -> Result<IdempotencyRecord, Corrupt> {
     record.payload = read.text()?.map(Into::into);
     record.error_type = read.text()?;
     record.application = read.text()?;
-    record.provenance = read.text()?.as_deref().and_then(provenance::read);
+    record.provenance = read.text()?.as_deref().and_then(Provenance::from_json);
     Ok(record)
 }
 

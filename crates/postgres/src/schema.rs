@@ -7,7 +7,7 @@ use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
 use crate::{
     config_error::PostgresConfigError,
     error::{Doing, Failure, connect_failure, failure},
-    retry::Budget,
+    retry::budget,
     store::PostgresStore,
     table::Table,
 };
@@ -61,7 +61,7 @@ impl PostgresStore {
 
     async fn migrate_once(&self, call_deadline: Timestamp) -> Result<(), Failure> {
         let doing = Doing { config: &self.config, operation: "create or alter" };
-        let budget = Budget::new(&self.config, call_deadline);
+        let budget = budget(&self.config, call_deadline);
         let limit = budget.left().min(PATIENCE);
         if limit.is_zero() {
             return Err(Failure::too_late(&self.config));

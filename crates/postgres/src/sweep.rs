@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
 
-use crate::{connection::Statement, parameters::number, retry::Budget, store::PostgresStore};
+use crate::{connection::Statement, parameters::number, retry::budget, store::PostgresStore};
 
 /// How long a record stays after its expiry, by the server's clock: it still counts within the clock skew of
 /// workers, and the server's clock may be ahead of theirs.
@@ -38,7 +38,7 @@ impl PostgresStore {
         most: NonZeroU32,
         call_deadline: Timestamp,
     ) -> Result<u64, StoreError> {
-        let budget = Budget::new(&self.config, call_deadline);
+        let budget = budget(&self.config, call_deadline);
         let margin = i64::try_from(MARGIN.as_millis()).unwrap_or(i64::MAX);
         let parameters = vec![number(margin), number(most.get().into())];
         let statement = Statement { text: &self.statements.sweep, parameters };

@@ -15,7 +15,7 @@ use crate::{
     error::{Doing, Failure},
     member::{Member, Verb},
     parameters::{Columns, guard_cells, key_cell, keys, record_cells},
-    retry::{Backoff, Budget},
+    retry::{Budget, backoff, budget},
     row::{self, Corrupt},
     store::PostgresStore,
     transaction::Rows,
@@ -60,8 +60,8 @@ impl PostgresStore {
         writes: &[Write],
         call_deadline: Timestamp,
     ) -> Vec<Verdict> {
-        let budget = Budget::new(&self.config, call_deadline);
-        let mut backoff = Backoff::new(&self.config);
+        let budget = budget(&self.config, call_deadline);
+        let mut backoff = backoff(&self.config);
         let mut rounds = Rounds::begin(&self.config, writes);
         while !rounds.pending.is_empty() {
             if budget.left().is_zero() {

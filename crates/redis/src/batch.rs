@@ -10,7 +10,7 @@ use crate::{
     connection::Link,
     error::{Failure, First, server_failure},
     node::Node,
-    retry::Budget,
+    retry::{Budget, attempt},
     store::RedisStore,
 };
 
@@ -128,7 +128,7 @@ impl RedisStore {
                 return same(failure);
             }
         };
-        let failure = match budget.attempt(link.send(&commands)).await {
+        let failure = match attempt(budget, link.send(&commands)).await {
             Ok(Ok(answers)) if answers.len() == commands.len() => {
                 let mut answers = answers.into_iter();
                 let confirmed = match replicas {

@@ -16,7 +16,7 @@ use redis::{Pipeline, Value};
 use crate::{
     error::{Failure, server_failure},
     node::Node,
-    retry::{Backoff, Budget},
+    retry::{Budget, attempt, backoff, budget},
     store::RedisStore,
 };
 
@@ -67,7 +67,7 @@ impl RedisStore {
         let pattern = format!("{}*", escaped(&self.config.prefix));
         commands.cmd("SCAN").arg(step).arg("MATCH").arg(pattern).arg("COUNT").arg(COUNT);
         let link = node.link(&self.config, budget).await?;
-        let answer = match budget.attempt(link.send(&commands)).await {
+        let answer = match attempt(budget, link.send(&commands)).await {
             Ok(Ok(mut answers)) => answers.pop(),
             Ok(Err(error)) => {
                 node.leave(&link);
@@ -91,7 +91,7 @@ impl RedisStore {
         position: &Position,
         budget: &Budget<'_>,
     ) -> Result<Option<(Vec<String>, u64)>, Failure> {
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
                 return Err(Failure::too_late(&self.config.address));
@@ -177,7 +177,7 @@ impl Browse for RedisStore {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.config, call_deadline);
+            let budget = budget(&self.config, call_deadline);
             let position = match after {
                 None => Position::default(),
                 Some(cursor) => Position::read(cursor.as_str()).ok_or_else(|| {
@@ -198,7 +198,7 @@ impl Browse for RedisStore {
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.config, call_deadline);
+            let budget = budget(&self.config, call_deadline);
             let (mut count, mut position) = (0u64, Position::default());
             loop {
                 let names = self.names(position, usize::MAX, &budget).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     config_error::RedisConfigError,
     error::Failure,
-    retry::{Backoff, Budget},
+    retry::{Budget, backoff, budget},
     store::RedisStore,
 };
 
@@ -22,13 +22,13 @@ impl RedisStore {
     /// # Errors
     /// [`RedisConfigError::Server`].
     pub async fn check(&self) -> Result<(), RedisConfigError> {
-        let budget = Budget::new(&self.config, self.config.clock.now().plus(START));
+        let budget = budget(&self.config, self.config.clock.now().plus(START));
         let checked = self.check_all(&budget).await;
         checked.map_err(|failure| RedisConfigError::Server(failure.report(false)))
     }
 
     async fn check_all(&self, budget: &Budget<'_>) -> Result<(), Failure> {
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = backoff(&self.config);
         loop {
             match self.check_once(budget).await {
                 Err(failure) if failure.retry => {

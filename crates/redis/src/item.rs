@@ -15,11 +15,9 @@ use std::{fmt::Write as _, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    record::{Fingerprint, IdempotencyRecord, Owner, Provenance, Status},
     store::RecordVersion,
 };
-
-use crate::provenance;
 
 /// The end of the year 9999. The server computes with instants, and refuses those that are near its limit.
 const LAST: Timestamp = Timestamp::from_millis(253_402_300_799_999);
@@ -45,7 +43,7 @@ pub(crate) fn encode(record: &IdempotencyRecord) -> String {
             field(name, &count.to_string());
         }
     }
-    let provenance = record.provenance.as_ref().map(provenance::text);
+    let provenance = record.provenance.as_ref().map(Provenance::to_json);
     let texts = [
         ("fingerprint", record.fingerprint.as_ref().map(Fingerprint::as_str)),
         ("result", record.result.as_deref()),
@@ -142,7 +140,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<IdempotencyRecord, Corrupt> {
             "payload" => record.payload = Some(value.into()),
             "error_type" => record.error_type = Some(value.into()),
             "application" => record.application = Some(value.into()),
-            "provenance" => record.provenance = provenance::read(value),
+            "provenance" => record.provenance = Provenance::from_json(value),
             _ => {}
         }
     }

@@ -109,7 +109,6 @@ mod item;
 mod limits;
 mod member;
 mod node;
-mod provenance;
 mod read;
 mod retry;
 mod script;
@@ -126,7 +125,7 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 
-use crate::retry::Budget;
+use crate::retry::budget;
 pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, store::RedisStore};
 
 /// The commands that a user of the server needs, as rules of its access control list: `ACL SETUSER orders on
@@ -168,7 +167,7 @@ impl Store for RedisStore {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.config, call_deadline);
+            let budget = budget(&self.config, call_deadline);
             let answers = self.read_all(keys, &budget).await;
             answers.into_iter().map(|answer| answer.map_err(|f| f.report(false))).collect()
         })

@@ -5,7 +5,13 @@ use std::time::Duration;
 use futures_util::lock::Mutex;
 use lambda_idempotency_core::clock::Timestamp;
 
-use crate::{address::Address, config::Config, connection::Link, error::Failure, retry::Budget};
+use crate::{
+    address::Address,
+    config::Config,
+    connection::Link,
+    error::Failure,
+    retry::{Budget, within},
+};
 
 /// After so long without a request a connection is tried before it is used. The server, or something on the way, may
 /// have closed it, and a write to it would be in doubt.
@@ -30,7 +36,7 @@ impl Node {
 
     /// The connection, which is made if there is none. One request makes it, and others wait for that.
     pub(crate) async fn link(&self, config: &Config, budget: &Budget<'_>) -> Result<Link, Failure> {
-        match budget.within(config.connect_timeout, self.connected(config, budget)).await {
+        match within(budget, config.connect_timeout, self.connected(config, budget)).await {
             Ok(link) => link,
             Err(_) => Err(Failure::not_connected(&self.address, Some("timed out".to_owned()))),
         }
@@ -43,7 +49,7 @@ impl Node {
             let tried = if now.since(used.at) < IDLE {
                 true
             } else {
-                let alive = budget.within(TRIED_WITHIN, used.link.is_alive(&self.address)).await;
+                let alive = within(budget, TRIED_WITHIN, used.link.is_alive(&self.address)).await;
                 matches!(alive, Ok(Ok(())))
             };
             if tried {

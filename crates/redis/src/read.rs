@@ -8,7 +8,7 @@ use crate::{
     batch::Request,
     error::{Failure, First},
     item::decode,
-    retry::{Backoff, Budget},
+    retry::{Budget, backoff},
     store::RedisStore,
 };
 
@@ -28,7 +28,7 @@ struct Pending<'k> {
 impl RedisStore {
     /// Reads each key, and repeats requests until the budget ends. The answers are in the order of the keys.
     pub(crate) async fn read_all(&self, keys: &[Key], budget: &Budget<'_>) -> Vec<Answer> {
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = backoff(&self.config);
         let mut answers: Vec<(usize, Answer)> = Vec::with_capacity(keys.len());
         let pending = keys.iter().enumerate();
         let mut pending: Vec<_> =

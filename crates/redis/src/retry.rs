@@ -1,106 +1,45 @@
 //! Time limits and pauses of requests.
-//!
-//! There are two limits: one for each request, and the deadline of the call for all of them. Time
-//! is read from the [`Clock`], so that tests control it.
 
-use std::{
-    future::Future,
-    pin::pin,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{future::Future, time::Duration};
 
-use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
-    clock::{Clock, Timestamp},
+    clock::Timestamp,
     usage::{self, Usage},
 };
 
+pub(crate) use lambda_idempotency_core::retry::{Backoff, Budget, TimedOut};
+
 use crate::config::Config;
 
-/// The least time for a request. A request with less time would most likely be cut off, and would
-/// make it unknown whether the write was applied, although the last request was known to be
-/// refused.
+/// The least time for a request.
 const SHORTEST: Duration = Duration::from_millis(5);
 
-/// The time of one call of the store.
-pub(crate) struct Budget<'a> {
-    clock: &'a dyn Clock,
-    call_deadline: Timestamp,
-    /// The time limit of the next request, in milliseconds.
-    patience: AtomicU64,
+/// The time of one call of the store. The server itself may wait for replicas.
+pub(crate) fn budget(config: &Config, call_deadline: Timestamp) -> Budget<'_> {
+    let replicas = config.replicas.map_or(Duration::ZERO, |replicas| replicas.within);
+    let attempt_timeout = config.attempt_timeout.saturating_add(replicas);
+    Budget::new(&*config.clock, attempt_timeout, call_deadline)
 }
 
-/// The response to a request did not come in time; the request may still take effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TimedOut(pub(crate) Duration);
-
-impl<'a> Budget<'a> {
-    pub(crate) fn new(config: &'a Config, call_deadline: Timestamp) -> Self {
-        let replicas = config.replicas.map_or(Duration::ZERO, |replicas| replicas.within);
-        let patience = config.attempt_timeout.saturating_add(replicas);
-        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
-        Self { clock: &*config.clock, call_deadline, patience: AtomicU64::new(patience) }
-    }
-
-    /// The time left before the deadline.
-    pub(crate) fn left(&self) -> Duration {
-        self.call_deadline.since(self.clock.now())
-    }
-
-    /// Waits for `request` until its time limit, then drops it and doubles the limit for the next,
-    /// so that a slow request (for instance 16 MB of results) is not cut off every time.
-    pub(crate) async fn attempt<F: Future>(&self, request: F) -> Result<F::Output, TimedOut> {
-        let patience = self.patience.load(Ordering::Relaxed);
-        usage::add(Usage { requests: 1, capacity_units: 0.0 });
-        let answer = self.within(Duration::from_millis(patience), request).await;
-        if answer.is_err() {
-            self.patience.fetch_max(patience.saturating_mul(2), Ordering::Relaxed);
-        }
-        answer
-    }
-
-    /// Waits for `future` for so long, and not longer than the call has.
-    pub(crate) async fn within<F: Future>(
-        &self,
-        limit: Duration,
-        future: F,
-    ) -> Result<F::Output, TimedOut> {
-        let limit = limit.min(self.left());
-        match select(pin!(future), self.clock.sleep(limit)).await {
-            Either::Left((answer, _)) => Ok(answer),
-            Either::Right(((), _)) => Err(TimedOut(limit)),
-        }
-    }
+/// The pauses between the requests of a call.
+pub(crate) fn backoff(config: &Config) -> Backoff {
+    Backoff::new(config.backoff, SHORTEST)
 }
 
-/// The pauses between requests. They double, and half of each is random, so that workers that were
-/// refused at the same time do not retry at the same time.
-pub(crate) struct Backoff {
-    next: Duration,
-    most: Duration,
+/// Waits for `request` until its time limit, and counts it.
+pub(crate) async fn attempt<F: Future>(
+    budget: &Budget<'_>,
+    request: F,
+) -> Result<F::Output, TimedOut> {
+    usage::add(Usage { requests: 1, capacity_units: 0.0 });
+    budget.attempt(budget.limit(), request).await
 }
 
-impl Backoff {
-    pub(crate) fn new(config: &Config) -> Self {
-        let (first, most) = config.backoff;
-        Self { next: first.min(most), most }
-    }
-
-    /// Pauses and returns `true`, or returns `false` if no time would be left for another request.
-    pub(crate) async fn pause(&mut self, budget: &Budget<'_>) -> bool {
-        let half = self.next / 2;
-        let pause = half.saturating_add(half.mul_f64(random_share()));
-        self.next = self.next.saturating_mul(2).min(self.most);
-        if pause.saturating_add(SHORTEST) >= budget.left() {
-            return false;
-        }
-        budget.clock.sleep(pause).await;
-        true
-    }
-}
-
-/// Between 0 and 1. Without randomness the pause is only less well spread.
-fn random_share() -> f64 {
-    f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
+/// Waits for `future` for so long, and not longer than the call has.
+pub(crate) async fn within<F: Future>(
+    budget: &Budget<'_>,
+    limit: Duration,
+    future: F,
+) -> Result<F::Output, TimedOut> {
+    budget.within(limit.min(budget.left()), future).await
 }

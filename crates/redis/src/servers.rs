@@ -14,7 +14,7 @@ use crate::{
     config::Config,
     error::{Failure, server_failure},
     node::Node,
-    retry::Budget,
+    retry::{Budget, attempt},
 };
 
 pub(crate) struct Servers {
@@ -149,7 +149,7 @@ impl Servers {
         }
         let mut commands = Pipeline::with_capacity(1);
         commands.cmd("CLUSTER").arg("SLOTS");
-        let answer = match budget.attempt(link.send(&commands)).await {
+        let answer = match attempt(budget, link.send(&commands)).await {
             Err(late) => {
                 node.leave(&link);
                 return Err(Failure::timed_out(address, late));

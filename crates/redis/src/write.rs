@@ -13,7 +13,7 @@ use crate::{
     error::{Failure, First},
     item::decode,
     member::Member,
-    retry::{Backoff, Budget},
+    retry::{backoff, budget},
     store::RedisStore,
 };
 
@@ -35,8 +35,8 @@ impl RedisStore {
         writes: &[Write],
         call_deadline: Timestamp,
     ) -> Vec<Verdict> {
-        let budget = Budget::new(&self.config, call_deadline);
-        let mut backoff = Backoff::new(&self.config);
+        let budget = budget(&self.config, call_deadline);
+        let mut backoff = backoff(&self.config);
         let mut rounds = Rounds::begin(&self.config, writes);
         let mut redirections = 0;
         while !rounds.pending.is_empty() {
