@@ -11,6 +11,17 @@
 //! # }
 //! ```
 //!
+//! # What it can do
+//!
+//! | | |
+//! |---|---|
+//! | [Effects](lambda_idempotency_core::effects), committed with the completion | yes: [`DynamoDbEffects`], items of the same account and Region |
+//! | The server removes expired records | yes, within days after they expire |
+//! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, by `Scan`, or `Query` where all are in one partition |
+//! | Reads see the latest write | yes |
+//! | A write that was confirmed survives the loss of a server | yes |
+//! | The largest record | 400 KB |
+//!
 //! # The table
 //!
 //! A partition key `id` (S), no sort key, on-demand capacity, and time-to-live on `expiration`:

@@ -133,10 +133,11 @@ pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, stor
 /// [`allow_eviction`](RedisStoreBuilder::allow_eviction), `WAIT` only with
 /// [`wait_for_replicas`](RedisStoreBuilder::wait_for_replicas), `CLUSTER SLOTS` and `ASKING` only in a cluster, and
 /// `SCAN` only to list records.
-pub const COMMANDS: [&str; 12] = [
+pub const COMMANDS: [&str; 13] = [
     "+evalsha",
     "+script|load",
     "+get",
+    "+getrange",
     "+set",
     "+del",
     "+info",

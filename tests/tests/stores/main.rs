@@ -5,10 +5,21 @@
 //! $ bash tests/run stores
 //! ```
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+
+#[path = "../../../crates/postgres/tests/postgres/server.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod postgres;
 
 #[path = "../e2e/support.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
 mod start;
+mod transactions;
