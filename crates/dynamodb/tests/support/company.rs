@@ -49,8 +49,10 @@ impl Store for InCompany {
 }
 
 /// Makes each call while others are on their way, so that its writes share requests with theirs.
+#[allow(dead_code, reason = "not in every test program")]
 pub(crate) struct InCrowd(pub(crate) DynamoDbStore);
 
+#[allow(dead_code, reason = "not in every test program")]
 impl InCrowd {
     async fn other(&self, call_deadline: Timestamp) {
         let key = Key::from_text(format!("crowd#{}", Owner::random().unwrap()));
