@@ -6,7 +6,7 @@ use std::fs;
 use crate::root;
 
 /// The folder of the first part of a name.
-const PLACES: [(&str, &str); 15] = [
+const PLACES: [(&str, &str); 18] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
@@ -16,12 +16,15 @@ const PLACES: [(&str, &str); 15] = [
     ("process", "crates/engine/src/process"),
     ("behaviour", "crates/lambda/tests/behaviour"),
     ("http", "crates/lambda/tests/http"),
-    ("dynamodb", "crates/dynamodb/tests"),
+    ("dynamodb", "crates/dynamodb/tests/dynamodb"),
     ("dynamodb_unit", "crates/dynamodb/src"),
     ("admission", "crates/core/src/admission"),
     ("cli", "crates/cli/tests"),
     ("e2e", "tests/tests/e2e"),
     ("with_powertools", "tests/tests/with_powertools"),
+    ("postgres", "crates/postgres/tests/postgres"),
+    ("redis", "crates/redis/tests/redis"),
+    ("stores", "tests/tests/stores"),
 ];
 /// Places that are one file: `hostile::a_test`.
 const FILES: [(&str, &str); 2] = [
