@@ -49,6 +49,8 @@ pub struct Report {
     pub returned: u64,
     /// Messages neither acknowledged nor dead-lettered at the end.
     pub left: usize,
+    /// Whether the run ended because no message was settled for [`Settings::patience`]: it is unfinished then.
+    pub given_up: bool,
     /// Handlers started.
     pub executions: usize,
     /// Effects.
@@ -128,6 +130,7 @@ impl Report {
             dead_lettered: settled(Disposition::DeadLettered),
             returned: history.returned,
             left: 0,
+            given_up: false,
             executions: history.attempts.len(),
             effects: findings.effects,
             doubled: findings.doubled,
@@ -165,7 +168,8 @@ impl Report {
         self
     }
 
-    pub(crate) fn with_end(mut self, probes: usize, left: usize) -> Self {
+    pub(crate) fn with_end(mut self, probes: usize, left: usize, given_up: bool) -> Self {
+        self.given_up = given_up;
         self.probes = probes;
         self.left = left;
         self
@@ -215,6 +219,13 @@ impl fmt::Display for Report {
         )?;
         let faults: Vec<_> = self.faults.iter().map(|kind| kind.as_str()).collect();
         writeln!(f, "faults: {}\n", faults.join(", "))?;
+        if self.given_up {
+            writeln!(
+                f,
+                "UNFINISHED: no message was settled for a long time, so the run was given up.\nA machine that has no \
+                 processor time for the function does that: use a longer timeout, or more patience.\n"
+            )?;
+        }
         row(f, 0, "messages sent", self.messages as u64)?;
         row(f, 0, "sent once more, for keys held at the end", self.probes as u64)?;
         row(f, 0, "distinct keys", self.keys as u64)?;

@@ -16,6 +16,9 @@ use super::{
 };
 use crate::parcels::SIGNAL;
 
+/// How often the relay is run, as a schedule does, if it cannot send everything at once.
+const RELAYS: u32 = 5;
+
 impl Rig<'_> {
     /// Notes what the queue of the messages tells, and sends the signal for which a process waits in it.
     pub(super) fn hear(&mut self, told: Told) {
@@ -118,14 +121,27 @@ impl Rig<'_> {
         Ok(())
     }
 
-    /// Runs a relay over the whole table, past all faults.
+    /// Runs a relay over the whole table, past all faults, and again if it could not send everything.
     async fn relay(&mut self, queue: SocketAddr) -> Result<(), Error> {
         self.local.dynamodb().faults().clear();
         self.read()?;
-        let proxy = self.local.dynamodb().proxy().await?;
         let before = self.history.sends.len();
         // The clocks of the processes may be ahead, and a relay leaves records alone that were claimed after now.
         tokio::time::sleep(CLOCKS).await;
+        let mut runs = 1;
+        while let Err(error) = self.run_relay(queue).await {
+            if runs == RELAYS {
+                return Err(error);
+            }
+            runs += 1;
+        }
+        self.read()?;
+        self.relayed = self.history.sends.len().saturating_sub(before);
+        Ok(())
+    }
+
+    async fn run_relay(&self, queue: SocketAddr) -> Result<(), Error> {
+        let proxy = self.local.dynamodb().proxy().await?;
         let output = Command::new(&self.settings.binary)
             .env("AWS_ACCESS_KEY_ID", "local")
             .env("AWS_SECRET_ACCESS_KEY", "local")
@@ -142,8 +158,6 @@ impl Rig<'_> {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(Error::Relay(format!("{}, {}", output.status, said.trim())));
         }
-        self.read()?;
-        self.relayed = self.history.sends.len().saturating_sub(before);
         Ok(())
     }
 }

@@ -66,7 +66,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     if probes > 0 {
         rig.drain(&progress).await?;
     }
-    if let Some(messages) = &messages {
+    if let Some(messages) = messages.as_ref().filter(|_| !rig.given_up) {
         rig.end(messages.address()).await?;
         rig.drain(&progress).await?;
     }
@@ -86,7 +86,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
     let usage = local.dynamodb().usage();
     let report = Report::new(settings, &schedule, &rig.history, findings, counts)
         .with_cost(&usage, begun.elapsed())
-        .with_end(probes, left)
+        .with_end(probes, left, rig.given_up)
         .with_messages(&schedule, &rig.parcels, rig.relayed)
         .with_story(rig.story(begun));
     drop(rig);
@@ -132,6 +132,8 @@ struct Rig<'a> {
     signalled: HashSet<usize>,
     /// When a message was last settled.
     moved: Instant,
+    /// That was too long ago.
+    given_up: bool,
     invocations: u64,
     answered: Vec<StoryInvocation>,
 }
@@ -158,6 +160,7 @@ impl<'a> Rig<'a> {
             begun: 0,
             signalled: HashSet::new(),
             moved: Instant::now(),
+            given_up: false,
             invocations: 0,
             answered: Vec::new(),
         }
@@ -184,7 +187,8 @@ impl<'a> Rig<'a> {
                 });
             }
             let idle = running.is_empty() && self.queues.left() == 0 && self.injector.is_over();
-            if idle || self.moved.elapsed() > self.settings.patience {
+            self.given_up = self.moved.elapsed() > self.settings.patience;
+            if idle || self.given_up {
                 return Ok(());
             }
             tokio::select! {
