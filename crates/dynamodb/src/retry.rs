@@ -1,6 +1,6 @@
 //! Time limits, pauses and concurrency of requests.
 
-use std::{future::Future, ops::Deref, time::Duration};
+use std::{future::Future, ops::Deref, pin::Pin, time::Duration};
 
 use futures_util::stream::{self, StreamExt};
 use lambda_idempotency_core::{
@@ -35,7 +35,15 @@ impl<'a> Budget<'a> {
     }
 
     /// Waits for `request` until its time limit, and counts it.
-    pub(crate) async fn attempt<F: Future>(&self, request: F) -> Result<F::Output, TimedOut> {
+    pub(crate) fn attempt<F: Future>(
+        &self,
+        request: F,
+    ) -> impl Future<Output = Result<F::Output, TimedOut>> {
+        // The SDK's futures have many kilobytes, and would be copied into each future around them.
+        self.attempt_boxed(Box::pin(request))
+    }
+
+    async fn attempt_boxed<F: Future>(&self, request: Pin<Box<F>>) -> Result<F::Output, TimedOut> {
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
         let log = if self.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
         self.time.attempt(self.limit(), request.with_subscriber(log)).await

@@ -249,10 +249,21 @@ pub(super) fn scalar(member: Member<'_>) -> Option<String> {
 
 /// A nested member, by the names on the path to it.
 pub(super) fn descend<'e>(json: &'e str, names: &[&str]) -> Member<'e> {
+    if !names.iter().all(|name| may_name(json, name)) {
+        return None;
+    }
     let whole = serde_json::from_str(json).ok()?;
     names.iter().try_fold(whole, |raw: &RawValue, name| {
         object::<BTreeMap<String, &RawValue>>(Some(raw)).remove(*name)
     })
+}
+
+/// Whether a member of this JSON, or of an object in it, may have this name. Found without parsing, because each
+/// handler's span looks for a trace context that most records do not have.
+fn may_name(json: &str, name: &str) -> bool {
+    // Only `\u0061` and the like can stand for these.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    json.contains(name) || !name.bytes().all(plain) || json.contains(r"\u")
 }
 
 /// Text that is delivered as a list of bytes, in which bytes above 127 are negative numbers.
@@ -299,4 +310,24 @@ pub(super) fn takes_all<'e>(
             let (kind, arn) = origin(record);
             arn.is_none_or(|arn| operation.takes(&[(kind, Some(&arn))]))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_found_however_its_name_is_written() {
+        for (json, name) in [
+            (r#"{"a":{"traceparent":"x"}}"#, "traceparent"),
+            (r#"{"a":{"tr\u0061ceparent":"x"}}"#, "traceparent"),
+            (r#"{"a":{"a\/b":"x"}}"#, "a/b"),
+            (r#"{"a":{"\"":"x"}}"#, "\""),
+        ] {
+            assert_eq!(text(descend(json, &["a", name])).as_deref(), Some("x"), "{json}");
+        }
+        for absent in [r#"{"a":{"body":"traceparent"}}"#, r#"{"a":{}}"#, "[1]", "{"] {
+            assert!(descend(absent, &["a", "traceparent"]).is_none(), "{absent}");
+        }
+    }
 }
