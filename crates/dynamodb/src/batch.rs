@@ -24,12 +24,6 @@ use crate::{
     store::DynamoDbStore,
 };
 
-/// The most statements in a batch.
-pub(crate) const MOST: usize = 25;
-/// The most bytes of items in a batch. DynamoDB documents no limit for this operation; this is the
-/// one of its transactions.
-pub(crate) const MOST_BYTES: usize = 4 * 1024 * 1024;
-
 /// Room for the text of a statement with the default names, and for its parameters.
 const TEXT: usize = 640;
 const PARAMETERS: usize = 20;
@@ -37,7 +31,7 @@ const PARAMETERS: usize = 20;
 const OPERATION: &str = "BatchExecuteStatement";
 
 impl DynamoDbStore {
-    /// Sends up to [`MOST`] writes and waits for their answers, in order.
+    /// Sends up to [`MOST_STATEMENTS`](crate::limits::MOST_STATEMENTS) writes and waits for their answers, in order.
     pub(crate) async fn write_batch(
         &self,
         members: &[Member<'_>],

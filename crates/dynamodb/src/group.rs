@@ -12,19 +12,17 @@
 //! Nothing is spawned: whichever call is polled polls the request for all of them.
 
 use std::{
-    future::{Future, poll_fn},
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
 
 use futures_util::{
     FutureExt as _,
-    future::{Either, Shared, WeakShared, select},
+    future::{Shared, WeakShared},
 };
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
@@ -33,12 +31,10 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    batch::{MOST, MOST_BYTES},
-    error::Failure,
+    limits::{MOST_STATEMENT_BYTES, MOST_STATEMENTS},
     member::{Answer, Member},
     retry::Budget,
     slots::Purpose,
-    store::DynamoDbStore,
 };
 
 /// The groups of a store that can be joined.
@@ -58,7 +54,7 @@ struct Open {
 
 /// Writes that are sent together.
 #[derive(Default)]
-struct Group(Mutex<State>);
+pub(crate) struct Group(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -73,10 +69,11 @@ struct State {
 }
 
 /// A write that waits to be sent.
-struct Queued {
-    write: Write,
-    patience: Duration,
-    call_deadline: Timestamp,
+pub(crate) struct Queued {
+    pub(crate) write: Write,
+    /// For how long its request may take.
+    pub(crate) patience: Duration,
+    pub(crate) call_deadline: Timestamp,
 }
 
 /// A call that is on its way.
@@ -97,9 +94,32 @@ impl Groups {
 
     /// Whether these writes, which one request can hold, should share it with those of other calls.
     pub(crate) fn are_for(&self, members: &[Member<'_>]) -> bool {
-        members.len() < MOST
+        members.len() < MOST_STATEMENTS
             && self.calls.load(Ordering::Relaxed) > 1
             && !members.iter().any(Member::is_alone)
+    }
+
+    /// Adds these writes to the group that is open, or to a new one, which `send` sends.
+    pub(crate) fn join(
+        &self,
+        members: &[Member<'_>],
+        budget: &Budget<'_>,
+        purpose: Purpose,
+        send: impl FnOnce(Arc<Group>) -> BoxFuture<'static, ()>,
+    ) -> Ticket {
+        let mut open = self.open(purpose);
+        if let Some(Open { group, sending }) = &*open
+            && let Some(sending) = sending.upgrade()
+            && let Some(places) = group.add(members, budget)
+        {
+            return Ticket { group: Arc::clone(group), places, sending };
+        }
+        let group = Arc::new(Group::default());
+        let places = group.add(members, budget).unwrap_or_default();
+        let sending = send(Arc::clone(&group)).shared();
+        let weak = sending.downgrade();
+        *open = weak.map(|sending| Open { group: Arc::clone(&group), sending });
+        Ticket { group, places, sending }
     }
 
     fn open(&self, purpose: Purpose) -> MutexGuard<'_, Option<Open>> {
@@ -116,6 +136,31 @@ impl Group {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The writes to be sent, each at its place. No call joins or leaves from now on.
+    pub(crate) fn close(&self) -> Vec<Option<Queued>> {
+        let mut state = self.lock();
+        state.is_sent = true;
+        std::mem::take(&mut state.members)
+    }
+
+    /// The answers, each with its place, and for how long a next request may take.
+    pub(crate) fn answer(
+        &self,
+        answers: impl Iterator<Item = (usize, Answer)>,
+        patience: Duration,
+    ) {
+        let mut state = self.lock();
+        state.patience = patience;
+        for (place, answer) in answers {
+            if place >= state.answers.len() {
+                state.answers.resize_with(place.saturating_add(1), || None);
+            }
+            if let Some(at) = state.answers.get_mut(place) {
+                *at = Some(answer);
+            }
+        }
+    }
+
     /// Adds these writes if there is room and none of their keys is there already, and says where they are.
     fn add(&self, members: &[Member<'_>], budget: &Budget<'_>) -> Option<Range<usize>> {
         let mut state = self.lock();
@@ -126,7 +171,7 @@ impl Group {
         let bytes = members.iter().fold(state.bytes, |sum, one| sum.saturating_add(one.size));
         let from = state.members.len();
         let to = from.saturating_add(members.len());
-        if state.is_sent || to > MOST || (from > 0 && bytes > MOST_BYTES) {
+        if state.is_sent || to > MOST_STATEMENTS || (from > 0 && bytes > MOST_STATEMENT_BYTES) {
             return None;
         }
         state.bytes = bytes;
@@ -141,15 +186,20 @@ impl Group {
 }
 
 /// The writes of a call in a group. Dropped, it takes them out, unless they have been sent.
-struct Ticket {
+pub(crate) struct Ticket {
     group: Arc<Group>,
     places: Range<usize>,
     sending: Shared<BoxFuture<'static, ()>>,
 }
 
 impl Ticket {
+    /// Ends when the group has its answers. Any of its calls that is polled carries it out.
+    pub(crate) fn sending(&self) -> Shared<BoxFuture<'static, ()>> {
+        self.sending.clone()
+    }
+
     /// Takes the writes out. Says whether that was before they were sent.
-    fn withdraw(&self) -> bool {
+    pub(crate) fn withdraw(&self) -> bool {
         let mut state = self.group.lock();
         if !state.is_sent {
             for member in state.members.get_mut(self.places.clone()).unwrap_or_default() {
@@ -160,7 +210,7 @@ impl Ticket {
     }
 
     /// The answers, and for how long a next request may take.
-    fn fetch(&self, missing: &Answer) -> (Vec<Answer>, Duration) {
+    pub(crate) fn fetch(&self, missing: &Answer) -> (Vec<Answer>, Duration) {
         let mut state = self.group.lock();
         let mut answer = |place: usize| state.answers.get_mut(place).and_then(Option::take);
         let answers = self
@@ -176,97 +226,4 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         self.withdraw();
     }
-}
-
-impl DynamoDbStore {
-    /// Sends these writes in a request with those of other calls; answers in order.
-    pub(crate) async fn write_in_group(
-        &self,
-        members: &[Member<'_>],
-        budget: &Budget<'_>,
-    ) -> Vec<Answer> {
-        let ticket = self.join(members, budget);
-        // The other calls of this turn can join before the first of them is polled again.
-        next_turn().await;
-        let too_late = self.config.clock.sleep(budget.left());
-        match select(ticket.sending.clone(), too_late).await {
-            Either::Left(((), _)) => {
-                let missing = Answer::Failed(Failure::unanswered_in_group(&self.config));
-                let (answers, patience) = ticket.fetch(&missing);
-                budget.be_patient(patience);
-                answers
-            }
-            Either::Right(((), _)) => {
-                let failure = match ticket.withdraw() {
-                    true => Failure::too_late(&self.config),
-                    false => Failure::unanswered_in_group(&self.config),
-                };
-                vec![Answer::Failed(failure); members.len()]
-            }
-        }
-    }
-
-    fn join(&self, members: &[Member<'_>], budget: &Budget<'_>) -> Ticket {
-        let is_claim = members.iter().all(Member::is_claim);
-        let purpose = if is_claim { Purpose::Claim } else { Purpose::Settle };
-        let mut open = self.groups.open(purpose);
-        if let Some(Open { group, sending }) = &*open
-            && let Some(sending) = sending.upgrade()
-            && let Some(places) = group.add(members, budget)
-        {
-            return Ticket { group: Arc::clone(group), places, sending };
-        }
-        let group = Arc::new(Group::default());
-        let places = group.add(members, budget).unwrap_or_default();
-        let sending: BoxFuture<'static, ()> =
-            Box::pin(send(self.clone(), Arc::clone(&group), purpose));
-        let sending = sending.shared();
-        *open = sending.downgrade().map(|sending| Open { group: Arc::clone(&group), sending });
-        Ticket { group, places, sending }
-    }
-}
-
-/// Sends a group when a request may be sent.
-async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
-    let config = &*store.config;
-    let _slot = store.slots.enter(purpose, &*config.clock).await;
-    let queued = {
-        let mut state = group.lock();
-        state.is_sent = true;
-        std::mem::take(&mut state.members)
-    };
-    let sent: Vec<(usize, &Queued)> =
-        queued.iter().enumerate().filter_map(|(at, one)| Some((at, one.as_ref()?))).collect();
-    let deadline = sent.iter().map(|(_, one)| one.call_deadline).max().unwrap_or_default();
-    let budget = Budget::new(config, deadline);
-    budget.be_patient(sent.iter().map(|(_, one)| one.patience).max().unwrap_or_default());
-    // Each was one of a call before, so none has a verdict already.
-    let members: Vec<Member<'_>> =
-        sent.iter().filter_map(|(at, one)| Member::new(config, *at, &one.write).ok()).collect();
-    let answers = match &*members {
-        [] => vec![],
-        [member] => vec![store.write_one(member, &budget).await],
-        members => store.write_batch(members, &budget).await,
-    };
-    let mut state = group.lock();
-    state.patience = budget.patience();
-    state.answers.resize_with(queued.len(), || None);
-    for (member, answer) in members.iter().zip(answers) {
-        if let Some(place) = state.answers.get_mut(member.index) {
-            *place = Some(answer);
-        }
-    }
-}
-
-/// Ends when its task is polled again, which is as soon as all others that are ready have been polled.
-fn next_turn() -> impl Future<Output = ()> {
-    let mut is_next = false;
-    poll_fn(move |context| {
-        if is_next {
-            return Poll::Ready(());
-        }
-        is_next = true;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
 }

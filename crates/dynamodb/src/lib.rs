@@ -146,6 +146,7 @@ mod scalar;
 mod single;
 mod slots;
 mod store;
+mod together;
 mod transaction;
 mod write;
 

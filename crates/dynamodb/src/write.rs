@@ -13,10 +13,10 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    batch,
     config::Config,
     error::Failure,
     item::decode,
+    limits::{MOST_STATEMENT_BYTES, MOST_STATEMENTS},
     member::{Answer, Lost, Member},
     retry::{Budget, backoff, bounded},
     slots::{Purpose, Slot},
@@ -94,11 +94,11 @@ impl DynamoDbStore {
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) -> Vec<(Member<'w>, Answer)> {
+        let is_claim = parcel.iter().all(Member::is_claim);
+        let purpose = if is_claim { Purpose::Claim } else { Purpose::Settle };
         let answers = if self.config.statements() && self.groups.are_for(&parcel) {
-            self.write_in_group(&parcel, budget).await
+            self.write_together(&parcel, purpose, budget).await
         } else {
-            let is_claim = parcel.iter().all(Member::is_claim);
-            let purpose = if is_claim { Purpose::Claim } else { Purpose::Settle };
             let Some(_slot) = self.slot(purpose, budget).await else {
                 let failure = Failure::too_late(&self.config);
                 let late = |member| (member, Answer::Failed(failure.clone()));
@@ -229,7 +229,8 @@ fn parcels(members: Vec<Member<'_>>, statements: bool) -> Vec<Vec<Member<'_>>> {
             parcels.push(vec![member]);
             continue;
         }
-        if open.len() >= batch::MOST || bytes.saturating_add(member.size) > batch::MOST_BYTES {
+        if open.len() >= MOST_STATEMENTS || bytes.saturating_add(member.size) > MOST_STATEMENT_BYTES
+        {
             parcels.push(std::mem::take(&mut open));
             bytes = 0;
         }

@@ -1,0 +1,87 @@
+//! Sends writes in a request with those of other calls: see [`group`](crate::group).
+
+use std::{
+    future::{Future, poll_fn},
+    sync::Arc,
+    task::Poll,
+};
+
+use futures_util::future::{Either, select};
+
+use crate::{
+    error::Failure,
+    group::{Group, Queued},
+    member::{Answer, Member},
+    retry::Budget,
+    slots::Purpose,
+    store::DynamoDbStore,
+};
+
+impl DynamoDbStore {
+    /// Sends these writes in a request with those of other calls; answers in order.
+    pub(crate) async fn write_together(
+        &self,
+        members: &[Member<'_>],
+        purpose: Purpose,
+        budget: &Budget<'_>,
+    ) -> Vec<Answer> {
+        let ticket = self
+            .groups
+            .join(members, budget, purpose, |group| Box::pin(send(self.clone(), group, purpose)));
+        // The other calls of this turn can join before the first of them is polled again.
+        next_turn().await;
+        let too_late = self.config.clock.sleep(budget.left());
+        match select(ticket.sending(), too_late).await {
+            Either::Left(((), _)) => {
+                let missing = Answer::Failed(Failure::unanswered_in_group(&self.config));
+                let (answers, patience) = ticket.fetch(&missing);
+                budget.be_patient(patience);
+                answers
+            }
+            Either::Right(((), _)) => {
+                let failure = match ticket.withdraw() {
+                    true => Failure::too_late(&self.config),
+                    false => Failure::unanswered_in_group(&self.config),
+                };
+                vec![Answer::Failed(failure); members.len()]
+            }
+        }
+    }
+}
+
+/// Sends a group when a request may be sent.
+async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
+    let config = &*store.config;
+    let _slot = store.slots.enter(purpose, &*config.clock).await;
+    let queued = group.close();
+    let sent: Vec<(usize, &Queued)> =
+        queued.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?))).collect();
+    let deadline = sent.iter().map(|(_, one)| one.call_deadline).max().unwrap_or_default();
+    let budget = Budget::new(config, deadline);
+    budget.be_patient(sent.iter().map(|(_, one)| one.patience).max().unwrap_or_default());
+    // Each was a member of its own call before, so none has a verdict already.
+    let members: Vec<Member<'_>> = sent
+        .iter()
+        .filter_map(|(place, one)| Member::new(config, *place, &one.write).ok())
+        .collect();
+    let answers = match &*members {
+        [] => vec![],
+        [member] => vec![store.write_one(member, &budget).await],
+        members => store.write_batch(members, &budget).await,
+    };
+    let places = members.iter().map(|member| member.index);
+    group.answer(places.zip(answers), budget.patience());
+}
+
+/// Ends when its task is polled again, which is as soon as all others that are ready have been polled.
+fn next_turn() -> impl Future<Output = ()> {
+    let mut is_next = false;
+    poll_fn(move |context| {
+        if is_next {
+            return Poll::Ready(());
+        }
+        is_next = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+}
