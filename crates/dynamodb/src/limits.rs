@@ -11,6 +11,13 @@ use crate::{
 /// The largest item DynamoDB holds, names included.
 pub(crate) const LARGEST: usize = 400 * 1024;
 
+/// The most statements in a batch.
+pub(crate) const MOST_STATEMENTS: usize = 25;
+
+/// The most bytes of items in a batch of statements. DynamoDB documents no limit for this operation; this
+/// is the one of its transactions.
+pub(crate) const MOST_STATEMENT_BYTES: usize = 4 * 1024 * 1024;
+
 /// Refuses a key that DynamoDB would refuse together with its whole batch.
 pub(crate) fn fit_key(config: &Config, key: &Key) -> Result<(), Failure> {
     let has_sort_key = config.attributes.sort_key.is_some();
