@@ -22,6 +22,10 @@ use crate::{
     store::DynamoDbStore,
 };
 
+/// A `Scan` that passes over items of others asks for at least so many: the fewer it asks for, the more requests there
+/// are, and each costs a read unit at least.
+const PASSED_OVER: i32 = 500;
+
 /// What one request answers.
 struct Answer {
     items: Vec<Item>,
@@ -192,19 +196,28 @@ impl Browse for DynamoDbStore {
         Box::pin(async move {
             let budget = Budget::new(&self.config, call_deadline);
             let after = after.map(|cursor| self.start_of(cursor));
-            let limit = Some(i32::try_from(limit.get()).unwrap_or(i32::MAX));
+            let most = limit.get();
+            let limit = i32::try_from(most).unwrap_or(i32::MAX);
+            let is_shared = matches!(self.partition(), Some(Partition::Derived { .. }));
+            let limit = Some(if is_shared { limit.max(PASSED_OVER) } else { limit });
             let answer = self.browse(&Ask { after, limit }, &budget).await;
             let answer = answer.map_err(|failure| failure.report(false))?;
             let names = &self.config.attributes;
-            let mut items = Vec::with_capacity(answer.items.len());
+            let (mut items, mut last) = (Vec::with_capacity(answer.items.len()), answer.last);
             for item in &answer.items {
                 let key = self.key(item).map_err(|failure| failure.report(false))?;
-                if self.is_ours(item, &key) {
-                    let corrupt = |problem| Failure::corrupt(&self.config, problem).report(false);
-                    items.push((key, decode(names, item).map_err(corrupt)));
+                if !self.is_ours(item, &key) {
+                    continue;
                 }
+                if items.len() == most {
+                    // The next page begins behind the last record of this one.
+                    last = items.last().map(|(key, _)| primary_key(names, key));
+                    break;
+                }
+                let corrupt = |problem| Failure::corrupt(&self.config, problem).report(false);
+                items.push((key, decode(names, item).map_err(corrupt)));
             }
-            let next = answer.last.as_ref().map(|last| self.cursor(last)).transpose();
+            let next = last.as_ref().map(|last| self.cursor(last)).transpose();
             Ok(Page::new(items, next.map_err(|failure| failure.report(false))?))
         })
     }

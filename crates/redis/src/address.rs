@@ -45,7 +45,7 @@ pub(crate) struct Url {
 
 impl Url {
     pub(crate) fn parse(url: &str) -> Result<Self, RedisConfigError> {
-        let (scheme, rest) = url.split_once("://").ok_or(RedisConfigError::UnfitUrl)?;
+        let (scheme, rest) = url.trim().split_once("://").ok_or(RedisConfigError::UnfitUrl)?;
         let tls = match scheme {
             "redis" | "valkey" => false,
             "rediss" | "valkeys" => true,
@@ -85,6 +85,12 @@ mod tests {
         let url = Url::parse("valkey://cache").unwrap();
         assert_eq!((url.address.to_string(), url.tls), ("cache:6379".to_owned(), false));
         assert!(url.login.user.is_none() && url.login.password.is_none());
+    }
+
+    #[test]
+    fn white_space_around_a_url_is_none_of_it() {
+        let url = Url::parse(" rediss://cache:6380\n").unwrap();
+        assert_eq!((url.address.to_string(), url.tls), ("cache:6380".to_owned(), true));
     }
 
     #[test]

@@ -86,7 +86,17 @@ impl Table {
 impl Options {
     /// The server, if the store is not in DynamoDB.
     pub(crate) fn server(&self) -> Result<Option<Server>, Failure> {
-        self.server.server(self.table.as_deref())
+        let server = self.server.server(self.table.as_deref())?;
+        let of_dynamodb = [
+            ("--region", self.region.is_some()),
+            ("--endpoint-url", self.endpoint_url.is_some()),
+            ("--attribute", !self.attribute.is_empty()),
+            ("--sort-key", self.sort_key.is_some()),
+        ];
+        if let Some(server) = &server {
+            servers::refuse(server.kind(), &of_dynamodb)?;
+        }
+        Ok(server)
     }
 
     /// The store. Sends no request to a table in DynamoDB, and checks every other server.

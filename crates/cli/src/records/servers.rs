@@ -75,9 +75,18 @@ impl ServerOptions {
         self.named()?.strip_prefix("dynamodb:").map(str::to_owned)
     }
 
+    /// No server: the store is in DynamoDB.
+    fn dynamodb(&self) -> Result<Option<Server>, Failure> {
+        let of_servers = [
+            ("--password-from-env", self.password_from_env.is_some()),
+            ("--prefix", self.prefix.is_some()),
+        ];
+        refuse("DynamoDB", &of_servers).map(|()| None)
+    }
+
     /// The server that is named; `None` if the store is in DynamoDB.
     pub(crate) fn server(&self, table: Option<&str>) -> Result<Option<Server>, Failure> {
-        let Some(url) = self.named() else { return Ok(None) };
+        let Some(url) = self.named() else { return self.dynamodb() };
         let kind = match url.split_once(':').map(|(scheme, _)| scheme) {
             Some("dynamodb") => {
                 let other =
@@ -86,9 +95,10 @@ impl ServerOptions {
                     return Err(Failure::from("--table and the store name two tables")
                         .remedy("Name one of them, by --store dynamodb:TABLE or by --table."));
                 }
-                return Ok(None);
+                return self.dynamodb();
             }
             Some("postgres" | "postgresql") => {
+                refuse("PostgreSQL", &[("--prefix", self.prefix.is_some())])?;
                 Kind::Postgres { table: table.unwrap_or("idempotency").to_owned() }
             }
             Some("redis" | "rediss" | "valkey" | "valkeys") if table.is_none() => {
@@ -112,6 +122,13 @@ impl ServerOptions {
     }
 }
 
+/// Refuses the first of these options that is set: it would be ignored in this store.
+pub(crate) fn refuse(store: &str, options: &[(&str, bool)]) -> Result<(), Failure> {
+    let Some((option, _)) = options.iter().find(|(_, is_set)| *is_set) else { return Ok(()) };
+    Err(Failure::from(format!("{option} has no effect on {store}"))
+        .remedy("Leave it out, or name the store that you mean by --store."))
+}
+
 fn password(variable: &str) -> Result<String, Failure> {
     std::env::var(variable).map_err(|_| {
         Failure::from(format!("the environment variable {variable} is not set"))
@@ -120,6 +137,14 @@ fn password(variable: &str) -> Result<String, Failure> {
 }
 
 impl Server {
+    /// What it is.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Postgres { .. } => "PostgreSQL",
+            Kind::Redis { .. } => "Redis",
+        }
+    }
+
     /// What it is called in messages.
     pub(crate) fn name(&self) -> String {
         match &self.kind {

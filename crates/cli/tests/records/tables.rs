@@ -82,6 +82,21 @@ async fn what_is_missing_is_named_with_its_remedy() {
     assert!(output.status.code() == Some(2) && text.contains("--table"), "{text}");
 }
 
+/// An option that is ignored leaves people at another store than the one that they mean.
+#[test]
+fn an_option_of_another_kind_of_store_is_refused() {
+    for (more, said) in [
+        (&["--prefix", "p:"][..], "--prefix has no effect on DynamoDB"),
+        (&["--password-from-env", "P"], "--password-from-env has no effect on DynamoDB"),
+        (&["--store", "redis://127.0.0.1:1"], "--region has no effect on Redis"),
+        (&["--store", "postgres://127.0.0.1:1/db"], "--region has no effect on PostgreSQL"),
+    ] {
+        let list = [&["list"], more].concat();
+        let ran = ran(records_at("http://127.0.0.1:1", &list)).code(2);
+        assert!(ran.err.contains(said) && ran.err.contains("Leave it out"), "{}", ran.err);
+    }
+}
+
 #[test]
 fn completions_and_manual_pages_know_every_command() {
     let ran = |arguments: &[&str]| {

@@ -119,6 +119,34 @@ async fn with_derived_partitions_no_item_of_another_is_listed() {
     assert!(stored.unwrap().item.is_some(), "each has a partition of its own");
 }
 
+/// Each request costs a read unit at least, and a round trip.
+#[tokio::test]
+async fn with_derived_partitions_a_short_page_does_not_read_item_by_item() {
+    let fixture = Fixture::sorted().await;
+    let store = fixture.in_sorted(SortKey::derived("sk", "idempotency#")).build().unwrap();
+    for number in 0..5 {
+        let record = Some(IdempotencyRecord::new(Status::Completed, soon()));
+        store.write(&[Write::new(key(number), Guard::Absent, record)], soon()).await;
+    }
+    for number in 0..100 {
+        fixture.put_sorted(&format!("order#{number}"), "a");
+    }
+    fixture.wire.take();
+    let (mut keys, mut after, two) = (Vec::new(), None, NonZeroUsize::new(2).unwrap());
+    loop {
+        let page = store.page(after.as_ref(), two, soon()).await.unwrap();
+        assert!(page.items.len() <= 2);
+        keys.extend(page.items.into_iter().map(|(key, _)| key));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    keys.sort();
+    assert_eq!(keys, (0..5).map(key).collect::<Vec<_>>());
+    assert_eq!(fixture.wire.take().len(), 3, "a request for each page");
+}
+
 /// The cursor could not name an item, and what is not seen must not look as if it did not exist.
 #[tokio::test]
 async fn a_table_with_another_key_is_an_error_and_not_an_empty_page() {

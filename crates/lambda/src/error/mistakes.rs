@@ -98,6 +98,12 @@ pub enum MutexMistake {
          it, or remove `.mutex()`"
     )]
     Transactional,
+    /// Different records have one key.
+    #[error(
+        "the next record of a key replaces the one that `.recoverable()` has kept, which could not be recovered \
+         any more; remove it, or remove `.mutex()`"
+    )]
+    Recoverable,
 }
 
 /// Which setting of an operation cannot be with [`Operation::optimistic`](crate::Operation::optimistic).

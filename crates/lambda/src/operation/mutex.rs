@@ -32,6 +32,7 @@ impl Operation {
     /// [`on_permanent_failure`](Self::on_permanent_failure),
     /// [`max_failed_attempts`](Self::max_failed_attempts). [`transactional`](Self::transactional) and
     /// [`optimistic`](Self::optimistic), because there is no completion to commit effects with.
+    /// [`recoverable`](Self::recoverable), because the next record of a key replaces the one that was kept.
     ///
     /// ```
     /// use lambda_idempotency::{OnConflict, Operation};
@@ -64,6 +65,7 @@ impl Operation {
         let set = settings.into_iter().find(|(_, is_set)| *is_set);
         let mistake = match set {
             _ if policy.transactional => MutexMistake::Transactional,
+            _ if self.recoverable.is_some() => MutexMistake::Recoverable,
             Some((setting, _)) => MutexMistake::NoEffect { setting },
             None => return Ok(()),
         };

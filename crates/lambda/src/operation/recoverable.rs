@@ -17,8 +17,8 @@ impl Operation {
     /// warning. [`recoverable_up_to`](Self::recoverable_up_to) sets another limit.
     ///
     /// # Errors
-    /// When a function is built: [`optimistic`](Self::optimistic), which has no claim to keep it with. It is for
-    /// event sources: the caller of [`run`](crate::Idempotency::run), of HTTP and of
+    /// When a function is built: [`optimistic`](Self::optimistic), which has no claim to keep it with, and
+    /// [`mutex`](Self::mutex), where the next record of a key replaces the one that was kept. It is for event sources: the caller of [`run`](crate::Idempotency::run), of HTTP and of
     /// [`event`](crate::Idempotency::event) calls again.
     ///
     /// ```

@@ -45,6 +45,7 @@ fn what_would_have_no_effect_is_refused() {
     for operation in [imports().transactional(), imports().optimistic()] {
         assert_eq!(refused(&operation), MutexMistake::Transactional);
     }
+    assert_eq!(refused(&imports().recoverable()), MutexMistake::Recoverable);
 }
 
 #[tokio::test]
