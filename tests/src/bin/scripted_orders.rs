@@ -3,6 +3,8 @@
 
 #[path = "scripted/consumer.rs"]
 mod consumer;
+#[path = "scripted/recovery.rs"]
+mod recovery;
 mod scripted;
 
 use lambda_idempotency::{Call, Operation, Sources};
@@ -37,5 +39,8 @@ async fn main() -> Result<(), Error> {
         function = function.sqs(Consumer::operation(), receive);
     }
     let function = function.sources(operation, place_order, sources).build()?;
+    if recovery::is_wanted() {
+        return recovery::run(function).await;
+    }
     lambda_runtime::run_concurrent(function).await
 }

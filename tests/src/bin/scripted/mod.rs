@@ -8,6 +8,8 @@
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
 //! | `SCRIPTED_OPTIMISTIC=1` | with `SCRIPTED_TRANSACTION=1`: keys are not claimed |
 //! | `SCRIPTED_MUTEX=1` | keys only exclude each other: each message places its order |
+//! | `SCRIPTED_RECOVERABLE=1` | claims keep their records |
+//! | `SCRIPTED_RECOVERY=1` | with `SCRIPTED_RECOVERABLE=1`: no event is read, and each invocation recovers the records that are left, whatever their age (`scripted_orders` only) |
 //! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
 //! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID`. With a ledger there is only the first, and what goes wrong before the order is placed goes wrong after it |
 //! | `SCRIPTED_PARCELS_TABLE` | a message is published for each order, and sent to this table |
@@ -45,6 +47,7 @@ pub(crate) struct Shop {
     transactional: bool,
     optimistic: bool,
     mutex: bool,
+    recoverable: bool,
     outside: bool,
     in_steps: bool,
     /// Where messages go, if orders publish some.
@@ -74,6 +77,7 @@ impl Shop {
             transactional: is_set("SCRIPTED_TRANSACTION"),
             optimistic: is_set("SCRIPTED_OPTIMISTIC"),
             mutex: is_set("SCRIPTED_MUTEX"),
+            recoverable: is_set("SCRIPTED_RECOVERABLE"),
             outside: is_set("SCRIPTED_OUTSIDE"),
             in_steps: is_set("SCRIPTED_STEPS"),
             parcels: std::env::var("SCRIPTED_PARCELS_TABLE").ok(),
@@ -90,6 +94,7 @@ impl Shop {
     /// The operation. If the environment asks for it, the operation is unprotected: its key expression selects
     /// nothing in any record.
     pub(crate) fn operation(&self, operation: Operation) -> Operation {
+        let operation = if self.recoverable { operation.recoverable() } else { operation };
         if self.mutex {
             return operation.mutex();
         }
