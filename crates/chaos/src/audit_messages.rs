@@ -99,8 +99,9 @@ fn cause(history: &History, before: &Send, copy: &Send) -> Option<CopyCause> {
     if second.is_some_and(|second| second.time.start < first.time.end) {
         return Some(CopyCause::AtOnce);
     }
-    let mut failed = first.failed_requests.iter();
-    failed.any(|at| *at >= before.arrival.at).then_some(CopyCause::Unmarked)
+    let has_failed = first.failed_requests.iter().any(|at| *at >= before.arrival.at);
+    let is_unmarked = has_failed || first.unrecorded.iter().any(|message| of_order(message));
+    is_unmarked.then_some(CopyCause::Unmarked)
 }
 
 /// One line for each attempt to send a message of an order.

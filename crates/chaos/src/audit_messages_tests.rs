@@ -24,6 +24,7 @@ struct Sent<'a> {
     time: (u64, u64),
     end: End,
     logged: &'a str,
+    problem: Option<&'a str>,
     parts: &'a [(usize, &'a str, Answer)],
 }
 
@@ -45,9 +46,11 @@ impl World {
     }
 
     fn send(&mut self, sent: Sent<'_>) {
-        let Sent { pid, time, end, logged, parts } = sent;
+        let Sent { pid, time, end, logged, problem, parts } = sent;
         self.arrive(pid, time.0 + 1, parts, true);
-        let line = json!({ "message": "record settled", "record": "m-0-0", "outcome": logged });
+        let line = json!({
+            "message": "record settled", "record": "m-0-0", "outcome": logged, "problem": problem,
+        });
         let invocation = Invocation {
             request_id: "r".to_owned(),
             pid,
@@ -73,11 +76,11 @@ impl World {
 }
 
 fn first<'a>(parts: &'a [(usize, &'a str, Answer)]) -> Sent<'a> {
-    Sent { pid: 1, time: (0, 10), end: End::Answered, logged: "executed", parts }
+    Sent { pid: 1, time: (0, 10), end: End::Answered, logged: "executed", problem: None, parts }
 }
 
 fn second<'a>(parts: &'a [(usize, &'a str, Answer)]) -> Sent<'a> {
-    Sent { pid: 2, time: (20, 30), end: End::Answered, logged: "replayed", parts }
+    Sent { pid: 2, time: (20, 30), end: End::Answered, logged: "replayed", problem: None, parts }
 }
 
 #[test]
@@ -144,6 +147,7 @@ fn a_copy_with_a_cause_is_counted() {
         (CopyCause::Ended, Sent { end: End::TimedOut, ..first(&taken) }),
         (CopyCause::HeldUp, Sent { logged: "unsent", ..first(&taken) }),
         (CopyCause::AtOnce, Sent { time: (0, 25), ..first(&taken) }),
+        (CopyCause::Unmarked, Sent { problem: Some("throttled"), ..first(&taken) }),
     ];
     for (cause, sent) in causes {
         let mut world = World::new(1);

@@ -52,7 +52,8 @@ pub enum CopyCause {
     HeldUp,
     /// Two workers found the messages at the same time.
     AtOnce,
-    /// A request to the store failed afterwards, so that it was not recorded that the messages were sent.
+    /// It was not recorded that the messages were sent: a request to the store failed afterwards, or the function
+    /// logged that.
     Unmarked,
 }
 
@@ -63,7 +64,7 @@ impl fmt::Display for CopyCause {
             Self::Ended => "its process was killed or stopped",
             Self::HeldUp => "another message was not sent",
             Self::AtOnce => "two workers sent it at a time",
-            Self::Unmarked => "the store failed afterwards",
+            Self::Unmarked => "it was not recorded",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What a history consists of: attempts with their effects, invocations, and what is known of each order.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     ops::Range,
     time::Instant,
 };
@@ -54,6 +54,8 @@ pub(crate) struct Ended {
     pub(crate) overran: bool,
     /// The outcomes that the function logged, by message.
     pub(crate) logged: HashMap<String, Outcome>,
+    /// The messages whose records were done, and of which the function logged that something was not recorded.
+    pub(crate) unrecorded: HashSet<String>,
     /// From giving the event to the process to the end.
     pub(crate) time: Range<Instant>,
     /// When the requests to the store began that failed, or into which a fault was injected.

@@ -230,9 +230,23 @@ impl History {
         }
         let logged = invocation.records.iter();
         let logged = logged.map(|line| (line.record.clone(), line.outcome.clone())).collect();
+        let is_done = |outcome: &Outcome| {
+            matches!(outcome, Outcome::Executed | Outcome::Replayed | Outcome::Superseded)
+        };
+        let unrecorded = invocation.records.iter();
+        let unrecorded = unrecorded.filter(|line| is_done(&line.outcome) && line.problem.is_some());
+        let unrecorded = unrecorded.map(|line| line.record.clone()).collect();
         let time = invocation.began..invocation.began + invocation.duration;
         let failed_requests = sends::failed_requests(invocation);
-        self.invocations.push(Ended { end, stopped, overran, logged, time, failed_requests });
+        self.invocations.push(Ended {
+            end,
+            stopped,
+            overran,
+            logged,
+            unrecorded,
+            time,
+            failed_requests,
+        });
     }
 
     /// Adds what the queue did with a message of the invocation that ended last.

@@ -79,8 +79,12 @@ impl Machine<'_> {
         error: StoreError,
         present: &mut Present<'_>,
     ) {
-        // What was to be forgotten is not needed: the key is free when the lease ends.
+        // The outcome needs neither: messages that are not marked are sent again with the same ids, and the key of
+        // what was to be forgotten is free when the lease ends.
         if matches!(settling.settlement, Settlement::MarkSent | Settlement::Forget) {
+            if matches!(settling.settlement, Settlement::MarkSent) {
+                self.records.at(settling.at).set_unrecorded(Some(error));
+            }
             return self.finish(settling.at, settling.outcome.0, present);
         }
         let outcome = match settling.outcome.0 {

@@ -91,6 +91,12 @@ impl Observer for TracingObserver {
                      recorded; a duplicate would be put aside again"
                 ),
             },
+            (_, None) if report.unrecorded.is_some() => event!(
+                WARN,
+                problem = report.unrecorded.map(tracing::field::display),
+                "record settled: its messages are sent, but that is not recorded; they may be sent again, with the \
+                 same ids"
+            ),
             (Outcome::Executed { kept, .. }, _)
                 if *kept != lambda_idempotency_core::outcome::ResultKept::Whole =>
             {

@@ -99,7 +99,8 @@ pub struct Report<'a> {
     pub aside: Option<&'a DivertReason>,
     /// What the handler said in this invocation, if that is why the record was to be put aside.
     pub failure: Option<&'a Failure>,
-    /// Why the store does not know that the record was put aside: a duplicate would be put aside again.
+    /// Why the store does not know that the record was put aside, so that a duplicate would be put aside again; or that
+    /// its messages were sent, so that they may be sent again, with the same ids.
     pub unrecorded: Option<&'a StoreError>,
     /// How many attempts for the key failed before this one, if that is known.
     pub failed_attempts: u32,

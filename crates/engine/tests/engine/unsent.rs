@@ -15,7 +15,10 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
     store::StoreErrorKind,
 };
-use lambda_idempotency_engine::call::Call;
+use lambda_idempotency_engine::{
+    call::Call,
+    observe::{Observer, Report},
+};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 
 use crate::{
@@ -152,6 +155,32 @@ async fn an_acknowledgement_does_not_wait_for_long_until_the_messages_are_marked
     assert_eq!(post.deliver(vec![publishing("a", &["1"])]).await, ["executed"]);
     let took = post.world.clock.now().since(begun);
     assert!(took <= 6 * SECOND, "{took:?}");
+}
+
+/// Whether the reports say that what was done is not recorded.
+#[derive(Clone, Default)]
+struct Unrecorded(Arc<Mutex<Vec<bool>>>);
+
+impl Observer for Unrecorded {
+    fn reported(&self, report: &Report<'_>) {
+        self.0.lock().unwrap().push(report.unrecorded.is_some());
+    }
+}
+
+#[tokio::test]
+async fn observers_learn_that_the_store_does_not_know_of_messages_that_were_sent() {
+    for is_refused in [false, true] {
+        let (world, reports) = (World::new(), Unrecorded::default());
+        if is_refused {
+            let refused = Fault::refuse(StoreErrorKind::Throttled).for_writes(marks());
+            world.store.inject(refused.always());
+        }
+        let engine = world.engine().with_sender(Fragile::default()).with_observer(reports.clone());
+        let batch = vec![to("a", "queue", "1")];
+        let outcomes = world.clock.drive(world.invoke_by(&engine, batch)).await;
+        assert_eq!(labels(&outcomes), ["executed"]);
+        assert_eq!(*reports.0.lock().unwrap(), [is_refused]);
+    }
 }
 
 /// A sender that takes 30 ms for each message and sends one after the other.
