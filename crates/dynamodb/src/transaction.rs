@@ -212,8 +212,43 @@ fn request_token(write: &Write) -> Option<String> {
     }
     digest.part(&record.fence.to_be_bytes());
     digest.part(&record.expires_at.as_millis().to_be_bytes());
-    digest.part(record.result.as_deref().unwrap_or_default().as_bytes());
+    for text in [&record.result, &record.steps, &record.outbox, &record.payload] {
+        digest.part(text.as_deref().unwrap_or_default().as_bytes());
+    }
     let mut token = digest.hex();
     token.truncate(32);
     Some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::{
+        clock::Timestamp,
+        key::Key,
+        record::{IdempotencyRecord, Owner, Status},
+    };
+
+    use super::*;
+
+    /// A text that is encrypted anew makes another request of the same settlement.
+    #[test]
+    fn writes_with_other_texts_have_other_tokens() {
+        let token = |set: fn(&mut IdempotencyRecord)| {
+            let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_millis(1));
+            record.owner = Some(Owner::from_bits(1));
+            set(&mut record);
+            let guard = Guard::OwnedBy(Owner::from_bits(1));
+            request_token(&Write::new(Key::from_text("k"), guard, Some(record))).unwrap()
+        };
+        let tokens = [
+            token(|_| {}),
+            token(|record| record.result = Some("1".into())),
+            token(|record| record.steps = Some("1".into())),
+            token(|record| record.outbox = Some("1".into())),
+            token(|record| record.payload = Some("1".into())),
+        ];
+        assert_eq!(token(|_| {}), tokens[0]);
+        let different: std::collections::BTreeSet<_> = tokens.iter().collect();
+        assert_eq!(different.len(), tokens.len());
+    }
 }

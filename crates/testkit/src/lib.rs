@@ -62,6 +62,7 @@
 //!                 application: None,
 //!                 receives: 1,
 //!                 provenance: None,
+//!                 payload: None,
 //!             };
 //!             let Admission::Try { guard, held } = admit(&claim, None, clock.now()) else {
 //!                 unreachable!("nothing was seen yet");
