@@ -4,7 +4,7 @@
 //! write or a few each. While more than one call is on its way, they join a *group*, which is sent as soon
 //! as a request may be sent: at once if there is room (see [`Slots`](crate::slots::Slots)). No timer holds
 //! it back; what the program asks for in one turn of its executor goes together, and what comes while no
-//! request may be sent.
+//! request may be sent. Completions do not wait for the end of that turn while there are few calls.
 //!
 //! Only the request is shared. Each call keeps its own deadline, repeats its own writes and knows which of
 //! them are in doubt. A call that is dropped takes its writes out of a group that has not been sent.
@@ -34,7 +34,7 @@ use crate::{
     limits::{MOST_STATEMENT_BYTES, MOST_STATEMENTS},
     member::{Answer, Member},
     retry::Budget,
-    slots::Purpose,
+    slots::{MOST_REQUESTS, Purpose},
 };
 
 /// The groups of a store that can be joined.
@@ -97,6 +97,11 @@ impl Groups {
         members.len() < MOST_STATEMENTS
             && self.calls.load(Ordering::Relaxed) > 1
             && !members.iter().any(Member::is_alone)
+    }
+
+    /// Whether there are more calls than requests that may be on their way.
+    pub(crate) fn are_crowded(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > MOST_REQUESTS
     }
 
     /// Adds these writes to the group that is open, or to a new one, which `send` sends.

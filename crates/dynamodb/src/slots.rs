@@ -8,7 +8,7 @@ use lambda_idempotency_core::clock::Clock;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The most requests at a time.
-const ALL: usize = 16;
+pub(crate) const MOST_REQUESTS: usize = 16;
 /// The most claims and reads among them, so that completions do not wait for these. A batch of ten
 /// records, the usual size for a queue, needs one round trip even without PartiQL.
 const CLAIMS: usize = 10;
@@ -38,7 +38,7 @@ pub(crate) struct Slot<'s> {
 
 impl Default for Slots {
     fn default() -> Self {
-        Self { all: Semaphore::new(ALL), claims: Semaphore::new(CLAIMS) }
+        Self { all: Semaphore::new(MOST_REQUESTS), claims: Semaphore::new(CLAIMS) }
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
         let slots = Slots::default();
         let claims: Vec<_> = std::iter::from_fn(|| enter(&slots, Purpose::Claim)).collect();
         assert_eq!(claims.len(), CLAIMS);
-        let room = ALL - CLAIMS;
+        let room = MOST_REQUESTS - CLAIMS;
         let settled: Vec<_> = (0..room).map_while(|_| enter(&slots, Purpose::Settle)).collect();
         assert_eq!(settled.len(), room);
         assert!(enter(&slots, Purpose::Settle).is_none());
@@ -93,8 +93,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_completion_is_sent_without_a_slot_in_the_end() {
         let slots = Slots::default();
-        let held: Vec<_> = (0..ALL).map_while(|_| enter(&slots, Purpose::Settle)).collect();
-        assert_eq!(held.len(), ALL);
+        let held: Vec<_> =
+            (0..MOST_REQUESTS).map_while(|_| enter(&slots, Purpose::Settle)).collect();
+        assert_eq!(held.len(), MOST_REQUESTS);
         let began = tokio::time::Instant::now();
         slots.enter(Purpose::Settle, &SystemClock).await;
         assert_eq!(began.elapsed().as_millis(), PATIENCE.as_millis());

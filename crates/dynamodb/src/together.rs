@@ -28,8 +28,11 @@ impl DynamoDbStore {
         let ticket = self
             .groups
             .join(members, budget, purpose, |group| Box::pin(send(self.clone(), group, purpose)));
-        // The other calls of this turn can join before the first of them is polled again.
-        next_turn().await;
+        // The other calls of this turn can join before the first of them is polled again. A completion is sent at
+        // once as long as there are requests for all: until it is polled again, a handler may compute for long.
+        if purpose == Purpose::Claim || self.groups.are_crowded() {
+            next_turn().await;
+        }
         let too_late = self.config.clock.sleep(budget.left());
         match select(ticket.sending(), too_late).await {
             Either::Left(((), _)) => {

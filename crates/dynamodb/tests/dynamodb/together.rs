@@ -216,3 +216,30 @@ async fn what_was_never_sent_is_not_in_doubt() {
     assert!(!unknown(verdict).may_have_applied());
     assert_eq!(fixture.item("op#0"), None);
 }
+
+/// Before a completion is polled a second time, a handler may compute for long.
+#[tokio::test]
+async fn a_completion_among_few_calls_is_sent_when_it_is_polled_first() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    for n in 0..2 {
+        one(&store, claim(n)).await;
+    }
+    fixture.wire.take();
+    let (first, second) = ([completion(0)], [completion(1)]);
+    let mut first = store.write(&first, soon());
+    let mut second = store.write(&second, soon());
+    start(&mut first);
+    start(&mut second);
+    // Neither is polled again until both requests have arrived.
+    let both = async {
+        while fixture.wire.most_at_once() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+    assert_eq!(
+        (plain(&first.await[0]), plain(&second.await[0])),
+        (PlainVerdict::Written, PlainVerdict::Written)
+    );
+}
