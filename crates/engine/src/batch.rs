@@ -196,7 +196,7 @@ impl Engine {
         };
         let (store, keys) = (&*self.parts.store, std::slice::from_ref(key));
         let found = store_calls::read(store, keys, now.plus(FIRST_CALL)).await;
-        let found = each(found, Err(unanswered())).next();
+        let found = each(found, || Err(unanswered())).next();
         let record = found.unwrap_or_else(|| Err(unanswered()))?;
         Ok(admit(&claim, record.as_ref(), self.parts.clock.now()))
     }

@@ -16,7 +16,6 @@ use lambda_idempotency_core::{
     contained::{Contained, caught, discard},
     effects::{CollectError, Collector},
     failure::Failure,
-    outbox::Publisher,
     outcome::NotStarted,
     record::Json,
 };
@@ -24,11 +23,10 @@ use lambda_idempotency_core::{
 use tracing::Span;
 
 use crate::{
-    call::Call,
+    call::{Call, Shared},
     delivery::{Job, Returned},
     handler_span,
     machine::{Collected, Ended},
-    steps::Steps,
 };
 
 /// Until when a handler may begin.
@@ -71,10 +69,8 @@ pub(crate) struct Handler<'a> {
     span: Span,
     /// What its call collects, if its operation is transactional.
     effects: Option<Arc<Collector>>,
-    /// The steps of its call.
-    steps: Arc<Steps>,
-    /// The messages of its call, if it can publish some.
-    publisher: Option<Arc<Publisher>>,
+    /// The steps and messages of its call.
+    shared: Shared,
 }
 
 impl<'a> Handler<'a> {
@@ -82,8 +78,7 @@ impl<'a> Handler<'a> {
         let renewed = Timestamp::from_millis(0);
         Self {
             effects: due.call.collector().cloned(),
-            steps: Arc::clone(due.call.steps()),
-            publisher: due.call.publisher().cloned(),
+            shared: due.call.shared().clone(),
             due: Contained::new(due),
             running: Contained::none(),
             begun: None,
@@ -104,11 +99,11 @@ impl<'a> Handler<'a> {
 
     /// The text of all steps, if one has ended since this was asked last.
     pub(crate) fn take_steps(&self) -> Option<Json> {
-        self.steps.take()
+        self.shared.take_steps()
     }
 
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
-        let Self { due, running, begun, renewed, span, effects, steps, publisher } = self;
+        let Self { due, running, begun, renewed, span, effects, shared } = self;
         let mut entered = None;
         if let Some(Due { operation, job, call, latest, clock }) = due.take() {
             let now = clock.now();
@@ -116,7 +111,7 @@ impl<'a> Handler<'a> {
                 return Poll::Ready(Ended::NotBegun(why));
             }
             *begun = Some(now);
-            steps.polled_by(context.waker());
+            shared.polled_by(context.waker());
             *span = handler_span::of(operation, &call);
             entered = Some(span.enter());
             *running = Contained::new(job(call));
@@ -126,7 +121,7 @@ impl<'a> Handler<'a> {
         let answer = ready!(future.as_mut().poll(context));
         // Its destructors may log, too.
         *running = Contained::none();
-        let ended = match (answer, close(effects, publisher)) {
+        let ended = match (answer, close(effects, shared)) {
             (Ok(returned), Ok(collected)) if !collected.is_empty() => {
                 Ended::Collected(returned, collected)
             }
@@ -142,11 +137,8 @@ impl<'a> Handler<'a> {
 }
 
 /// Ends collecting, so that what is left of the handler can add nothing to what is committed.
-fn close(
-    effects: &mut Option<Arc<Collector>>,
-    publisher: &mut Option<Arc<Publisher>>,
-) -> Result<Collected, CollectError> {
-    let outbox = publisher.take().and_then(|publisher| publisher.close());
+fn close(effects: &mut Option<Arc<Collector>>, shared: &Shared) -> Result<Collected, CollectError> {
+    let outbox = shared.close();
     let effects = effects.take().map_or(Ok(None), |effects| effects.close())?;
     Ok(Collected { effects, outbox })
 }
@@ -168,9 +160,9 @@ impl Future for Handler<'_> {
 /// A handler that is stopped is dropped in its span.
 impl Drop for Handler<'_> {
     fn drop(&mut self) {
-        let Self { running, span, effects, steps, publisher, .. } = self;
-        caught(|| close(effects, publisher));
-        steps.end();
+        let Self { running, span, effects, shared, .. } = self;
+        caught(|| close(effects, shared));
+        shared.end();
         if running.get().is_none() {
             return;
         }

@@ -5,10 +5,10 @@ use lambda_idempotency_core::{
     store::{StoreError, StoreErrorKind},
 };
 
-/// The answers of a call, and `missing` for ever after: a store that answers too little must not
+/// The answers of a call, and what is `missing` for ever after: a store that answers too little must not
 /// make a delivery disappear.
-pub(crate) fn each<T: Clone>(answers: Vec<T>, missing: T) -> impl Iterator<Item = T> {
-    answers.into_iter().chain(std::iter::repeat(missing))
+pub(crate) fn each<T>(answers: Vec<T>, missing: impl FnMut() -> T) -> impl Iterator<Item = T> {
+    answers.into_iter().chain(std::iter::repeat_with(missing))
 }
 
 /// The error in place of an answer that a store did not give.

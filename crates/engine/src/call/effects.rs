@@ -38,7 +38,7 @@ impl Call {
         T: Default + Any + Send + Sync,
     {
         let effects = self.effects.as_ref().ok_or(CollectError::NotTransactional)?;
-        if self.steps().are_working() {
+        if self.shared.are_steps_working() {
             return Err(CollectError::InStep);
         }
         effects.collect(add)

@@ -3,22 +3,25 @@
 mod effects;
 mod publishing;
 mod setters;
+mod shared;
 mod steps;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 
+pub(crate) use shared::{AllShared, Shared};
+
 pub use crate::{record_id::RecordId, trace_context::TraceContext};
 
 use crate::{
     delivered::{Delivered, Invocation, Messaging, RecordError},
-    steps::Steps,
+    steps::KeptSteps,
 };
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     effects::Collector,
-    outbox::{PublishError, Publisher},
+    outbox::PublishError,
     record::{IdempotencyRecord, Owner},
 };
 use lambda_idempotency_keys::{Digest, Key};
@@ -57,9 +60,10 @@ pub struct Call {
     delivered: Delivered,
     /// If its operation is transactional.
     effects: Option<Arc<Collector>>,
-    steps: Arc<Steps>,
+    steps: KeptSteps,
     /// Or why it cannot publish messages.
-    publisher: Result<Arc<Publisher>, PublishError>,
+    publishes: Result<(), PublishError>,
+    shared: Shared,
 }
 
 /// What a call is for.
@@ -103,9 +107,8 @@ impl Call {
         handler_deadline: Option<Timestamp>,
         clock: Arc<dyn Clock>,
         delivered: Delivered,
+        shared: Shared,
     ) -> Self {
-        let publisher = Err(PublishError::NoSender);
-        let (effects, steps) = (None, Steps::not_stored());
         Self {
             subject,
             record,
@@ -113,9 +116,10 @@ impl Call {
             handler_deadline,
             clock,
             delivered,
-            effects,
-            steps,
-            publisher,
+            effects: None,
+            steps: KeptSteps::NotStored,
+            publishes: Err(PublishError::NoSender),
+            shared,
         }
     }
 

@@ -36,26 +36,22 @@ impl Call {
     // By value, as a sender's methods take messages: few callers need theirs afterwards.
     #[expect(clippy::needless_pass_by_value, reason = "a message that is published is given away")]
     pub fn publish(&self, message: Message) -> Result<(), PublishError> {
-        let publisher = self.publisher.as_ref().map_err(|error| *error)?;
-        if self.steps().are_working() {
+        self.publishes?;
+        if self.shared.are_steps_working() {
             return Err(PublishError::InStep);
         }
-        publisher.publish(&message)
+        self.shared.publisher().publish(&message)
     }
 
     /// As if there were a sender. What the handler publishes is in the publisher that is returned.
     #[must_use]
     pub fn with_publisher(self) -> (Self, Arc<Publisher>) {
-        let publisher = Arc::new(Publisher::new());
-        (self.publishing(Ok(Arc::clone(&publisher))), publisher)
+        let publisher = self.shared.publisher();
+        (self.publishing(Ok(())), publisher)
     }
 
-    pub(crate) fn publishing(mut self, publisher: Result<Arc<Publisher>, PublishError>) -> Self {
-        self.publisher = publisher;
+    pub(crate) fn publishing(mut self, publishes: Result<(), PublishError>) -> Self {
+        self.publishes = publishes;
         self
-    }
-
-    pub(crate) fn publisher(&self) -> Option<&Arc<Publisher>> {
-        self.publisher.as_ref().ok()
     }
 }

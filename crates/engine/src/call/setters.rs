@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Call, History, RecordId, Subject, TraceContext};
+use super::{Call, History, RecordId, Shared, Subject, TraceContext};
 use crate::delivered::{Delivered, Invocation};
 use lambda_idempotency_core::clock::{SystemClock, Timestamp};
 use lambda_idempotency_keys::Key;
@@ -15,7 +15,7 @@ impl Call {
         let history = History::none(Timestamp::from_millis(1));
         let subject = Subject { key, identity: None, attempt: None };
         let (record, clock) = (RecordId::new("test", name), Arc::new(SystemClock));
-        Self::new(subject, record, history, None, clock, Delivered::default())
+        Self::new(subject, record, history, None, clock, Delivered::default(), Shared::alone())
     }
 
     /// As if the handler had failed this often before.

@@ -6,8 +6,8 @@ use lambda_idempotency_core::failure::Failure;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::Call;
-use crate::steps::{Begun, StepError, Steps};
+use super::{Call, Shared};
+use crate::steps::{Begun, KeptSteps, StepError};
 
 /// # Steps
 impl Call {
@@ -66,10 +66,11 @@ impl Call {
         F: FnOnce(String) -> Fut,
         Fut: Future<Output = Result<T, Failure>>,
     {
-        match self.steps.begin(name)? {
+        let steps = self.shared.steps(&self.steps);
+        match steps.begin(name)? {
             Begun::Before(result) => read(name, &result),
             Begun::Calls(mut called) => {
-                let work = self.steps.working(|| work(self.subkey(name)));
+                let work = steps.working(|| work(self.subkey(name)));
                 let returned = work.await.map(|value| to_raw_value(&value))?;
                 called.has_run();
                 let result = returned
@@ -88,17 +89,17 @@ impl Call {
     pub fn with_step(self, name: &str, result: impl Serialize) -> Self {
         #[expect(clippy::expect_used, reason = "for tests, where the value is a literal")]
         let result = to_raw_value(&result).expect("the result of a step is written as JSON");
-        self.steps.set(name, result);
+        self.shared.steps(&self.steps).set(name, result);
         self
     }
 
-    pub(crate) fn with_steps(mut self, steps: Arc<Steps>) -> Self {
+    pub(crate) fn with_steps(mut self, steps: KeptSteps) -> Self {
         self.steps = steps;
         self
     }
 
-    pub(crate) const fn steps(&self) -> &Arc<Steps> {
-        &self.steps
+    pub(crate) const fn shared(&self) -> &Shared {
+        &self.shared
     }
 }
 

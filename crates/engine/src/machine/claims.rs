@@ -64,6 +64,11 @@ impl Claims {
         undone.map(|pending| pending.wanted.at)
     }
 
+    /// Makes room for this many more claims at once.
+    pub(super) fn reserve(&mut self, claims: usize) {
+        self.to_send.reserve_exact(claims);
+    }
+
     pub(super) fn add(&mut self, wanted: Wanted) {
         self.to_send.push(PendingClaim::new(wanted));
         self.open += 1;

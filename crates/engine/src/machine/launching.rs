@@ -189,12 +189,16 @@ impl Machine<'_> {
     /// Says whether one needed no call of the store.
     fn claim(&mut self, records: Vec<usize>, looks: bool, present: &mut Present<'_>) -> bool {
         let (mut known, mut follows) = (Vec::new(), false);
-        for at in records {
+        let mut records = records.into_iter();
+        while let Some(at) = records.next() {
             match self.share(at, present) {
                 Shared::Follows => follows = true,
                 Shared::Knows(claimed) => known.push(Answer::new(at, claimed)),
                 Shared::Leads => match self.wanted(at, looks, present) {
-                    Some(Ok(wanted)) => self.claims.add(wanted),
+                    Some(Ok(wanted)) => {
+                        self.claims.reserve(records.len() + 1);
+                        self.claims.add(wanted);
+                    }
                     Some(Err(error)) => known.push(Answer::new(at, Claimed::Unavailable(error))),
                     None => {}
                 },

@@ -174,7 +174,7 @@ impl<'a> Machine<'a> {
         order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
         let budget = Budget::new(now, setting.deadline);
         let mut machine = Self {
-            starts: Starts::new(budget, setting.policy.concurrency),
+            starts: Starts::new(budget, setting.policy.concurrency, records.all().len()),
             leases: Leases::new(Terms::new(setting.policy, setting.deadline)),
             setting,
             records,
@@ -210,13 +210,15 @@ impl<'a> Machine<'a> {
         let present = &mut Present { now, host };
         match input {
             Input::Read { call, found } => {
-                self.read(call, each(found, Err(unanswered())), present);
+                self.read(call, each(found, || Err(unanswered())), present);
             }
             Input::Written { call, writes, verdicts } => {
-                let verdicts = each(verdicts, Verdict::Unknown(unanswered()));
+                let verdicts = each(verdicts, || Verdict::Unknown(unanswered()));
                 self.written(call, writes, verdicts, present);
             }
-            Input::Sent { call, answers } => self.sent(call, each(answers, Err(unsent())), present),
+            Input::Sent { call, answers } => {
+                self.sent(call, each(answers, || Err(unsent())), present)
+            }
             Input::Ended { at, ended, since, blocked } => {
                 self.blocked = blocked > LONG_POLL;
                 self.ended(at, ended, since, present);

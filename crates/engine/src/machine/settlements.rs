@@ -185,8 +185,12 @@ impl Settlements {
         if self.waiting.is_empty() || (!presses && self.calls.next(now, now) > now) {
             return None;
         }
-        let mut members: Vec<Settling> =
-            self.waiting.extract_if(.., |settling| settling.due(now) <= now).collect();
+        let is_due = |settling: &Settling| settling.due(now) <= now;
+        let mut members = if self.waiting.iter().all(is_due) {
+            std::mem::take(&mut self.waiting)
+        } else {
+            self.waiting.extract_if(.., |settling| is_due(settling)).collect()
+        };
         let until = members.iter().map(|settling| settling.until).min()?;
         let tries = members.iter().map(|settling| settling.tries).max().unwrap_or_default();
         let deadline = until.min(ends(now, FIRST_CALL, tries));

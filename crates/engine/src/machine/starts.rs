@@ -48,14 +48,15 @@ pub(super) enum Turn {
 }
 
 impl Starts {
-    pub(super) fn new(budget: Budget, concurrency: usize) -> Self {
+    /// Of a batch of so many `records`.
+    pub(super) fn new(budget: Budget, concurrency: usize, records: usize) -> Self {
         Self {
             budget,
             concurrency: concurrency.max(1),
             is_open: false,
             to_look: VecDeque::new(),
             unseen: VecDeque::new(),
-            to_claim: VecDeque::new(),
+            to_claim: VecDeque::with_capacity(records),
             ready: VecDeque::new(),
             running: 0,
             started: 0,
@@ -183,6 +184,9 @@ impl Starts {
 
     /// Record `at` may start when there is room.
     pub(super) fn add_ready(&mut self, at: usize) {
+        if self.ready.capacity() == 0 {
+            self.ready.reserve_exact(self.to_claim.capacity().min(CLAIM_AHEAD));
+        }
         self.ready.push_back(at);
     }
 

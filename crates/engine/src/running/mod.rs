@@ -22,6 +22,8 @@ use crate::{handler::Handler, machine::Ended};
 /// The handlers that were started and have not ended.
 #[derive(Default)]
 pub(crate) struct Running<'a> {
+    /// How many run at once, at most, as far as is known: there is room for them once the first is started.
+    handlers: usize,
     slots: Vec<Slot<'a>>,
     free: Vec<usize>,
     woken: Arc<Woken>,
@@ -52,8 +54,18 @@ pub(crate) enum Polled {
 }
 
 impl<'a> Running<'a> {
+    /// So many handlers run at once, at most.
+    pub(crate) const fn limit(&mut self, handlers: usize) {
+        self.handlers = handlers;
+    }
+
     /// Takes in the handler of record `at`; returns its slot. It is polled as if it had been woken.
     pub(crate) fn start(&mut self, at: usize, handler: Handler<'a>) -> usize {
+        if self.slots.capacity() == 0 {
+            self.slots.reserve_exact(self.handlers);
+            self.free.reserve_exact(self.handlers);
+            self.woken.reserve(self.handlers);
+        }
         let handler = Some(handler);
         let number = self.free.pop().unwrap_or(self.slots.len());
         if let Some(slot) = self.slots.get_mut(number) {

@@ -14,7 +14,7 @@ use lambda_idempotency_core::clock::{BoxFuture, Clock, SystemClock};
 
 use super::*;
 use crate::{
-    call::{Call, History, RecordId, Subject},
+    call::{Call, History, RecordId, Shared, Subject},
     delivered::Delivered,
     delivery::Returned,
     handler::{Due, Latest},
@@ -27,7 +27,15 @@ fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
     let subject = Subject { key: None, identity: None, attempt: None };
     let history = History::none(clock.now());
     let record = RecordId::new("test", "1");
-    let call = Call::new(subject, record, history, None, Arc::clone(&clock), Delivered::default());
+    let call = Call::new(
+        subject,
+        record,
+        history,
+        None,
+        Arc::clone(&clock),
+        Delivered::default(),
+        Shared::alone(),
+    );
     let latest = Latest { lease: None, stop: None };
     Handler::new(Due { operation: "op", job: Box::new(|_| work()), call, latest, clock })
 }

@@ -22,6 +22,11 @@ impl Default for Woken {
 }
 
 impl Woken {
+    /// Makes room for this many handlers at once.
+    pub(super) fn reserve(&self, handlers: usize) {
+        self.lock().reserve_exact(handlers);
+    }
+
     /// From now on, the first handler that is woken wakes this task.
     pub(super) fn wakes(&self, batch: &Waker) {
         self.batch.register(batch);

@@ -65,6 +65,17 @@ struct State {
     working: Vec<ThreadId>,
 }
 
+/// What is kept of the steps of a call.
+#[derive(Clone)]
+pub(crate) enum KeptSteps {
+    /// The call's key is claimed: all of them. With what the attempts before have stored.
+    Stored(Option<Json>),
+    /// The call has no claim: they are called in each attempt.
+    NotStored,
+    /// The call's operation cannot keep them: none may be called.
+    Refused(Refusal),
+}
+
 /// Why no step of a call may be called: nothing would keep its result.
 #[derive(Clone, Copy)]
 pub(crate) enum Refusal {
@@ -99,20 +110,14 @@ pub(crate) struct Called {
 }
 
 impl Steps {
-    /// The steps of a call whose key is claimed, with what the attempts before have stored.
-    pub(crate) fn stored(before: Option<Json>) -> Arc<Self> {
+    pub(crate) fn new(kept: &KeptSteps) -> Arc<Self> {
+        let (are_stored, before, refusal) = match kept {
+            KeptSteps::Stored(before) => (true, before.clone(), None),
+            KeptSteps::NotStored => (false, None, None),
+            KeptSteps::Refused(refusal) => (false, None, Some(*refusal)),
+        };
         let state = Mutex::new(State { before, ..State::default() });
-        Arc::new(Self { are_stored: true, refusal: None, state })
-    }
-
-    /// The steps of a call without a claim: they are called in each attempt.
-    pub(crate) fn not_stored() -> Arc<Self> {
-        Arc::new(Self { are_stored: false, refusal: None, state: Mutex::default() })
-    }
-
-    /// The steps of a call of an operation that cannot keep them: none may be called.
-    pub(crate) fn refused(refusal: Refusal) -> Arc<Self> {
-        Arc::new(Self { are_stored: false, refusal: Some(refusal), state: Mutex::default() })
+        Arc::new(Self { are_stored, refusal, state })
     }
 
     /// Sets what an attempt before has stored, for tests.

@@ -28,7 +28,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 
 #[test]
 fn a_step_returns_when_the_store_has_its_result() {
-    let steps = Steps::stored(None);
+    let steps = Steps::new(&KeptSteps::Stored(None));
     let mut one = pin!(called(&steps, "one").ended(raw("1")));
     let mut two = pin!(called(&steps, "two").ended(raw("2")));
     assert!(poll(one.as_mut()).is_pending());
@@ -45,7 +45,7 @@ fn a_step_returns_when_the_store_has_its_result() {
 
 #[test]
 fn a_result_that_is_refused_ends_the_steps_that_wait_and_no_others() {
-    let steps = Steps::stored(None);
+    let steps = Steps::new(&KeptSteps::Stored(None));
     let refused = StoreError::new(StoreErrorKind::Denied, "no permission");
     steps.are_refused(&refused);
     let mut one = pin!(called(&steps, "one").ended(raw("1")));
@@ -59,7 +59,7 @@ fn a_result_that_is_refused_ends_the_steps_that_wait_and_no_others() {
 
 #[test]
 fn a_step_of_a_handler_that_has_ended_is_not_kept() {
-    let steps = Steps::stored(None);
+    let steps = Steps::new(&KeptSteps::Stored(None));
     let (late, mut waits) = (called(&steps, "late"), pin!(called(&steps, "one").ended(raw("1"))));
     assert!(poll(waits.as_mut()).is_pending());
     steps.end();
@@ -70,7 +70,7 @@ fn a_step_of_a_handler_that_has_ended_is_not_kept() {
 
 #[test]
 fn a_name_is_used_once_in_an_attempt_unless_its_step_did_not_end() {
-    let steps = Steps::stored(Some("{\"before\":1}".into()));
+    let steps = Steps::new(&KeptSteps::Stored(Some("{\"before\":1}".into())));
     drop(called(&steps, "one"));
     let one = called(&steps, "one");
     assert!(matches!(steps.begin("one"), Err(StepError::Twice { .. })), "it runs");
@@ -82,7 +82,7 @@ fn a_name_is_used_once_in_an_attempt_unless_its_step_did_not_end() {
 
 #[test]
 fn a_name_is_short_and_visible() {
-    let steps = Steps::stored(None);
+    let steps = Steps::new(&KeptSteps::Stored(None));
     for name in ["", "two words", "tab\t", "groß", &"x".repeat(65)] {
         let refused = steps.begin(name).err().unwrap();
         assert!(matches!(refused, StepError::Name { length } if length == name.len()), "{name}");
@@ -94,7 +94,7 @@ fn a_name_is_short_and_visible() {
 
 #[test]
 fn more_steps_than_are_kept_are_not_called() {
-    let steps = Steps::stored(Some("{\"before\":1}".into()));
+    let steps = Steps::new(&KeptSteps::Stored(Some("{\"before\":1}".into())));
     let running = [called(&steps, "running")];
     for number in 2..MAX_STEPS {
         assert!(poll(pin!(called(&steps, &number.to_string()).ended(raw("1")))).is_pending());
@@ -107,7 +107,7 @@ fn more_steps_than_are_kept_are_not_called() {
 
 #[test]
 fn a_result_that_is_too_large_says_so_and_costs_the_others_nothing() {
-    let steps = Steps::stored(None);
+    let steps = Steps::new(&KeptSteps::Stored(None));
     let large = raw(&format!("\"{}\"", "x".repeat(MAX_STEP_BYTES)));
     let Poll::Ready(Err(error)) = poll(pin!(called(&steps, "large").ended(large))) else {
         panic!()
@@ -121,13 +121,13 @@ fn a_result_that_is_too_large_says_so_and_costs_the_others_nothing() {
 
 #[test]
 fn steps_that_cannot_be_read_are_not_called() {
-    let steps = Steps::stored(Some("charge".into()));
+    let steps = Steps::new(&KeptSteps::Stored(Some("charge".into())));
     assert!(matches!(steps.begin("charge"), Err(StepError::Unreadable)));
 }
 
 #[test]
 fn a_call_without_a_claim_keeps_steps_for_itself() {
-    let steps = Steps::not_stored();
+    let steps = Steps::new(&KeptSteps::NotStored);
     assert!(matches!(poll(pin!(called(&steps, "one").ended(raw("1")))), Poll::Ready(Ok(()))));
     assert!(matches!(steps.begin("one"), Err(StepError::Twice { .. })));
 }

@@ -141,7 +141,6 @@ impl Host for Surroundings<'_> {
             is_aside: true,
             handler: None,
             times: (None, None),
-            steps: None,
             leader: None,
             outcome: None,
         });
@@ -155,14 +154,14 @@ impl Host for Surroundings<'_> {
     }
 
     fn steps_stored(&mut self, at: usize, steps: &Json) {
-        if let Some(waiting) = &self.slot(at).steps {
-            waiting.are_in_store(steps);
+        if let Some(shared) = &self.shared {
+            shared.steps_are_in_store(at, steps);
         }
     }
 
     fn steps_refused(&mut self, at: usize, error: &StoreError) {
-        if let Some(waiting) = &self.slot(at).steps {
-            waiting.are_refused(error);
+        if let Some(shared) = &self.shared {
+            shared.steps_are_refused(at, error);
         }
     }
 

@@ -24,7 +24,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 use crate::{
-    call::{Call, History, RecordId, Subject},
+    call::{AllShared, Call, History, RecordId, Subject},
     delivered::Delivered,
     delivery::{Delivery, Divert, Job},
     handler::{Due, Handler, Latest},
@@ -33,7 +33,7 @@ use crate::{
     parts::Parts,
     process::{Leader, Place, is_nested},
     running::{Polled, Running},
-    steps::{Refusal, Steps},
+    steps::{KeptSteps, Refusal},
 };
 
 /// What is kept for a record beside what the machine knows of it.
@@ -53,8 +53,6 @@ struct Slot<'a> {
     handler: Option<usize>,
     /// When its handler was started, and when it returned.
     times: (Option<Timestamp>, Option<Timestamp>),
-    /// The steps of its call, from when its handler is started.
-    steps: Option<Arc<Steps>>,
     /// While this record leads the single flight of its key.
     leader: Option<Leader>,
     outcome: Option<Outcome>,
@@ -89,6 +87,8 @@ pub(crate) struct Surroundings<'a> {
     /// What is kept of an attempt.
     keeps: Keeps,
     slots: Vec<Slot<'a>>,
+    /// The steps and messages of the calls of all records, from when the first handler is started.
+    shared: Option<AllShared>,
     running: Running<'a>,
     /// This invocation's place in the process, taken or waited for.
     place: Option<Place>,
@@ -123,6 +123,7 @@ impl<'a> Surroundings<'a> {
             effects,
             keeps: Keeps::All,
             slots,
+            shared: None,
             running,
             place: None,
             is_nested,
@@ -131,13 +132,14 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// What is kept of an attempt, by this policy.
-    pub(crate) const fn keeping(mut self, policy: &Policy) -> Self {
+    /// What is kept of an attempt, by this policy, and how many handlers run at once.
+    pub(crate) fn keeping(mut self, policy: &Policy) -> Self {
         self.keeps = match policy {
             Policy { optimistic: true, .. } => Keeps::Completions,
             Policy { mutex: true, .. } => Keeps::Nothing,
             _ => Keeps::All,
         };
+        self.running.limit(policy.concurrency.min(self.slots.capacity()));
         self
     }
 
@@ -153,7 +155,6 @@ impl<'a> Surroundings<'a> {
             job,
             handler: None,
             times: (None, None),
-            steps: None,
             leader: None,
             outcome: None,
             divert: delivery.divert,
@@ -174,26 +175,26 @@ impl<'a> Surroundings<'a> {
         let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
         let effects = self.effects.filter(|_| held.is_some());
         let has_sender = self.parts.sender.is_some();
+        let records = self.slots.capacity();
+        let shared = self.shared.get_or_insert_with(|| AllShared::of(records)).at(at);
         let keeps = self.keeps;
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
         let effects = effects.filter(|_| !slot.is_aside).map(|kind| Arc::new(Collector::new(kind)));
         // What puts a record aside is one effect, and has neither messages nor steps.
-        let publisher = match (held, keeps) {
+        let publishes = match (held, keeps) {
             (_, Keeps::Nothing) if !slot.is_aside => Err(PublishError::Mutex),
             _ if !has_sender => Err(PublishError::NoSender),
-            (Some(_), Keeps::All) if !slot.is_aside => Ok(Arc::default()),
+            (Some(_), Keeps::All) if !slot.is_aside => Ok(()),
             _ => Err(PublishError::Unprotected),
         };
         let record = held.map(|held| &held.record);
         let steps = match (record, keeps) {
-            (_, Keeps::Completions) => Steps::refused(Refusal::Unclaimed),
-            (_, Keeps::Nothing) => Steps::refused(Refusal::Mutex),
-            (Some(record), Keeps::All) if !slot.is_aside => Steps::stored(record.steps.clone()),
-            _ => Steps::not_stored(),
+            (_, Keeps::Completions) => KeptSteps::Refused(Refusal::Unclaimed),
+            (_, Keeps::Nothing) => KeptSteps::Refused(Refusal::Mutex),
+            (Some(record), Keeps::All) if !slot.is_aside => KeptSteps::Stored(record.steps.clone()),
+            _ => KeptSteps::NotStored,
         };
-        let are_stored = record.is_some() && keeps == Keeps::All && !slot.is_aside;
-        slot.steps = are_stored.then(|| Arc::clone(&steps));
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
         // The key of a mutex is not that of the work.
@@ -201,10 +202,10 @@ impl<'a> Surroundings<'a> {
         let attempt = held.filter(|_| is_mutex).map(|held| held.claim.owner);
         let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone(), attempt };
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
-        let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered)
+        let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered, shared)
             .collecting(effects)
             .with_steps(steps)
-            .publishing(publisher);
+            .publishing(publishes);
         let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
         let handler = self.running.start(at, Handler::new(due));
         let now = self.parts.clock.now();
