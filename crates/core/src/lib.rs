@@ -10,7 +10,7 @@
 //! | [`outbox`] | messages that are stored with a completion and sent after it, and the contract of a sender |
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
-//! | [`retry`] | time limits and pauses of a store's requests |
+//! | [`retry`], [`settings`] | what stores have in common: requests that are repeated, and what builders set |
 //! | [`usage`] | what calls of a store consume |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
 //! | [`clock`] | time, as a parameter, so that tests control it |
@@ -33,6 +33,7 @@ mod provenance;
 mod reasons;
 pub mod record;
 pub mod retry;
+pub mod settings;
 pub mod store;
 pub mod usage;
 

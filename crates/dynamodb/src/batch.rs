@@ -15,8 +15,9 @@ use lambda_idempotency_core::store::{Guard, StoreErrorKind};
 use crate::{
     attributes::Attributes,
     capacity,
+    codes::service_failure,
     config::Config,
-    error::{Doing, Failure, sdk_failure, service_failure},
+    error::{self, Doing, Failure, sdk_failure},
     guard::{predicate, terms},
     item::{fields, key_fields},
     member::{Answer, Lost, Member},
@@ -52,7 +53,7 @@ impl DynamoDbStore {
             .set_statements(Some(statements))
             .set_return_consumed_capacity(capacity::wanted());
         match budget.attempt(request.send()).await {
-            Err(late) => same(members, Answer::Failed(Failure::timed_out(doing, late))),
+            Err(late) => same(members, Answer::Failed(error::timed_out(doing, late))),
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
                 // One member can make DynamoDB refuse the whole batch, so each member is then sent

@@ -16,7 +16,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     attributes::{Partition, SortKey},
-    error::{Doing, Failure, sdk_failure},
+    error::{self, Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
     retry::{Budget, backoff},
     store::DynamoDbStore,
@@ -53,7 +53,7 @@ impl DynamoDbStore {
         let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
-                return Err(Failure::too_late(&self.config));
+                return Err(error::too_late(&self.config));
             }
             let answer = match self.partition() {
                 None => self.scan(ask, None, budget).await,
@@ -95,7 +95,7 @@ impl DynamoDbStore {
                 .expression_attribute_values(":prefix", AttributeValue::S(prefix.to_owned())),
         };
         match budget.attempt(request.send()).await {
-            Err(late) => Err(Failure::timed_out(doing, late)),
+            Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
                 Ok(Answer::new(output.items, output.count, output.last_evaluated_key))
@@ -122,7 +122,7 @@ impl DynamoDbStore {
             .set_select(ask.limit.is_none().then_some(Select::Count))
             .set_exclusive_start_key(ask.after.clone());
         match budget.attempt(request.send()).await {
-            Err(late) => Err(Failure::timed_out(doing, late)),
+            Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
                 Ok(Answer::new(output.items, output.count, output.last_evaluated_key))
@@ -143,14 +143,14 @@ impl DynamoDbStore {
                 (Some(partition), Some(sort), 2) => {
                     Ok(Cursor::from_text(format!("{}:{partition}{sort}", partition.len())))
                 }
-                _ => Err(Failure::other_schema(&self.config)),
+                _ => Err(error::other_schema(&self.config)),
             };
         }
         let key = self.key(last)?;
         if primary_key(names, &key) == *last {
             Ok(Cursor::from_text(key.as_str()))
         } else {
-            Err(Failure::other_schema(&self.config))
+            Err(error::other_schema(&self.config))
         }
     }
 
@@ -182,7 +182,7 @@ impl DynamoDbStore {
     /// has another key.
     fn key(&self, item: &Item) -> Result<Key, Failure> {
         let key = key_text(&self.config.attributes, item).map(Key::from_text);
-        key.ok_or_else(|| Failure::other_schema(&self.config))
+        key.ok_or_else(|| error::other_schema(&self.config))
     }
 }
 
@@ -214,7 +214,7 @@ impl Browse for DynamoDbStore {
                     last = items.last().map(|(key, _)| primary_key(names, key));
                     break;
                 }
-                let corrupt = |problem| Failure::corrupt(&self.config, problem).report(false);
+                let corrupt = |problem| error::corrupt(&self.config, problem).report(false);
                 items.push((key, decode(names, item).map_err(corrupt)));
             }
             let next = last.as_ref().map(|last| self.cursor(last)).transpose();

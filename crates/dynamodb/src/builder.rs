@@ -3,16 +3,11 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::{Client, config::retry::RetryConfig};
-use lambda_idempotency_core::clock::{Clock, SystemClock};
+use lambda_idempotency_core::{clock::Clock, settings::Timing};
 
 use crate::{
     attributes::Attributes, config::Config, config_error::DynamoDbConfigError, store::DynamoDbStore,
 };
-
-/// How long one request may take before it is sent again.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause after a failed attempt, and the most it grows to.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 
 impl DynamoDbStore {
     /// The store in `table`, with every setting at its default.
@@ -44,11 +39,9 @@ impl DynamoDbStoreBuilder {
             table,
             region: client.config().region().map_or_else(|| "?".into(), ToString::to_string),
             attributes: Attributes::default(),
-            attempt_timeout: ATTEMPT_TIMEOUT,
-            backoff: BACKOFF,
+            timing: Timing::default(),
             partiql: true,
             sdk_logs: false,
-            clock: Arc::new(SystemClock),
         };
         Self { client, config }
     }
@@ -62,14 +55,14 @@ impl DynamoDbStoreBuilder {
     /// How long one request may take before it is sent again, if the deadline of the call allows.
     /// Default 1 s: DynamoDB answers in milliseconds, so a slower response is most likely lost.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.config.attempt_timeout = timeout;
+        self.config.timing.attempt_timeout = timeout;
         self
     }
 
     /// The pause after a failed attempt, and the most it doubles to. Default 25 ms and 400 ms; the
     /// second half of each pause is random.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
-        self.config.backoff = (first, most);
+        self.config.timing.backoff = (first, most);
         self
     }
 
@@ -91,7 +84,7 @@ impl DynamoDbStoreBuilder {
 
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.config.clock = Arc::new(clock);
+        self.config.timing.clock = Arc::new(clock);
         self
     }
 

@@ -1,8 +1,8 @@
 //! The settings of a store, as its requests need them.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::fmt;
 
-use lambda_idempotency_core::clock::Clock;
+use lambda_idempotency_core::settings::Timing;
 
 use crate::attributes::Attributes;
 
@@ -12,11 +12,9 @@ pub(crate) struct Config {
     pub(crate) table: String,
     pub(crate) region: String,
     pub(crate) attributes: Attributes,
-    pub(crate) attempt_timeout: Duration,
-    pub(crate) backoff: (Duration, Duration),
+    pub(crate) timing: Timing,
     pub(crate) partiql: bool,
     pub(crate) sdk_logs: bool,
-    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Config {
@@ -33,7 +31,7 @@ impl fmt::Debug for Config {
         f.debug_struct("DynamoDbStore")
             .field("table", &self.table)
             .field("region", &self.region)
-            .field("attempt_timeout", &self.attempt_timeout)
+            .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("partiql", &self.partiql)
             .finish_non_exhaustive()
     }

@@ -11,6 +11,11 @@ pub enum DynamoDbConfigError {
     /// The environment names no table.
     #[error("the environment variable {0} is not set: it names the DynamoDB table to use")]
     NoTable(&'static str),
+    /// An environment variable cannot be read.
+    #[error(
+        "the environment variable {0} is not valid UTF-8 text: write the name or ARN of the DynamoDB table"
+    )]
+    NotText(&'static str),
     /// The environment names the store in a way that cannot be read.
     #[error(
         "the environment variable {0} does not name a DynamoDB table: write it as dynamodb:TABLE, with the table's \

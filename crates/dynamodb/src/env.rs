@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aws_config::{BehaviorVersion, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::Client;
+use lambda_idempotency_core::settings::{NotText, variable};
 
 use crate::{
     builder::DynamoDbStoreBuilder, config_error::DynamoDbConfigError, store::DynamoDbStore,
@@ -31,7 +32,7 @@ impl DynamoDbStore {
     ///
     /// # Errors
     /// [`DynamoDbConfigError::NoTable`] if no variable names a table, [`DynamoDbConfigError::TwoTables`] if they name
-    /// two, [`DynamoDbConfigError::UnfitTable`] if `IDEMPOTENCY_STORE` cannot be read;
+    /// two, [`DynamoDbConfigError::UnfitTable`] and [`DynamoDbConfigError::NotText`] if one cannot be read;
     /// [`DynamoDbConfigError::NoRegion`] if no region is configured.
     pub async fn from_env() -> Result<Self, DynamoDbConfigError> {
         Ok(Self::builder_from_env().await?.build_unchecked())
@@ -42,7 +43,9 @@ impl DynamoDbStore {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub async fn builder_from_env() -> Result<DynamoDbStoreBuilder, DynamoDbConfigError> {
-        let table = table(std::env::var(STORE).ok(), std::env::var(TABLE).ok())?;
+        let read =
+            |name| variable(name).map_err(|NotText(name)| DynamoDbConfigError::NotText(name));
+        let table = table(read(STORE)?, read(TABLE)?)?;
         // A fixed version, because `latest` would change these settings with an update of the SDK.
         let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .retry_config(RetryConfig::disabled())
@@ -58,9 +61,8 @@ impl DynamoDbStore {
 
 /// The table, by the values of the two variables.
 fn table(store: Option<String>, table: Option<String>) -> Result<String, DynamoDbConfigError> {
-    let table = table.filter(|name| !name.trim().is_empty());
     // Another kind of store is not this one's concern: a function may have two.
-    let Some(named) = store.as_deref().and_then(|store| store.trim().strip_prefix(SCHEME)) else {
+    let Some(named) = store.as_deref().and_then(|store| store.strip_prefix(SCHEME)) else {
         return table.ok_or(DynamoDbConfigError::NoTable(TABLE));
     };
     // A name, or an ARN.
@@ -84,10 +86,8 @@ mod tests {
 
     #[test]
     fn a_table_must_be_named() {
-        for unset in [None, Some(""), Some(" ")] {
-            let error = read(None, unset).unwrap_err();
-            assert!(error.to_string().contains("IDEMPOTENCY_TABLE"), "{error}");
-        }
+        let error = read(None, None).unwrap_err();
+        assert!(error.to_string().contains("IDEMPOTENCY_TABLE"), "{error}");
         assert_eq!(read(None, Some("orders")).as_deref(), Ok("orders"));
     }
 
@@ -95,7 +95,7 @@ mod tests {
     fn either_variable_names_the_table_and_both_only_the_same() {
         let arn = "arn:aws:dynamodb:eu-west-1:111122223333:table/orders";
         assert_eq!(read(Some("dynamodb:orders"), None).as_deref(), Ok("orders"));
-        assert_eq!(read(Some(&format!("dynamodb:{arn}")), Some("")).as_deref(), Ok(arn));
+        assert_eq!(read(Some(&format!("dynamodb:{arn}")), None).as_deref(), Ok(arn));
         assert_eq!(read(Some("dynamodb:orders"), Some("orders")).as_deref(), Ok("orders"));
         let error = read(Some("dynamodb:orders"), Some("others")).unwrap_err();
         assert!(matches!(error, DynamoDbConfigError::TwoTables(_)), "{error}");

@@ -11,7 +11,7 @@ use aws_smithy_runtime_api::{
 use aws_smithy_types::body::SdkBody;
 
 use super::*;
-use crate::store::DynamoDbStore;
+use crate::{codes::permissions, store::DynamoDbStore};
 
 fn config() -> std::sync::Arc<Config> {
     let config = aws_sdk_dynamodb::Config::builder()
@@ -59,15 +59,15 @@ fn each_code_has_its_kind() {
     ] {
         let failure = failure(code, "");
         assert_eq!(
-            (failure.kind, failure.retry, failure.in_doubt),
+            (failure.kind(), failure.retry, failure.in_doubt),
             (kind, retry, in_doubt),
             "{code}"
         );
     }
     let size = "Item size has exceeded the maximum allowed size";
-    assert_eq!(failure("ValidationException", size).kind, TooLarge);
+    assert_eq!(failure("ValidationException", size).kind(), TooLarge);
     let key = "The provided key element does not match the schema";
-    assert_eq!(failure("ValidationException", key).kind, Misconfigured);
+    assert_eq!(failure("ValidationException", key).kind(), Misconfigured);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_request_that_the_server_got_too_slowly_is_sent_again_in_doubt() {
     for code in ["RequestTimeout", "RequestTimeoutException"] {
         let failure = failure(code, "");
         assert!(failure.retry && failure.in_doubt, "{code}");
-        assert_eq!(failure.kind, StoreErrorKind::Unavailable, "{code}");
+        assert_eq!(failure.kind(), StoreErrorKind::Unavailable, "{code}");
     }
 }
 
@@ -95,7 +95,7 @@ fn a_request_with_a_wrong_time_is_sent_again_without_doubt() {
     ] {
         let failure = failure(code, message);
         assert!(failure.retry && !failure.in_doubt, "{code}: {message}");
-        assert_eq!(failure.kind, StoreErrorKind::Unavailable, "{code}: {message}");
+        assert_eq!(failure.kind(), StoreErrorKind::Unavailable, "{code}: {message}");
         let text = failure.report(false).to_string();
         assert!(text.ends_with("correct this machine's clock"), "{text}");
     }
@@ -106,7 +106,7 @@ fn a_wrong_secret_key_is_not_sent_again() {
     let message = "The request signature we calculated does not match the signature you provided.";
     for code in ["InvalidSignatureException", "SignatureDoesNotMatch"] {
         let failure = failure(code, message);
-        assert_eq!((failure.kind, failure.retry), (StoreErrorKind::Denied, false), "{code}");
+        assert_eq!((failure.kind(), failure.retry), (StoreErrorKind::Denied, false), "{code}");
     }
 }
 
@@ -160,7 +160,7 @@ fn an_error_in_doubt_does_not_say_it_twice() {
 #[test]
 fn only_a_size_that_is_exceeded_is_too_large() {
     for message in ["The size is not a number", "A limit was exceeded"] {
-        assert_eq!(failure("ValidationException", message).kind, StoreErrorKind::Refused);
+        assert_eq!(failure("ValidationException", message).kind(), StoreErrorKind::Refused);
     }
 }
 
@@ -202,6 +202,6 @@ fn an_error_of_the_server_keeps_what_the_server_said() {
 fn the_causes_of_an_error_of_the_connection_are_named_in_turn() {
     let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
     let error = ConnectorError::io(refused.into());
-    let text = chain(Some(&error));
+    let text = chain(&error);
     assert_eq!(text, format!("{error}: connection refused"));
 }

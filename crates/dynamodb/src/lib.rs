@@ -126,6 +126,7 @@ mod batch;
 mod browse;
 mod builder;
 mod capacity;
+mod codes;
 mod config;
 mod config_error;
 mod credentials;
@@ -162,6 +163,7 @@ use lambda_idempotency_core::{
 #[doc(no_inline)]
 pub use aws_sdk_dynamodb::types::TransactWriteItem;
 
+use crate::retry::Budget;
 pub use crate::{
     attributes::{Attributes, DataForm, Partition, SortKey},
     builder::DynamoDbStoreBuilder,
@@ -169,7 +171,6 @@ pub use crate::{
     effects::{DynamoDbEffectError, DynamoDbEffects},
     store::DynamoDbStore,
 };
-use crate::{error::Failure, retry::Budget};
 
 impl Store for DynamoDbStore {
     fn capabilities(&self) -> Capabilities {
@@ -192,7 +193,7 @@ impl Store for DynamoDbStore {
         Box::pin(async move {
             let budget = Budget::new(&self.config, call_deadline);
             let answers = self.read_all(keys.iter(), &budget).await;
-            let missing = || Err(Failure::too_late(&self.config));
+            let missing = || Err(error::too_late(&self.config));
             let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
             keys.iter().map(|key| answer(key).map_err(|f| f.report(false))).collect()
         })

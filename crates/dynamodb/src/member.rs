@@ -1,9 +1,12 @@
 //! One write of a call: the item to send, and the meaning of a response.
 
+use std::ops::{Deref, DerefMut};
+
 use lambda_idempotency_core::{
     effects::{RefusalReason, RefusedEffect},
     record::{IdempotencyRecord, Status},
-    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
+    retry::PendingWrite,
+    store::{Guard, StoreError, StoreErrorKind, Verdict},
 };
 
 use crate::{
@@ -21,14 +24,11 @@ const SMALL: usize = 64 * 1024;
 
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
-    pub(crate) index: usize,
-    pub(crate) write: &'w Write,
+    pub(crate) pending: PendingWrite<'w>,
     /// What is applied with it, in a transaction.
     pub(crate) effects: Option<&'w DynamoDbEffects>,
     /// The size of its item: exact if that is large or has effects beside it, and otherwise a little more.
     pub(crate) size: usize,
-    /// A request had no response, so it may have been applied.
-    pub(crate) in_doubt: bool,
     /// It was in a batch that was refused as a whole, so it is sent by itself.
     pub(crate) alone: bool,
     /// How often its guard failed on a record that was gone when it was read.
@@ -63,11 +63,8 @@ pub(crate) enum Lost {
 
 impl<'w> Member<'w> {
     /// The write, or its verdict if it cannot be sent.
-    pub(crate) fn new(
-        config: &Config,
-        index: usize,
-        write: &'w Write,
-    ) -> Result<Self, Box<Verdict>> {
+    pub(crate) fn new(config: &Config, pending: PendingWrite<'w>) -> Result<Self, Box<Verdict>> {
+        let write = pending.write;
         let effects = match &write.effects {
             None => None,
             Some(effects) => match effects.get::<DynamoDbEffects>() {
@@ -75,7 +72,7 @@ impl<'w> Member<'w> {
                 _ => return Err(Box::new(Verdict::Unknown(StoreError::without_effects(write)))),
             },
         };
-        let plain = Self::without_effects(config, index, write);
+        let plain = Self::without_effects(config, pending);
         let plain = plain.map_err(|failure| Box::new(Verdict::Unknown(failure.report(false))))?;
         let Some(effects) = effects else { return Ok(plain) };
         if let Some(refused) = refusal(config, effects, &plain) {
@@ -90,7 +87,8 @@ impl<'w> Member<'w> {
         Ok(Self { effects: Some(effects), ..plain })
     }
 
-    fn without_effects(config: &Config, index: usize, write: &'w Write) -> Result<Self, Failure> {
+    fn without_effects(config: &Config, pending: PendingWrite<'w>) -> Result<Self, Failure> {
+        let write = pending.write;
         fit_key(config, &write.key)?;
         let form = config.attributes.data_form;
         let outcome = write.record.as_ref().and_then(|record| record.result.as_deref());
@@ -117,9 +115,7 @@ impl<'w> Member<'w> {
             );
             return Err(Failure::new(StoreErrorKind::TooLarge, context));
         }
-        let effects = None;
-        let (in_doubt, alone, lost_attempts) = (false, false, 0);
-        Ok(Self { index, write, effects, size, in_doubt, alone, lost_attempts })
+        Ok(Self { pending, effects: None, size, alone: false, lost_attempts: 0 })
     }
 
     /// The item to store; `None` deletes.
@@ -137,10 +133,6 @@ impl<'w> Member<'w> {
     /// Whether it must not share a request with others.
     pub(crate) const fn is_alone(&self) -> bool {
         self.alone || self.effects.is_some()
-    }
-
-    pub(crate) fn unknown(&self, failure: Failure) -> Verdict {
-        Verdict::Unknown(failure.report(self.in_doubt))
     }
 
     /// Whether `found` was written by this write: an earlier request was applied and its response
@@ -167,6 +159,20 @@ impl<'w> Member<'w> {
         } else {
             Verdict::Found(Some(found))
         }
+    }
+}
+
+impl<'w> Deref for Member<'w> {
+    type Target = PendingWrite<'w>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pending
+    }
+}
+
+impl DerefMut for Member<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.pending
     }
 }
 

@@ -7,7 +7,7 @@ use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::IdempotencyRec
 
 use crate::{
     capacity,
-    error::{Doing, Failure, sdk_failure},
+    error::{self, Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
     limits::fit_key,
     retry::{Budget, backoff, bounded},
@@ -58,7 +58,7 @@ impl DynamoDbStore {
         let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
-                let failure = Failure::too_late(&self.config);
+                let failure = error::too_late(&self.config);
                 answers.extend(pending.into_iter().map(|key| (key, Err(failure.clone()))));
                 return answers;
             }
@@ -76,7 +76,7 @@ impl DynamoDbStore {
                         answers.push((key, found.remove(key.as_str()).transpose()));
                     }
                     pending = page.left;
-                    (!progress, Failure::unprocessed(&self.config))
+                    (!progress, error::unprocessed(&self.config))
                 }
                 Err(failure) => (true, failure),
             };
@@ -98,7 +98,7 @@ impl DynamoDbStore {
         items: &'i [Item],
     ) -> HashMap<&'i str, Result<IdempotencyRecord, Failure>> {
         let names = &self.config.attributes;
-        let read = |item| decode(names, item).map_err(|c| Failure::corrupt(&self.config, c));
+        let read = |item| decode(names, item).map_err(|c| error::corrupt(&self.config, c));
         items.iter().filter_map(|item| Some((key_text(names, item)?, read(item)))).collect()
     }
 
@@ -123,7 +123,7 @@ impl DynamoDbStore {
             .consistent_read(true)
             .set_return_consumed_capacity(capacity::wanted());
         match budget.attempt(request.send()).await {
-            Err(late) => Err(Failure::timed_out(doing, late)),
+            Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
                 capacity::consumed(&output.consumed_capacity);
@@ -142,14 +142,14 @@ impl DynamoDbStore {
             Doing { config: &self.config, operation: "BatchGetItem", permission: "BatchGetItem" };
         let asked = keys.iter().map(|key| primary_key(names, key)).collect();
         let asked = KeysAndAttributes::builder().set_keys(Some(asked)).consistent_read(true);
-        let asked = asked.build().map_err(|_| Failure::unprocessed(&self.config))?;
+        let asked = asked.build().map_err(|_| error::unprocessed(&self.config))?;
         let request = self
             .client
             .batch_get_item()
             .request_items(&self.config.table, asked)
             .set_return_consumed_capacity(capacity::wanted());
         match budget.attempt(request.send()).await {
-            Err(late) => Err(Failure::timed_out(doing, late)),
+            Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
                 capacity::consumed(output.consumed_capacity());

@@ -30,7 +30,7 @@ pub(crate) struct Budget<'a> {
 
 impl<'a> Budget<'a> {
     pub(crate) fn new(config: &'a Config, call_deadline: Timestamp) -> Self {
-        let time = retry::Budget::new(&*config.clock, config.attempt_timeout, call_deadline);
+        let time = config.timing.budget(call_deadline);
         Self { time, sdk_logs: config.sdk_logs }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Deref for Budget<'a> {
 
 /// The pauses between the requests of a call.
 pub(crate) fn backoff(config: &Config) -> Backoff {
-    Backoff::new(config.backoff, SHORTEST)
+    config.timing.backoff(SHORTEST)
 }
 
 /// Runs all requests, a few at a time, and collects their results in any order.

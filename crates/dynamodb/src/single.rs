@@ -11,7 +11,7 @@ use lambda_idempotency_core::store::Guard;
 
 use crate::{
     capacity,
-    error::{Doing, Failure, sdk_failure},
+    error::{self, Doing, sdk_failure},
     guard::{Condition, condition, terms},
     item::{Item, primary_key},
     member::{Answer, Lost, Member},
@@ -45,7 +45,7 @@ impl DynamoDbStore {
             .return_values_on_condition_check_failure(AllOld);
         let doing = Doing { config: &self.config, operation: "PutItem", permission: "PutItem" };
         match budget.attempt(request.send()).await {
-            Err(late) => Answer::Failed(Failure::timed_out(doing, late)),
+            Err(late) => Answer::Failed(error::timed_out(doing, late)),
             Ok(Ok(output)) => {
                 capacity::consumed(&output.consumed_capacity);
                 Answer::Written
@@ -77,7 +77,7 @@ impl DynamoDbStore {
         let doing =
             Doing { config: &self.config, operation: "DeleteItem", permission: "DeleteItem" };
         match budget.attempt(request.send()).await {
-            Err(late) => Answer::Failed(Failure::timed_out(doing, late)),
+            Err(late) => Answer::Failed(error::timed_out(doing, late)),
             Ok(Ok(output)) => {
                 capacity::consumed(&output.consumed_capacity);
                 Answer::Written

@@ -7,9 +7,10 @@ use std::{
 };
 
 use futures_util::future::{Either, select};
+use lambda_idempotency_core::retry::PendingWrite;
 
 use crate::{
-    error::Failure,
+    error,
     group::{Group, Queued},
     member::{Answer, Member},
     retry::Budget,
@@ -33,18 +34,18 @@ impl DynamoDbStore {
         if purpose == Purpose::Claim || self.groups.are_crowded() {
             next_turn().await;
         }
-        let too_late = self.config.clock.sleep(budget.left());
+        let too_late = self.config.timing.clock.sleep(budget.left());
         match select(ticket.sending(), too_late).await {
             Either::Left(((), _)) => {
-                let missing = Answer::Failed(Failure::unanswered_in_group(&self.config));
+                let missing = Answer::Failed(error::unanswered_in_group(&self.config));
                 let (answers, patience) = ticket.fetch(&missing);
                 budget.be_patient(patience);
                 answers
             }
             Either::Right(((), _)) => {
                 let failure = match ticket.withdraw() {
-                    true => Failure::too_late(&self.config),
-                    false => Failure::unanswered_in_group(&self.config),
+                    true => error::too_late(&self.config),
+                    false => error::unanswered_in_group(&self.config),
                 };
                 vec![Answer::Failed(failure); members.len()]
             }
@@ -55,7 +56,7 @@ impl DynamoDbStore {
 /// Sends a group when a request may be sent.
 async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
     let config = &*store.config;
-    let _slot = store.slots.enter(purpose, &*config.clock).await;
+    let _slot = store.slots.enter(purpose, &*config.timing.clock).await;
     let queued = group.close();
     let sent: Vec<(usize, &Queued)> =
         queued.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?))).collect();
@@ -65,7 +66,7 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
     // Each was a member of its own call before, so none has a verdict already.
     let members: Vec<Member<'_>> = sent
         .iter()
-        .filter_map(|(place, one)| Member::new(config, *place, &one.write).ok())
+        .filter_map(|(place, one)| Member::new(config, PendingWrite::new(*place, &one.write)).ok())
         .collect();
     let answers = match &*members {
         [] => vec![],

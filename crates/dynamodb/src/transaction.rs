@@ -23,9 +23,10 @@ use lambda_idempotency_core::{
 
 use crate::{
     capacity,
+    codes::{service_failure, unquoted},
     config::Config,
     effects::{DynamoDbEffects, plain_name},
-    error::{Doing, Failure, sdk_failure, service_failure, unquoted},
+    error::{self, Doing, Failure, sdk_failure},
     guard::{Condition, condition, terms},
     item::Item,
     member::{Answer, Member},
@@ -60,7 +61,7 @@ impl DynamoDbStore {
             .set_client_request_token(request_token(member.write))
             .set_return_consumed_capacity(capacity::wanted());
         match budget.attempt(request.send()).await {
-            Err(late) => Answer::Failed(Failure::timed_out(doing, late)),
+            Err(late) => Answer::Failed(error::timed_out(doing, late)),
             Ok(Ok(output)) => {
                 capacity::consumed(output.consumed_capacity());
                 Answer::Written

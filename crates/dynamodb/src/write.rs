@@ -9,12 +9,13 @@ use futures_util::{
 };
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
+    retry,
     store::{Guard, Verdict, Write},
 };
 
 use crate::{
     config::Config,
-    error::Failure,
+    error,
     item::decode,
     limits::{MOST_STATEMENT_BYTES, MOST_STATEMENTS},
     member::{Answer, Lost, Member},
@@ -32,14 +33,7 @@ const BATCH_FROM: usize = 2;
 const ROUNDS: u8 = 3;
 
 /// The state of a call.
-struct Rounds<'w> {
-    verdicts: Vec<(usize, Verdict)>,
-    pending: Vec<Member<'w>>,
-    /// Writes whose guard failed, and whose record has to be read.
-    unread: Vec<Member<'w>>,
-    /// The last failure of each member that is sent again.
-    failed: Vec<(usize, Failure)>,
-}
+type Rounds<'w> = retry::Rounds<Member<'w>>;
 
 impl DynamoDbStore {
     /// Applies each write; one verdict each, in order.
@@ -51,29 +45,21 @@ impl DynamoDbStore {
         let _underway = self.groups.begin();
         let budget = Budget::new(&self.config, call_deadline);
         let mut backoff = backoff(&self.config);
-        let mut rounds = Rounds::begin(&self.config, writes);
-        while !rounds.pending.is_empty() {
-            if budget.left().is_zero() {
-                rounds.give_up(&Failure::too_late(&self.config));
-                break;
+        let begin = |pending| Member::new(&self.config, pending).map_err(|verdict| *verdict);
+        let mut rounds = Rounds::begin(writes, begin);
+        let too_late = || error::too_late(&self.config);
+        while let Some(members) = rounds.next(&budget, Some(&mut backoff), too_late).await {
+            // Writes whose guard failed, and whose record has to be read.
+            let mut unread = Vec::new();
+            for (member, answer) in self.send(members, &budget).await {
+                unread.extend(take(&mut rounds, &self.config, member, answer));
             }
-            rounds.failed.clear();
-            for (member, answer) in self.send(std::mem::take(&mut rounds.pending), &budget).await {
-                rounds.take(&self.config, member, answer);
-            }
-            self.look_up(&mut rounds, &budget).await;
-            if let Some((_, failure)) = rounds.failed.first() {
-                let kind = failure.kind();
-                if !backoff.pause(&budget).await {
-                    rounds.give_up(&Failure::too_late(&self.config));
-                    break;
-                }
-                let writes = rounds.pending.len();
-                tracing::debug!(table = %self.config.table, writes, ?kind, "writing again");
+            self.look_up(&mut rounds, unread, &budget).await;
+            if let Some(kind) = rounds.failed() {
+                tracing::debug!(table = %self.config.table, ?kind, "some writes failed");
             }
         }
-        rounds.verdicts.sort_unstable_by_key(|(index, _)| *index);
-        rounds.verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+        rounds.verdicts()
     }
 
     /// Sends each write once, in as few requests as possible.
@@ -100,7 +86,7 @@ impl DynamoDbStore {
             self.write_together(&parcel, purpose, budget).await
         } else {
             let Some(_slot) = self.slot(purpose, budget).await else {
-                let failure = Failure::too_late(&self.config);
+                let failure = error::too_late(&self.config);
                 let late = |member| (member, Answer::Failed(failure.clone()));
                 return parcel.into_iter().map(late).collect();
             };
@@ -114,22 +100,26 @@ impl DynamoDbStore {
 
     /// Waits until a request may be sent. `None` if there is no time left by then.
     pub(crate) async fn slot(&self, purpose: Purpose, budget: &Budget<'_>) -> Option<Slot<'_>> {
-        let mut entered = pin!(self.slots.enter(purpose, &*self.config.clock));
+        let mut entered = pin!(self.slots.enter(purpose, &*self.config.timing.clock));
         if let Some(slot) = entered.as_mut().now_or_never() {
             return Some(slot);
         }
-        match select(entered, self.config.clock.sleep(budget.left())).await {
+        match select(entered, self.config.timing.clock.sleep(budget.left())).await {
             Either::Left((slot, _)) => Some(slot),
             Either::Right(((), _)) => None,
         }
     }
 
     /// Reads the records that the responses did not contain, all in one request.
-    async fn look_up(&self, rounds: &mut Rounds<'_>, budget: &Budget<'_>) {
-        if rounds.unread.is_empty() {
+    async fn look_up<'w>(
+        &self,
+        rounds: &mut Rounds<'w>,
+        losers: Vec<Member<'w>>,
+        budget: &Budget<'_>,
+    ) {
+        if losers.is_empty() {
             return;
         }
-        let losers = std::mem::take(&mut rounds.unread);
         let answers = self.read_all(losers.iter().map(|m| &m.write.key), budget).await;
         for member in losers {
             match answers.get(&member.write.key) {
@@ -137,82 +127,57 @@ impl DynamoDbStore {
                     let verdict = member.met(&self.config, found.clone());
                     rounds.settle(&member, verdict);
                 }
-                Some(Ok(None)) => rounds.lost_to_nothing(&self.config, member),
+                Some(Ok(None)) => lost_to_nothing(rounds, &self.config, member),
                 Some(Err(failure)) => rounds.settle(&member, member.unknown(failure.clone())),
-                None => rounds.settle(&member, member.unknown(Failure::too_late(&self.config))),
+                None => rounds.settle(&member, member.unknown(error::too_late(&self.config))),
             }
         }
     }
 }
 
-impl<'w> Rounds<'w> {
-    fn begin(config: &Config, writes: &'w [Write]) -> Self {
-        let mut rounds = Self { verdicts: vec![], pending: vec![], unread: vec![], failed: vec![] };
-        for (index, write) in writes.iter().enumerate() {
-            match Member::new(config, index, write) {
-                Ok(member) => rounds.pending.push(member),
-                Err(verdict) => rounds.verdicts.push((index, *verdict)),
+/// Handles the answer to a write. Returns the write if its guard failed and its record has to be read.
+fn take<'w>(
+    rounds: &mut Rounds<'w>,
+    config: &Config,
+    mut member: Member<'w>,
+    answer: Answer,
+) -> Option<Member<'w>> {
+    match answer {
+        Answer::Written => rounds.settle(&member, Verdict::Written),
+        Answer::Lost(Lost::To(item)) => {
+            let verdict = match decode(&config.attributes, &item) {
+                Ok(found) => member.met(config, found),
+                Err(problem) => member.unknown(error::corrupt(config, problem)),
+            };
+            rounds.settle(&member, verdict);
+        }
+        Answer::Lost(Lost::ToNothing) => lost_to_nothing(rounds, config, member),
+        Answer::Lost(Lost::Unread) => return Some(member),
+        Answer::Refused(refused) => rounds.settle(&member, Verdict::EffectRefused(refused)),
+        Answer::Alone => {
+            member.alone = true;
+            rounds.again(member);
+        }
+        Answer::Failed(failure) => rounds.fail(member, failure),
+    }
+    None
+}
+
+/// There is no record: a delete is done, a claim is sent again, and any other write found
+/// nothing.
+fn lost_to_nothing<'w>(rounds: &mut Rounds<'w>, config: &Config, mut member: Member<'w>) {
+    match (&member.write.guard, &member.write.record) {
+        (_, None) => rounds.settle(&member, Verdict::Written),
+        (Guard::Absent, Some(_)) => {
+            member.lost_attempts = member.lost_attempts.saturating_add(1);
+            if member.lost_attempts < ROUNDS {
+                rounds.again(member);
+            } else {
+                rounds.settle(&member, member.unknown(error::contended(config)));
             }
         }
-        rounds
-    }
-
-    fn settle(&mut self, member: &Member<'_>, verdict: Verdict) {
-        self.verdicts.push((member.index, verdict));
-    }
-
-    fn take(&mut self, config: &Config, mut member: Member<'w>, answer: Answer) {
-        match answer {
-            Answer::Written => self.settle(&member, Verdict::Written),
-            Answer::Lost(Lost::To(item)) => {
-                let verdict = match decode(&config.attributes, &item) {
-                    Ok(found) => member.met(config, found),
-                    Err(corrupt) => member.unknown(Failure::corrupt(config, corrupt)),
-                };
-                self.settle(&member, verdict);
-            }
-            Answer::Lost(Lost::ToNothing) => self.lost_to_nothing(config, member),
-            Answer::Lost(Lost::Unread) => self.unread.push(member),
-            Answer::Refused(refused) => self.settle(&member, Verdict::EffectRefused(refused)),
-            Answer::Alone => {
-                member.alone = true;
-                self.pending.push(member);
-            }
-            Answer::Failed(failure) if failure.retry => {
-                member.in_doubt |= failure.in_doubt;
-                self.failed.push((member.index, failure));
-                self.pending.push(member);
-            }
-            Answer::Failed(failure) => self.settle(&member, member.unknown(failure)),
-        }
-    }
-
-    /// There is no record: a delete is done, a claim is sent again, and any other write found
-    /// nothing.
-    fn lost_to_nothing(&mut self, config: &Config, mut member: Member<'w>) {
-        match (&member.write.guard, &member.write.record) {
-            (_, None) => self.settle(&member, Verdict::Written),
-            (Guard::Absent, Some(_)) => {
-                member.lost_attempts = member.lost_attempts.saturating_add(1);
-                if member.lost_attempts < ROUNDS {
-                    self.pending.push(member);
-                } else {
-                    self.settle(&member, member.unknown(Failure::contended(config)));
-                }
-            }
-            (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(_)) => {
-                self.settle(&member, Verdict::Found(None));
-            }
-        }
-    }
-
-    /// No time is left: each pending write ends with its last failure.
-    fn give_up(&mut self, otherwise: &Failure) {
-        for member in std::mem::take(&mut self.pending) {
-            let own = self.failed.iter().find(|(index, _)| *index == member.index);
-            let failure = own.map_or(otherwise, |(_, failure)| failure).clone();
-            let verdict = member.unknown(failure);
-            self.settle(&member, verdict);
+        (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(_)) => {
+            rounds.settle(&member, Verdict::Found(None));
         }
     }
 }
@@ -244,7 +209,7 @@ fn parcels(members: Vec<Member<'_>>, statements: bool) -> Vec<Vec<Member<'_>>> {
 
 #[cfg(test)]
 mod tests {
-    use lambda_idempotency_core::key::Key;
+    use lambda_idempotency_core::{key::Key, retry::PendingWrite};
 
     use super::*;
 
@@ -253,11 +218,9 @@ mod tests {
     fn requests(sizes: &[usize], statements: bool) -> Vec<usize> {
         let write = Write::new(Key::from_text("op#a"), Guard::Absent, None);
         let member = |(index, size): (usize, &usize)| Member {
-            index,
-            write: &write,
+            pending: PendingWrite::new(index, &write),
             effects: None,
             size: *size,
-            in_doubt: false,
             alone: *size == 0,
             lost_attempts: 0,
         };

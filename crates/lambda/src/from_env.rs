@@ -2,7 +2,10 @@
 
 use std::{error::Error, future::Future, sync::Arc};
 
-use lambda_idempotency_core::clock::BoxFuture;
+use lambda_idempotency_core::{
+    clock::BoxFuture,
+    settings::{NotText, variable},
+};
 
 use crate::{
     error::{BoxError, StoreConfigError},
@@ -104,12 +107,10 @@ impl Kind {
 
     /// The kind that these values of the two variables name.
     fn of(store: Option<&str>, table: Option<&str>) -> Result<Self, StoreConfigError> {
-        let is_set = |value: &&str| !value.trim().is_empty();
-        let (store, table) = (store.filter(is_set), table.filter(is_set));
         let Some(store) = store else {
             return table.map(|_| Self::DynamoDb).ok_or(StoreConfigError::NotNamed);
         };
-        let kind = match store.split_once(':').map(|(scheme, _)| scheme.trim_start()) {
+        let kind = match store.split_once(':').map(|(scheme, _)| scheme) {
             Some("dynamodb") => Self::DynamoDb,
             Some("postgres" | "postgresql") => Self::Postgres,
             Some("redis" | "rediss" | "valkey" | "valkeys") => Self::Redis,
@@ -124,8 +125,8 @@ impl Kind {
 }
 
 async fn open(password: Option<LoadPassword>) -> Result<Idempotency, StoreConfigError> {
-    let value = |variable| std::env::var(variable).ok();
-    match Kind::of(value(STORE).as_deref(), value(TABLE).as_deref())? {
+    let value = |name| variable(name).map_err(|NotText(name)| StoreConfigError::NotText(name));
+    match Kind::of(value(STORE)?.as_deref(), value(TABLE)?.as_deref())? {
         Kind::DynamoDb => dynamodb().await,
         Kind::Postgres => postgres(password).await,
         Kind::Redis => redis(password).await,
@@ -185,19 +186,17 @@ mod tests {
             ("postgres://orders@db/orders", Kind::Postgres),
             ("postgresql://db/orders", Kind::Postgres),
             ("redis://cache", Kind::Redis),
-            (" rediss://cache", Kind::Redis),
+            ("rediss://cache", Kind::Redis),
             ("valkeys://cache", Kind::Redis),
         ] {
             assert_eq!(Kind::of(Some(store), None).unwrap(), kind, "{store}");
-            assert_eq!(Kind::of(Some(store), Some("")).unwrap(), kind, "{store}");
         }
-        assert_eq!(Kind::of(Some(" "), Some("orders")).unwrap(), Kind::DynamoDb);
         assert_eq!(Kind::of(None, Some("orders")).unwrap(), Kind::DynamoDb);
     }
 
     #[test]
     fn what_names_no_store_is_refused_and_not_repeated() {
-        let none = Kind::of(None, Some(" ")).unwrap_err();
+        let none = Kind::of(None, None).unwrap_err();
         assert!(matches!(none, StoreConfigError::NotNamed), "{none}");
         for store in ["s3cr3t", "mysql://orders:s3cr3t@db", "s3cr3t@db:5432/orders", ":s3cr3t"] {
             let error = Kind::of(Some(store), None).unwrap_err();

@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 
 use crate::{
     connection::Statement,
-    error::Failure,
+    error::{self, Failure},
     parameters::number,
     retry::budget,
     row::{decode, key},
@@ -32,7 +32,7 @@ impl PostgresStore {
         let parameters = vec![(Box::new(after) as _, Type::TEXT), number(most)];
         let statement = Statement { text: &self.statements.page, parameters };
         let rows = self.ask("list", statement, &budget).await?;
-        let corrupt = |problem| Failure::corrupt(&self.config, problem);
+        let corrupt = |problem| error::corrupt(&self.config, problem);
         let mut items = Vec::with_capacity(rows.len());
         for row in &rows {
             let record = decode(row).map_err(|problem| corrupt(problem).report(false));

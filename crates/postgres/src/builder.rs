@@ -2,12 +2,15 @@
 
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
-use lambda_idempotency_core::clock::{Clock, SystemClock};
+use lambda_idempotency_core::{
+    clock::Clock,
+    settings::{LoadPassword, Timing},
+};
 
 use crate::{
     config::Config,
     config_error::PostgresConfigError,
-    pool::{LoadPassword, Pool, Target},
+    pool::{Pool, Target},
     statements::Statements,
     store::PostgresStore,
     table::Table,
@@ -17,12 +20,8 @@ use crate::{
 
 /// The table, if none is named.
 const TABLE: &str = "idempotency";
-/// How long one request may take before it is sent again.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a connection may take, with TLS and login.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause after a failed attempt, and the most it grows to.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 /// Each execution environment has a pool of its own, and servers have few connections.
 const MAX_CONNECTIONS: usize = 4;
 /// Less than the idle timeouts of networks and proxies, of which none is below a minute.
@@ -69,12 +68,10 @@ pub struct PostgresStoreBuilder {
     table: String,
     password: Option<LoadPassword>,
     root_certificates: Option<Vec<u8>>,
-    attempt_timeout: Duration,
+    timing: Timing,
     connect_timeout: Duration,
-    backoff: (Duration, Duration),
     max_connections: usize,
     max_idle: Duration,
-    clock: Arc<dyn Clock>,
 }
 
 impl PostgresStoreBuilder {
@@ -84,12 +81,10 @@ impl PostgresStoreBuilder {
             table: TABLE.to_owned(),
             password: None,
             root_certificates: None,
-            attempt_timeout: ATTEMPT_TIMEOUT,
+            timing: Timing::default(),
             connect_timeout: CONNECT_TIMEOUT,
-            backoff: BACKOFF,
             max_connections: MAX_CONNECTIONS,
             max_idle: MAX_IDLE,
-            clock: Arc::new(SystemClock),
         }
     }
 
@@ -120,10 +115,7 @@ impl PostgresStoreBuilder {
         L: Future<Output = Result<String, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.password = Some(Arc::new(move || {
-            let loading = load();
-            Box::pin(async move { loading.await.ok() })
-        }));
+        self.password = Some(LoadPassword::new(load));
         self
     }
 
@@ -140,7 +132,7 @@ impl PostgresStoreBuilder {
     /// Default 1 s. The server stops a statement a little earlier (`statement_timeout`), and stops waiting
     /// for a locked row earlier than that (`lock_timeout`).
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.attempt_timeout = timeout;
+        self.timing.attempt_timeout = timeout;
         self
     }
 
@@ -153,7 +145,7 @@ impl PostgresStoreBuilder {
     /// The pause after a failed attempt, and the most it doubles to. Default 25 ms and 400 ms; the
     /// second half of each pause is random.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
-        self.backoff = (first, most);
+        self.timing.backoff = (first, most);
         self
     }
 
@@ -174,7 +166,7 @@ impl PostgresStoreBuilder {
 
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Arc::new(clock);
+        self.timing.clock = Arc::new(clock);
         self
     }
 
@@ -206,12 +198,10 @@ impl PostgresStoreBuilder {
         let statements = Arc::new(Statements::of(&table));
         let config = Config {
             table,
-            attempt_timeout: self.attempt_timeout,
+            timing: self.timing,
             connect_timeout: self.connect_timeout,
-            backoff: self.backoff,
             max_connections: self.max_connections,
             max_idle: self.max_idle,
-            clock: self.clock,
         };
         let pool = Arc::new(Pool::new(target, &config));
         Ok(PostgresStore { pool, config: Arc::new(config), statements })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     config_error::PostgresConfigError,
     connection::Statement,
-    error::Failure,
+    error::{self, Failure},
     parameters::keys,
     retry::{Budget, budget},
     store::PostgresStore,
@@ -28,7 +28,7 @@ impl PostgresStore {
     /// # Errors
     /// [`PostgresConfigError::Server`]
     pub async fn check(&self) -> Result<(), PostgresConfigError> {
-        let budget = budget(&self.config, self.config.clock.now().plus(START));
+        let budget = budget(&self.config, self.config.timing.clock.now().plus(START));
         let checked = self.check_all(&budget).await;
         checked.map_err(|failure| PostgresConfigError::Server(failure.report(false)))
     }
@@ -40,7 +40,7 @@ impl PostgresStore {
         self.ask("read", read, budget).await?;
         let check = Statement { text: &self.statements.check, parameters: vec![] };
         let rows = self.ask("read", check, budget).await?;
-        let unfit = |why| Err(Failure::unfit(&self.config, why));
+        let unfit = |why| Err(error::unfit(&self.config, why));
         let Some(row) = rows.first() else { return unfit("the server says nothing of itself") };
         let number = |column| row.try_get::<_, i64>(column).unwrap_or_default();
         let flag = |column| row.try_get::<_, bool>(column).unwrap_or_default();

@@ -13,7 +13,7 @@ use tokio_postgres::Error;
 use crate::{
     connection::{Answers, Statement},
     effects::PostgresEffects,
-    error::{Doing, Failure, begin_failure, commit_failure, failure, told},
+    error::{self, Doing, Failure, Scope, begin_failure, commit_failure, failure, told},
     member::Member,
     pool::Lease,
     retry::Budget,
@@ -56,7 +56,7 @@ impl PostgresStore {
                 if failure.kind() == StoreErrorKind::Contended {
                     self.roll_back(lease, budget).await;
                 }
-                if failure.of_server {
+                if failure.detail == Scope::Server {
                     self.pool.close_idle();
                 }
                 Err(failure)
@@ -83,7 +83,7 @@ impl PostgresStore {
         let begin = begin(limit);
         let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None));
         let Answers { begin, statements: mut answers, .. } =
-            running.await.map_err(|late| Failure::timed_out(doing, late).with_doubt(false))?;
+            running.await.map_err(|late| error::timed_out(doing, late).with_doubt(false))?;
         if let Err(error) = &begin {
             // Without a transaction, the statements may have been applied one by one.
             let in_doubt = error.as_db_error().is_some() && !nothing_was_written(&answers);
@@ -129,7 +129,7 @@ impl PostgresStore {
     ) -> Result<Done, Failure> {
         let limit = budget.limit();
         let committed = budget.attempt(limit, lease.connection.batch("COMMIT")).await;
-        match committed.map_err(|late| Failure::timed_out(doing, late))? {
+        match committed.map_err(|late| error::timed_out(doing, late))? {
             Ok(()) => {
                 lease.give_back(&self.config);
                 Ok(done)

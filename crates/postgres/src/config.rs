@@ -1,8 +1,8 @@
 //! The settings of a store, as its calls need them.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
-use lambda_idempotency_core::clock::Clock;
+use lambda_idempotency_core::settings::Timing;
 
 use crate::table::Table;
 
@@ -10,19 +10,17 @@ use crate::table::Table;
 #[derive(Clone)]
 pub(crate) struct Config {
     pub(crate) table: Table,
-    pub(crate) attempt_timeout: Duration,
+    pub(crate) timing: Timing,
     pub(crate) connect_timeout: Duration,
-    pub(crate) backoff: (Duration, Duration),
     pub(crate) max_connections: usize,
     pub(crate) max_idle: Duration,
-    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore")
             .field("table", &self.table.name())
-            .field("attempt_timeout", &self.attempt_timeout)
+            .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("max_connections", &self.max_connections)
             .field("max_idle", &self.max_idle)
             .finish_non_exhaustive()

@@ -17,6 +17,12 @@ pub enum PostgresConfigError {
          postgres://USER@HOST/DATABASE"
     )]
     NoUrl(&'static str),
+    /// The environment variable cannot be read.
+    #[error(
+        "the environment variable {0} is not valid UTF-8 text: write it as postgres://USER@HOST/DATABASE, with \
+         special characters percent-encoded"
+    )]
+    NotText(&'static str),
     /// The URL cannot be read.
     #[error(
         "the URL of the PostgreSQL server cannot be read: write it as \

@@ -1,5 +1,7 @@
 //! A store from the environment.
 
+use lambda_idempotency_core::settings::{NotText, variable};
+
 use crate::{
     builder::PostgresStoreBuilder, config_error::PostgresConfigError, store::PostgresStore,
 };
@@ -13,7 +15,8 @@ impl PostgresStore {
     /// [`builder_from_env`](Self::builder_from_env) and [`password`](PostgresStoreBuilder::password).
     ///
     /// # Errors
-    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and those of
+    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`PostgresConfigError::NotText`] if it cannot be read, and those of
     /// [`PostgresStoreBuilder::build`] and [`check`](Self::check).
     pub async fn from_env() -> Result<Self, PostgresConfigError> {
         let store = Self::builder_from_env()?.build()?;
@@ -24,9 +27,10 @@ impl PostgresStore {
     /// As [`from_env`](Self::from_env), as a builder for further settings.
     ///
     /// # Errors
-    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty.
+    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and
+    /// [`PostgresConfigError::NotText`] if it cannot be read.
     pub fn builder_from_env() -> Result<PostgresStoreBuilder, PostgresConfigError> {
-        let url = std::env::var(URL).ok().filter(|url| !url.trim().is_empty());
+        let url = variable(URL).map_err(|NotText(name)| PostgresConfigError::NotText(name))?;
         Ok(Self::builder(&url.ok_or(PostgresConfigError::NoUrl(URL))?))
     }
 }

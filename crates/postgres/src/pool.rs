@@ -5,17 +5,14 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
+use lambda_idempotency_core::{clock::Timestamp, settings::LoadPassword};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::Error;
 
 use crate::{config::Config, connection::Connection, tls::Tls};
-
-/// Loads the password for a new connection.
-pub(crate) type LoadPassword = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 /// Where to connect to, and how.
 #[derive(Clone)]
@@ -67,7 +64,8 @@ impl Pool {
     pub(crate) async fn take(&self, config: &Config) -> Result<Lease<'_>, Unconnected> {
         let permit = self.permits.acquire().await.map_err(|_| Unconnected::Closed)?;
         while let Some(Idle { mut connection, since }) = self.pop() {
-            if config.clock.now().since(since) <= config.max_idle && !connection.is_closed() {
+            if config.timing.clock.now().since(since) <= config.max_idle && !connection.is_closed()
+            {
                 return Ok(Lease { pool: self, connection, _permit: permit });
             }
         }
@@ -95,7 +93,7 @@ impl Lease<'_> {
     /// Gives the connection back. Without this it is closed.
     pub(crate) fn give_back(self, config: &Config) {
         let Self { pool, connection, _permit } = self;
-        pool.lock().push(Idle { connection, since: config.clock.now() });
+        pool.lock().push(Idle { connection, since: config.timing.clock.now() });
     }
 }
 
@@ -103,7 +101,7 @@ impl Target {
     async fn connect(&self) -> Result<Connection, Unconnected> {
         let mut server = self.server.clone();
         if let Some(load) = &self.password {
-            server.password(load().await.ok_or(Unconnected::NoPassword)?);
+            server.password(load.load().await.ok_or(Unconnected::NoPassword)?);
         }
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 use crate::{
     connection::Statement,
-    error::{Doing, Failure},
+    error::{self, Doing, Failure},
     limits::fit_key,
     parameters::keys,
     retry::{Budget, backoff, budget},
@@ -49,7 +49,7 @@ impl PostgresStore {
                 }
             }
         }
-        let missing = || Err(Failure::too_late(&self.config));
+        let missing = || Err(error::too_late(&self.config));
         let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
         wanted.iter().map(|key| answer(key).map_err(|failure| failure.report(false))).collect()
     }
@@ -62,7 +62,7 @@ impl PostgresStore {
         let parameters = vec![keys(chunk.iter().map(|key| key.as_str()))];
         let statement = Statement { text: &self.statements.read, parameters };
         let rows = self.ask("read", statement, budget).await?;
-        let corrupt = |problem| Failure::corrupt(&self.config, problem);
+        let corrupt = |problem| error::corrupt(&self.config, problem);
         let record = |row| {
             let key = key(row).map_err(corrupt)?;
             Ok((key.as_str().to_owned(), decode(row).map_err(corrupt)))
@@ -82,7 +82,7 @@ impl PostgresStore {
         let statements = [statement];
         loop {
             if budget.left().is_zero() {
-                return Err(Failure::too_late(&self.config));
+                return Err(error::too_late(&self.config));
             }
             match self.transaction(doing, &statements, budget).await {
                 Ok(rows) => return Ok(rows.into_iter().flatten().collect()),

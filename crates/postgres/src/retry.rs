@@ -13,10 +13,10 @@ const SHORTEST: Duration = Duration::from_millis(50);
 
 /// The time of one call of the store.
 pub(crate) fn budget(config: &Config, call_deadline: Timestamp) -> Budget<'_> {
-    Budget::new(&*config.clock, config.attempt_timeout, call_deadline)
+    config.timing.budget(call_deadline)
 }
 
 /// The pauses between the requests of a call.
 pub(crate) fn backoff(config: &Config) -> Backoff {
-    Backoff::new(config.backoff, SHORTEST)
+    config.timing.backoff(SHORTEST)
 }

@@ -6,7 +6,7 @@ use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
 
 use crate::{
     config_error::PostgresConfigError,
-    error::{Doing, Failure, connect_failure, failure},
+    error::{self, Doing, Failure, connect_failure, failure},
     retry::budget,
     store::PostgresStore,
     table::Table,
@@ -64,11 +64,11 @@ impl PostgresStore {
         let budget = budget(&self.config, call_deadline);
         let limit = budget.left().min(PATIENCE);
         if limit.is_zero() {
-            return Err(Failure::too_late(&self.config));
+            return Err(error::too_late(&self.config));
         }
         let taken = budget.attempt(limit, self.pool.take(&self.config)).await;
         let mut lease = taken
-            .map_err(|late| Failure::not_connected(doing, late))?
+            .map_err(|late| error::not_connected(doing, late))?
             .map_err(|why| connect_failure(doing, why))?;
         // Two sessions that create the same table at once would fail.
         let text = format!(
@@ -77,7 +77,7 @@ impl PostgresStore {
         );
         let answer = budget.attempt(limit, lease.connection.batch(&text)).await;
         answer
-            .map_err(|late| Failure::timed_out(doing, late))?
+            .map_err(|late| error::timed_out(doing, late))?
             .map_err(|error| failure(doing, &error))?;
         lease.give_back(&self.config);
         Ok(())

@@ -10,7 +10,10 @@ use tokio_postgres::{Row, error::SqlState};
 
 use crate::{
     connection::{Answers, Ran, Statement},
-    error::{Doing, Failure, begin_failure, commit_failure, connect_failure, failure, is_fatal},
+    error::{
+        self, Doing, Failure, Scope, begin_failure, commit_failure, connect_failure, failure,
+        is_fatal,
+    },
     pool::Lease,
     retry::Budget,
     store::PostgresStore,
@@ -29,7 +32,7 @@ impl PostgresStore {
         let limit = self.config.connect_timeout.min(budget.left());
         let taken = budget.attempt(limit, self.pool.take(&self.config)).await;
         taken
-            .map_err(|late| Failure::not_connected(doing, late))?
+            .map_err(|late| error::not_connected(doing, late))?
             .map_err(|why| connect_failure(doing, why))
     }
 
@@ -44,18 +47,16 @@ impl PostgresStore {
         let limit = budget.limit();
         if limit.is_zero() {
             lease.give_back(&self.config);
-            return Err(Failure::too_late(&self.config));
+            return Err(error::too_late(&self.config));
         }
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
         let begin = begin(limit);
         let answered = lease.connection.run(&begin, statements, Some("COMMIT"));
-        let answers = budget
-            .attempt(limit, answered)
-            .await
-            .map_err(|late| Failure::timed_out(doing, late))?;
+        let answers =
+            budget.attempt(limit, answered).await.map_err(|late| error::timed_out(doing, late))?;
         let is_usable = answers.errors().all(|error| !is_fatal(error));
         let judged = judge(doing, answers);
-        if judged.as_ref().is_err_and(|failure| failure.of_server) {
+        if judged.as_ref().is_err_and(|failure| failure.detail == Scope::Server) {
             self.pool.close_idle();
         } else if is_usable {
             lease.give_back(&self.config);

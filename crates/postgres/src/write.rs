@@ -6,13 +6,14 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     effects::RefusedEffect,
     record::IdempotencyRecord,
+    retry,
     store::{StoreErrorKind, Verdict, Write},
 };
 
 use crate::{
     config::Config,
     connection::Statement,
-    error::{Doing, Failure},
+    error::{self, Doing, Failure, Scope},
     member::{Member, Verb},
     parameters::{Columns, guard_cells, key_cell, keys, record_cells},
     retry::{Budget, backoff, budget},
@@ -31,12 +32,7 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 const OPERATION: &str = "write to";
 
 /// The state of a call.
-struct Rounds<'w> {
-    verdicts: Vec<(usize, Verdict)>,
-    pending: Vec<Member<'w>>,
-    /// The last failure of each member that is sent again.
-    failed: Vec<(usize, Failure)>,
-}
+type Rounds<'w> = retry::Rounds<Member<'w>, Scope>;
 
 /// What a transaction did: the keys that it wrote, and the records that it found beside them.
 #[derive(Default)]
@@ -62,32 +58,19 @@ impl PostgresStore {
     ) -> Vec<Verdict> {
         let budget = budget(&self.config, call_deadline);
         let mut backoff = backoff(&self.config);
-        let mut rounds = Rounds::begin(&self.config, writes);
-        while !rounds.pending.is_empty() {
-            if budget.left().is_zero() {
-                rounds.give_up(&Failure::too_late(&self.config));
-                break;
-            }
-            rounds.failed.clear();
-            let mut sent: Vec<BoxFuture<'_, _>> = Vec::new();
-            for parcel in parcels(std::mem::take(&mut rounds.pending)) {
-                sent.push(Box::pin(self.send(parcel, &budget)));
-            }
+        let mut rounds = Rounds::begin(writes, |pending| Member::new(&self.config, pending));
+        let too_late = || error::too_late(&self.config);
+        while let Some(members) = rounds.next(&budget, Some(&mut backoff), too_late).await {
+            let sent = parcels(members).into_iter().map(|parcel| self.send(parcel, &budget));
+            let sent: Vec<BoxFuture<'_, _>> = sent.map(|sent| Box::pin(sent) as _).collect();
             for (parcel, answer) in futures_util::future::join_all(sent).await {
-                rounds.take(&self.config, parcel, answer);
+                take(&mut rounds, &self.config, parcel, answer);
             }
-            if let Some((_, failure)) = rounds.failed.first() {
-                let kind = failure.kind();
-                if !backoff.pause(&budget).await {
-                    rounds.give_up(&Failure::too_late(&self.config));
-                    break;
-                }
-                let writes = rounds.pending.len();
-                tracing::debug!(table = %self.config.table.name(), writes, ?kind, "writing again");
+            if let Some(kind) = rounds.failed() {
+                tracing::debug!(table = %self.config.table.name(), ?kind, "some writes failed");
             }
         }
-        rounds.verdicts.sort_unstable_by_key(|(index, _)| *index);
-        rounds.verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+        rounds.verdicts()
     }
 
     /// Sends the writes once, in one transaction. They have different keys, so each is applied or not
@@ -150,7 +133,7 @@ impl PostgresStore {
 /// locked rows; a longer one is a record that was found.
 pub(crate) fn done(config: &Config, rows: Rows) -> Result<Done, Failure> {
     let mut done = Done::default();
-    let corrupt = |problem| Failure::corrupt(config, problem);
+    let corrupt = |problem| error::corrupt(config, problem);
     for row in rows.iter().flatten() {
         if row.len() > 1 {
             let key = row::key(row).map_err(corrupt)?;
@@ -162,96 +145,69 @@ pub(crate) fn done(config: &Config, rows: Rows) -> Result<Done, Failure> {
     Ok(done)
 }
 
-impl<'w> Rounds<'w> {
-    fn begin(config: &Config, writes: &'w [Write]) -> Self {
-        let mut rounds = Self { verdicts: vec![], pending: vec![], failed: vec![] };
-        for (index, write) in writes.iter().enumerate() {
-            match Member::new(config, index, write) {
-                Ok(member) => rounds.pending.push(member),
-                Err(verdict) => rounds.verdicts.push((index, *verdict)),
+/// Handles the answer to a transaction.
+fn take<'w>(
+    rounds: &mut Rounds<'w>,
+    config: &Config,
+    parcel: Vec<Member<'w>>,
+    answer: Result<Done, Failure>,
+) {
+    match answer {
+        Ok(Done { refused: Some(refused), .. }) => {
+            for member in parcel {
+                rounds.settle(&member, Verdict::EffectRefused(refused.clone()));
             }
         }
-        rounds
-    }
-
-    fn settle(&mut self, member: &Member<'_>, verdict: Verdict) {
-        self.verdicts.push((member.index, verdict));
-    }
-
-    fn take(&mut self, config: &Config, parcel: Vec<Member<'w>>, answer: Result<Done, Failure>) {
-        match answer {
-            Ok(Done { refused: Some(refused), .. }) => {
-                for member in parcel {
-                    self.settle(&member, Verdict::EffectRefused(refused.clone()));
-                }
-            }
-            Ok(mut done) => {
-                for member in parcel {
-                    if done.written.contains(member.key()) {
-                        self.settle(&member, Verdict::Written);
-                    } else {
-                        let found = done.found.remove(member.key()).transpose();
-                        self.lost(config, member, found);
-                    }
-                }
-            }
-            Err(failure) if failure.of_values && parcel.len() > 1 => {
-                let alone = parcel.into_iter().map(|member| Member { alone: true, ..member });
-                self.pending.extend(alone);
-            }
-            Err(failure) if failure.retry => {
-                // Somebody holds the row of one of them, and the others shall not wait for it again.
-                let one_of_many = failure.kind() == StoreErrorKind::Contended && parcel.len() > 1;
-                for member in parcel {
-                    let in_doubt = member.in_doubt || failure.in_doubt;
-                    let alone = member.alone || one_of_many;
-                    self.failed.push((member.index, failure.clone()));
-                    self.pending.push(Member { in_doubt, alone, ..member });
-                }
-            }
-            Err(failure) => {
-                for member in parcel {
-                    let verdict = member.unknown(failure.clone());
-                    self.settle(&member, verdict);
+        Ok(mut done) => {
+            for member in parcel {
+                if done.written.contains(member.key()) {
+                    rounds.settle(&member, Verdict::Written);
+                } else {
+                    let found = done.found.remove(member.key()).transpose();
+                    lost(rounds, config, member, found);
                 }
             }
         }
-    }
-
-    /// The guard did not hold, and this is there now.
-    fn lost(
-        &mut self,
-        config: &Config,
-        mut member: Member<'w>,
-        found: Result<Option<IdempotencyRecord>, Corrupt>,
-    ) {
-        let verdict = match found {
-            Err(corrupt) => member.unknown(Failure::corrupt(config, corrupt)),
-            Ok(None) if member.write.record.is_none() => Verdict::Written,
-            Ok(Some(found)) if member.is_own_work(&found) => Verdict::Written,
-            // It failed because of another record, which has been changed since.
-            Ok(found) if member.write.guard.holds(found.as_ref()) => {
-                member.lost_attempts = member.lost_attempts.saturating_add(1);
-                if member.lost_attempts < ROUNDS {
-                    self.pending.push(member);
-                    return;
-                }
-                member.unknown(Failure::contended(config))
+        Err(failure) if failure.detail == Scope::Values && parcel.len() > 1 => {
+            for mut member in parcel {
+                member.alone = true;
+                rounds.again(member);
             }
-            Ok(found) => Verdict::Found(found),
-        };
-        self.settle(&member, verdict);
-    }
-
-    /// No time is left: each pending write ends with its last failure.
-    fn give_up(&mut self, otherwise: &Failure) {
-        for member in std::mem::take(&mut self.pending) {
-            let own = self.failed.iter().find(|(index, _)| *index == member.index);
-            let failure = own.map_or(otherwise, |(_, failure)| failure).clone();
-            let verdict = member.unknown(failure);
-            self.settle(&member, verdict);
+        }
+        Err(failure) => {
+            // Somebody holds the row of one of them, and the others shall not wait for it again.
+            let one_of_many = failure.kind() == StoreErrorKind::Contended && parcel.len() > 1;
+            for mut member in parcel {
+                member.alone |= one_of_many;
+                rounds.fail(member, failure.clone());
+            }
         }
     }
+}
+
+/// The guard did not hold, and this is there now.
+fn lost<'w>(
+    rounds: &mut Rounds<'w>,
+    config: &Config,
+    mut member: Member<'w>,
+    found: Result<Option<IdempotencyRecord>, Corrupt>,
+) {
+    let verdict = match found {
+        Err(problem) => member.unknown(error::corrupt(config, problem)),
+        Ok(None) if member.write.record.is_none() => Verdict::Written,
+        Ok(Some(found)) if member.is_own_work(&found) => Verdict::Written,
+        // It failed because of another record, which has been changed since.
+        Ok(found) if member.write.guard.holds(found.as_ref()) => {
+            member.lost_attempts = member.lost_attempts.saturating_add(1);
+            if member.lost_attempts < ROUNDS {
+                rounds.again(member);
+                return;
+            }
+            member.unknown(error::contended(config))
+        }
+        Ok(found) => Verdict::Found(found),
+    };
+    rounds.settle(&member, verdict);
 }
 
 /// Groups the writes into transactions, in the order of their keys.

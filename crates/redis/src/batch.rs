@@ -8,7 +8,7 @@ use redis::{Cmd, Pipeline, Value};
 use crate::{
     address::Address,
     connection::Link,
-    error::{Failure, First, server_failure},
+    error::{self, Failure, First, server_failure},
     node::Node,
     retry::{Budget, attempt},
     store::RedisStore,
@@ -85,7 +85,7 @@ impl RedisStore {
             };
             let Some(node) = node else {
                 self.servers.forget_map(None);
-                refused.push((position, Failure::no_server(&self.config.address).into()));
+                refused.push((position, error::no_server(&self.config.address).into()));
                 continue;
             };
             let empty = || Parcel { node: Arc::clone(&node), asking, requests: vec![], size: 0 };
@@ -138,7 +138,7 @@ impl RedisStore {
                         Some(Value::ServerError(error)) => {
                             Err(server_failure(at, &error).with_doubt(true))
                         }
-                        _ => Err(Failure::not_replicated(at, replicas.least)),
+                        _ => Err(error::not_replicated(at, replicas.least)),
                     },
                 };
                 let mut replies = Vec::with_capacity(positions.len());
@@ -149,7 +149,7 @@ impl RedisStore {
                     let answer = match answers.next() {
                         Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
                         Some(answer) => Ok(answer),
-                        None => Err(Failure::unreadable(at)),
+                        None => Err(error::unreadable(at)),
                     };
                     if let Err(failure) = &answer {
                         self.prepare(&node, Some(&link), failure);
@@ -158,9 +158,9 @@ impl RedisStore {
                 }
                 return replies;
             }
-            Ok(Ok(_)) => Failure::unreadable(at),
-            Ok(Err(error)) => Failure::broken(at, &error),
-            Err(late) => Failure::timed_out(at, late),
+            Ok(Ok(_)) => error::unreadable(at),
+            Ok(Err(error)) => error::broken(at, &error),
+            Err(late) => error::timed_out(at, late),
         };
         self.prepare(&node, Some(&link), &failure);
         same(failure)
@@ -168,11 +168,11 @@ impl RedisStore {
 
     /// Does what a failure says has to be done before the next request.
     fn prepare(&self, node: &Node, link: Option<&Link>, failure: &Failure) {
-        let reconnect = matches!(failure.first, First::Reconnect | First::FindServer);
+        let reconnect = matches!(failure.detail, First::Reconnect | First::FindServer);
         if let Some(link) = link.filter(|_| reconnect) {
             node.leave(link);
         }
-        match &failure.first {
+        match &failure.detail {
             First::FindServer => self.servers.forget_map(None),
             First::AskAt(address) => self.servers.forget_map(Some(address.clone())),
             First::Nothing | First::Reconnect | First::GoTo(_) => {}

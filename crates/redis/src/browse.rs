@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
 use redis::{Pipeline, Value};
 
 use crate::{
-    error::{Failure, server_failure},
+    error::{self, Failure, server_failure},
     node::Node,
     retry::{Budget, attempt, backoff, budget},
     store::RedisStore,
@@ -71,17 +71,17 @@ impl RedisStore {
             Ok(Ok(mut answers)) => answers.pop(),
             Ok(Err(error)) => {
                 node.leave(&link);
-                return Err(Failure::broken(at, &error));
+                return Err(error::broken(at, &error));
             }
             Err(late) => {
                 node.leave(&link);
-                return Err(Failure::timed_out(at, late));
+                return Err(error::timed_out(at, late));
             }
         };
         match answer {
             Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
-            Some(Value::Array(parts)) => scanned(&parts).ok_or_else(|| Failure::unreadable(at)),
-            _ => Err(Failure::unreadable(at)),
+            Some(Value::Array(parts)) => scanned(&parts).ok_or_else(|| error::unreadable(at)),
+            _ => Err(error::unreadable(at)),
         }
     }
 
@@ -94,7 +94,7 @@ impl RedisStore {
         let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
-                return Err(Failure::too_late(&self.config.address));
+                return Err(error::too_late(&self.config.address));
             }
             let answer = match self.primary(position.primary, budget).await {
                 Ok(None) => return Ok(None),

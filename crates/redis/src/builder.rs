@@ -2,23 +2,22 @@
 
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
-use lambda_idempotency_core::clock::{Clock, SystemClock};
+use lambda_idempotency_core::{
+    clock::Clock,
+    settings::{LoadPassword, Timing},
+};
 
 use crate::{
     address::Url,
-    config::{Config, LoadPassword, Replicas},
+    config::{Config, Replicas},
     config_error::RedisConfigError,
     script::Scripts,
     store::RedisStore,
     tls::Tls,
 };
 
-/// How long one request may take before it is sent again.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a connection may take, with TLS and login.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause after a failed attempt, and the most it grows to.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 /// How much longer the server keeps a record than it counts.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(600);
 /// What the names of records in the server begin with.
@@ -62,13 +61,11 @@ pub struct RedisStoreBuilder {
     password: Option<LoadPassword>,
     root_certificates: Option<Vec<u8>>,
     prefix: String,
-    attempt_timeout: Duration,
+    timing: Timing,
     connect_timeout: Duration,
-    backoff: (Duration, Duration),
     expiry_margin: Duration,
     allow_eviction: bool,
     replicas: Option<Replicas>,
-    clock: Arc<dyn Clock>,
 }
 
 impl RedisStoreBuilder {
@@ -78,13 +75,11 @@ impl RedisStoreBuilder {
             password: None,
             root_certificates: None,
             prefix: PREFIX.to_owned(),
-            attempt_timeout: ATTEMPT_TIMEOUT,
+            timing: Timing::default(),
             connect_timeout: CONNECT_TIMEOUT,
-            backoff: BACKOFF,
             expiry_margin: EXPIRY_MARGIN,
             allow_eviction: false,
             replicas: None,
-            clock: Arc::new(SystemClock),
         }
     }
 
@@ -108,10 +103,7 @@ impl RedisStoreBuilder {
         L: Future<Output = Result<String, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.password = Some(Arc::new(move || {
-            let loading = load();
-            Box::pin(async move { loading.await.ok() })
-        }));
+        self.password = Some(LoadPassword::new(load));
         self
     }
 
@@ -132,7 +124,7 @@ impl RedisStoreBuilder {
     /// How long one request may take before it is sent again, if the deadline of the call allows.
     /// Default 1 s: the server answers within a millisecond, so a slower response is most likely lost.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.attempt_timeout = timeout;
+        self.timing.attempt_timeout = timeout;
         self
     }
 
@@ -145,7 +137,7 @@ impl RedisStoreBuilder {
     /// The pause after a failed attempt, and the most it doubles to. Default 25 ms and 400 ms; the
     /// second half of each pause is random.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
-        self.backoff = (first, most);
+        self.timing.backoff = (first, most);
         self
     }
 
@@ -175,7 +167,7 @@ impl RedisStoreBuilder {
 
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Arc::new(clock);
+        self.timing.clock = Arc::new(clock);
         self
     }
 
@@ -194,14 +186,12 @@ impl RedisStoreBuilder {
             tls,
             database: url.database,
             prefix: self.prefix,
-            attempt_timeout: self.attempt_timeout,
+            timing: self.timing,
             connect_timeout: self.connect_timeout,
-            backoff: self.backoff,
             expiry_margin: self.expiry_margin,
             allow_eviction: self.allow_eviction,
             replicas: self.replicas,
             scripts: Scripts::new(),
-            clock: self.clock,
         }))
     }
 }
@@ -210,7 +200,7 @@ impl fmt::Debug for RedisStoreBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStoreBuilder")
             .field("prefix", &self.prefix)
-            .field("attempt_timeout", &self.attempt_timeout)
+            .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("allow_eviction", &self.allow_eviction)
             .field("replicas", &self.replicas)
             .finish_non_exhaustive()

@@ -22,7 +22,7 @@ impl RedisStore {
     /// # Errors
     /// [`RedisConfigError::Server`].
     pub async fn check(&self) -> Result<(), RedisConfigError> {
-        let budget = budget(&self.config, self.config.clock.now().plus(START));
+        let budget = budget(&self.config, self.config.timing.clock.now().plus(START));
         let checked = self.check_all(&budget).await;
         checked.map_err(|failure| RedisConfigError::Server(failure.report(false)))
     }

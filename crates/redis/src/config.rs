@@ -1,10 +1,10 @@
 //! The settings of a store, as its requests need them.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Clock},
     key::Key,
+    settings::{LoadPassword, Timing},
 };
 
 use crate::{
@@ -12,9 +12,6 @@ use crate::{
     script::Scripts,
     tls::Tls,
 };
-
-/// The user's function for the password; its error is left out, because it may hold the password.
-pub(crate) type LoadPassword = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 /// The settings of a store.
 pub(crate) struct Config {
@@ -25,14 +22,12 @@ pub(crate) struct Config {
     pub(crate) tls: Option<Tls>,
     pub(crate) database: i64,
     pub(crate) prefix: String,
-    pub(crate) attempt_timeout: Duration,
+    pub(crate) timing: Timing,
     pub(crate) connect_timeout: Duration,
-    pub(crate) backoff: (Duration, Duration),
     pub(crate) expiry_margin: Duration,
     pub(crate) allow_eviction: bool,
     pub(crate) replicas: Option<Replicas>,
     pub(crate) scripts: Scripts,
-    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// How many replicas have to have a write before it counts, and how long the server waits for them.
@@ -61,7 +56,7 @@ impl fmt::Debug for Config {
             .field("tls", &self.tls.is_some())
             .field("database", &self.database)
             .field("prefix", &self.prefix)
-            .field("attempt_timeout", &self.attempt_timeout)
+            .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("allow_eviction", &self.allow_eviction)
             .field("replicas", &self.replicas)
             .finish_non_exhaustive()

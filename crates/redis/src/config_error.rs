@@ -15,6 +15,12 @@ pub enum RedisConfigError {
         "the environment variable {0} is not set: it names the Redis server to use, as redis://HOST:PORT"
     )]
     NoUrl(&'static str),
+    /// The environment variable cannot be read.
+    #[error(
+        "the environment variable {0} is not valid UTF-8 text: write it as redis://HOST:PORT, with special characters \
+         percent-encoded"
+    )]
+    NotText(&'static str),
     /// The URL cannot be read.
     #[error(
         "the URL of the Redis server cannot be read: write it as redis://USER:PASSWORD@HOST:PORT/DATABASE, or \

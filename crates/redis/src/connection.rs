@@ -26,7 +26,7 @@ use tokio::{
 use crate::{
     address::{Address, Login},
     config::Config,
-    error::{Failure, server_failure},
+    error::{self, Failure, server_failure},
     handshake::{self, Facts},
 };
 
@@ -46,18 +46,18 @@ impl Link {
     pub(crate) async fn open(config: &Config, address: &Address) -> Result<Self, Failure> {
         let mut login = config.login.clone();
         if let Some(load) = &config.load_password {
-            let password = load().await.ok_or_else(|| Failure::no_password(address))?;
+            let password = load.load().await.ok_or_else(|| error::no_password(address))?;
             login.password = Some(password);
         }
         let unreachable =
-            |error: io::Error| Failure::not_connected(address, Some(error.kind().to_string()));
+            |error: io::Error| error::not_connected(address, error.kind().to_string());
         let tcp = TcpStream::connect((&*address.host, address.port)).await.map_err(unreachable)?;
         tcp.set_nodelay(true).map_err(unreachable)?;
         let (connection, driver) = match &config.tls {
             None => over(tcp).await,
             Some(tls) => over(tls.encrypt(&address.host, tcp).await.map_err(unreachable)?).await,
         }
-        .map_err(|error| Failure::not_connected(address, Some(format!("{:?}", error.kind()))))?;
+        .map_err(|error| error::not_connected(address, format!("{:?}", error.kind())))?;
         let left = Arc::new(AtomicBool::new(false));
         let mut link = Self { connection, driver, left, facts: Facts::default() };
         link.facts = link.greet(config, address, &login).await?;
@@ -74,7 +74,7 @@ impl Link {
         let answers = self.send(&greeting).await;
         // Nothing that changes anything was sent.
         let settled = |failure: Failure| failure.with_doubt(false);
-        let answers = answers.map_err(|error| settled(Failure::broken(address, &error)))?;
+        let answers = answers.map_err(|error| settled(error::broken(address, &error)))?;
         handshake::facts(config, address, login, answers).map_err(settled)
     }
 
@@ -94,7 +94,7 @@ impl Link {
         let mut ping = Pipeline::with_capacity(1);
         ping.cmd("PING");
         match self.send(&ping).await {
-            Err(error) => Err(Failure::broken(address, &error)),
+            Err(error) => Err(error::broken(address, &error)),
             Ok(answers) => match answers.first() {
                 Some(Value::ServerError(error)) => Err(server_failure(address, error)),
                 _ => Ok(()),

@@ -1,5 +1,7 @@
 //! A store from the environment.
 
+use lambda_idempotency_core::settings::{NotText, variable};
+
 use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, store::RedisStore};
 
 /// The environment variable that holds the URL.
@@ -11,7 +13,8 @@ impl RedisStore {
     /// [`builder_from_env`](Self::builder_from_env) and [`password`](RedisStoreBuilder::password).
     ///
     /// # Errors
-    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and those of
+    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`RedisConfigError::NotText`] if it cannot be read, and those of
     /// [`RedisStoreBuilder::build`] and [`check`](Self::check).
     pub async fn from_env() -> Result<Self, RedisConfigError> {
         let store = Self::builder_from_env()?.build()?;
@@ -22,9 +25,10 @@ impl RedisStore {
     /// As [`from_env`](Self::from_env), as a builder for further settings.
     ///
     /// # Errors
-    /// [`RedisConfigError::NoUrl`] if the variable is not set or empty.
+    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and
+    /// [`RedisConfigError::NotText`] if it cannot be read.
     pub fn builder_from_env() -> Result<RedisStoreBuilder, RedisConfigError> {
-        let url = std::env::var(URL).ok().filter(|url| !url.trim().is_empty());
+        let url = variable(URL).map_err(|NotText(name)| RedisConfigError::NotText(name))?;
         Ok(Self::builder(&url.ok_or(RedisConfigError::NoUrl(URL))?))
     }
 }

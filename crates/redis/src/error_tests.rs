@@ -31,8 +31,8 @@ fn what_may_pass_is_tried_again_and_was_not_applied() {
         ("TRYAGAIN Multiple keys request during rehashing of slot", First::FindServer),
     ] {
         let failure = said(line);
-        assert_eq!(failure.first, first, "{line}");
-        assert!(failure.retry && !failure.in_doubt && !failure.is_redirection(), "{line}");
+        assert_eq!(failure.detail, first, "{line}");
+        assert!(failure.retry && !failure.in_doubt && !is_redirection(&failure), "{line}");
         assert_eq!(failure.kind(), StoreErrorKind::Unavailable, "{line}");
     }
 }
@@ -40,12 +40,12 @@ fn what_may_pass_is_tried_again_and_was_not_applied() {
 #[test]
 fn a_redirection_names_the_server_to_ask_or_to_go_to() {
     let other = Address { host: "b".into(), port: 6381 };
-    assert_eq!(said("MOVED 3999 b:6381").first, First::AskAt(other.clone()));
-    assert_eq!(said("ASK 3999 b:6381").first, First::GoTo(other));
+    assert_eq!(said("MOVED 3999 b:6381").detail, First::AskAt(other.clone()));
+    assert_eq!(said("ASK 3999 b:6381").detail, First::GoTo(other));
     let same_host = Address { host: "cache".into(), port: 6381 };
-    assert_eq!(said("MOVED 3999 :6381").first, First::AskAt(same_host));
-    assert_eq!(said("MOVED nonsense").first, First::FindServer);
-    assert!(said("MOVED 3999 b:6381").is_redirection() && said("ASK 3999 b:6381").retry);
+    assert_eq!(said("MOVED 3999 :6381").detail, First::AskAt(same_host));
+    assert_eq!(said("MOVED nonsense").detail, First::FindServer);
+    assert!(is_redirection(&said("MOVED 3999 b:6381")) && said("ASK 3999 b:6381").retry);
 }
 
 #[test]
@@ -81,7 +81,6 @@ fn an_attempt_before_that_was_left_in_doubt_is_said() {
         error.may_have_applied() && error.to_string().contains("an attempt had no answer"),
         "{error}"
     );
-    let error =
-        Failure::timed_out(&at(), TimedOut(std::time::Duration::from_millis(7))).report(true);
+    let error = timed_out(&at(), TimedOut(std::time::Duration::from_millis(7))).report(true);
     assert!(error.may_have_applied() && error.to_string().contains("within 7 ms"), "{error}");
 }

@@ -8,7 +8,7 @@ use redis::{Pipeline, Value};
 use crate::{
     address::{Address, Login},
     config::Config,
-    error::{Failure, server_failure},
+    error::{self, Failure, server_failure},
 };
 
 /// Scripts with a first line of flags were new in this version.
@@ -51,7 +51,7 @@ pub(crate) fn facts(
     let mut next = || match answers.next() {
         Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
         Some(answer) => Ok(answer),
-        None => Err(Failure::unreadable(at)),
+        None => Err(error::unreadable(at)),
     };
     if login.password.is_some() {
         next()?;
@@ -64,7 +64,7 @@ pub(crate) fn facts(
     }
     let info = match next() {
         Ok(Value::BulkString(info)) => String::from_utf8_lossy(&info).into_owned(),
-        Ok(_) => return Err(Failure::unreadable(at)),
+        Ok(_) => return Err(error::unreadable(at)),
         // Who insists needs no permission for it.
         Err(_) if config.allow_eviction => return Ok(Facts::default()),
         Err(failure) => return Err(failure),
@@ -83,11 +83,11 @@ fn check(config: &Config, at: &Address, info: &str) -> Result<Facts, Failure> {
         let context = format!(
             "the Redis server {at} has version {version}; this store needs Redis 7 or later, or Valkey"
         );
-        return Err(Failure::misconfigured(context));
+        return Err(error::misconfigured(context));
     }
     let facts = Facts { cluster: Some(value("cluster_enabled") == Some("1")) };
     if value("role").is_some_and(|role| role != "master") && facts.cluster == Some(false) {
-        return Err(Failure::replica(at));
+        return Err(error::replica(at));
     }
     match value("maxmemory_policy") {
         Some("noeviction") => Ok(facts),
@@ -100,7 +100,7 @@ fn check(config: &Config, at: &Address, info: &str) -> Result<Facts, Failure> {
                  parameter group of your own), or accept that work runs twice with \
                  `RedisStoreBuilder::allow_eviction`"
             );
-            Err(Failure::misconfigured(context))
+            Err(error::misconfigured(context))
         }
     }
 }

@@ -1,23 +1,20 @@
 //! One write of a call: the command to send, and the meaning of its answer.
 
+use std::ops::{Deref, DerefMut};
+
 use lambda_idempotency_core::{
-    record::IdempotencyRecord,
-    store::{Guard, RecordVersion, StoreError, Verdict, Write},
+    retry::PendingWrite,
+    store::{Guard, RecordVersion, StoreError},
 };
 use redis::Cmd;
 
-use crate::{
-    address::Address, batch::Request, config::Config, error::Failure, guard, item, limits,
-};
+use crate::{address::Address, batch::Request, config::Config, guard, item, limits};
 
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
-    pub(crate) index: usize,
-    pub(crate) write: &'w Write,
+    pending: PendingWrite<'w>,
     /// What to store; `None` deletes.
     text: Option<String>,
-    /// A request had no response, so it may have been applied.
-    pub(crate) in_doubt: bool,
     /// The server has it, and too few replicas. It is written again, over itself, until they have it.
     pub(crate) unconfirmed: bool,
     /// The server that is receiving the record.
@@ -26,14 +23,15 @@ pub(crate) struct Member<'w> {
 
 impl<'w> Member<'w> {
     /// The write, or its verdict if it cannot be sent.
-    pub(crate) fn new(config: &Config, index: usize, write: &'w Write) -> Result<Self, StoreError> {
+    pub(crate) fn new(config: &Config, pending: PendingWrite<'w>) -> Result<Self, StoreError> {
+        let write = pending.write;
         if write.effects.is_some() {
             return Err(StoreError::without_effects(write));
         }
         let text = write.record.as_ref().map(item::encode);
         let fit = limits::fit(config, text.as_ref().map_or(0, String::len));
         fit.map_err(|failure| failure.report(false))?;
-        Ok(Self { index, write, text, in_doubt: false, unconfirmed: false, go_to: None })
+        Ok(Self { pending, text, unconfirmed: false, go_to: None })
     }
 
     /// What to send.
@@ -75,15 +73,18 @@ impl<'w> Member<'w> {
     pub(crate) fn applies_to_nothing(&self) -> bool {
         !self.unconfirmed && self.write.applies(None)
     }
+}
 
-    pub(crate) fn unknown(&self, failure: Failure) -> Verdict {
-        Verdict::Unknown(failure.report(self.in_doubt || self.unconfirmed))
+impl<'w> Deref for Member<'w> {
+    type Target = PendingWrite<'w>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pending
     }
+}
 
-    /// Whether `found` was written by this write: an earlier request was applied and its response
-    /// was lost. The token proves it, because no other write has it.
-    pub(crate) fn is_own_work(&self, found: &IdempotencyRecord) -> bool {
-        let has_token = found.owner.is_some() || found.last_owner.is_some();
-        self.in_doubt && has_token && self.write.record.as_ref() == Some(found)
+impl DerefMut for Member<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.pending
     }
 }

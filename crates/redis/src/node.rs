@@ -9,7 +9,7 @@ use crate::{
     address::Address,
     config::Config,
     connection::Link,
-    error::Failure,
+    error::{self, Failure},
     retry::{Budget, within},
 };
 
@@ -38,13 +38,13 @@ impl Node {
     pub(crate) async fn link(&self, config: &Config, budget: &Budget<'_>) -> Result<Link, Failure> {
         match within(budget, config.connect_timeout, self.connected(config, budget)).await {
             Ok(link) => link,
-            Err(_) => Err(Failure::not_connected(&self.address, Some("timed out".to_owned()))),
+            Err(_) => Err(error::not_connected(&self.address, "timed out".to_owned())),
         }
     }
 
     async fn connected(&self, config: &Config, budget: &Budget<'_>) -> Result<Link, Failure> {
         let mut kept = self.link.lock().await;
-        let now = config.clock.now();
+        let now = config.timing.clock.now();
         if let Some(used) = kept.as_mut().filter(|used| !used.link.was_left()) {
             let tried = if now.since(used.at) < IDLE {
                 true

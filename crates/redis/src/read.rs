@@ -6,7 +6,7 @@ use redis::{Cmd, Value};
 use crate::{
     address::Address,
     batch::Request,
-    error::{Failure, First},
+    error::{self, Failure, First, is_redirection},
     item::decode,
     retry::{Budget, backoff},
     store::RedisStore,
@@ -37,7 +37,7 @@ impl RedisStore {
         let mut last = None;
         while !pending.is_empty() {
             if budget.left().is_zero() {
-                last = last.or_else(|| Some(Failure::too_late(&self.config.address)));
+                last = last.or_else(|| Some(error::too_late(&self.config.address)));
                 break;
             }
             let requests = pending.iter_mut().map(|pending| self.request(pending)).collect();
@@ -51,19 +51,19 @@ impl RedisStore {
                     }
                     Ok(Value::BulkString(text)) => {
                         let read = decode(&text).map(Some);
-                        let corrupt = |problem| Failure::corrupt(&self.config.address, &problem);
+                        let corrupt = |problem| error::corrupt(&self.config.address, &problem);
                         answers.push((pending.index, read.map_err(corrupt)));
                         continue;
                     }
-                    Ok(_) => Failure::unreadable(&self.config.address),
+                    Ok(_) => error::unreadable(&self.config.address),
                     Err(failure) => failure,
                 };
                 if !failure.retry {
                     answers.push((pending.index, Err(failure)));
                     continue;
                 }
-                redirected &= failure.is_redirection();
-                if let First::GoTo(address) = &failure.first {
+                redirected &= is_redirection(&failure);
+                if let First::GoTo(address) = &failure.detail {
                     pending.go_to = Some(address.clone());
                 }
                 last = Some(failure);
@@ -79,7 +79,7 @@ impl RedisStore {
                 break;
             }
         }
-        let last = last.unwrap_or_else(|| Failure::too_late(&self.config.address));
+        let last = last.unwrap_or_else(|| error::too_late(&self.config.address));
         answers.extend(pending.into_iter().map(|pending| (pending.index, Err(last.clone()))));
         answers.sort_unstable_by_key(|(index, _)| *index);
         answers.into_iter().map(|(_, answer)| answer).collect()

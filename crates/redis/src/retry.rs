@@ -17,13 +17,14 @@ const SHORTEST: Duration = Duration::from_millis(5);
 /// The time of one call of the store. The server itself may wait for replicas.
 pub(crate) fn budget(config: &Config, call_deadline: Timestamp) -> Budget<'_> {
     let replicas = config.replicas.map_or(Duration::ZERO, |replicas| replicas.within);
-    let attempt_timeout = config.attempt_timeout.saturating_add(replicas);
-    Budget::new(&*config.clock, attempt_timeout, call_deadline)
+    let budget = config.timing.budget(call_deadline);
+    budget.be_patient(config.timing.attempt_timeout.saturating_add(replicas));
+    budget
 }
 
 /// The pauses between the requests of a call.
 pub(crate) fn backoff(config: &Config) -> Backoff {
-    Backoff::new(config.backoff, SHORTEST)
+    config.timing.backoff(SHORTEST)
 }
 
 /// Waits for `request` until its time limit, and counts it.

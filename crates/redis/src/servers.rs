@@ -12,7 +12,7 @@ use crate::{
     address::Address,
     cluster::{ranges, slot},
     config::Config,
-    error::{Failure, server_failure},
+    error::{self, Failure, server_failure},
     node::Node,
     retry::{Budget, attempt},
 };
@@ -145,20 +145,20 @@ impl Servers {
             let context = format!(
                 "the Redis cluster of {address} has only database 0; leave it out of the URL"
             );
-            return Err(Failure::misconfigured(context));
+            return Err(error::misconfigured(context));
         }
         let mut commands = Pipeline::with_capacity(1);
         commands.cmd("CLUSTER").arg("SLOTS");
         let answer = match attempt(budget, link.send(&commands)).await {
             Err(late) => {
                 node.leave(&link);
-                return Err(Failure::timed_out(address, late));
+                return Err(error::timed_out(address, late));
             }
             Ok(Err(error)) => {
                 node.leave(&link);
-                return Err(Failure::broken(address, &error));
+                return Err(error::broken(address, &error));
             }
-            Ok(Ok(mut answers)) => answers.pop().ok_or_else(|| Failure::unreadable(address))?,
+            Ok(Ok(mut answers)) => answers.pop().ok_or_else(|| error::unreadable(address))?,
         };
         if let Value::ServerError(error) = &answer {
             // The answer of a server that is in no cluster, if it did not say so before.
@@ -167,9 +167,9 @@ impl Servers {
             }
             return Err(server_failure(address, error));
         }
-        let ranges = ranges(answer, address).ok_or_else(|| Failure::unreadable(address))?;
+        let ranges = ranges(answer, address).ok_or_else(|| error::unreadable(address))?;
         if ranges.is_empty() {
-            return Err(Failure::no_server(address));
+            return Err(error::no_server(address));
         }
         let ranges =
             ranges.iter().map(|range| (range.first, range.last, self.node(&range.primary)));

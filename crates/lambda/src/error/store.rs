@@ -22,6 +22,11 @@ pub enum StoreConfigError {
          postgres://USER@HOST/DATABASE or rediss://HOST, or IDEMPOTENCY_TABLE to the name of a DynamoDB table"
     )]
     NotNamed,
+    /// An environment variable cannot be read.
+    #[error(
+        "the environment variable {0} is not valid UTF-8 text: write special characters of a URL percent-encoded"
+    )]
+    NotText(&'static str),
     /// The variable names no kind of store that this library knows.
     #[error(
         "the environment variable IDEMPOTENCY_STORE names no store: it has to begin with `dynamodb:`, `postgres://`, \

@@ -1,0 +1,110 @@
+//! The time of one call.
+
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
+    task::Poll,
+    time::Duration,
+};
+
+use crate::clock::{Clock, Timestamp};
+
+/// The time of one call of a store: a limit for each request, and the deadline of the call for all of them.
+pub struct Budget<'a> {
+    pub(super) clock: &'a dyn Clock,
+    call_deadline: Timestamp,
+    /// The time limit of the next request, in milliseconds.
+    patience: AtomicU64,
+}
+
+/// The answer to a request did not come within this time. The request may still take effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedOut(pub Duration);
+
+impl<'a> Budget<'a> {
+    /// The time until `call_deadline`, of which the first request may take `attempt_timeout`.
+    #[must_use]
+    pub fn new(clock: &'a dyn Clock, attempt_timeout: Duration, call_deadline: Timestamp) -> Self {
+        let patience = u64::try_from(attempt_timeout.as_millis()).unwrap_or(u64::MAX);
+        Self { clock, call_deadline, patience: AtomicU64::new(patience) }
+    }
+
+    /// The time left before the deadline.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        self.call_deadline.since(self.clock.now())
+    }
+
+    /// Until when the call has time.
+    #[must_use]
+    pub const fn call_deadline(&self) -> Timestamp {
+        self.call_deadline
+    }
+
+    /// How long the next request may take, if the call has so much time.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience.load(Ordering::Relaxed))
+    }
+
+    /// How long the next request may take.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.patience().min(self.left())
+    }
+
+    /// Waits for `request` until `limit`, then drops it and doubles the [limit](Self::limit) of the next, so that a slow
+    /// request (for instance 16 MB of results) is not cut off every time.
+    ///
+    /// # Errors
+    /// [`TimedOut`]: there was no answer until `limit`.
+    pub async fn attempt<F: Future>(
+        &self,
+        limit: Duration,
+        request: F,
+    ) -> Result<F::Output, TimedOut> {
+        let answer = self.within(limit, request).await;
+        if answer.is_err() {
+            self.be_more_patient();
+        }
+        answer
+    }
+
+    /// Waits for `future` until `limit`, and leaves the limit of the next request as it is.
+    ///
+    /// # Errors
+    /// [`TimedOut`]: it was not ready until `limit`.
+    pub async fn within<F: Future>(
+        &self,
+        limit: Duration,
+        future: F,
+    ) -> Result<F::Output, TimedOut> {
+        let (mut future, mut sleep) = (pin!(future), self.clock.sleep(limit));
+        // The answer first: one that came just in time counts.
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+            Poll::Pending => sleep.as_mut().poll(cx).map(|()| Err(TimedOut(limit))),
+        })
+        .await
+    }
+
+    /// Lets the next request take at least so long.
+    pub fn be_patient(&self, patience: Duration) {
+        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        self.patience.fetch_max(millis, Ordering::Relaxed);
+    }
+
+    /// Doubles the limit of the next request.
+    pub fn be_more_patient(&self) {
+        let patience = self.patience.load(Ordering::Relaxed);
+        self.patience.fetch_max(patience.saturating_mul(2), Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Budget<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget").field("limit", &self.limit()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,68 @@
+//! Limits and pauses, with a clock that steps.
+
+use std::{sync::Mutex, time::Duration};
+
+use super::{backoff::random_share, *};
+use crate::clock::{BoxFuture, Clock, Timestamp};
+
+/// Sleeps by stepping, and keeps how long it slept.
+#[derive(Default)]
+struct Stepped(Mutex<Vec<Duration>>);
+
+impl Clock for Stepped {
+    fn now(&self) -> Timestamp {
+        Timestamp::EPOCH.plus(self.0.lock().unwrap().iter().sum())
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.0.lock().unwrap().push(duration);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn budget(clock: &Stepped, millis: u64) -> Budget<'_> {
+    Budget::new(clock, Duration::from_secs(1), Timestamp::from_millis(millis))
+}
+
+#[tokio::test]
+async fn each_attempt_that_timed_out_makes_the_next_longer() {
+    let clock = Stepped::default();
+    let budget = budget(&clock, 5000);
+    for limit in [1000, 2000, 2000, 0] {
+        let late = budget.attempt(budget.limit(), std::future::pending::<()>()).await;
+        assert_eq!(late, Err(TimedOut(Duration::from_millis(limit))));
+    }
+    let answer = budget.attempt(budget.limit(), std::future::ready(1)).await;
+    assert_eq!(answer, Ok(1), "an answer counts");
+}
+
+#[tokio::test]
+async fn a_wait_with_its_own_limit_changes_no_other() {
+    let clock = Stepped::default();
+    let budget = budget(&clock, 5000);
+    let late = budget.within(Duration::from_millis(7), std::future::pending::<()>()).await;
+    assert_eq!(late, Err(TimedOut(Duration::from_millis(7))));
+    assert_eq!(budget.limit(), Duration::from_secs(1));
+}
+
+#[test]
+fn the_random_share_of_a_pause_is_between_none_and_all() {
+    let shares: Vec<f64> = (0..32).map(|_| random_share()).collect();
+    assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+    assert!(shares.windows(2).any(|two| two[0] != two[1]), "{shares:?}");
+}
+
+#[tokio::test]
+async fn pauses_double_and_end_before_the_deadline() {
+    let clock = Stepped::default();
+    let pauses = (Duration::from_millis(25), Duration::from_millis(400));
+    let mut backoff = Backoff::new(pauses, Duration::from_millis(20));
+    while backoff.pause(&budget(&clock, 3000)).await {}
+    let pauses = clock.0.lock().unwrap();
+    for (pause, whole) in pauses.iter().zip([25, 50, 100, 200, 400, 400, 400, 400]) {
+        let whole = Duration::from_millis(whole);
+        assert!((whole / 2..=whole).contains(pause), "{pause:?} of {whole:?}");
+    }
+    assert!(pauses.iter().sum::<Duration>() < Duration::from_secs(3));
+    assert!(pauses.len() > 8);
+}

@@ -1,0 +1,61 @@
+//! Which statements would end the transaction, by their first word.
+
+/// Statements that would end the transaction, or leave something on the connection.
+const OF_TRANSACTIONS: [&str; 14] = [
+    "ABORT",
+    "BEGIN",
+    "COMMIT",
+    "DEALLOCATE",
+    "DISCARD",
+    "END",
+    "LISTEN",
+    "PREPARE",
+    "RELEASE",
+    "RESET",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "START",
+];
+
+/// The word by which this statement begins, if it would end the transaction or leave something on the connection.
+pub(super) fn of_transactions(text: &str) -> Option<&'static str> {
+    let first = begun(text).split(|c: char| !c.is_ascii_alphabetic()).next();
+    let first = first.unwrap_or_default().to_ascii_uppercase();
+    OF_TRANSACTIONS.into_iter().find(|word| *word == first)
+}
+
+/// The text from its first word on: without the spaces, comments and empty statements before it, which the server
+/// passes over.
+fn begun(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+        if let Some(comment) = text.strip_prefix("--") {
+            text = comment.split_once(['\n', '\r']).map_or("", |(_, rest)| rest);
+        } else if let Some(comment) = text.strip_prefix("/*") {
+            text = after_comment(comment);
+        } else {
+            return text;
+        }
+    }
+}
+
+/// What follows a comment that has begun. Comments of PostgreSQL may contain others.
+fn after_comment(mut text: &str) -> &str {
+    let mut depth = 1_usize;
+    while depth > 0 {
+        let Some(at) = text.find(['/', '*']) else { return "" };
+        text = text.get(at..).unwrap_or_default();
+        let skipped = if text.starts_with("*/") {
+            depth = depth.saturating_sub(1);
+            2
+        } else if text.starts_with("/*") {
+            depth = depth.saturating_add(1);
+            2
+        } else {
+            1
+        };
+        text = text.get(skipped..).unwrap_or_default();
+    }
+    text
+}
