@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -35,6 +36,14 @@ fn is(word: &str, banned: &str) -> bool {
     if is_type { word == banned } else { word.eq_ignore_ascii_case(banned) }
 }
 
+/// The banned words of a line. Few lines have one, so each word is first looked up among all of them.
+fn found<'a>(line: &str, banned: &'a [String], lowercase: &HashSet<String>) -> Vec<&'a String> {
+    if !words(line).any(|word| lowercase.contains(&word.to_ascii_lowercase())) {
+        return Vec::new();
+    }
+    banned.iter().filter(|banned| words(line).any(|word| is(word, banned))).collect()
+}
+
 /// The files below a folder with one of these endings.
 fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -63,9 +72,10 @@ fn texts() -> Vec<(String, String)> {
 }
 
 fn offences(name: &str, text: &str, banned: &[String]) -> Vec<String> {
+    let lowercase = banned.iter().map(|word| word.to_ascii_lowercase()).collect();
     let mut offences = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        for word in banned.iter().filter(|word| words(line).any(|found| is(found, word))) {
+        for word in found(line, banned, &lowercase) {
             let is_allowed = |(allowed, place, _): &&(&str, &str, &str)| {
                 allowed == word && name.starts_with(place)
             };
