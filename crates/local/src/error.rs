@@ -42,6 +42,14 @@ pub enum Error {
         /// The emulator's answer.
         source: dynoxide::DynoxideError,
     },
+    /// A server of a store could not be started.
+    #[error("the server of the store cannot be used: {what}")]
+    Server {
+        /// What happened and what to do.
+        what: String,
+        /// The error of the operating system, if there is one.
+        source: Option<io::Error>,
+    },
     /// The event is not JSON.
     #[error(transparent)]
     Event(#[from] InvalidEvent),

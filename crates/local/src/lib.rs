@@ -10,6 +10,9 @@
 //! - **DynamoDB**: embedded, in memory, behind a proxy that counts requests and capacity units ([`Usage`]) and
 //!   injects faults ([`Fault`]).
 //!
+//! For stores elsewhere it starts real servers, [`PostgresServer`] and [`RedisServer`], and [`TcpProxy`] is a proxy that
+//! cuts, delays and loses what is sent to them.
+//!
 //! ```no_run
 //! use lambda_idempotency_local::{FunctionConfig, Local, Table};
 //! # async fn example() -> Result<(), lambda_idempotency_local::Error> {
@@ -39,8 +42,10 @@ mod error;
 mod function;
 mod http;
 mod local;
+mod server;
 mod source;
 mod target;
+mod tcp;
 
 pub use cargo::Build;
 pub use dynamodb::{
@@ -53,12 +58,14 @@ pub use function::{
     OutputLine, RecordLine, Signal, Stream,
 };
 pub use local::{Local, LocalBuilder};
+pub use server::{PostgresServer, RedisServer};
 pub use source::{
     AsyncConfig, AsyncEvents, Batch, BatchResponse, DeadLetter, DeliveryReport, Disposition, Event,
     HttpConfig, InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source,
     SqsConfig, StreamConfig, parse_event,
 };
 pub use target::Target;
+pub use tcp::{TcpFault, TcpFaults, TcpProxy};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -137,7 +137,7 @@ impl Fault {
 
 /// Names a fault that was added, to remove it or to ask how often it was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FaultId(usize);
+pub struct FaultId(pub(crate) usize);
 
 /// The active faults. Clones share the list.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,159 @@
+//! Servers of PostgreSQL and Redis, started from the programs of this machine: on a free port, in a new directory.
+//!
+//! A server ends with its value. It also ends, and its directory is removed, if this process is killed: a shell waits for
+//! the end of its input, which this process has in its hands.
+
+mod postgres;
+mod redis;
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+pub use postgres::PostgresServer;
+pub use redis::RedisServer;
+
+use crate::Error;
+
+/// How long a server may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Reads the number of the process that runs, whenever it changes. At the end of its input it kills that process, and
+/// removes the directory.
+const GUARD: &str = "running=0; while read -r next; do running=$next; done; \
+     if [ \"$running\" -gt 0 ]; then kill -KILL \"$running\"; sleep 0.1; fi 2>/dev/null; \
+     rm -rf \"$1\" || { sleep 1; rm -rf \"$1\"; }";
+
+/// A directory with a process that works in it. Dropping it ends the process and removes the directory.
+#[derive(Debug)]
+struct Guarded {
+    directory: PathBuf,
+    process: Option<Child>,
+    guard: Child,
+}
+
+impl Guarded {
+    fn new(name: &str) -> Result<Self, Error> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("lambda-idempotency-{name}-{}-{count}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir(&directory).map_err(failed("make a directory for the server"))?;
+        let guard = Command::new("sh")
+            .args(["-c", GUARD, "sh"])
+            .arg(&directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(failed("start a shell"))?;
+        Ok(Self { directory, process: None, guard })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Starts the process; what it writes is added to the file `log`.
+    fn spawn(&mut self, command: &mut Command) -> Result<(), Error> {
+        let log = fs::File::options().create(true).append(true).open(self.path("log"));
+        let log = log.map_err(failed("write the log of the server"))?;
+        let errors = log.try_clone().map_err(failed("write the log of the server"))?;
+        let process = command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
+        let process = process.map_err(failed("start the server"))?;
+        self.tell(process.id());
+        self.process = Some(process);
+        Ok(())
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    /// Whether the process has not ended by itself.
+    fn is_running(&mut self) -> bool {
+        self.process.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None)))
+    }
+
+    fn kill(&mut self) {
+        self.tell(0);
+        if let Some(mut process) = self.process.take() {
+            // An error means that it has ended already.
+            let _ = (process.kill(), process.wait());
+        }
+    }
+
+    fn tell(&mut self, pid: u32) {
+        if let Some(input) = &mut self.guard.stdin {
+            // The guard reads until it ends.
+            let _ = writeln!(input, "{pid}");
+        }
+    }
+
+    /// Waits until the server is ready; `false` if it ended instead.
+    async fn until(&mut self, mut is_ready: impl FnMut(&Path) -> bool) -> Result<bool, Error> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if is_ready(&self.directory) {
+                return Ok(true);
+            }
+            if !self.is_running() {
+                return Ok(false);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Err(self.does_not_start())
+    }
+
+    fn does_not_start(&self) -> Error {
+        let log = fs::read_to_string(self.path("log")).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default();
+        Error::Server {
+            what: format!("it does not start; its log ends with:\n  {}", last.join("\n  ")),
+            source: None,
+        }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = (process.kill(), process.wait());
+        }
+        self.tell(0);
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+    }
+}
+
+/// A port that nobody uses now.
+fn free_port() -> Result<u16, Error> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::Listen)?;
+    Ok(listener.local_addr().map_err(Error::Listen)?.port())
+}
+
+/// Where a program is: in the path, or in one of these directories.
+fn program(names: &[&str], others: &[PathBuf], package: &str) -> Result<PathBuf, Error> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<_> = std::env::split_paths(&path).chain(others.iter().cloned()).collect();
+    let found = names.iter().flat_map(|name| directories.iter().map(move |at| at.join(name)));
+    found.into_iter().find(|program| program.is_file()).ok_or_else(|| Error::Server {
+        what: format!(
+            "there is no program `{}`: install the package `{package}` of Debian or Ubuntu",
+            names.join("` or `")
+        ),
+        source: None,
+    })
+}
+
+fn failed(what: &str) -> impl FnOnce(io::Error) -> Error {
+    let what = format!("cannot {what}");
+    move |source| Error::Server { what, source: Some(source) }
+}
