@@ -11,25 +11,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use lambda_idempotency_local::Outcome;
-use serde_json::Value;
 
 use crate::{
     Mode, audit_messages,
     findings::{Cause, Findings},
     history::{Attempt, Effect, End, History, Offence, OrderHistory},
     schedule::{self, Schedule},
+    store::Row,
 };
 
 /// The operation of the consumer of messages, which is in its keys.
 const CONSUMER: &str = "receive-parcel";
 
 /// Checks the history against the store's final records and the number of messages left.
-pub(crate) fn audit(
-    schedule: &Schedule,
-    history: &History,
-    rows: &[Value],
-    left: usize,
-) -> Findings {
+pub(crate) fn audit(schedule: &Schedule, history: &History, rows: &[Row], left: usize) -> Findings {
     let mut findings = Findings::default();
     for (offence, what) in &history.offences {
         findings.violate(*offence, what.clone(), Vec::new());
@@ -245,24 +240,19 @@ fn late(history: &History, attempt: &Attempt) -> Option<Cause> {
 
 /// At the end every order that was sent is completed or permanently failed, and the store has
 /// no other keys.
-fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: &[Value]) {
-    let text = |row: &Value, name: &str| {
-        row.get(name).and_then(|value| value.get("S")).and_then(Value::as_str).map(str::to_owned)
-    };
+fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: &[Row]) {
     let mut records: HashMap<String, String> = HashMap::new();
-    for row in rows {
-        let id = text(row, "id").unwrap_or_default();
-        let status = text(row, "status").unwrap_or_default();
+    for Row { key, status, .. } in rows {
         // The consumer of the messages has keys of its own, of which it logs what it logs for orders.
-        if id.contains(CONSUMER) {
+        if key.contains(CONSUMER) {
             if status != "COMPLETED" {
                 let what = format!("a message of the consumer is {status} in the store");
                 findings.violate(Offence::Stuck, what, Vec::new());
             }
             continue;
         }
-        let hash = id.rsplit('#').next().unwrap_or_default().to_owned();
-        records.insert(hash, status);
+        let hash = key.rsplit('#').next().unwrap_or_default().to_owned();
+        records.insert(hash, status.clone());
     }
     let hashes: HashSet<&String> =
         history.orders.values().flat_map(|order| &order.hashes).collect();

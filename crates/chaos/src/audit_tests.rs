@@ -14,7 +14,7 @@ use crate::{
 struct World {
     schedule: Schedule,
     history: History,
-    rows: Vec<Value>,
+    rows: Vec<Row>,
 }
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         let settings = Settings { deliveries: 1, faults, ..Settings::new("orders") };
         let schedule = Schedule::new(&settings);
         assert_eq!(schedule.orders.len(), 1);
-        let rows = vec![json!({ "id": { "S": "place#aa" }, "status": { "S": "COMPLETED" } })];
+        let rows = vec![Row::new("place#aa", "COMPLETED")];
         Self { schedule, history: History::default(), rows }
     }
 
@@ -63,7 +63,7 @@ impl World {
             request_id: "r".to_owned(),
             pid,
             began: std::time::Instant::now(),
-            result: InvocationResult::Response(Value::Null),
+            result: InvocationResult::Response(json!(null)),
             duration: Duration::ZERO,
             records,
             dynamodb: Usage::default(),
@@ -201,7 +201,7 @@ fn a_message_acknowledged_before_its_effect_is_lost() {
 fn only_orders_that_fail_permanently_may_be_dead_lettered() {
     let mut world = World::new();
     world.schedule.orders[0].plan = Plan::Doomed;
-    world.rows[0]["status"]["S"] = json!("FAILED");
+    world.rows = vec![Row::new("place#aa", "FAILED")];
     world.end("m-0-0", 1, End::Answered, "permanently_failed", Disposition::DeadLettered);
     assert_eq!(world.offences(), []);
     world.end("m-0-1", 1, End::Answered, "replayed", Disposition::Done);
@@ -216,8 +216,8 @@ fn only_orders_that_fail_permanently_may_be_dead_lettered() {
 
 #[test]
 fn the_store_has_to_agree_with_the_history() {
-    let rows = |status: &str| json!({ "id": { "S": "place#aa" }, "status": { "S": status } });
-    let other = json!({ "id": { "S": "place#bb" }, "status": { "S": "COMPLETED" } });
+    let rows = |status: &str| Row::new("place#aa", status);
+    let other = Row::new("place#bb", "COMPLETED");
     let cases = [
         (vec![], Offence::Store),
         (vec![rows("FAILED")], Offence::Store),

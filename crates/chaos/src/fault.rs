@@ -20,6 +20,7 @@ macro_rules! faults {
             /// Those that need nothing of the function. For the others it has to follow a script.
             pub const FOR_ANY_FUNCTION: &'static [Self] = &[
                 Self::Kill, Self::Stop, Self::Throttle, Self::Error, Self::Drop, Self::Slow, Self::Outage,
+                Self::Silence, Self::ServerKill,
             ];
 
             /// Those of the queue to which the function sends its messages.
@@ -73,6 +74,11 @@ faults! {
     SendLost = "send-lost",
     /// The queue takes a message, and answers later than the sender waits. Only with messages.
     SendSlow = "send-slow",
+    /// Nothing passes between the function and the server of its store for a while, and nobody is told. Only with a
+    /// server.
+    Silence = "silence",
+    /// The server of the store is killed, and started again. Only with a server that the rig has started.
+    ServerKill = "server-kill",
 }
 
 impl fmt::Display for FaultKind {

@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_local::{FaultId, Local, Signal};
 
-use crate::{FaultKind, StoryFault, plan::ProcessFault, store_faults::StoreFault};
+use crate::{FaultKind, StoryFault, plan::ProcessFault, store::Backend, store_faults::StoreFault};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ enum Due {
     Continue(u32),
     Kill(u32),
     Remove(u32),
-    Clear(FaultId),
+    Heal(FaultId),
 }
 
 impl Injector {
@@ -83,12 +83,12 @@ impl Injector {
     }
 
     /// Activates a fault of the store.
-    pub(crate) fn store_fault(&mut self, local: &Local, table: &str, store_fault: &StoreFault) {
-        let (fault, lasting) = store_fault.fault();
-        let id = local.dynamodb().faults().add(fault.table(table));
+    pub(crate) fn store_fault(&mut self, store: &Backend, store_fault: &StoreFault) {
+        let (id, lasting) = store.inject(store_fault);
+        let Some(id) = id else { return };
         self.store_faults.push((store_fault.kind(), id));
         if let Some(lasting) = lasting {
-            self.later(lasting, Due::Clear(id));
+            self.later(lasting, Due::Heal(id));
         }
     }
 
@@ -120,7 +120,7 @@ impl Injector {
     }
 
     /// Takes the steps that are due. Returns the processes that have ended.
-    pub(crate) fn tick(&mut self, local: &Local) -> Vec<u32> {
+    pub(crate) fn tick(&mut self, local: &Local, store: &Backend) -> Vec<u32> {
         let now = Instant::now();
         let mut gone = Vec::new();
         for (_, due) in self.due.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
@@ -147,7 +147,7 @@ impl Injector {
                     self.stopped.remove(&pid);
                     gone.push(pid);
                 }
-                Due::Clear(id) => local.dynamodb().faults().remove(id),
+                Due::Heal(id) => store.heal(id),
             }
         }
         gone
@@ -158,11 +158,15 @@ impl Injector {
         self.due.is_empty()
     }
 
-    /// How often each kind of fault was injected: processes signalled, deadlines missed, requests changed.
-    pub(crate) fn counts(&self, local: &Local) -> BTreeMap<FaultKind, u64> {
+    /// How often each kind of fault was injected: processes signalled, deadlines missed, requests changed, servers
+    /// killed.
+    pub(crate) fn counts(&self, store: &Backend) -> BTreeMap<FaultKind, u64> {
         let mut counts = self.counts.clone();
+        if let kills @ 1.. = store.kills() {
+            counts.insert(FaultKind::ServerKill, kills);
+        }
         for (kind, id) in &self.store_faults {
-            let injected = local.dynamodb().faults().injected(*id);
+            let injected = store.injected(*id);
             if injected > 0 {
                 *counts.entry(*kind).or_default() += injected;
             }

@@ -1,4 +1,4 @@
-//! Runs a real function under every fault that Lambda and DynamoDB can produce, and audits what it did.
+//! Runs a real function under every fault that Lambda and its store can produce, and audits what it did.
 //!
 //! [`run`] starts several processes of the scripted orders function
 //! (`tests/src/bin/scripted_orders.rs`) over the Lambda Runtime API of [`lambda_idempotency_local`]
@@ -26,6 +26,7 @@
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
+//! | `store` | the store of the function: a server that is started and killed, a proxy before it, and what is in it |
 //! | `queues` | the sources that deliver the messages |
 //! | `sending`, `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
@@ -58,6 +59,7 @@ mod report;
 mod schedule;
 mod sending;
 mod settings;
+mod store;
 mod store_faults;
 mod story;
 mod template;
@@ -71,6 +73,7 @@ pub use mode::Mode;
 pub use origin::Origin;
 pub use report::Report;
 pub use settings::Settings;
+pub use store::TestedStore;
 pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};
 pub use template::{Template, TemplateError};
 
@@ -133,6 +136,25 @@ pub enum Error {
     /// Without a claim no messages are published.
     #[error("without claims no messages are published: use the mode `transaction` or `claim`")]
     MessagesWithoutClaims,
+    /// The store does not have what the mode needs.
+    #[error(
+        "the mode `{0}` and messages need a store that commits effects, and {1} commits none: use the mode `claim` or \
+         `steps` without messages, or another store"
+    )]
+    StoreWithoutEffects(Mode, TestedStore),
+    /// The store does not have this fault.
+    #[error(
+        "the fault `{0}` cannot happen with {1}, as the rig starts or reaches it: leave it out"
+    )]
+    StoreFault(FaultKind, TestedStore),
+    /// How a function that follows no scripts opens its store is not known.
+    #[error(
+        "another store than DynamoDB is that of the scripted orders function: leave it out for your own function"
+    )]
+    ScriptedStore,
+    /// The store could not be started, or does not answer the rig.
+    #[error("cannot use the store: {0}")]
+    Store(String),
     /// What a function that follows no scripts does in this mode is not known.
     #[error(
         "messages, and modes other than `claim`, are those of the scripted orders function: leave them out for your own \

@@ -12,7 +12,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_idempotency_local::DynamoDb;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
@@ -21,10 +20,11 @@ use tokio::{
 };
 
 use crate::{
-    FaultKind, effects,
+    FaultKind,
     ledger::Step,
     schedule,
     sending::{Answer, Arrival, Sending},
+    store::Backend,
 };
 
 /// How late the queue answers if it answers late: later than the sender of the scripted function waits.
@@ -57,7 +57,7 @@ struct State {
     orders: Vec<Sending>,
     tell: UnboundedSender<Told>,
     /// Where to look whether an order is placed.
-    database: OnceLock<DynamoDb>,
+    store: OnceLock<Arc<Backend>>,
     counted: Mutex<Counted>,
 }
 
@@ -75,8 +75,8 @@ impl MessageQueue {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let (database, counted) = (OnceLock::new(), Mutex::default());
-        let state = Arc::new(State { orders, tell, database, counted });
+        let (store, counted) = (OnceLock::new(), Mutex::default());
+        let state = Arc::new(State { orders, tell, store, counted });
         let serving = Arc::clone(&state);
         // Its connections end with it.
         let task = tokio::spawn(async move {
@@ -98,8 +98,8 @@ impl MessageQueue {
     }
 
     /// From now on each arrival says whether its order is placed.
-    pub(crate) fn look_into(&self, database: &DynamoDb) {
-        let _ = self.state.database.set(database.clone());
+    pub(crate) fn look_into(&self, store: &Arc<Backend>) {
+        let _ = self.state.store.set(Arc::clone(store));
     }
 
     /// How often each kind of fault was injected.
@@ -131,7 +131,7 @@ impl State {
             && self.counted().waited.insert(order)
         {
             let answer = if step == Step::Sent { Answer::Unanswered } else { Answer::Held };
-            self.arrived(order, part, pid, id, answer);
+            self.arrived(order, part, pid, id, answer).await;
             let _ = self.tell.send(Told::Waits { order, pid, step });
             let mut rest = [0];
             let closed = stream.read(&mut rest);
@@ -139,20 +139,20 @@ impl State {
         }
         match self.fault(order, part, sending) {
             Some(FaultKind::SendRefused) => {
-                self.arrived(order, part, pid, id, Answer::Refused);
+                self.arrived(order, part, pid, id, Answer::Refused).await;
                 stream.write_all(b"refused\n").await
             }
             Some(FaultKind::SendLost) => {
-                self.arrived(order, part, pid, id, Answer::Unanswered);
+                self.arrived(order, part, pid, id, Answer::Unanswered).await;
                 Ok(())
             }
             Some(_) => {
-                self.arrived(order, part, pid, id, Answer::Unanswered);
+                self.arrived(order, part, pid, id, Answer::Unanswered).await;
                 tokio::time::sleep(LATE).await;
                 stream.write_all(b"taken\n").await
             }
             None => {
-                self.arrived(order, part, pid, id, Answer::Taken);
+                self.arrived(order, part, pid, id, Answer::Taken).await;
                 stream.write_all(b"taken\n").await
             }
         }
@@ -171,9 +171,11 @@ impl State {
         Some(trouble.kind)
     }
 
-    fn arrived(&self, order: usize, part: usize, pid: u32, id: &str, answer: Answer) {
-        let look = |database: &DynamoDb| effects::placed(database, order).is_ok_and(|n| n > 0);
-        let placed = self.database.get().map(look);
+    async fn arrived(&self, order: usize, part: usize, pid: u32, id: &str, answer: Answer) {
+        let placed = match self.store.get() {
+            Some(store) => Some(store.placed(order).await.is_ok_and(|times| times > 0)),
+            None => None,
+        };
         let (id, at) = (id.to_owned(), Instant::now());
         // The rig listens until its end.
         let _ = self.tell.send(Told::Arrived(Arrival { order, part, id, pid, answer, placed, at }));

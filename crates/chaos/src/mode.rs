@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::Serialize;
 
-use crate::FaultKind;
+use crate::{FaultKind, TestedStore};
 
 /// How effects and completions are kept together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -46,9 +46,10 @@ impl Mode {
         matches!(self, Self::Transaction | Self::Optimistic)
     }
 
-    /// The faults that the scripted function can get without messages.
+    /// The faults that the scripted function can get without messages, with its records in DynamoDB.
     pub fn faults(self) -> impl Iterator<Item = FaultKind> {
-        FaultKind::ALL.iter().copied().filter(move |kind| self.has(*kind))
+        let all = FaultKind::ALL.iter().copied();
+        all.filter(move |kind| self.has(*kind) && TestedStore::DynamoDb.has(*kind))
     }
 
     pub(crate) fn has(self, kind: FaultKind) -> bool {

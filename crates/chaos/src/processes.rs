@@ -15,6 +15,7 @@ use crate::{
     effects::{KEY, ORDERS},
     ledger::{Ledger, Line, Step},
     schedule::{self, Schedule, order_of},
+    store::Backend,
 };
 
 /// The table of idempotency records.
@@ -27,7 +28,7 @@ const KEPT: usize = 20;
 /// Starts the function of these settings. Effects that it reports are sent to `effects`; its messages go to `queue`.
 pub(crate) async fn start(
     settings: &Settings,
-    schedule: &Schedule,
+    (schedule, store): (&Schedule, &Backend),
     ledger: &Ledger,
     (effects, queue): (UnboundedSender<Line>, Option<SocketAddr>),
 ) -> Result<Local, Error> {
@@ -37,11 +38,13 @@ pub(crate) async fn start(
         .init_timeout(INIT_TIMEOUT)
         // A stopped process must be able to continue; the rig kills the other processes itself.
         .outlives_timeout(true)
-        .env("IDEMPOTENCY_TABLE", CLAIMS)
         .env("ORDERS_TABLE", ORDERS)
         .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
         .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
         .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
+    for (name, value) in store.variables() {
+        function = function.env(name, value);
+    }
     let commits = settings.mode.commits();
     let modes = [
         ("SCRIPTED_TRANSACTION", commits),
@@ -76,6 +79,10 @@ pub(crate) async fn start(
         });
     let local =
         if commits || settings.messages { local.table(Table::new(ORDERS, KEY)) } else { local };
+    let local = match store {
+        Backend::DynamoDb(dynamodb) => local.dynamodb(dynamodb.clone()),
+        Backend::Server(_) => local,
+    };
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
     let local = local.start().await?;
     // A function that cannot start would be started again for every delivery.

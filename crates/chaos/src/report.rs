@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use lambda_idempotency_local::{Disposition, Outcome, Usage};
+use lambda_idempotency_local::{Disposition, Outcome};
 use serde::Serialize;
 
 use crate::{
-    FaultKind, Mode, Offence, Origin, Settings, Story,
+    FaultKind, Mode, Offence, Origin, Settings, Story, TestedStore,
     findings::{Cause, CopyCause, Findings, Violation},
     history::History,
     parcels::Parcels,
@@ -25,6 +25,8 @@ pub struct Report {
     pub processes: usize,
     /// How effects and completions were kept together.
     pub mode: Mode,
+    /// Where the function kept its records.
+    pub store: TestedStore,
     /// What delivered the messages.
     pub source: Origin,
     /// The kinds of faults that were enabled.
@@ -90,9 +92,9 @@ pub struct Report {
     pub injected: BTreeMap<FaultKind, u64>,
     /// Broken guarantees; empty if there are none.
     pub violations: Vec<Violation>,
-    /// Requests to the store.
+    /// Requests to the store, as they came through its proxy.
     pub requests: u64,
-    /// Write units that these requests consumed.
+    /// Write units that these requests consumed, in DynamoDB.
     pub write_units: f64,
     /// How long the run took, in seconds.
     pub seconds: f64,
@@ -118,6 +120,7 @@ impl Report {
             schedule: format!("{:016x}", schedule.digest()),
             processes: settings.processes,
             mode: settings.mode,
+            store: settings.store.clone(),
             source: schedule.origin(),
             faults: settings.faults.iter().copied().collect(),
             messages: schedule.messages.len(),
@@ -156,9 +159,9 @@ impl Report {
         }
     }
 
-    pub(crate) fn with_cost(mut self, usage: &Usage, took: Duration) -> Self {
-        self.requests = usage.requests();
-        self.write_units = usage.write_units;
+    pub(crate) fn with_cost(mut self, (requests, write_units): (u64, f64), took: Duration) -> Self {
+        self.requests = requests;
+        self.write_units = write_units;
         self.seconds = took.as_secs_f64();
         self
     }
@@ -212,10 +215,16 @@ impl fmt::Display for Report {
         let row = |f: &mut fmt::Formatter<'_>, indent: usize, name: &str, count: u64| {
             writeln!(f, "{:indent$}{name:<width$}{count:>9}", "", width = 44 - indent)
         };
-        writeln!(
+        write!(
             f,
             "seed {}, schedule {}, {} processes, mode {}, source {}",
             self.seed, self.schedule, self.processes, self.mode, self.source
+        )?;
+        let is_in_dynamodb = self.store == TestedStore::DynamoDb;
+        writeln!(
+            f,
+            "{}",
+            if is_in_dynamodb { String::new() } else { format!(", store {}", self.store) }
         )?;
         let faults: Vec<_> = self.faults.iter().map(|kind| kind.as_str()).collect();
         writeln!(f, "faults: {}\n", faults.join(", "))?;
@@ -300,10 +309,10 @@ impl fmt::Display for Report {
         if self.violations.len() > SHOWN {
             writeln!(f, "  and {} more", self.violations.len() - SHOWN)?;
         }
-        write!(
-            f,
-            "\n{} invocations, {} store requests, {:.0} write units, {:.1} s",
-            self.invocations, self.requests, self.write_units, self.seconds
-        )
+        write!(f, "\n{} invocations, {} store requests, ", self.invocations, self.requests)?;
+        if is_in_dynamodb {
+            write!(f, "{:.0} write units, ", self.write_units)?;
+        }
+        write!(f, "{:.1} s", self.seconds)
     }
 }

@@ -21,5 +21,6 @@ mod postgres;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
+mod chaos;
 mod start;
 mod transactions;

@@ -10,11 +10,16 @@ use lambda_idempotency_local::{Batch, Disposition, InvocationResult};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::{
-    CLAIMS, CLOCKS, End, Error, FaultKind, Offence, Plan, ProcessFault, Received, Rig, Told,
-    order_of, request_id, standstill,
+use super::rig::{Rig, request_id};
+use crate::{
+    Error, FaultKind,
+    history::{End, Offence},
+    messages::Told,
+    parcels::SIGNAL,
+    plan::{CLOCKS, Plan, ProcessFault, standstill},
+    queues::Received,
+    schedule::order_of,
 };
-use crate::parcels::SIGNAL;
 
 /// How often the relay is run, as a schedule does, if it cannot send everything at once.
 const RELAYS: u32 = 5;
@@ -87,8 +92,8 @@ impl Rig<'_> {
     pub(super) async fn end(&mut self, queue: SocketAddr) -> Result<(), Error> {
         self.deliver_last().await?;
         self.relay(queue).await?;
-        let rows = self.local.dynamodb().items(CLAIMS)?;
-        if let left @ 1.. = rows.iter().filter(|row| row.get("outbox").is_some()).count() {
+        let rows = self.store.rows().await?;
+        if let left @ 1.. = rows.iter().filter(|row| row.has_messages).count() {
             let what = format!("{left} record(s) have messages after the relay has run");
             self.history.offend(Offence::Unsent, what);
         }
@@ -96,7 +101,7 @@ impl Rig<'_> {
     }
 
     async fn deliver_last(&mut self) -> Result<(), Error> {
-        self.local.dynamodb().faults().clear();
+        self.store.heal_all();
         for message in &self.schedule.abandoned {
             self.invocations += 1;
             let event = json!({ "Records": [self.schedule.delivered(message)] }).to_string();
@@ -123,7 +128,7 @@ impl Rig<'_> {
 
     /// Runs a relay over the whole table, past all faults, and again if it could not send everything.
     async fn relay(&mut self, queue: SocketAddr) -> Result<(), Error> {
-        self.local.dynamodb().faults().clear();
+        self.store.heal_all();
         self.read()?;
         let before = self.history.sends.len();
         // The clocks of the processes may be ahead, and a relay leaves records alone that were claimed after now.
@@ -147,7 +152,7 @@ impl Rig<'_> {
             .env("AWS_SECRET_ACCESS_KEY", "local")
             .env("AWS_REGION", "us-east-1")
             .env("AWS_ENDPOINT_URL_DYNAMODB", proxy.url())
-            .env("IDEMPOTENCY_TABLE", CLAIMS)
+            .envs(self.store.variables())
             .env("SCRIPTED_QUEUE", queue.to_string())
             .env("SCRIPTED_RELAY", "1")
             .stdin(Stdio::null())

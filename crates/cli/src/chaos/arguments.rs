@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template, TemplateError};
+use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template, TemplateError, TestedStore};
 use lambda_idempotency_local::{Table, Target};
 
 use crate::failure::Failure;
@@ -48,7 +48,18 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "own")]
     messages: bool,
 
-    /// The kinds of faults to inject [default: all of the mode, and with --messages those of their queue]
+    /// Where the records are: dynamodb, postgres, redis, or a URL, postgres://.. or redis://..
+    ///
+    /// Without a URL, a server is started from the programs of this machine, and also killed and started again. The
+    /// server of a URL has to be without records, orders and TLS. Faults are those of its connections.
+    #[arg(long, value_name = "STORE", default_value = "dynamodb", conflicts_with = "own")]
+    store: TestedStore,
+
+    /// A setting of the server that is started, as its configuration has it; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::arguments::variable)]
+    server_setting: Vec<(String, String)>,
+
+    /// The kinds of faults to inject [default: all of the mode and the store, and with --messages those of their queue]
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
@@ -118,6 +129,10 @@ Examples:
   The same with messages: of what is committed none may be unsent, and copies have one id
     lambda-idempotency chaos --mode transaction --messages --deliveries 100000 --seed 7
 
+  With the records, and in the second the effects, in a server that is killed and cut off
+    lambda-idempotency chaos --store redis --deliveries 2000
+    lambda-idempotency chaos --store postgres --mode transaction --deliveries 2000
+
   Your own function, in the directory of its package. Its handler calls testing::effect(&call, ..)
     lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000 --report chaos.html
 
@@ -136,8 +151,12 @@ Examples:
     lambda-idempotency chaos --env ORDERS_SQS_KEY=record:messageId
     lambda-idempotency chaos --mode transaction --env SCRIPTED_OUTSIDE=1
 
+  The same with a server that forgets what it has confirmed when it is killed
+    lambda-idempotency chaos --store redis --server-setting appendonly=no
+
 Kinds of faults:
   kill, stop, throttle, error, drop, slow, outage: for any function
+  silence, server-kill: with --store postgres or redis, instead of throttle, error and conflict
   timeout, fail, panic, dead-letter, skew: for a function that follows the scripts of the orders
   conflict: with --mode transaction or optimistic
   send-refused, send-lost, send-slow: with --messages
@@ -187,6 +206,10 @@ impl Arguments {
             None if self.messages => Settings::with_mode(binary, self.mode).with_messages(),
             None => Settings::with_mode(binary, self.mode),
         };
+        if self.store != TestedStore::DynamoDb {
+            settings = settings.with_store(self.store.clone());
+        }
+        settings.server_settings.clone_from(&self.server_setting);
         settings.timeout = self.timeout;
         settings.visibility = self.timeout * 3 / 4;
         settings.tables.clone_from(&self.table);

@@ -4,6 +4,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use lambda_idempotency::{Call, CallExt as _, Failure, Operation, record};
 use serde_json::Value;
 
+use crate::scripted::{postgres, store};
+
 /// Counts what arrives in the table of the orders.
 #[derive(Clone)]
 pub(crate) struct Consumer {
@@ -27,9 +29,13 @@ impl Consumer {
     pub(crate) async fn receive(self, _parcel: Value, call: Call) -> Result<(), Failure> {
         let id = call.attribute("idempotency-key");
         let id = id.ok_or_else(|| Failure::permanent("the message has no id"))?;
+        let name = format!("received {id}");
+        if store::postgres().is_some() {
+            return Ok(call.execute(postgres::count(&name))?);
+        }
         let update = Update::builder()
             .table_name(self.table)
-            .key("orderId", AttributeValue::S(format!("received {id}")))
+            .key("orderId", AttributeValue::S(name))
             .update_expression("ADD placed :one")
             .expression_attribute_values(":one", AttributeValue::N("1".to_owned()))
             .build()?;

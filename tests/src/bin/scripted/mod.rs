@@ -4,6 +4,7 @@
 //!
 //! | variable | effect |
 //! |---|---|
+//! | `IDEMPOTENCY_STORE` | the records, and effects in transactions, are in this PostgreSQL or Redis server |
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
 //! | `SCRIPTED_OPTIMISTIC=1` | with `SCRIPTED_TRANSACTION=1`: keys are not claimed |
@@ -23,12 +24,12 @@ mod clock;
 mod ledger;
 mod order;
 mod parcels;
+pub(crate) mod postgres;
 mod queue;
 mod script;
+pub(crate) mod store;
 
-use lambda_idempotency::{
-    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, OnMissingKey, Operation,
-};
+use lambda_idempotency::{Call, CallExt as _, Failure, Idempotency, OnMissingKey, Operation};
 use lambda_runtime::Error;
 
 use clock::SkewedClock;
@@ -63,13 +64,7 @@ impl Shop {
             queue::relay().await?;
             std::process::exit(0);
         }
-        let idempotency = match SkewedClock::from_env()? {
-            None => Idempotency::new(DynamoDbStore::from_env().await?),
-            Some(clock) => {
-                let store = DynamoDbStore::builder_from_env().await?.clock(clock).build()?;
-                Idempotency::new(store).with_clock(clock)
-            }
-        };
+        let idempotency = store::idempotency(SkewedClock::from_env()?).await?;
         let shop = Self {
             orders: Orders::from_env().await?,
             ledger: Ledger::from_env()?,
@@ -167,7 +162,18 @@ impl Shop {
 
     /// Places an order so that it can be audited: a counter of the order, and an item of this attempt.
     async fn transact(&self, order: &Order, call: &Call) -> Result<(), Failure> {
-        let effects = [self.orders.placing(order)?, self.orders.attempt(&attempt(order, call))?];
+        let attempt = attempt(order, call);
+        if store::postgres().is_some() {
+            let effects = [postgres::placing(order), postgres::attempt(&attempt)];
+            if self.outside {
+                return Ok(postgres::commit(&effects).await?);
+            }
+            for effect in effects {
+                call.execute(effect)?;
+            }
+            return Ok(());
+        }
+        let effects = [self.orders.placing(order)?, self.orders.attempt(&attempt)?];
         if self.outside {
             return Ok(self.orders.commit(effects).await?);
         }

@@ -4,7 +4,7 @@ use std::{process, time::Duration};
 
 use futures_util::future::join_all;
 use lambda_idempotency::{
-    Call, DynamoDbStore, Failure, Timestamp,
+    Call, DynamoDbStore, Failure, PostgresStore, Timestamp,
     outbox::{Message, OutgoingMessage, Relay, SendError, Sender},
     store::BoxFuture,
 };
@@ -94,8 +94,17 @@ impl Sender for Queue {
 /// Sends all messages that are left in the table, whatever their age.
 pub(super) async fn relay() -> Result<(), Error> {
     let queue = Queue::from_env().ok_or("set SCRIPTED_QUEUE to the address of the queue")?;
-    let relay = Relay::new(DynamoDbStore::from_env().await?, queue).with_min_age(Duration::ZERO);
-    let relayed = relay.run(None, Timestamp::from_secs(u64::MAX / 2000)).await?;
+    let until = Timestamp::from_secs(u64::MAX / 2000);
+    let relayed = match super::store::postgres() {
+        Some(_) => {
+            let store = PostgresStore::from_env().await?;
+            Relay::new(store, queue).with_min_age(Duration::ZERO).run(None, until).await?
+        }
+        None => {
+            let store = DynamoDbStore::from_env().await?;
+            Relay::new(store, queue).with_min_age(Duration::ZERO).run(None, until).await?
+        }
+    };
     match relayed {
         left if left.unsent + left.unrecorded + left.unreadable > 0 => {
             Err(format!("{left:?}").into())

@@ -5,18 +5,21 @@
 //! fails. The interleaving does *not* follow from them: which process gets which batch, and which fault
 //! a request meets.
 
+mod ids;
+mod order;
+
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use serde_json::{Value, json};
 
+use self::ids::id_at;
+pub(crate) use self::{
+    ids::{id, number, order_of},
+    order::{Order, is_grouped},
+};
 use crate::{
-    FaultKind, Mode, Origin, Settings, Template,
-    ledger::Step,
-    plan::Plan,
-    random::Random,
-    sending::{Sending, Trouble},
-    store_faults::StoreFault,
-    template::Sent,
+    FaultKind, Mode, Origin, Settings, Template, plan::Plan, random::Random,
+    store_faults::StoreFault, template::Sent,
 };
 
 /// By how much a process's clock may be off: two of them differ by less than the second that the
@@ -45,16 +48,6 @@ pub(crate) struct Schedule {
     template: Option<Template>,
     /// How many message groups or shards there are.
     groups: usize,
-}
-
-/// An order: an idempotency key, and what happens to its first execution.
-#[derive(Clone, Debug, Hash)]
-pub(crate) struct Order {
-    pub(crate) plan: Plan,
-    /// The messages that it publishes.
-    pub(crate) sending: Sending,
-    /// Further members of the payload: the script that the function follows.
-    script: String,
 }
 
 /// A copy of an order.
@@ -182,74 +175,6 @@ impl Schedule {
     }
 }
 
-impl Order {
-    fn new(plan: Plan, number: usize, settings: &Settings, random: &mut Random) -> Self {
-        let mut script = plan.script(settings, random);
-        let sending = sending(&plan, settings, random);
-        if let (Value::Object(script), 1..) = (&mut script, sending.messages) {
-            script.insert("messages".to_owned(), sending.messages.into());
-            script.insert("grouped".to_owned(), is_grouped(number).into());
-        }
-        Self { plan, sending, script: script.to_string() }
-    }
-
-    pub(crate) fn is_doomed(&self) -> bool {
-        self.plan == Plan::Doomed
-    }
-
-    fn body(&self, number: usize, note: usize) -> String {
-        let quantity = if self.is_doomed() { 0 } else { 1 };
-        let mut body = json!({
-            "orderId": id(number), "customer": "c-17", "sku": "mug-blue", "quantity": quantity,
-            "note": note,
-        });
-        if let (Value::Object(body), Ok(Value::Object(script))) =
-            (&mut body, serde_json::from_str(&self.script))
-        {
-            body.extend(script);
-        }
-        body.to_string()
-    }
-}
-
-/// More orders than a run has.
-const ORDERS: u64 = 10_000_000;
-
-/// The id of a message where its form is given: the sequence number of a stream, which rises, or the UUID of a bus, whose
-/// other ids the library does not log. It says which order the message is about.
-fn id_at(origin: Origin, place: usize, order: usize) -> Option<String> {
-    let (place, order) = (place as u64 + 1, order as u64);
-    match origin {
-        Origin::Kinesis | Origin::DynamoDb => {
-            Some(place.saturating_mul(ORDERS).saturating_add(order).to_string())
-        }
-        Origin::EventBridge => Some(format!("{place:08x}-0000-4000-8000-{order:012x}")),
-        Origin::Sqs | Origin::SqsFifo | Origin::Sns => None,
-    }
-}
-
-/// The order of a message, by its id: `m-17-2`, `p-17`, a sequence number or a UUID.
-pub(crate) fn order_of(message: &str) -> Option<usize> {
-    if let Ok(sequence) = message.parse::<u64>() {
-        return usize::try_from(sequence % ORDERS).ok();
-    }
-    match *message.split('-').collect::<Vec<_>>() {
-        [_, _, _, _, order] => usize::from_str_radix(order, 16).ok(),
-        [_, order, ..] => order.parse().ok(),
-        _ => None,
-    }
-}
-
-/// The id of an order.
-pub(crate) fn id(order: usize) -> String {
-    format!("o-{order}")
-}
-
-/// The order with this id.
-pub(crate) fn number(id: &str) -> Option<usize> {
-    id.strip_prefix("o-")?.parse().ok()
-}
-
 impl Message {
     /// The message of a scripted order as SQS delivers it.
     fn record(&self) -> Value {
@@ -263,30 +188,6 @@ impl Message {
             "awsRegion": "us-east-1",
         })
     }
-}
-
-/// Whether the messages of an order are sent one after the other, to a destination that keeps their order.
-pub(crate) const fn is_grouped(order: usize) -> bool {
-    order.is_multiple_of(2)
-}
-
-/// The messages of an order with this plan. Of those whose handlers do nothing unusual some cannot be sent at once.
-fn sending(plan: &Plan, settings: &Settings, random: &mut Random) -> Sending {
-    if !settings.messages || *plan == Plan::Doomed {
-        return Sending::default();
-    }
-    let messages = usize::try_from(random.between(1, 3)).unwrap_or(1);
-    let waits = match plan {
-        Plan::Signalled { at: at @ (Step::Sending | Step::Sent), .. } => Some(*at),
-        Plan::Abandoned => Some(Step::Sending),
-        _ => None,
-    };
-    let kind = random.pick(FaultKind::OF_MESSAGES).copied();
-    let is_faulty = *plan == Plan::Plain && random.one_in(12);
-    let kind = kind.filter(|kind| is_faulty && settings.has(*kind));
-    let part = usize::try_from(random.between(1, messages as u64)).unwrap_or(1);
-    let times = random.between(1, 2);
-    Sending { messages, trouble: kind.map(|kind| Trouble { part, kind, times }), waits }
 }
 
 /// The number of copies of an order: mostly few, sometimes many.
@@ -311,72 +212,4 @@ fn distance(random: &mut Random) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::store_faults::Trouble;
-
-    fn schedule(seed: u64, faults: &[FaultKind]) -> Schedule {
-        let faults = faults.iter().copied().collect();
-        Schedule::new(&Settings { seed, faults, ..Settings::new("orders") })
-    }
-
-    #[test]
-    fn a_seed_determines_the_schedule() {
-        let digest = |seed| schedule(seed, FaultKind::ALL).digest();
-        assert_eq!(digest(7), digest(7));
-        assert_ne!(digest(7), digest(8));
-    }
-
-    #[test]
-    fn every_fault_occurs_and_every_message_once() {
-        let schedule = schedule(1, FaultKind::ALL);
-        let plans: BTreeSet<_> = schedule.orders.iter().map(|order| &order.plan).collect();
-        for plan in Plan::all(&Settings::new("orders")) {
-            assert!(plans.contains(&plan), "{plan:?}");
-        }
-        let troubles: BTreeSet<_> = schedule.store_faults.iter().map(StoreFault::kind).collect();
-        assert_eq!(troubles.len(), 5, "{troubles:?}");
-        let ids: BTreeSet<_> = schedule.messages.iter().map(|message| &message.id).collect();
-        assert_eq!((ids.len(), schedule.messages.len()), (2000, 2000));
-        assert!(schedule.skews.iter().all(|skew| skew.unsigned_abs() <= MOST_SKEW_MS));
-    }
-
-    #[test]
-    fn one_outage_lasts_beyond_the_deadline() {
-        let schedule = schedule(1, &[FaultKind::Outage]);
-        let longest =
-            schedule.store_faults.iter().filter_map(|store_fault| match store_fault.trouble {
-                Trouble::Outage { ms } => Some(ms),
-                _ => None,
-            });
-        assert!(longest.max() > Some(2000));
-    }
-
-    #[test]
-    fn a_messages_id_says_which_order_it_is_about() {
-        let event =
-            r#"{"Records":[{"eventSource":"aws:dynamodb","dynamodb":{"Keys":{"id":{"S":"p"}}}}]}"#;
-        let stream = Template::of_event(event, "id").unwrap();
-        let queue = Template::new(r#"{"id":1}"#, "id").unwrap();
-        let event = r#"{"detail-type":"t","source":"s","detail":{"id":"p"}}"#;
-        let bus = Template::of_event(event, "id").unwrap();
-        for template in [stream, queue, bus] {
-            let schedule = Schedule::new(&Settings::for_any_function("f", template));
-            let ids: BTreeSet<_> = schedule.messages.iter().map(|message| &message.id).collect();
-            assert_eq!(ids.len(), schedule.messages.len());
-            for message in schedule.messages.iter().chain(&schedule.probe(17)) {
-                assert_eq!(order_of(&message.id), Some(message.order), "{}", message.id);
-            }
-        }
-    }
-
-    #[test]
-    fn a_schedule_without_faults_has_only_duplicates() {
-        let schedule = schedule(1, &[]);
-        assert!(schedule.store_faults.is_empty() && schedule.skews == [0]);
-        assert!(schedule.orders.iter().all(|order| order.plan == Plan::Plain));
-        assert!(schedule.orders.len() < 1000);
-    }
-}
+mod tests;

@@ -1,0 +1,197 @@
+//! The loop of a run: receives messages, hands them to processes, and looks at what happens meanwhile.
+
+use std::{collections::HashSet, time::Instant};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use lambda_idempotency_local::Local;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::{Progress, TICK};
+use crate::{
+    Error, Settings, Story, StoryInvocation,
+    history::History,
+    injector::Injector,
+    ledger::{Ledger, Line},
+    messages::Told,
+    parcels::Parcels,
+    queues::{self, Queues, Received},
+    schedule::Schedule,
+    store::Backend,
+};
+
+/// Everything that takes part in a run.
+pub(super) struct Rig<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) schedule: &'a Schedule,
+    pub(super) local: &'a Local,
+    pub(super) store: &'a Backend,
+    pub(super) ledger: Ledger,
+    pub(super) reported: UnboundedReceiver<Line>,
+    /// What the queue of the function's messages tells.
+    pub(super) told: UnboundedReceiver<Told>,
+    /// The messages that the function has published, on their way to its consumer.
+    pub(super) parcels: Parcels,
+    /// How many messages the relay has sent.
+    pub(super) relayed: usize,
+    pub(super) history: History,
+    pub(super) injector: Injector,
+    pub(super) queues: Queues<'a>,
+    pub(super) begun: usize,
+    pub(super) signalled: HashSet<usize>,
+    /// When a message was last settled.
+    pub(super) moved: Instant,
+    /// That was too long ago.
+    pub(super) given_up: bool,
+    pub(super) invocations: u64,
+    pub(super) answered: Vec<StoryInvocation>,
+}
+
+impl<'a> Rig<'a> {
+    pub(super) fn new(
+        (settings, schedule): (&'a Settings, &'a Schedule),
+        (local, store): (&'a Local, &'a Backend),
+        (ledger, reported, told): (Ledger, UnboundedReceiver<Line>, UnboundedReceiver<Told>),
+    ) -> Self {
+        Self {
+            settings,
+            schedule,
+            local,
+            store,
+            ledger,
+            reported,
+            told,
+            parcels: Parcels::default(),
+            relayed: 0,
+            history: History::default(),
+            injector: Injector::default(),
+            queues: Queues::new(settings, schedule),
+            begun: 0,
+            signalled: HashSet::new(),
+            moved: Instant::now(),
+            given_up: false,
+            invocations: 0,
+            answered: Vec::new(),
+        }
+    }
+
+    /// Delivers until no message is left, or none was settled for the settings' patience.
+    pub(super) async fn drain(&mut self, progress: &impl Fn(Progress)) -> Result<(), Error> {
+        self.moved = Instant::now();
+        let local = self.local;
+        let mut running = FuturesUnordered::new();
+        loop {
+            self.queues.feed();
+            while running.len() < self.settings.processes
+                && let Some(received) = self.receive()
+            {
+                self.invocations += 1;
+                let request = request_id(self.invocations);
+                self.signal_soon(&received.batch);
+                self.signal_consumer(&received);
+                running.push(async move {
+                    let event = received.batch.event().to_string();
+                    let invocation = local.invoke_bytes(request, event).await;
+                    (received, invocation)
+                });
+            }
+            let is_up = self.store.is_up()?;
+            let idle = running.is_empty() && self.queues.left() == 0 && self.injector.is_over();
+            self.given_up = self.moved.elapsed() > self.settings.patience;
+            if (idle || self.given_up) && is_up {
+                return Ok(());
+            }
+            tokio::select! {
+                Some((received, invocation)) = running.next() => {
+                    self.ended(&received, &invocation?).await?;
+                    progress(Progress {
+                        settled: self.history.settled.len(),
+                        total: self.schedule.messages.len(),
+                    });
+                }
+                Some(line) = self.reported.recv() => self.effect(&line),
+                Some(told) = self.told.recv() => self.hear(told),
+                () = tokio::time::sleep(TICK) => self.tick()?,
+            }
+        }
+    }
+
+    /// Receives a batch, and injects the faults that are scheduled for its new messages.
+    fn receive(&mut self) -> Option<Received> {
+        let received = self.queues.receive()?;
+        if received.line != queues::Line::Parcels {
+            let fresh = received.batch.records().filter(|(_, receives)| *receives == 1).count();
+            self.inject_store_faults(fresh);
+        }
+        Some(received)
+    }
+
+    /// Injects the faults of the store that are scheduled for these `fresh` messages: store faults are
+    /// scheduled by the number of messages received.
+    fn inject_store_faults(&mut self, fresh: usize) {
+        let (before, now) = (self.begun, self.begun + fresh);
+        self.begun = now;
+        let due = self.schedule.store_faults.iter();
+        for store_fault in due.filter(|store_fault| (before..now).contains(&store_fault.at)) {
+            self.injector.store_fault(self.store, store_fault);
+        }
+    }
+
+    fn tick(&mut self) -> Result<(), Error> {
+        self.read()?;
+        for pid in self.injector.tick(self.local, self.store) {
+            self.read()?;
+            self.history.gone(pid);
+        }
+        Ok(())
+    }
+
+    /// Reads the ledger, and sends the signals that the plan asks for.
+    pub(super) fn read(&mut self) -> Result<(), Error> {
+        for line in self.ledger.read()? {
+            let read = self.history.line(&line);
+            self.signal_at(&line, read);
+        }
+        while let Ok(line) = self.reported.try_recv() {
+            self.effect(&line);
+        }
+        while let Ok(told) = self.told.try_recv() {
+            self.hear(told);
+        }
+        Ok(())
+    }
+
+    /// What happened, if the settings ask for it.
+    pub(super) fn story(&mut self, began: Instant) -> Option<Story> {
+        let mut story = Story::new(began).with_effects(&self.history);
+        story.invocations = std::mem::take(&mut self.answered);
+        story.faults = self.injector.take_signals();
+        self.settings.story.then_some(story)
+    }
+
+    /// Sends one more copy of each order whose key is still held, as it is after a lost completion.
+    /// Returns how many. A key that stays held is stuck.
+    pub(super) async fn probe(&mut self) -> Result<usize, Error> {
+        self.store.heal_all();
+        let rows = self.store.rows().await?;
+        let held: HashSet<&str> = rows
+            .iter()
+            .filter(|row| row.status == "INPROGRESS")
+            .filter_map(|row| row.key.rsplit('#').next())
+            .collect();
+        let open = self
+            .history
+            .orders
+            .iter()
+            .filter(|(_, order)| order.hashes.iter().any(|hash| held.contains(&**hash)));
+        let open: Vec<_> = open.filter_map(|(order, _)| self.schedule.probe(*order)).collect();
+        for message in &open {
+            self.queues.send(message);
+        }
+        Ok(open.len())
+    }
+}
+
+/// The request id of the nth invocation.
+pub(super) fn request_id(nth: u64) -> String {
+    format!("chaos-{nth:08}")
+}

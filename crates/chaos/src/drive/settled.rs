@@ -1,0 +1,85 @@
+//! What an invocation has done, and what the source does with its messages.
+
+use std::time::Instant;
+
+use lambda_idempotency_local::{Batch, Disposition, Invocation, InvocationResult};
+
+use super::rig::Rig;
+use crate::{
+    Error, StoryInvocation,
+    history::End,
+    plan::Plan,
+    queues::{self, Received},
+    schedule::order_of,
+};
+
+impl Rig<'_> {
+    pub(super) async fn ended(
+        &mut self,
+        received: &Received,
+        invocation: &Invocation,
+    ) -> Result<(), Error> {
+        // Lines read from here on belong to the process's next invocation, so read this one's first.
+        self.read()?;
+        let batch = &received.batch;
+        let pid = invocation.pid;
+        let stopped = self.injector.was_stopped(pid);
+        let end = match invocation.result {
+            InvocationResult::TimedOut => {
+                self.injector.overran(pid, self.may_run_on(batch));
+                End::TimedOut
+            }
+            InvocationResult::Exited { .. } if self.injector.was_killed(pid) => End::Killed,
+            InvocationResult::Exited { .. } => End::Crashed,
+            _ => End::Answered,
+        };
+        let overran = end == End::TimedOut || invocation.duration > self.settings.timeout;
+        self.history.ended(invocation, end, stopped, overran);
+        let before = self.history.settled.len();
+        let is_doomed = received.line == queues::Line::Doomed;
+        let dispositions = self.queues.settle(received, &invocation.result);
+        if self.settings.story {
+            let messages = batch.records().zip(&dispositions);
+            let messages: Vec<(String, Disposition)> = messages
+                .map(|((id, _), disposition)| (id.unwrap_or_default().to_owned(), *disposition))
+                .collect();
+            self.answered.push(StoryInvocation { invocation: invocation.clone(), messages });
+        }
+        if received.line == queues::Line::Parcels {
+            self.consumed(batch, &dispositions);
+            return Ok(());
+        }
+        for ((id, _), disposition) in batch.records().zip(dispositions) {
+            self.look_up(id, disposition).await?;
+            self.look_for_messages(id, disposition);
+            self.history.delivered(id.unwrap_or_default(), is_doomed, disposition);
+        }
+        if self.history.settled.len() > before {
+            self.moved = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Asks the store whether the order of an acknowledged message is placed, where effects are in transactions.
+    async fn look_up(
+        &mut self,
+        message: Option<&str>,
+        disposition: Disposition,
+    ) -> Result<(), Error> {
+        let asks = self.settings.mode.commits() && disposition == Disposition::Done;
+        if let Some(order) = message.filter(|_| asks).and_then(order_of)
+            && !self.history.is_placed(order)
+        {
+            let times = self.store.placed(order).await?;
+            self.history.placed(order, times);
+        }
+        Ok(())
+    }
+
+    /// Whether the plan of an order in this batch lets its process run on past the deadline.
+    fn may_run_on(&self, batch: &Batch) -> bool {
+        let orders = batch.records().filter_map(|(id, _)| order_of(id?));
+        let mut plans = orders.filter_map(|order| Some(&self.schedule.orders.get(order)?.plan));
+        plans.any(|plan| matches!(plan, Plan::Overrun { left_running: true, .. }))
+    }
+}

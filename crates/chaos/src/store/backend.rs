@@ -1,0 +1,150 @@
+//! The store while it runs: faults are injected into it, and the rig reads it past them.
+
+use std::{collections::HashMap, time::Duration};
+
+use lambda_idempotency_local::{DynamoDb, FaultId};
+use serde_json::{Value, json};
+
+use super::{Item, Row, TestedStore, server::Server};
+use crate::{
+    Error, Settings,
+    effects::{KEY, ORDERS},
+    processes::CLAIMS,
+    schedule,
+    store_faults::StoreFault,
+};
+
+/// A store that runs.
+#[derive(Debug)]
+pub(crate) enum Backend {
+    DynamoDb(DynamoDb),
+    Server(Box<Server>),
+}
+
+impl Backend {
+    /// Starts the store of these settings, or opens it.
+    pub(crate) async fn start(settings: &Settings) -> Result<Self, Error> {
+        match &settings.store {
+            TestedStore::DynamoDb => Ok(Self::DynamoDb(DynamoDb::start().await?)),
+            _ => Ok(Self::Server(Box::new(Server::start(settings).await?))),
+        }
+    }
+
+    /// The variables that say to the function where its store is.
+    pub(crate) fn variables(&self) -> HashMap<&'static str, String> {
+        match self {
+            Self::DynamoDb(_) => [("IDEMPOTENCY_TABLE", CLAIMS.to_owned())].into(),
+            Self::Server(server) => [("IDEMPOTENCY_STORE", server.url().to_owned())].into(),
+        }
+    }
+
+    /// Injects a fault from now on. Its number, if it is one of requests, and for how long it lasts.
+    pub(crate) fn inject(&self, fault: &StoreFault) -> (Option<FaultId>, Option<Duration>) {
+        match self {
+            Self::DynamoDb(dynamodb) => {
+                let (fault, lasting) = fault.fault();
+                (fault.map(|fault| dynamodb.faults().add(fault.table(CLAIMS))), lasting)
+            }
+            Self::Server(server) => server.inject(fault),
+        }
+    }
+
+    /// Ends a fault.
+    pub(crate) fn heal(&self, id: FaultId) {
+        match self {
+            Self::DynamoDb(dynamodb) => dynamodb.faults().remove(id),
+            Self::Server(server) => server.faults().remove(id),
+        }
+    }
+
+    /// Ends all faults.
+    pub(crate) fn heal_all(&self) {
+        match self {
+            Self::DynamoDb(dynamodb) => dynamodb.faults().clear(),
+            Self::Server(server) => server.faults().clear(),
+        }
+    }
+
+    /// How often a fault was injected.
+    pub(crate) fn injected(&self, id: FaultId) -> u64 {
+        match self {
+            Self::DynamoDb(dynamodb) => dynamodb.faults().injected(id),
+            Self::Server(server) => server.faults().injected(id),
+        }
+    }
+
+    /// How often the server was killed.
+    pub(crate) fn kills(&self) -> u64 {
+        match self {
+            Self::DynamoDb(_) => 0,
+            Self::Server(server) => server.kills(),
+        }
+    }
+
+    /// Whether the server runs: it is not being started again.
+    ///
+    /// # Errors
+    /// It could not be started again.
+    pub(crate) fn is_up(&self) -> Result<bool, Error> {
+        match self {
+            Self::DynamoDb(_) => Ok(true),
+            Self::Server(server) => server.is_up(),
+        }
+    }
+
+    /// How many requests the function has sent, and the write units of DynamoDB.
+    pub(crate) fn usage(&self) -> (u64, f64) {
+        match self {
+            Self::DynamoDb(dynamodb) => {
+                let usage = dynamodb.usage();
+                (usage.requests(), usage.write_units)
+            }
+            Self::Server(server) => (server.requests(), 0.0),
+        }
+    }
+
+    /// The records of the store.
+    pub(crate) async fn rows(&self) -> Result<Vec<Row>, Error> {
+        match self {
+            Self::DynamoDb(dynamodb) => {
+                Ok(dynamodb.items(CLAIMS)?.iter().map(Row::of_item).collect())
+            }
+            Self::Server(server) => server.rows().await,
+        }
+    }
+
+    /// The items of the function's own table.
+    pub(crate) async fn items(&self) -> Result<Vec<Item>, Error> {
+        match self {
+            Self::DynamoDb(dynamodb) => {
+                let id = |item: &Value| item.get(KEY)?.get("S")?.as_str().map(str::to_owned);
+                let item =
+                    |item: &Value| Item { id: id(item).unwrap_or_default(), placed: counter(item) };
+                Ok(dynamodb.items(ORDERS)?.iter().map(item).collect())
+            }
+            Self::Server(server) => match server.database() {
+                Some(database) => database.items().await,
+                None => Ok(Vec::new()),
+            },
+        }
+    }
+
+    /// How often an order is placed at this moment, where effects are in transactions.
+    pub(crate) async fn placed(&self, order: usize) -> Result<u64, Error> {
+        match self {
+            Self::DynamoDb(dynamodb) => {
+                let key = json!({ KEY: { "S": schedule::id(order) } });
+                Ok(dynamodb.item(ORDERS, &key)?.as_ref().map_or(0, counter))
+            }
+            Self::Server(server) => match server.database() {
+                Some(database) => database.placed(&schedule::id(order)).await,
+                None => Ok(0),
+            },
+        }
+    }
+}
+
+fn counter(item: &Value) -> u64 {
+    let placed = item.pointer("/placed/N").and_then(Value::as_str);
+    placed.and_then(|placed| placed.parse().ok()).unwrap_or_default()
+}
