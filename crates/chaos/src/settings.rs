@@ -101,7 +101,11 @@ impl Settings {
     #[must_use]
     pub fn for_any_function(binary: impl AsRef<Path>, template: Template) -> Self {
         Self {
-            faults: FaultKind::FOR_ANY_FUNCTION.iter().copied().collect(),
+            faults: FaultKind::FOR_ANY_FUNCTION
+                .iter()
+                .copied()
+                .filter(|kind| TestedStore::DynamoDb.has(*kind))
+                .collect(),
             template: Some(template),
             ..Self::new(binary)
         }
