@@ -2,6 +2,9 @@
 //!
 //! The server is asked for about [`COUNT`] keys at a time. It reads all of its keys sooner or later, also those of
 //! others, in steps that do not block it. While it shrinks its table it may return a key twice.
+//!
+//! A step counts in the memory of one process. Another server, and the same one after a restart, has the keys in another
+//! order, so a listing that went on there would pass over some of them. It ends with an error instead.
 
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -29,15 +32,29 @@ const COUNT: usize = 256;
 /// passes over so many keys, and goes further if some were deleted meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Position {
+    /// Which server had which keys when the listing began; 0 before.
+    servers: u64,
     primary: usize,
+    /// The process that counts the steps.
+    process: u64,
     step: u64,
     names: Vec<String>,
 }
 
+/// What one step of a scan returned.
+struct Step {
+    servers: u64,
+    process: u64,
+    names: Vec<String>,
+    /// 0 at the end.
+    next: u64,
+}
+
 impl Position {
     fn read(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, ' ');
-        let (primary, step) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let mut parts = text.splitn(5, ' ');
+        let (servers, primary) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let (process, step) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         let (mut names, mut rest) = (Vec::new(), parts.next()?);
         while !rest.is_empty() {
             let (length, text) = rest.split_once(' ')?;
@@ -45,28 +62,34 @@ impl Position {
             names.push(name.to_owned());
             rest = next;
         }
-        Some(Self { primary, step, names })
+        Some(Self { servers, primary, process, step, names })
     }
 
     fn text(&self) -> String {
-        let names = self.names.iter().map(|name| format!("{} {name}", name.len()));
-        format!("{} {} {}", self.primary, self.step, names.collect::<String>())
+        let Self { servers, primary, process, step, names } = self;
+        let names = names.iter().map(|name| format!("{} {name}", name.len()));
+        format!("{servers} {primary} {process} {step} {}", names.collect::<String>())
     }
 }
 
 impl RedisStore {
-    /// The names of records in one step, each once, and the next step; 0 at the end.
+    /// The names of records in one step, each once.
     async fn scan(
         &self,
         node: &Node,
-        step: u64,
+        position: &Position,
+        servers: u64,
         budget: &Budget<'_>,
-    ) -> Result<(Vec<String>, u64), Failure> {
+    ) -> Result<Step, Failure> {
         let at = &node.address;
         let mut commands = Pipeline::with_capacity(1);
         let pattern = format!("{}*", escaped(&self.config.prefix));
-        commands.cmd("SCAN").arg(step).arg("MATCH").arg(pattern).arg("COUNT").arg(COUNT);
+        commands.cmd("SCAN").arg(position.step).arg("MATCH").arg(pattern).arg("COUNT").arg(COUNT);
         let link = node.link(&self.config, budget).await?;
+        let process = link.facts.process;
+        if position.step != 0 && position.process != process {
+            return Err(error::listing_ended(at));
+        }
         let answer = match attempt(budget, link.send(&commands)).await {
             Ok(Ok(mut answers)) => answers.pop(),
             Ok(Err(error)) => {
@@ -80,7 +103,10 @@ impl RedisStore {
         };
         match answer {
             Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
-            Some(Value::Array(parts)) => scanned(&parts).ok_or_else(|| error::unreadable(at)),
+            Some(Value::Array(parts)) => {
+                let (names, next) = scanned(&parts).ok_or_else(|| error::unreadable(at))?;
+                Ok(Step { servers, process, names, next })
+            }
             _ => Err(error::unreadable(at)),
         }
     }
@@ -90,7 +116,7 @@ impl RedisStore {
         &self,
         position: &Position,
         budget: &Budget<'_>,
-    ) -> Result<Option<(Vec<String>, u64)>, Failure> {
+    ) -> Result<Option<Step>, Failure> {
         let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
@@ -98,7 +124,10 @@ impl RedisStore {
             }
             let answer = match self.primary(position.primary, budget).await {
                 Ok(None) => return Ok(None),
-                Ok(Some(node)) => self.scan(&node, position.step, budget).await,
+                Ok(Some((_, servers))) if ![0, servers].contains(&position.servers) => {
+                    return Err(error::listing_ended(&self.config.address));
+                }
+                Ok(Some((node, servers))) => self.scan(&node, position, servers, budget).await,
                 Err(failure) => Err(failure),
             };
             match answer {
@@ -117,8 +146,9 @@ impl RedisStore {
         &self,
         index: usize,
         budget: &Budget<'_>,
-    ) -> Result<Option<Arc<Node>>, Failure> {
-        Ok(self.servers.map(budget).await?.primaries().into_iter().nth(index))
+    ) -> Result<Option<(Arc<Node>, u64)>, Failure> {
+        let map = self.servers.map(budget).await?;
+        Ok(map.primaries().into_iter().nth(index).map(|node| (node, map.fingerprint())))
     }
 
     /// The names of the next records: at most `limit`, and some if there are any.
@@ -129,12 +159,12 @@ impl RedisStore {
         budget: &Budget<'_>,
     ) -> Result<(Vec<String>, Option<Position>), Failure> {
         while position.names.is_empty() {
-            let Some((names, step)) = self.step(&position, budget).await? else {
+            let Some(step) = self.step(&position, budget).await? else {
                 return Ok((Vec::new(), None));
             };
-            let primary =
-                if step == 0 { position.primary.saturating_add(1) } else { position.primary };
-            position = Position { primary, step, names };
+            let Step { servers, process, names, next } = step;
+            let primary = position.primary.saturating_add(usize::from(next == 0));
+            position = Position { servers, primary, process, step: next, names };
         }
         let later = position.names.split_off(limit.min(position.names.len()));
         let names = std::mem::replace(&mut position.names, later);

@@ -104,6 +104,15 @@ pub(crate) fn not_replicated(at: &Address, least: u32) -> Failure {
     transient(First::Nothing, context).with_doubt(true)
 }
 
+/// The steps of a listing count no more.
+pub(crate) fn listing_ended(at: &Address) -> Failure {
+    let context = format!(
+        "the Redis server {at} was restarted or replaced, or keys were given to other servers, while records were \
+         listed, so some would be missing: list them again from the beginning"
+    );
+    Failure::new(StoreErrorKind::Refused, context)
+}
+
 pub(crate) fn corrupt(at: &Address, Corrupt { field, problem }: &Corrupt) -> Failure {
     let context = format!(
         "a value in the Redis server {at} is not an idempotency record: its field `{field}` {problem}"

@@ -19,6 +19,8 @@ const OLDEST: u32 = 7;
 pub(crate) struct Facts {
     /// Whether it is one of a cluster; `None` if it may not say.
     pub(crate) cluster: Option<bool>,
+    /// Which process it is: its name for itself, which changes when it is restarted; 0 if it may not say.
+    pub(crate) process: u64,
 }
 
 pub(crate) fn commands(config: &Config, login: &Login) -> Pipeline {
@@ -85,7 +87,11 @@ fn check(config: &Config, at: &Address, info: &str) -> Result<Facts, Failure> {
         );
         return Err(error::misconfigured(context));
     }
-    let facts = Facts { cluster: Some(value("cluster_enabled") == Some("1")) };
+    let process = value("run_id").and_then(|id| u64::from_str_radix(id.get(..16)?, 16).ok());
+    let facts = Facts {
+        cluster: Some(value("cluster_enabled") == Some("1")),
+        process: process.unwrap_or(0),
+    };
     if value("role").is_some_and(|role| role != "master") && facts.cluster == Some(false) {
         return Err(error::replica(at));
     }
@@ -111,7 +117,7 @@ mod tests {
     use crate::{builder::RedisStoreBuilder, store::RedisStore};
     use lambda_idempotency_core::store::StoreErrorKind;
 
-    const GOOD: &str = "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n";
+    const GOOD: &str = "redis_version:7.0.15\r\nrun_id:00000000000000ffaa\r\nmaxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n";
 
     fn said(info: &str, set: fn(RedisStoreBuilder) -> RedisStoreBuilder) -> Result<Facts, Failure> {
         let store = set(RedisStore::builder("redis://cache")).build().unwrap();
@@ -120,9 +126,9 @@ mod tests {
 
     #[test]
     fn a_server_that_keeps_its_records_is_accepted() {
-        assert_eq!(said(GOOD, |b| b).unwrap(), Facts { cluster: Some(false) });
+        assert_eq!(said(GOOD, |b| b).unwrap(), Facts { cluster: Some(false), process: 255 });
         let cluster = GOOD.replace("cluster_enabled:0", "cluster_enabled:1");
-        assert_eq!(said(&cluster, |b| b).unwrap(), Facts { cluster: Some(true) });
+        assert_eq!(said(&cluster, |b| b).unwrap(), Facts { cluster: Some(true), process: 255 });
         let replica = cluster.replace("master", "slave");
         assert_eq!(said(&replica, |b| b).unwrap().cluster, Some(true), "it knows the primaries");
     }

@@ -54,6 +54,19 @@ impl Map {
         }
     }
 
+    /// A number for which server has which keys: another one after a failover, and after slots were moved.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        // FNV-1a, which stays the same in each version of this crate: cursors contain it.
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        match self {
+            Self::One(_) => OFFSET,
+            Self::Cluster(ranges) => ranges.iter().fold(OFFSET, |sum, (first, last, node)| {
+                format!("{first} {last} {}\n", node.address).bytes().fold(sum, hash)
+            }),
+        }
+    }
+
     /// Every primary, once.
     pub(crate) fn primaries(&self) -> Vec<Arc<Node>> {
         match self {

@@ -1,10 +1,18 @@
 //! Listing records while other records come and go.
 
-use std::{collections::HashMap, num::NonZeroUsize};
+use std::{collections::HashMap, num::NonZeroUsize, time::Duration};
 
-use lambda_idempotency_core::{browse::Browse as _, store::Store as _};
+use lambda_idempotency_core::{
+    browse::{Browse as _, Cursor},
+    store::{Store as _, StoreError, StoreErrorKind},
+};
+use lambda_idempotency_redis::RedisStore;
+use redis::Value;
 
-use crate::server::{Server, claim, soon};
+use crate::{
+    cluster::Cluster,
+    server::{Server, claim, soon},
+};
 
 /// A page that ends in the middle of a step of `SCAN`, and then the records of that page are deleted: the server's next
 /// step would begin with other records.
@@ -38,4 +46,69 @@ async fn each_record_that_stays_is_listed_once_while_others_are_deleted() {
     }
     assert_eq!(times_listed.len(), ALL, "some were never listed");
     assert!(times_listed.values().all(|&times| times == 1), "some were listed twice");
+}
+
+/// All pages from this one on, or the error that ended the listing.
+async fn pages(
+    store: &RedisStore,
+    mut next: Option<Cursor>,
+) -> Result<HashMap<String, usize>, StoreError> {
+    let mut times_listed = HashMap::new();
+    loop {
+        let page = store.page(next.as_ref(), LIMIT, soon()).await?;
+        for (key, record) in page.items {
+            record?;
+            *times_listed.entry(key.as_str().to_owned()).or_default() += 1;
+        }
+        match page.next {
+            Some(_) => next = page.next,
+            None => return Ok(times_listed),
+        }
+    }
+}
+
+const LIMIT: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+
+fn is_said_plainly(error: &StoreError) {
+    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("list them again from the beginning"), "{error}");
+}
+
+/// A server has its keys in another order than the one that it replaces, so the steps of the one count nothing at the
+/// other: a listing that went on would miss records.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_listing_that_a_failover_interrupts_ends_with_an_error_and_misses_nothing_anew() {
+    const ALL: usize = 3000;
+    let mut cluster = Cluster::with_replicas(1).await;
+    let store = cluster.primaries[1]
+        .builder()
+        .attempt_timeout(Duration::from_millis(500))
+        .connect_timeout(Duration::from_millis(500))
+        .build()
+        .unwrap();
+    let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
+    store.write(&writes, soon()).await;
+    cluster.primaries[0].wait_until(&["WAIT", "1", "1000"], |a| *a == Value::Int(1)).await;
+    let first = store.page(None, LIMIT, soon()).await.unwrap();
+    cluster.primaries[0].kill();
+    is_said_plainly(&pages(&store, first.next).await.unwrap_err());
+    let listed = pages(&store, None).await.unwrap();
+    assert_eq!(listed.len(), ALL, "some were never listed");
+    assert!(listed.values().all(|&times| times == 1), "some were listed twice");
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_listing_ends_with_an_error_if_the_server_is_restarted_in_between() {
+    const ALL: usize = 3000;
+    let mut server = Server::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;
+    let store = server.store();
+    let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
+    store.write(&writes, soon()).await;
+    let first = store.page(None, LIMIT, soon()).await.unwrap();
+    server.kill();
+    assert!(server.run().await);
+    is_said_plainly(&pages(&store, first.next).await.unwrap_err());
+    assert_eq!(pages(&store, None).await.unwrap().len(), ALL);
 }
