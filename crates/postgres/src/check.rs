@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
+
 use crate::{
+    browse::counted,
     config_error::PostgresConfigError,
     connection::Statement,
     error::{self, Failure},
@@ -16,6 +19,9 @@ const START: Duration = Duration::from_secs(5);
 
 /// The first version with everything that the statements use.
 const OLDEST: i64 = 130_000;
+
+/// The time in milliseconds since 1970.
+const TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl PostgresStore {
     /// Connects to the server and checks that it can keep idempotency records: it accepts the login, is PostgreSQL
@@ -33,12 +39,25 @@ impl PostgresStore {
         checked.map_err(|failure| PostgresConfigError::Server(failure.report(false)))
     }
 
+    /// The time by the server's clock. A worker does not need it: stores decide by their own
+    /// [`clock`](crate::PostgresStoreBuilder::clock). A tool on a machine whose clock may be wrong does.
+    ///
+    /// # Errors
+    /// The server did not answer until `call_deadline`, or refused.
+    pub async fn server_time(&self, call_deadline: Timestamp) -> Result<Timestamp, StoreError> {
+        let budget = budget(&self.config, call_deadline);
+        let asked = self.ask("ask", Statement::new(TIME, vec![]), &budget).await;
+        let rows = asked.map_err(|failure| failure.report(false))?;
+        let millis = rows.first().map_or(0, counted);
+        Ok(Timestamp::from_millis(millis))
+    }
+
     async fn check_all(&self, budget: &Budget<'_>) -> Result<(), Failure> {
         // Reading no key finds out whether the table has all columns.
         let parameters = vec![keys(std::iter::empty())];
-        let read = Statement { text: &self.statements.read, parameters };
+        let read = Statement::new(&self.statements.read, parameters);
         self.ask("read", read, budget).await?;
-        let check = Statement { text: &self.statements.check, parameters: vec![] };
+        let check = Statement::new(&self.statements.check, vec![]);
         let rows = self.ask("read", check, budget).await?;
         let unfit = |why| Err(error::unfit(&self.config, why));
         let Some(row) = rows.first() else { return unfit("the server says nothing of itself") };

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
+use redis::{Pipeline, Value};
+
 use crate::{
     config_error::RedisConfigError,
-    error::Failure,
-    retry::{Budget, backoff, budget},
+    error::{self, Failure, server_failure},
+    retry::{Budget, attempt, backoff, budget},
     store::RedisStore,
 };
 
@@ -25,6 +28,46 @@ impl RedisStore {
         let budget = budget(&self.config, self.config.timing.clock.now().plus(START));
         let checked = self.check_all(&budget).await;
         checked.map_err(|failure| RedisConfigError::Server(failure.report(false)))
+    }
+
+    /// The time by the clock of one of the servers (`TIME`). A worker does not need it: stores decide by their own
+    /// [`clock`](crate::RedisStoreBuilder::clock). A tool on a machine whose clock may be wrong does.
+    ///
+    /// # Errors
+    /// The server did not answer until `call_deadline`, or refused.
+    pub async fn server_time(&self, call_deadline: Timestamp) -> Result<Timestamp, StoreError> {
+        let budget = budget(&self.config, call_deadline);
+        let mut backoff = backoff(&self.config);
+        loop {
+            match self.time(&budget).await {
+                Err(failure) if failure.retry && backoff.pause(&budget).await => {}
+                time => return time.map_err(|failure| failure.report(false)),
+            }
+        }
+    }
+
+    async fn time(&self, budget: &Budget<'_>) -> Result<Timestamp, Failure> {
+        let primaries = self.servers.map(budget).await?.primaries();
+        let node = primaries.first().ok_or_else(|| error::no_server(&self.config.address))?;
+        let link = node.link(&self.config, budget).await?;
+        let mut commands = Pipeline::with_capacity(1);
+        commands.cmd("TIME");
+        let answer = match attempt(budget, link.send(&commands)).await {
+            Ok(Ok(mut answers)) => answers.pop(),
+            Ok(Err(error)) => {
+                node.leave(&link);
+                return Err(error::broken(&node.address, &error));
+            }
+            Err(late) => {
+                node.leave(&link);
+                return Err(error::timed_out(&node.address, late));
+            }
+        };
+        match answer {
+            Some(Value::ServerError(error)) => Err(server_failure(&node.address, &error)),
+            Some(answer) => read_time(&answer).ok_or_else(|| error::unreadable(&node.address)),
+            None => Err(error::unreadable(&node.address)),
+        }
     }
 
     async fn check_all(&self, budget: &Budget<'_>) -> Result<(), Failure> {
@@ -48,4 +91,13 @@ impl RedisStore {
         }
         Ok(())
     }
+}
+
+/// Seconds and microseconds.
+fn read_time(answer: &Value) -> Option<Timestamp> {
+    let Value::Array(parts) = answer else { return None };
+    let [Value::BulkString(seconds), Value::BulkString(micros)] = &**parts else { return None };
+    let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<u64>().ok();
+    let millis = number(seconds)?.checked_mul(1000)?;
+    Some(Timestamp::from_millis(millis.checked_add(number(micros)? / 1000)?))
 }

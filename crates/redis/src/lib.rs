@@ -132,8 +132,8 @@ pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, stor
 /// >PASSWORD ~idempotency:*`, and then these. `INFO` is not needed with
 /// [`allow_eviction`](RedisStoreBuilder::allow_eviction), `WAIT` only with
 /// [`wait_for_replicas`](RedisStoreBuilder::wait_for_replicas), `CLUSTER SLOTS` and `ASKING` only in a cluster, and
-/// `SCAN` only to list records.
-pub const COMMANDS: [&str; 13] = [
+/// `SCAN` and `TIME` only to list records, as the command line does.
+pub const COMMANDS: [&str; 14] = [
     "+evalsha",
     "+script|load",
     "+get",
@@ -147,6 +147,7 @@ pub const COMMANDS: [&str; 13] = [
     "+cluster|slots",
     "+asking",
     "+scan",
+    "+time",
 ];
 
 impl Store for RedisStore {

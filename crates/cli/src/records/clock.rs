@@ -2,7 +2,8 @@
 //!
 //! Whether a lease stands is decided by the time. A worker in Lambda has a clock that is right; a laptop that woke up
 //! from sleep may not, and would take a live claim for one that has lapsed. So the time of this machine is corrected
-//! by the `Date` of DynamoDB's answers, if the two differ by more than the time of a request explains.
+//! by the `Date` of DynamoDB's answers, or by the time of a PostgreSQL or Redis server, if the two differ by more than
+//! the time of a request explains.
 
 use std::{
     sync::{
@@ -28,23 +29,24 @@ use super::time;
 const TOLERATED: i64 = 2000;
 
 /// The clock of the service that answered last, as far as it is known.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ServerClock(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    /// Whose clock it is.
+    of: &'static str,
     /// What has to be added to this machine's time, in milliseconds.
     ahead: AtomicI64,
     warned: Once,
 }
 
-impl Default for Inner {
-    fn default() -> Self {
-        Self { ahead: AtomicI64::new(0), warned: Once::new() }
-    }
-}
-
 impl ServerClock {
+    /// The clock of this service, which is not known yet.
+    pub(crate) fn of(of: &'static str) -> Self {
+        Self(Arc::new(Inner { of, ahead: AtomicI64::new(0), warned: Once::new() }))
+    }
+
     /// The time now. Says once if this machine's clock differs.
     pub(crate) fn now(&self) -> Timestamp {
         let ahead = self.0.ahead.load(Ordering::Relaxed);
@@ -55,8 +57,9 @@ impl ServerClock {
         self.0.warned.call_once(|| {
             let way = if ahead > 0 { "behind" } else { "ahead of" };
             eprintln!(
-                "note: the clock of this machine is {} {way} DynamoDB's, which counts here",
-                time::rough(by)
+                "note: the clock of this machine is {} {way} {}'s, which counts here",
+                time::rough(by),
+                self.0.of
             );
         });
         if ahead > 0 { SystemClock.now().plus(by) } else { SystemClock.now().minus(by) }
@@ -65,9 +68,18 @@ impl ServerClock {
     fn learn(&self, date: &str) {
         let Ok(date) = DateTime::from_str(date, DateTimeFormat::HttpDate) else { return };
         let Ok(theirs) = date.to_millis() else { return };
-        let ours = i64::try_from(SystemClock.now().as_millis()).unwrap_or(i64::MAX);
         // `Date` has whole seconds: on average the answer is half a second later.
-        let ahead = theirs.saturating_add(500).saturating_sub(ours);
+        self.learn_millis(theirs.saturating_add(500));
+    }
+
+    /// Learns that this is the time now.
+    pub(crate) fn learn_time(&self, theirs: Timestamp) {
+        self.learn_millis(i64::try_from(theirs.as_millis()).unwrap_or(i64::MAX));
+    }
+
+    fn learn_millis(&self, theirs: i64) {
+        let ours = i64::try_from(SystemClock.now().as_millis()).unwrap_or(i64::MAX);
+        let ahead = theirs.saturating_sub(ours);
         let ahead = if ahead.saturating_abs() > TOLERATED { ahead } else { 0 };
         self.0.ahead.store(ahead, Ordering::Relaxed);
     }
@@ -97,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_off_is_corrected() {
-        let clock = ServerClock::default();
+        let clock = ServerClock::of("DynamoDB");
         let date = |at: Timestamp| {
             let at = DateTime::from_secs(i64::try_from(at.as_secs()).unwrap());
             at.fmt(DateTimeFormat::HttpDate).unwrap()
@@ -109,6 +121,12 @@ mod tests {
             (now.minus(Duration::from_secs(300)), -300),
         ] {
             clock.learn(&date(theirs));
+            let found =
+                i128::from(clock.now().as_millis()) - i128::from(SystemClock.now().as_millis());
+            assert!((found - off * 1000).abs() < 2000, "{found} of {off} s");
+            clock.learn_time(SystemClock.now());
+            assert!(clock.now() <= SystemClock.now(), "corrected again");
+            clock.learn_time(theirs);
             let found =
                 i128::from(clock.now().as_millis()) - i128::from(SystemClock.now().as_millis());
             assert!((found - off * 1000).abs() < 2000, "{found} of {off} s");

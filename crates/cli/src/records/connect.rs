@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::{Client, config};
 use clap::Args;
-use lambda_idempotency_core::clock::Timestamp;
+use lambda_idempotency_core::{clock::Timestamp, settings::variable};
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, SortKey};
 
 use super::{
@@ -102,10 +102,13 @@ impl Options {
     /// The store. Sends no request to a table in DynamoDB, and checks every other server.
     pub(crate) async fn connect(&self) -> Result<Table, Failure> {
         if let Some(server) = self.server()? {
-            let (name, store) = (server.name(), server.connect().await?);
-            return Ok(Table { name, store, dynamodb: None, clock: ServerClock::default() });
+            let name = server.name();
+            let (store, time) = server.connect().await?;
+            let clock = ServerClock::of(server.kind());
+            clock.learn_time(time);
+            return Ok(Table { name, store, dynamodb: None, clock });
         }
-        let (name, names, clock) = (self.name()?, self.attributes()?, ServerClock::default());
+        let (name, names, clock) = (self.name()?, self.attributes()?, ServerClock::of("DynamoDB"));
         let client = self.client_with(&clock).await?;
         let store = DynamoDbStore::builder(client.clone(), name.clone());
         let store = store.attributes(names.clone()).attempt_timeout(ATTEMPT).build()?;
@@ -115,9 +118,11 @@ impl Options {
 
     /// The name of the table in DynamoDB.
     pub(crate) fn name(&self) -> Result<String, Failure> {
-        let variable = || std::env::var("IDEMPOTENCY_TABLE").ok();
-        let named = self.server.dynamodb_table().or_else(|| self.table.clone());
-        let name = named.or_else(variable).filter(|name| !name.is_empty());
+        let named = self.server.dynamodb_table()?.or_else(|| self.table.clone());
+        let name = match named.filter(|name| !name.is_empty()) {
+            Some(name) => Some(name),
+            None => variable("IDEMPOTENCY_TABLE")?,
+        };
         name.ok_or_else(|| {
             let failure = Failure::from("no table is named");
             failure.remedy("Name it by --table or IDEMPOTENCY_TABLE, or another store by --store.")
@@ -125,7 +130,7 @@ impl Options {
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
-        self.client_with(&ServerClock::default()).await
+        self.client_with(&ServerClock::of("DynamoDB")).await
     }
 
     async fn client_with(&self, clock: &ServerClock) -> Result<Client, Failure> {

@@ -6,6 +6,7 @@ use clap::Args;
 use lambda_idempotency_core::{
     browse::Browse,
     clock::{Clock as _, SystemClock, Timestamp},
+    settings::variable,
     store::{Store, StoreError, StoreErrorKind},
 };
 
@@ -42,6 +43,9 @@ pub(crate) trait BrowsableStore: Store + Browse {}
 
 impl<S: Store + Browse> BrowsableStore for S {}
 
+/// A store, and the time by its server's clock.
+pub(crate) type Connected = (Arc<dyn BrowsableStore>, Timestamp);
+
 /// A server that keeps idempotency records.
 pub(crate) struct Server {
     kind: Kind,
@@ -64,15 +68,16 @@ enum Kind {
 
 impl ServerOptions {
     /// The store that is named.
-    fn named(&self) -> Option<String> {
-        let variable = || std::env::var("IDEMPOTENCY_STORE").ok();
-        let named = self.store.clone().or_else(variable)?;
-        Some(named.trim().to_owned()).filter(|named| !named.is_empty())
+    fn named(&self) -> Result<Option<String>, Failure> {
+        match &self.store {
+            Some(named) => Ok(Some(named.trim().to_owned()).filter(|named| !named.is_empty())),
+            None => Ok(variable("IDEMPOTENCY_STORE")?),
+        }
     }
 
     /// The table that is named as `dynamodb:TABLE`.
-    pub(crate) fn dynamodb_table(&self) -> Option<String> {
-        self.named()?.strip_prefix("dynamodb:").map(str::to_owned)
+    pub(crate) fn dynamodb_table(&self) -> Result<Option<String>, Failure> {
+        Ok(self.named()?.and_then(|named| named.strip_prefix("dynamodb:").map(str::to_owned)))
     }
 
     /// No server: the store is in DynamoDB.
@@ -86,11 +91,12 @@ impl ServerOptions {
 
     /// The server that is named; `None` if the store is in DynamoDB.
     pub(crate) fn server(&self, table: Option<&str>) -> Result<Option<Server>, Failure> {
-        let Some(url) = self.named() else { return self.dynamodb() };
+        let Some(url) = self.named()? else { return self.dynamodb() };
         let kind = match url.split_once(':').map(|(scheme, _)| scheme) {
             Some("dynamodb") => {
-                let other =
-                    self.dynamodb_table().filter(|named| table.is_some_and(|table| table != named));
+                let other = self
+                    .dynamodb_table()?
+                    .filter(|named| table.is_some_and(|table| table != named));
                 if other.is_some() {
                     return Err(Failure::from("--table and the store name two tables")
                         .remedy("Name one of them, by --store dynamodb:TABLE or by --table."));
@@ -153,8 +159,8 @@ impl Server {
         }
     }
 
-    /// The store, after a check of the server.
-    pub(crate) async fn connect(&self) -> Result<Arc<dyn BrowsableStore>, Failure> {
+    /// The store, after a check of the server, and the time by the server's clock.
+    pub(crate) async fn connect(&self) -> Result<Connected, Failure> {
         match &self.kind {
             Kind::Postgres { table } => self.postgres(table).await,
             Kind::Redis { prefix } => self.redis(prefix.as_deref()).await,
@@ -213,10 +219,11 @@ impl Server {
         Ok(builder.build()?)
     }
 
-    async fn postgres(&self, table: &str) -> Result<Arc<dyn BrowsableStore>, Failure> {
+    async fn postgres(&self, table: &str) -> Result<Connected, Failure> {
         let store = self.postgres_store(table)?;
         store.check().await?;
-        Ok(Arc::new(store))
+        let time = store.server_time(deadline()).await?;
+        Ok((Arc::new(store), time))
     }
 
     async fn migrate(&self, table: &str) -> Result<(), Failure> {
@@ -227,7 +234,7 @@ impl Server {
 
 #[cfg(feature = "redis")]
 impl Server {
-    async fn redis(&self, prefix: Option<&str>) -> Result<Arc<dyn BrowsableStore>, Failure> {
+    async fn redis(&self, prefix: Option<&str>) -> Result<Connected, Failure> {
         let mut builder = lambda_idempotency_redis::RedisStore::builder(&self.url)
             .attempt_timeout(ATTEMPT)
             .connect_timeout(ATTEMPT);
@@ -240,13 +247,14 @@ impl Server {
         }
         let store = builder.build()?;
         store.check().await?;
-        Ok(Arc::new(store))
+        let time = store.server_time(deadline()).await?;
+        Ok((Arc::new(store), time))
     }
 }
 
 #[cfg(not(feature = "postgres"))]
 impl Server {
-    async fn postgres(&self, _: &str) -> Result<Arc<dyn BrowsableStore>, Failure> {
+    async fn postgres(&self, _: &str) -> Result<Connected, Failure> {
         Err(not_built("PostgreSQL", "postgres"))
     }
 
@@ -257,7 +265,7 @@ impl Server {
 
 #[cfg(not(feature = "redis"))]
 impl Server {
-    async fn redis(&self, _: Option<&str>) -> Result<Arc<dyn BrowsableStore>, Failure> {
+    async fn redis(&self, _: Option<&str>) -> Result<Connected, Failure> {
         Err(not_built("Redis", "redis"))
     }
 }

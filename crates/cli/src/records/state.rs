@@ -38,7 +38,7 @@ impl State {
         Self::Unreadable,
     ];
 
-    /// The state of a record, by this machine's clock.
+    /// The state of a record at this time.
     pub(crate) fn of(record: &IdempotencyRecord, now: Timestamp) -> Self {
         let skew = Policy::default().clock_skew;
         let held_until = record.lease_until.unwrap_or(record.expires_at).plus(skew);

@@ -111,6 +111,57 @@ fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
     everything_works(&server.url());
 }
 
+/// The time of the server is an hour behind that of this machine. By this machine's clock the claim lapsed an hour ago.
+#[test]
+#[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
+fn a_live_claim_is_live_whatever_the_clock_of_this_machine_says() {
+    let server = postgres::Postgres::start_with(&[]);
+    command(&server.url(), &["records", "table", "create", "--yes"]).code(0);
+    let run = |text: &str| {
+        let mut psql = Command::new(postgres::program("psql"));
+        let output = psql.arg(server.url()).args(["-c", text]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let in_a_minute = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint - 3540000";
+    run(&format!(
+        "INSERT INTO idempotency (key, status, owner, failed_attempts, lost_attempts, consecutive_losses, \
+         last_receive, fence, lease_until, expires_at) VALUES ('orders#1', 'INPROGRESS', \
+         '00000000-0000-0000-0000-000000000001', 0, 0, 0, 0, 0, {in_a_minute}, {in_a_minute})"
+    ));
+    let state = || {
+        let shown = command(&server.url(), &["records", "show", "orders#1", "--json"]).code(0);
+        (shown.json()["records"][0]["state"].as_str().unwrap().to_owned(), shown.err)
+    };
+    assert_eq!(state().0, "expired", "where both clocks agree");
+    run("CREATE SCHEMA wrong; \
+         CREATE FUNCTION wrong.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS \
+         $$ SELECT pg_catalog.clock_timestamp() - interval '1 hour' $$");
+    run("ALTER ROLE tests SET search_path = wrong, public, pg_catalog");
+    let (state, said) = state();
+    assert_eq!(state, "in-progress", "{said}");
+    assert!(said.contains("ahead of PostgreSQL's"), "{said}");
+    let evicted = command(&server.url(), &["records", "evict", "orders#1", "--yes"]);
+    assert_ne!(evicted.code, Some(0), "{}{}", evicted.out, evicted.err);
+    command(&server.url(), &["records", "show", "orders#1"]).code(0);
+}
+
+/// What the variable says is not known, so no other store is used in its place.
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_not_text_is_refused() {
+    use std::os::unix::ffi::OsStringExt as _;
+    for variable in ["IDEMPOTENCY_STORE", "IDEMPOTENCY_TABLE"] {
+        let mut list = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+        list.args(["records", "list"]).env_remove("IDEMPOTENCY_STORE");
+        list.env(variable, std::ffi::OsString::from_vec(b"redis://s3cr3t\xff".to_vec()));
+        let output = list.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{variable} is not valid UTF-8")), "{said}");
+        assert!(!said.contains("s3cr3t"), "{said}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
 async fn redis_keeps_the_records_of_a_function_and_of_the_command() {
