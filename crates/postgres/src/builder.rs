@@ -26,8 +26,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_CONNECTIONS: usize = 4;
 /// Less than the idle timeouts of networks and proxies, of which none is below a minute.
 const MAX_IDLE: Duration = Duration::from_secs(50);
-/// After how long without a word the server is asked whether it is there, and how often.
-const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
 
 impl PostgresStore {
     /// The store in the database of this URL, with every setting at its default. See
@@ -181,8 +179,6 @@ impl PostgresStoreBuilder {
         if self.max_connections == 0 {
             return Err(PostgresConfigError::NoConnections);
         }
-        let (idle, interval, retries) = KEEPALIVES;
-        server.keepalives_idle(idle).keepalives_interval(interval).keepalives_retries(retries);
         if server.get_application_name().is_none() {
             server.application_name("lambda-idempotency");
         }

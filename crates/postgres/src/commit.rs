@@ -75,10 +75,8 @@ impl PostgresStore {
     ) -> Result<Prepared, Failure> {
         let mut statements = self.statements_of(std::slice::from_ref(member));
         let own = statements.len();
-        statements.extend(effects.statements().iter().map(|statement| Statement {
-            text: statement.text(),
-            parameters: statement.parameters(),
-        }));
+        let of_effects = effects.statements().iter();
+        statements.extend(of_effects.map(|s| Statement::counted(s.text(), s.parameters())));
         let limit = budget.limit();
         let begin = begin(limit);
         let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None));

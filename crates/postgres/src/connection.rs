@@ -30,8 +30,23 @@ pub(crate) struct Connection {
 
 /// A statement with its parameters.
 pub(crate) struct Statement<'s> {
-    pub(crate) text: &'s str,
-    pub(crate) parameters: Vec<Parameter<'s>>,
+    text: &'s str,
+    parameters: Vec<Parameter<'s>>,
+    /// Whether its rows are wanted, or only how many there are.
+    wants_rows: bool,
+}
+
+impl<'s> Statement<'s> {
+    pub(crate) const fn new(text: &'s str, parameters: Vec<Parameter<'s>>) -> Self {
+        Self { text, parameters, wants_rows: true }
+    }
+
+    /// A statement of which only the number of rows is wanted. It may return values of any type. To read values of a type
+    /// that it does not know, the driver prepares a statement by name. Behind PgBouncer that name stays on a connection
+    /// which others use next (`42P05`).
+    pub(crate) const fn counted(text: &'s str, parameters: Vec<Parameter<'s>>) -> Self {
+        Self { text, parameters, wants_rows: false }
+    }
 }
 
 /// What the server answered to a transaction.
@@ -110,6 +125,11 @@ async fn one(client: &Client, statement: &Statement<'_>) -> Result<Ran, Error> {
     let parameters = statement.parameters.iter();
     let parameters =
         parameters.map(|(value, sql_type)| (&**value as &(dyn ToSql + Sync), sql_type.clone()));
+    if !statement.wants_rows {
+        let parameters: Vec<_> = parameters.collect();
+        let changed = client.execute_typed(statement.text, &parameters).await?;
+        return Ok(Ran { rows: Vec::new(), changed });
+    }
     let mut answer = pin!(client.query_typed_raw(statement.text, parameters).await?);
     let mut rows = Vec::new();
     while let Some(row) = answer.try_next().await? {

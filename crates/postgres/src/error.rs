@@ -213,13 +213,16 @@ fn refused(doing: Doing<'_>) -> Failure {
 }
 
 /// The SQLSTATE, and the message if it is not about values.
+///
+/// A message with a context comes from a function or trigger, perhaps of the user, who may write data into it whatever
+/// the SQLSTATE is.
 pub(crate) fn told(said: &DbError) -> String {
     let code = said.code().code();
     let message = match code.get(..2) {
         Some(
             "08" | "0A" | "25" | "28" | "3D" | "3F" | "40" | "42" | "53" | "54" | "55" | "57"
             | "58",
-        ) => unquoted(said.message()),
+        ) if said.where_().is_none() => unquoted(said.message()),
         _ => "",
     };
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }

@@ -60,7 +60,7 @@ impl PostgresStore {
         budget: &Budget<'_>,
     ) -> Result<HashMap<String, Result<IdempotencyRecord, Failure>>, Failure> {
         let parameters = vec![keys(chunk.iter().map(|key| key.as_str()))];
-        let statement = Statement { text: &self.statements.read, parameters };
+        let statement = Statement::new(&self.statements.read, parameters);
         let rows = self.ask("read", statement, budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
         let record = |row| {

@@ -41,7 +41,7 @@ impl PostgresStore {
         let budget = budget(&self.config, call_deadline);
         let margin = i64::try_from(MARGIN.as_millis()).unwrap_or(i64::MAX);
         let parameters = vec![number(margin), number(most.get().into())];
-        let statement = Statement { text: &self.statements.sweep, parameters };
+        let statement = Statement::new(&self.statements.sweep, parameters);
         let rows = self.ask("sweep", statement, &budget).await;
         let rows = rows.map_err(|failure| failure.report(true))?;
         Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))

@@ -1,14 +1,18 @@
 //! The URL of a server: as `tokio-postgres` reads it, and what libpq knows besides.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use tokio_postgres::config::SslMode;
+use percent_encoding::percent_decode_str;
+use tokio_postgres::{Config, config::SslMode};
 
 use crate::config_error::PostgresConfigError;
 
+/// After how long without a word the server is asked whether it is there, how often, and how many times.
+const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
+
 /// What a URL says.
 pub(crate) struct Url {
-    pub(crate) server: tokio_postgres::Config,
+    pub(crate) server: Config,
     /// Whether to encrypt.
     pub(crate) tls: bool,
     /// The file with the certificates to trust: `sslrootcert`.
@@ -18,12 +22,13 @@ pub(crate) struct Url {
 impl Url {
     /// Reads a URL. The error does not quote it.
     pub(crate) fn parse(url: &str) -> Result<Self, PostgresConfigError> {
-        let (text, root_certificates) = without_libpq(url.trim());
-        let server = text.parse::<tokio_postgres::Config>();
+        let (text, root_certificates) = without_libpq(url.trim())?;
+        let server = text.parse::<Config>();
         let mut server = server.map_err(|_| PostgresConfigError::UnfitUrl)?;
         if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
             return Err(PostgresConfigError::UnfitUrl);
         }
+        keep_alive(&mut server, &text);
         let tls = server.get_ssl_mode() != SslMode::Disable;
         if tls {
             server.ssl_mode(SslMode::Require);
@@ -32,22 +37,45 @@ impl Url {
     }
 }
 
+/// Asks the server whether it is there, as often as the URL says, or else [so often](KEEPALIVES).
+fn keep_alive(server: &mut Config, url: &str) {
+    let (idle, interval, retries) = KEEPALIVES;
+    let says = |name| parameters(url).any(|(other, _)| other == name);
+    if !says("keepalives_idle") {
+        server.keepalives_idle(idle);
+    }
+    if !says("keepalives_interval") {
+        server.keepalives_interval(interval);
+    }
+    if !says("keepalives_retries") {
+        server.keepalives_retries(retries);
+    }
+}
+
+/// The parameters after the question mark, as they are written.
+fn parameters(url: &str) -> impl Iterator<Item = (&str, &str)> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').filter_map(|parameter| parameter.split_once('='))
+}
+
 /// The URL without the parameters that `tokio-postgres` does not know, and the value of `sslrootcert`. The modes
 /// `verify-ca` and `verify-full` say nothing more here: certificates and names are always checked.
-fn without_libpq(url: &str) -> (String, Option<PathBuf>) {
-    let Some((server, query)) = url.split_once('?') else { return (url.to_owned(), None) };
+fn without_libpq(url: &str) -> Result<(String, Option<PathBuf>), PostgresConfigError> {
+    let Some((server, query)) = url.split_once('?') else { return Ok((url.to_owned(), None)) };
     let (mut kept, mut certificates) = (Vec::new(), None);
     for parameter in query.split('&') {
         match parameter.split_once('=') {
             Some(("sslrootcert", "system")) => {}
             Some(("sslrootcert", path)) => {
-                certificates = Some(PathBuf::from(path.replace("%2F", "/").replace("%2f", "/")));
+                let path = percent_decode_str(path).decode_utf8();
+                let path = path.map_err(|_| PostgresConfigError::UnfitUrl)?;
+                certificates = Some(PathBuf::from(&*path));
             }
             Some(("sslmode", "verify-ca" | "verify-full")) => kept.push("sslmode=require"),
             _ => kept.push(parameter),
         }
     }
-    (format!("{server}?{}", kept.join("&")), certificates)
+    Ok((format!("{server}?{}", kept.join("&")), certificates))
 }
 
 #[cfg(test)]
@@ -78,6 +106,26 @@ mod tests {
         );
         assert_eq!(url.root_certificates, Some(PathBuf::from("/var/task/rds.pem")));
         assert!(read("postgres://db/orders?sslrootcert=system").root_certificates.is_none());
+        let url = read("postgres://db/orders?sslrootcert=C%3A%5Cmy%20certificates%2B%C3%A4.pem");
+        assert_eq!(url.root_certificates, Some(PathBuf::from("C:\\my certificates+ä.pem")));
+        let Err(error) = Url::parse("postgres://db/orders?sslrootcert=%FF") else { unreachable!() };
+        assert!(matches!(error, PostgresConfigError::UnfitUrl), "{error}");
+    }
+
+    #[test]
+    fn keepalives_are_those_of_the_url_or_else_short() {
+        let of = |url| {
+            let Url { server, .. } = read(url);
+            let seconds = |duration: Duration| duration.as_secs();
+            let interval = server.get_keepalives_interval().map(seconds);
+            (seconds(server.get_keepalives_idle()), interval, server.get_keepalives_retries())
+        };
+        assert_eq!(of("postgres://db/orders"), (10, Some(5), Some(3)));
+        let all =
+            "postgres://db/orders?keepalives_idle=60&keepalives_interval=20&keepalives_retries=9";
+        assert_eq!(of(all), (60, Some(20), Some(9)));
+        assert_eq!(of("postgres://db/orders?keepalives_idle=60"), (60, Some(5), Some(3)));
+        assert!(!read("postgres://db/orders?keepalives=0").server.get_keepalives());
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl PostgresStore {
         let mut statements = Vec::new();
         let mut add = |text, parameters: Vec<_>| {
             if !parameters.is_empty() {
-                statements.push(Statement { text, parameters });
+                statements.push(Statement::new(text, parameters));
             }
         };
         add(&*self.statements.insert, inserts.parameters());
@@ -124,7 +124,7 @@ impl PostgresStore {
         add(&self.statements.update, updates.parameters());
         add(&self.statements.delete, deletes.parameters());
         let parameters = vec![keys(parcel.iter().map(Member::key))];
-        statements.push(Statement { text: &self.statements.found, parameters });
+        statements.push(Statement::new(&self.statements.found, parameters));
         statements
     }
 }

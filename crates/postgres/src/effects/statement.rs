@@ -18,8 +18,7 @@ pub struct PostgresStatement {
 impl PostgresStatement {
     /// A statement without values. Values belong into [`bind`](Self::bind), never into the text.
     ///
-    /// Return nothing from it (`RETURNING`), or cast to text what is of a type of your own, such as an enum: the driver
-    /// asks the server for such a type by a named statement, which PgBouncer in transaction mode may refuse (`42P05`).
+    /// What it returns (`RETURNING`, `SELECT`) is counted for [`expect_rows`](Self::expect_rows), and not read.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), values: Vec::new(), rows: None }

@@ -21,13 +21,13 @@ use crate::{
 
 /// Rows that count, in a table of their own.
 #[derive(Clone)]
-struct Counts {
+pub(crate) struct Counts {
     url: String,
-    table: String,
+    pub(crate) table: String,
 }
 
 impl Counts {
-    async fn new(url: &str) -> Self {
+    pub(crate) async fn new(url: &str) -> Self {
         let table = format!("c{}", lambda_idempotency_core::record::Owner::random().unwrap());
         let counts = Self { url: url.to_owned(), table };
         counts
@@ -37,7 +37,7 @@ impl Counts {
     }
 
     /// The number that a statement returns.
-    async fn ask(&self, text: &str) -> Option<i64> {
+    pub(crate) async fn ask(&self, text: &str) -> Option<i64> {
         let (client, wire) =
             tokio_postgres::connect(&self.url, tokio_postgres::NoTls).await.unwrap();
         let asked = client.simple_query(text);
@@ -50,11 +50,11 @@ impl Counts {
         })
     }
 
-    async fn of(&self, name: &str) -> i64 {
+    pub(crate) async fn of(&self, name: &str) -> i64 {
         self.ask(&format!("SELECT n FROM {} WHERE name = '{name}'", self.table)).await.unwrap_or(0)
     }
 
-    fn adding_one(&self, name: &str) -> PostgresStatement {
+    pub(crate) fn adding_one(&self, name: &str) -> PostgresStatement {
         let table = &self.table;
         PostgresStatement::new(format!(
             "INSERT INTO {table} AS c VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET n = c.n + 1"
@@ -64,7 +64,7 @@ impl Counts {
     }
 
     /// A completion that also counts.
-    fn counted(&self, name: &str, by: u128) -> Write {
+    pub(crate) fn counted(&self, name: &str, by: u128) -> Write {
         with(complete(name, by), [self.adding_one(name)])
     }
 }

@@ -13,6 +13,7 @@
     reason = "helpers of a test"
 )]
 
+mod conflicts;
 mod conformance;
 mod effects;
 mod errors;
@@ -20,6 +21,7 @@ mod faults;
 mod pgbouncer;
 mod proxy;
 mod server;
+mod sharing;
 mod sweeping;
 mod table;
 mod tls;

@@ -1,0 +1,126 @@
+//! Transactions that the server gives up because of others (`40P01`, `40001`) are sent again, and never applied twice.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    record::Status,
+    store::{Store as _, StoreErrorKind},
+};
+use lambda_idempotency_postgres::PostgresStatement;
+
+use crate::{
+    effects::{Counts, with},
+    server::Postgres,
+    table::{claim, complete, in_secs, new_store, new_table, one, stored, unknown, written},
+};
+
+/// Makes the server refuse the first so many transactions that insert into the table, by this error: at the statement,
+/// or at `COMMIT`. Returns the sequence that counts how many there were.
+async fn refuse_the_first(
+    counts: &Counts,
+    table: &str,
+    most: u32,
+    code: &str,
+    at_commit: bool,
+) -> String {
+    let name = format!("{table}_{}_{at_commit}", code.to_lowercase());
+    let trigger = if at_commit { "CONSTRAINT TRIGGER" } else { "TRIGGER" };
+    let late = if at_commit { "DEFERRABLE INITIALLY DEFERRED" } else { "" };
+    counts
+        .ask(&format!(
+            "CREATE SEQUENCE {name}; \
+             CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF nextval('{name}') <= {most} THEN RAISE EXCEPTION 's3cr3t' USING ERRCODE = '{code}'; END IF; \
+             RETURN NEW; END $$; \
+             CREATE {trigger} {name} AFTER INSERT ON {table} {late} FOR EACH ROW EXECUTE FUNCTION {name}()"
+        ))
+        .await;
+    name
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn effects_of_a_transaction_that_the_server_gave_up_are_committed_once() {
+    let server = Postgres::shared();
+    let store = new_store(&server.url()).await;
+    for (code, at_commit) in [("40001", false), ("40001", true), ("40P01", false), ("40P01", true)]
+    {
+        let counts = Counts::new(&server.url()).await;
+        let attempts = refuse_the_first(&counts, &counts.table, 2, code, at_commit).await;
+        let name = format!("{code}-{at_commit}");
+        written(&one(&*store, claim(&name, 1), in_secs(20)).await);
+        written(&one(&*store, counts.counted(&name, 1), in_secs(20)).await);
+        assert_eq!(counts.of(&name).await, 1, "{name}");
+        assert_eq!(stored(&*store, &name).await.unwrap().status, Status::Completed, "{name}");
+        let tried = counts.ask(&format!("SELECT last_value FROM {attempts}")).await;
+        assert_eq!(tried, Some(3), "{name}: two were refused, and one was not");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_conflict_that_does_not_end_is_transient_and_nothing_is_in_doubt() {
+    let server = Postgres::shared();
+    let store = new_store(&server.url()).await;
+    for (code, at_commit) in [("40001", false), ("40001", true), ("40P01", true)] {
+        let counts = Counts::new(&server.url()).await;
+        refuse_the_first(&counts, &counts.table, u32::MAX, code, at_commit).await;
+        let name = format!("{code}-{at_commit}");
+        written(&one(&*store, claim(&name, 1), in_secs(20)).await);
+        let error = unknown(one(&*store, counts.counted(&name, 1), in_secs(1)).await);
+        assert_eq!(error.kind(), StoreErrorKind::Contended, "{name}: {error}");
+        assert!(error.is_transient() && !error.may_have_applied(), "{name}: {error}");
+        assert!(!format!("{error:?}").contains("s3cr3t"), "{error:?}");
+        assert_eq!(stored(&*store, &name).await.unwrap().status, Status::InProgress, "{name}");
+        assert_eq!(counts.of(&name).await, 0, "{name}");
+    }
+}
+
+/// As Aurora DSQL does, which knows of a conflict only then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn records_whose_commit_was_refused_are_written_again() {
+    let server = Postgres::shared();
+    let counts = Counts::new(&server.url()).await;
+    let table = format!("r{}", counts.table);
+    let store = lambda_idempotency_postgres::PostgresStore::builder(&server.url());
+    let store = store.table(&table).build().unwrap();
+    store.migrate(in_secs(30)).await.unwrap();
+    let attempts = refuse_the_first(&counts, &table, 3, "40001", true).await;
+    let verdicts = store.write(&[claim("a", 1), claim("b", 2)], in_secs(20)).await;
+    verdicts.iter().for_each(written);
+    let tried = counts.ask(&format!("SELECT last_value FROM {attempts}")).await;
+    assert!(tried.is_some_and(|tried| tried >= 4), "{tried:?}");
+    for name in ["a", "b"] {
+        assert_eq!(stored(&store, name).await.unwrap().status, Status::InProgress);
+    }
+}
+
+/// Two handlers change the same two rows in opposite orders, at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn effects_that_wait_for_each_other_in_a_circle_are_both_committed_once() {
+    let server = Postgres::start_with(&["fsync=off", "deadlock_timeout=50ms"]);
+    let counts = Counts::new(&server.url()).await;
+    counts.ask(&format!("INSERT INTO {} VALUES ('x', 0), ('y', 0)", counts.table)).await;
+    let table = new_table(&server.url()).await.attempt_timeout(Duration::from_secs(4));
+    let store = table.build().unwrap();
+    for round in 0..5u128 {
+        let names = ["x", "y"].map(|name| format!("{round}-{name}"));
+        for (by, name) in (1..).zip(&names) {
+            written(&one(&store, claim(name, by), in_secs(20)).await);
+        }
+        let pause = || PostgresStatement::new("SELECT pg_sleep(0.1)");
+        let (x, y) = (|| counts.adding_one("x"), || counts.adding_one("y"));
+        let first = with(complete(&names[0], 1), [x(), pause(), y()]);
+        let second = with(complete(&names[1], 2), [y(), pause(), x()]);
+        let (first, second) =
+            tokio::join!(one(&store, first, in_secs(20)), one(&store, second, in_secs(20)));
+        written(&first);
+        written(&second);
+    }
+    assert_eq!((counts.of("x").await, counts.of("y").await), (10, 10));
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    let met = counts.ask(deadlocks).await;
+    assert!(met.is_some_and(|met| met > 0), "the test met no deadlock: {met:?}");
+}

@@ -1,0 +1,77 @@
+//! Nothing stays on a connection of the server: PgBouncer gives it to another client after each transaction.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::store::Store as _;
+use lambda_idempotency_postgres::PostgresStatement;
+
+use crate::{
+    effects::{Counts, with},
+    pgbouncer::PgBouncer,
+    server::Postgres,
+    table::{claim, complete, in_secs, key, new_table, one, written},
+};
+
+/// Clients share two connections. Their effects return values of a type that the driver does not know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn clients_that_share_connections_do_not_meet_each_other_s_statements() {
+    let server = Postgres::start();
+    let pooler = PgBouncer::start(&server);
+    let counts = Counts::new(&server.url()).await;
+    let table = &counts.table;
+    counts
+        .ask(&format!(
+            "CREATE TYPE {table}_mood AS ENUM ('glad'); CREATE TABLE {table}_moods (mood {table}_mood)"
+        ))
+        .await;
+    let feel = || {
+        let text = format!("INSERT INTO {table}_moods VALUES ('glad') RETURNING mood");
+        PostgresStatement::new(text).expect_rows(1)
+    };
+    let builder = new_table(&pooler.url()).await.attempt_timeout(Duration::from_secs(5));
+    let stores: Vec<_> = (0..8).map(|_| builder.clone().build().unwrap()).collect();
+    for round in 0..3u128 {
+        let work = stores.iter().enumerate().map(async |(client, store)| {
+            let name = format!("{round}-{client}");
+            written(&one(store, claim(&name, 1), in_secs(30)).await);
+            written(&one(store, with(complete(&name, 1), [feel(), feel()]), in_secs(30)).await);
+            assert!(store.read(&[key(&name)], in_secs(30)).await[0].as_ref().unwrap().is_some());
+        });
+        futures_util::future::join_all(work).await;
+        // The server ends all connections of PgBouncer, which opens others.
+        let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        let ended = counts.ask(end).await;
+        assert!(ended.is_some_and(|ended| ended > 0), "round {round}: {ended:?}");
+    }
+    let felt = counts.ask(&format!("SELECT count(*) FROM {table}_moods")).await;
+    assert_eq!(felt, Some(48));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn no_setting_statement_or_lock_stays_on_a_connection() {
+    let server = Postgres::start();
+    let pooler = PgBouncer::start(&server);
+    let counts = Counts::new(&server.url()).await;
+    // This sends all that a store sends: migrations, writes, effects, reads.
+    let store = new_table(&pooler.url()).await.build().unwrap();
+    written(&one(&store, claim("a", 1), in_secs(30)).await);
+    written(&one(&store, counts.counted("a", 1), in_secs(30)).await);
+    store.read(&[key("a")], in_secs(30)).await[0].as_ref().unwrap();
+    store.sweep(10.try_into().unwrap(), in_secs(30)).await.unwrap();
+    // Through PgBouncer, so on the connections that the store used.
+    let shared = Counts::new(&pooler.url()).await;
+    for (question, answer) in [
+        ("SELECT count(*) FROM pg_prepared_statements", 0),
+        ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", 0),
+        ("SELECT count(*) FROM pg_settings WHERE source = 'session' AND name LIKE '%timeout'", 0),
+        ("SELECT count(*) FROM pg_listening_channels()", 0),
+        ("SELECT count(*) FROM pg_cursors", 0),
+    ] {
+        for _ in 0..4 {
+            assert_eq!(shared.ask(question).await, Some(answer), "{question}");
+        }
+    }
+}
