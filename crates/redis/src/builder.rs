@@ -159,7 +159,9 @@ impl RedisStoreBuilder {
     /// them the write is repeated until the deadline of the call, and is then in doubt.
     ///
     /// It makes it less likely that a failover loses a write, not impossible: a replica that has not confirmed it may
-    /// be promoted. Each write takes as long as the replication. Default: a write counts as soon as the primary has it.
+    /// be promoted. Each write takes as long as the replication. A deletion is not waited for: if it is lost, the key is
+    /// held until its lease ends. A write that was in doubt and that a later call finds at the primary counts as found,
+    /// whether or not replicas have it by then. Default: a write counts as soon as the primary has it.
     pub fn wait_for_replicas(mut self, least: u32, within: Duration) -> Self {
         self.replicas = Some(Replicas { least, within }).filter(|_| least > 0);
         self

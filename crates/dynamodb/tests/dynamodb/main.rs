@@ -10,6 +10,7 @@ mod guards;
 mod other_forms;
 mod powertools;
 mod powertools_keys;
+mod replacing;
 mod results;
 mod signing;
 #[path = "../support/mod.rs"]

@@ -165,3 +165,32 @@ async fn a_failover_while_replicas_are_waited_for_is_an_outage_and_not_a_refusal
     let Verdict::Unknown(error) = &verdicts[0] else { panic!("{verdicts:?}") };
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
 }
+
+/// A renewal and a completion that too few replicas confirm: the worker is told that they are in doubt, by the deadline
+/// of the call, and sends them again in its next call. Nothing is written over what others wrote since.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn renewals_and_settlements_wait_for_replicas_like_claims() {
+    let primary = Server::start(&["--repl-diskless-sync-delay", "0"]).await;
+    let plain = primary.store();
+    assert!(matches!(plain.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+    let store = primary.builder().wait_for_replicas(1, Duration::from_millis(50)).build().unwrap();
+    let renewal = Write::new(key(1), Guard::OwnedBy(owner(1)), Some(claimed(1)));
+    let completion = complete(1, 1, "1");
+    for write in [renewal, completion.clone()] {
+        let began = std::time::Instant::now();
+        let verdict = store.write(std::slice::from_ref(&write), within(300)).await.pop().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+        assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+        let found = plain.read(&[key(1)], soon()).await.pop().unwrap().unwrap();
+        assert_eq!(found, write.record, "the primary has it");
+    }
+    // The next call finds what the first has written. With a release there is nothing to wait for: a failover that
+    // loses it leaves a claim that ends by itself.
+    let again = store.write(std::slice::from_ref(&completion), within(300)).await.pop().unwrap();
+    assert!(matches!(&again, Verdict::Found(found) if *found == completion.record), "{again:?}");
+    assert!(matches!(plain.write(&[claim(2, 2)], soon()).await[0], Verdict::Written));
+    let release = Write::new(key(2), Guard::OwnedBy(owner(2)), None);
+    assert!(matches!(store.write(&[release], within(300)).await[0], Verdict::Written));
+}
