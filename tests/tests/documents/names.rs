@@ -11,7 +11,7 @@ const PLACES: [(&str, &str); 18] = [
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
     ("powertools", "crates/powertools/tests/powertools"),
-    ("results", "crates/results/tests"),
+    ("results", "crates/results/tests/results"),
     ("shuttle", "crates/engine/tests/shuttle"),
     ("process", "crates/engine/src/process"),
     ("behaviour", "crates/lambda/tests/behaviour"),

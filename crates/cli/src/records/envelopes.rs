@@ -16,12 +16,9 @@
 //! Events are passed on as they are written: read and written again, a number or a member that occurs twice could
 //! give them another key.
 
-use std::collections::BTreeMap;
+use serde_json::{Deserializer, value::RawValue};
 
-use serde_json::{Deserializer, Value, json, value::RawValue};
-
-/// The members of an object, as they are written.
-type Members = BTreeMap<String, Box<RawValue>>;
+use super::received::{self, Members, members, notification, text, value};
 
 /// Who had the messages in its dead-letter queue, where they hold notifications of SNS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +115,7 @@ fn failed(members: &Members) -> Result<Option<Vec<String>>, String> {
         records.and_then(|records| serde_json::from_str(records).ok()).unwrap_or_default();
     let mut all = Vec::new();
     for record in &records {
-        let notification = record.get("Sns").and_then(|sns| self::members(sns.get()));
+        let notification = record.get("Sns").and_then(|sns| received::members(sns.get()));
         let message = notification.and_then(|notification| text(&notification, "Message"));
         match of_text(message.as_deref())? {
             Some(inner) => all.extend(inner),
@@ -156,78 +153,15 @@ fn of_message(message: &str, events: &mut Events) -> Result<(), String> {
         ));
         return Ok(());
     }
-    let of_the_system = value(&message, "Attributes");
-    let mut record = json!({
-        "eventSource": "aws:sqs",
-        "messageId": value(&message, "MessageId"),
-        "receiptHandle": value(&message, "ReceiptHandle"),
-        "body": body,
-        "attributes": if of_the_system.is_null() { json!({}) } else { of_the_system.clone() },
-        "messageAttributes": in_small_letters(&attributes),
-    });
-    // The queue from which the message was moved is the one that its keys are about.
-    let queue = of_the_system.get("DeadLetterQueueSourceArn").filter(|queue| queue.is_string());
-    if let (Value::Object(record), Some(queue)) = (&mut record, queue) {
-        record.insert("eventSourceARN".to_owned(), queue.clone());
-    }
-    events.push(json!({ "Records": [record] }).to_string());
+    events.push(received::delivered(&message, &body, &attributes).to_string());
     Ok(())
-}
-
-/// A body that is a notification of SNS, as it is written.
-fn notification(body: &str) -> Option<&str> {
-    let members = members(body)?;
-    let is_notification = text(&members, "Type").is_some_and(|kind| kind == "Notification");
-    (is_notification && members.contains_key("TopicArn") && members.contains_key("Message"))
-        .then_some(body)
-}
-
-/// Whether an event is one message of a queue that holds a notification of SNS, and that no queue moved to a
-/// dead-letter queue. `Attributes` say so, if they were asked for.
-pub(crate) fn may_be_of_a_subscription(event: &str) -> bool {
-    let Ok(event) = serde_json::from_str::<Value>(event) else { return false };
-    let Some([record]) = event.get("Records").and_then(Value::as_array).map(Vec::as_slice) else {
-        return false;
-    };
-    let body = record.get("body").and_then(Value::as_str);
-    let attributes = record.get("attributes").and_then(Value::as_object);
-    body.and_then(notification).is_some()
-        && attributes
-            .is_some_and(|them| !them.is_empty() && !them.contains_key("DeadLetterQueueSourceArn"))
-}
-
-/// Message attributes, whose members have small letters in an event.
-fn in_small_letters(attributes: &Value) -> Value {
-    let Value::Object(attributes) = attributes else { return json!({}) };
-    let small = |name: &str| {
-        let mut letters = name.chars();
-        letters
-            .next()
-            .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
-    };
-    let attributes = attributes.iter().map(|(name, value)| {
-        let members = value.as_object().into_iter().flatten();
-        let members = members.map(|(name, value)| (small(name), value.clone()));
-        (name.clone(), Value::Object(members.collect()))
-    });
-    Value::Object(attributes.collect())
-}
-
-fn members(document: &str) -> Option<Members> {
-    serde_json::from_str(document).ok()
-}
-
-fn text(members: &Members, name: &str) -> Option<String> {
-    serde_json::from_str(members.get(name)?.get()).ok()
-}
-
-fn value(members: &Members, name: &str) -> Value {
-    members.get(name).and_then(|value| serde_json::from_str(value.get()).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::{Value, json};
+
+    use super::{super::received::may_be_of_a_subscription, *};
 
     fn parsed(text: &Value) -> Result<Vec<Value>, String> {
         let events = events(&text.to_string(), Notified::Queue)?;

@@ -12,6 +12,7 @@ mod edit;
 mod envelopes;
 mod evict;
 mod list;
+mod received;
 mod redrive;
 mod release;
 mod scan;

@@ -12,7 +12,8 @@ use super::{
     change::{Decision, reset},
     connect::Table,
     edit::{self, Acting, How, Verb, WARM_CACHES},
-    envelopes::{self, Notified, may_be_of_a_subscription},
+    envelopes::{self, Notified},
+    received::may_be_of_a_subscription,
     state::State,
     target::{self, Asked, each_once},
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Machine, Present, records::Stage, waiting::pause, wanted::Claimed};
+use super::{Machine, Present, entry::Stage, waiting::pause, wanted::Claimed};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::{NotStarted, Outcome},

@@ -6,7 +6,7 @@
 //! none: its copies and its group wait. If there is no time left, or it cannot be put aside, the record
 //! is returned, and its next delivery, which finds the permanent failure recorded, puts it aside.
 
-use super::{Machine, Present, outcomes::Why, records::Stage};
+use super::{Machine, Present, entry::Stage, outcomes::Why};
 use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
 
 impl Machine<'_> {

@@ -5,8 +5,8 @@ use super::{
     Action, Machine, Present, RecordOutcome,
     ask::Task,
     carried::Carried,
+    entry::{Entry, Stage},
     outcomes::shared,
-    records::{Entry, Stage},
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};

@@ -2,7 +2,7 @@
 //! is stopped when a renewal finds another owner, when no renewal succeeded in time, or when the lease has
 //! reached its latest end.
 
-use super::{Machine, Present, leases::Kept, records::Stage};
+use super::{Machine, Present, entry::Stage, leases::Kept};
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settled, Settlement},

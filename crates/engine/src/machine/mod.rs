@@ -56,6 +56,7 @@ mod claiming;
 mod claims;
 mod diverting;
 mod entering;
+mod entry;
 mod finishing;
 mod host;
 mod isolation;
@@ -105,12 +106,13 @@ use self::{
     budget::Budget,
     calls::CallIds,
     claims::Claims,
+    entry::Entry,
     isolation::Isolation,
     leases::{Leases, Terms},
     order::Order,
     outboxes::Outboxes,
     quarantine::Quarantine,
-    records::{Entry, Records},
+    records::Records,
     settlements::Settlements,
     starts::Starts,
     waiting::Waiting,

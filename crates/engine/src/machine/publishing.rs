@@ -9,8 +9,8 @@ use super::{
     Action, Machine, Present,
     calls::CallId,
     carried::Carried,
+    entry::Stage,
     outboxes::{Outbox, Sent},
-    records::Stage,
     settlements::Settling,
 };
 use crate::rules::{Rule, keeps};

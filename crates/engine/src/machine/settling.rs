@@ -6,9 +6,9 @@ use super::{
     Collected, Ended, Machine, Present,
     calls::FIRST_CALL,
     carried::Carried,
+    entry::Stage,
     optimistic::unwritten,
     outcomes::{Why, done, overtaken},
-    records::Stage,
     settlements::{AGAIN, Settling},
 };
 use crate::delivery::Returned;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Machine, Present, host::Join, records::Stage, waiting::pause, wanted::Claimed};
+use super::{Machine, Present, entry::Stage, host::Join, waiting::pause, wanted::Claimed};
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Claim, admit},

@@ -4,7 +4,7 @@
 //! The claim knows all steps that have ended, so whatever is written of it meanwhile carries them: a release
 //! after a failure, or that the handler was stopped.
 
-use super::{Machine, Present, records::Stage};
+use super::{Machine, Present, entry::Stage};
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Json},

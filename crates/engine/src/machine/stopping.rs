@@ -1,6 +1,6 @@
 //! Ends the time for handlers, the whole invocation, or the starts after a failure.
 
-use super::{Action, Machine, Present, records::Stage};
+use super::{Action, Machine, Present, entry::Stage};
 use crate::delivery::AfterFailure;
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{

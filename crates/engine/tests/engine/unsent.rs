@@ -22,7 +22,7 @@ use lambda_idempotency_engine::{
 use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 
 use crate::{
-    outbox::{marks, post, post_in, publishing},
+    post::{marks, post, post_in, publishing},
     support::{Rec, World, key, labels, rec},
 };
 

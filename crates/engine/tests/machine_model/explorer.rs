@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{
-    failure::Failure,
-    outbox::SendError,
-    store::{StoreError, StoreErrorKind, Verdict},
-};
+use lambda_idempotency_core::failure::Failure;
 use stateright::{Model, Property};
 
 use crate::{
+    answers::How,
     delivery::Returned,
-    invocation::{advance, begin, forget},
+    invocation::{advance, begin},
     machine::{Collected, Ended, Input},
     outboxes, properties, rules,
     setup::Setup,
@@ -137,114 +134,12 @@ impl Explorer {
         visible.map(|(at, _)| at).take(self.setup.batch).collect()
     }
 
-    fn answer(&self, world: &mut World, invocation: usize, call: usize, how: How) {
-        let own = &mut world.invocations[invocation].own;
-        let sent = own.calls.remove(call);
-        own.was_failed |= !matches!(how, How::Answered);
-        let how = if sent.is_late { How::Refused } else { how };
-        let fails = |member: usize| match how {
-            How::Answered => false,
-            How::Refused | How::Lost(None) => true,
-            How::Lost(Some(one)) => one == member,
-        };
-        let error = || {
-            let kind = match how {
-                How::Refused => StoreErrorKind::Throttled,
-                _ => StoreErrorKind::Unavailable,
-            };
-            StoreError::new(kind, "a fault")
-        };
-        let id = sent.id;
-        let input = match sent.request {
-            Request::Read(keys) => {
-                let found = keys.iter().enumerate().map(|(member, key)| {
-                    if fails(member) {
-                        return Err(error());
-                    }
-                    Ok(world.store[self.setup.key(key)].clone())
-                });
-                let found = found.collect();
-                Input::Read { call: id, found }
-            }
-            Request::Write(writes) => {
-                let mut verdicts = Vec::new();
-                for (member, write) in writes.iter().enumerate() {
-                    verdicts.push(if fails(member) {
-                        if !matches!(how, How::Refused) {
-                            world.strays.push((write.clone(), world.now));
-                        }
-                        Verdict::Unknown(error())
-                    } else {
-                        land(&self.setup, world, write)
-                    });
-                }
-                Input::Written { call: id, writes, verdicts }
-            }
-            Request::Send(messages) => {
-                let own = world.invocations[invocation].own.clone();
-                let send = |(member, message)| {
-                    // Without an answer, it has arrived, but for a single one.
-                    if !fails(member) || matches!(how, How::Lost(None)) {
-                        outboxes::arrive(&self.setup, world, &own, message);
-                    }
-                    if fails(member) { Err(SendError::new("a fault")) } else { Ok(()) }
-                };
-                let answers = messages.iter().enumerate().map(send).collect();
-                Input::Sent { call: id, answers }
-            }
-        };
-        advance(&self.setup, world, invocation, Some(input));
-    }
-
     /// A handler has returned, and has collected this effect, and messages if handlers publish some.
     fn collected(&self, effect: Option<Effect>) -> Ended {
         let effects = effect.map(Effect::collected);
         let outbox = self.setup.publishes.then(|| outboxes::PUBLISHED.into());
         Ended::Collected(Returned::Nothing, Collected { effects, outbox })
     }
-
-    fn kill(&self, world: &mut World, process: usize) {
-        self.setup.witness.saw("death");
-        let (dead, alive) = std::mem::take(&mut world.invocations)
-            .into_iter()
-            .partition(|one| one.own.process == process);
-        world.invocations = alive;
-        let dead: Vec<crate::world::Invocation> = dead;
-        for invocation in dead {
-            let own = invocation.own;
-            for record in &own.records {
-                let delivery = &mut world.source[*record];
-                if let Place::InFlight(visible) = delivery.place {
-                    delivery.place = Place::Source(visible);
-                }
-            }
-            for handler in &own.running {
-                let key = self.setup.messages[own.records[handler.at]].key;
-                if self.setup.poison && key > 0 {
-                    self.setup.witness.saw("harmed handler");
-                    world.harmed[key] += 1;
-                    self.setup.witness.harmed(world.harmed[key]);
-                }
-            }
-            for call in own.calls {
-                if let Request::Write(writes) = call.request {
-                    let now = world.now;
-                    world.strays.extend(writes.into_iter().map(|write| (write, now)));
-                }
-            }
-            forget(world, own.number);
-        }
-        world.processes[process].restart();
-    }
-}
-
-/// How a call is answered.
-#[derive(Clone, Copy)]
-enum How {
-    Answered,
-    Refused,
-    /// All of it is lost, or this member.
-    Lost(Option<usize>),
 }
 
 impl Model for Explorer {

@@ -59,6 +59,8 @@ mod delivery {
     pub(crate) use lambda_idempotency_engine::batch::{AfterFailure, Returned};
 }
 
+mod answers;
+mod deaths;
 mod documented;
 mod explorer;
 mod host;

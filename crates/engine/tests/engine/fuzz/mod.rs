@@ -12,6 +12,7 @@
 mod judge;
 mod messages;
 mod scenario;
+mod strategies;
 mod world;
 
 use std::{
@@ -24,7 +25,8 @@ use futures_util::future::join_all;
 use lambda_idempotency_core::clock::Clock as _;
 use proptest::prelude::*;
 
-use scenario::{Invocation, Kind, Plan, Scenario, killing, scenario, streaming};
+use scenario::{Invocation, Kind, Plan, Scenario};
+use strategies::{killing, scenario, streaming};
 use world::World;
 
 /// Plays a scenario. Afterwards nothing goes wrong any more, and each record has to come through.

@@ -1,7 +1,5 @@
 //! `run` with results in another form: work is done once, whatever cannot be stored or read.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
-
 use std::{
     convert::Infallible,
     num::NonZeroUsize,

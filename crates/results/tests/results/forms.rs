@@ -1,11 +1,8 @@
 //! What goes into a store, and what comes out.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::sync::Mutex;
 
+use crate::support::{completed, get, key, long, owner, put, result, soon, stored, tamper};
 use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
@@ -16,7 +13,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
 use proptest::prelude::*;
-use support::{completed, get, key, long, owner, put, result, soon, stored, tamper};
 
 fn keys() -> LocalKeys {
     LocalKeys::new(EncryptionKey::new("2026-11", &[7; 32]).unwrap())

@@ -1,11 +1,8 @@
 //! Encrypted results: what is stored says nothing, and what was changed is not read.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::future;
 
+use crate::support::{completed, get, key, long, owner, put, result, soon, stored, tamper};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
@@ -14,7 +11,6 @@ use lambda_idempotency_core::{
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_results::{BoxError, EncryptionKey, KeyProvider, LocalKeys, Results};
-use support::{completed, get, key, long, owner, put, result, soon, stored, tamper};
 
 fn local(id: &str, byte: u8) -> EncryptionKey {
     EncryptionKey::new(id, &[byte; 32]).unwrap()

@@ -1,7 +1,5 @@
 //! The conformance suite, for each way of storing results.
 
-#![allow(clippy::expect_used, reason = "a test")]
-
 use lambda_idempotency_core::memory::MemoryStore;
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
 use lambda_idempotency_testkit::{browse_conformance, store_conformance};

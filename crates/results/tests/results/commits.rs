@@ -1,8 +1,6 @@
 //! Transactions with results in another form: each time that a commit is sent, its result is encrypted anew, so no two
 //! requests are alike. What the handler collected is applied once all the same.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
-
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU32, Ordering},

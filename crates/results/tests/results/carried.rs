@@ -1,9 +1,5 @@
 //! What a record carries besides its result: finished steps, messages, a payload. They are encrypted if results are.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -13,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use crate::support::{completed, get, key, owner, put, soon};
 use lambda_idempotency::{
     Cache, Call, Failure, Idempotency, Operation, RunContext, RunError,
     outbox::{MemorySender, Message, OutgoingMessage, Relay, SendError, Sender},
@@ -28,7 +25,6 @@ use lambda_idempotency_core::{
 use lambda_idempotency_results::{
     BoxError, EncryptionKey, KeyProvider, LocalKeys, MemoryResults, Results,
 };
-use support::{completed, get, key, owner, put, soon};
 
 type Field = fn(&mut IdempotencyRecord) -> &mut Option<Json>;
 
@@ -72,7 +68,7 @@ async fn long_texts_are_compressed_before_they_are_encrypted() {
     for field in FIELDS {
         let store = encrypted().compress_above(1024).max_bytes(100);
         let mut long = carrying(field);
-        *field(&mut long) = Some(support::long(50_000).into());
+        *field(&mut long) = Some(crate::support::long(50_000).into());
         put(&store, &long).await;
         let mut inner = get(store.store()).await.unwrap().unwrap();
         assert!(field(&mut inner).clone().unwrap().len() < 500);

@@ -1,0 +1,299 @@
+//! One record of the batch: what it asks for, and which stage it has reached.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    ask::{Ask, Task},
+    carried::Carried,
+    outcomes::Why,
+    quarantine::in_vain,
+};
+use lambda_idempotency_core::{
+    admission::Held,
+    clock::Timestamp,
+    outcome::Outcome,
+    record::{IdempotencyRecord, Json},
+    store::{Guard, StoreError},
+};
+use lambda_idempotency_keys::Key;
+
+/// The stage that a record has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    /// Behind another record of its key or group.
+    Queued,
+    /// It is about to be claimed, or its claim is on its way.
+    Claiming,
+    /// Its key is busy; it is looked at again.
+    Waiting,
+    /// Its key may have killed a process; it waits for its turn in quarantine.
+    Quarantined,
+    /// It may start when there is room.
+    Ready,
+    /// Its handler was started.
+    Running,
+    /// Its handler has ended or is not called; the outcome waits for the store or for what puts the
+    /// record aside.
+    Ending,
+    /// It has its outcome.
+    Done,
+}
+
+/// One record and its stage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Entry<'a> {
+    ask: Ask<'a>,
+    stage: Stage,
+    held: Option<Arc<Held>>,
+    /// What its completion is written under, if its key was not claimed but taken to be free.
+    assumed: Option<Box<Guard>>,
+    /// The record that was found under its key, if its claim replaces it.
+    seen: Option<Box<IdempotencyRecord>>,
+    /// How many of its attempts were lost in a row, if it is in quarantine.
+    losses: u32,
+    in_vain: u32,
+    /// Why it runs without a claim. In a box, as what follows, since few records have it and an
+    /// event can hold very many.
+    outage: Option<Box<Carried<StoreError>>>,
+    /// Its outcome is known, but its turn in the group has not come.
+    preset: Option<Box<Carried<Outcome>>>,
+    /// The fence of the final record that was found under its key.
+    final_fence: Option<u64>,
+    /// Why it is put aside, from when that begins.
+    why: Option<Box<Carried<Why>>>,
+    /// The record that this one puts aside, if that has its own entry.
+    stands_for: Option<usize>,
+    /// Why the store does not know that it was put aside.
+    unrecorded: Option<Box<Carried<StoreError>>>,
+    ran_for: Option<Duration>,
+    busy_since: Option<Timestamp>,
+    looks: u32,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn new(ask: Ask<'a>) -> Self {
+        Self {
+            ask,
+            stage: Stage::Queued,
+            held: None,
+            assumed: None,
+            seen: None,
+            losses: 0,
+            in_vain: 0,
+            outage: None,
+            preset: None,
+            final_fence: None,
+            why: None,
+            stands_for: None,
+            unrecorded: None,
+            ran_for: None,
+            busy_since: None,
+            looks: 0,
+        }
+    }
+
+    /// The work of putting record `of` aside, under `key`.
+    pub(super) fn aside(of: usize, key: Key) -> Self {
+        Self { stands_for: Some(of), ..Self::new(Ask::aside(key)) }
+    }
+
+    pub(super) const fn ask(&self) -> &Ask<'a> {
+        &self.ask
+    }
+
+    pub(super) const fn key(&self) -> Option<&Key> {
+        self.ask.key.as_ref()
+    }
+
+    pub(super) const fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
+    pub(super) const fn held(&self) -> Option<&Arc<Held>> {
+        self.held.as_ref()
+    }
+
+    /// Whether its key is held for a handler that runs or will.
+    pub(super) fn is_kept(&self) -> bool {
+        self.held.is_some() && matches!(self.stage, Stage::Ready | Stage::Running)
+    }
+
+    pub(super) fn outage(&self) -> Option<StoreError> {
+        self.outage.as_ref().map(|error| error.0.clone())
+    }
+
+    /// The fence of the final record under its key, or else of its own claim.
+    pub(super) fn fence(&self) -> Option<u64> {
+        self.final_fence.or(self.held.as_ref().map(|held| held.record.fence))
+    }
+
+    pub(super) fn why(&self) -> Option<&Why> {
+        self.why.as_ref().map(|why| &why.0)
+    }
+
+    pub(super) const fn stands_for(&self) -> Option<usize> {
+        self.stands_for
+    }
+
+    pub(super) const fn ran_for(&self) -> Option<Duration> {
+        self.ran_for
+    }
+
+    /// Whether it had to wait for another worker, which used up time of the invocation.
+    pub(super) const fn has_waited(&self) -> bool {
+        self.busy_since.is_some()
+    }
+
+    pub(super) const fn looks(&self) -> u32 {
+        self.looks
+    }
+
+    /// How many of its attempts were lost in a row, if it is in quarantine.
+    pub(super) const fn losses(&self) -> u32 {
+        self.losses
+    }
+
+    /// The record that was found under its key, which its claim replaces.
+    pub(super) const fn take_seen(&mut self) -> Option<Box<IdempotencyRecord>> {
+        self.seen.take()
+    }
+
+    /// At how many receives since its last attempt, before this one, it was received in vain; 0 if it was not
+    /// looked at, so that this is not known.
+    pub(super) const fn in_vain(&self) -> u32 {
+        self.in_vain
+    }
+
+    /// Its key was looked at, and is free.
+    pub(super) fn found_free(&mut self, seen: Option<Box<IdempotencyRecord>>) {
+        self.in_vain = in_vain(self.ask.receives, seen.as_deref());
+        self.seen = seen;
+    }
+
+    /// Its last `losses` attempts were lost; it waits for its turn in quarantine.
+    pub(super) fn quarantined(&mut self, losses: u32, seen: Option<Box<IdempotencyRecord>>) {
+        self.seen = seen;
+        self.losses = losses;
+        self.stage = Stage::Quarantined;
+    }
+
+    pub(super) const fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+
+    /// Its claim was granted.
+    pub(super) fn granted(&mut self, held: Arc<Held>) {
+        self.held = Some(held);
+        self.stage = Stage::Ready;
+    }
+
+    /// It runs without a claim that was written: its completion is written under this guard.
+    pub(super) fn assumed(&mut self, held: Arc<Held>, guard: Box<Guard>) {
+        self.granted(held);
+        self.assumed = Some(guard);
+    }
+
+    /// What its completion is written under, if its key was not claimed.
+    pub(super) fn assumption(&self) -> Option<&Guard> {
+        self.assumed.as_deref()
+    }
+
+    /// Its lease was renewed: this is the record now. Steps that are not stored yet stay known.
+    pub(super) fn renewed(&mut self, record: &IdempotencyRecord) {
+        if let Some(held) = &mut self.held {
+            let held = Arc::make_mut(held);
+            held.record = held.on_top_of(record);
+        }
+    }
+
+    /// Steps of its handler have ended; these are all of them.
+    pub(super) fn set_steps(&mut self, steps: Json) {
+        if let Some(held) = &mut self.held {
+            Arc::make_mut(held).record.steps = Some(steps);
+        }
+    }
+
+    /// It runs without a claim, because of this error.
+    pub(super) fn runs_without_claim(&mut self, error: Option<StoreError>) {
+        self.ask.task = Task::Unprotected;
+        self.outage = error.map(|error| Box::new(Carried(error)));
+        self.stage = Stage::Ready;
+    }
+
+    /// Its key was found busy. Returns when that was found first.
+    pub(super) fn met_busy(&mut self, now: Timestamp) -> Timestamp {
+        *self.busy_since.get_or_insert(now)
+    }
+
+    /// It has looked at a busy key once more.
+    pub(super) const fn looked(&mut self) {
+        self.looks += 1;
+    }
+
+    /// Its handler has ended. `since` is when it was called, if it was.
+    pub(super) fn ended(&mut self, since: Option<Timestamp>, now: Timestamp) {
+        self.stage = Stage::Ending;
+        self.ran_for = since.map(|since| now.since(since));
+    }
+
+    pub(super) const fn found_final(&mut self, fence: u64) {
+        self.final_fence = Some(fence);
+    }
+
+    /// Its outcome, for when its turn comes.
+    pub(super) fn preset(&mut self, outcome: Outcome) {
+        self.preset = Some(Box::new(Carried(outcome)));
+    }
+
+    pub(super) fn take_preset(&mut self) -> Option<Outcome> {
+        self.preset.take().map(|preset| preset.0)
+    }
+
+    /// It is put aside from now on.
+    pub(super) fn put_aside(&mut self, why: Why) {
+        self.ask.can_be_put_aside = false;
+        self.why = Some(Box::new(Carried(why)));
+        self.stage = Stage::Ending;
+    }
+
+    pub(super) fn set_unrecorded(&mut self, error: Option<StoreError>) {
+        self.unrecorded = error.map(|error| Box::new(Carried(error)));
+    }
+
+    pub(super) fn take_unrecorded(&mut self) -> Option<StoreError> {
+        self.unrecorded.take().map(|error| error.0)
+    }
+
+    pub(super) fn take_why(&mut self) -> Option<Why> {
+        self.why.take().map(|why| why.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::testing::{START, after},
+        *,
+    };
+
+    #[test]
+    fn a_record_that_met_a_busy_key_has_waited_since_the_first_time() {
+        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        assert!(!entry.has_waited());
+        assert_eq!([entry.met_busy(START), entry.met_busy(after(100))], [START, START]);
+        assert!(entry.has_waited());
+    }
+
+    #[test]
+    fn looks_at_a_busy_key_are_counted() {
+        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        assert_eq!(entry.looks(), 0);
+        entry.looked();
+        entry.looked();
+        assert_eq!(entry.looks(), 2);
+    }
+}
