@@ -66,3 +66,17 @@ async fn pauses_double_and_end_before_the_deadline() {
     assert!(pauses.iter().sum::<Duration>() < Duration::from_secs(3));
     assert!(pauses.len() > 8);
 }
+
+#[tokio::test]
+async fn pauses_of_one_seed_are_the_same_and_of_two_are_not() {
+    let mut all = Vec::new();
+    for seed in [1, 1, 2] {
+        let clock = Stepped::default();
+        let pauses = (Duration::from_millis(25), Duration::from_millis(400));
+        let mut backoff = Backoff::new(pauses, Duration::from_millis(20)).seeded(seed);
+        while backoff.pause(&budget(&clock, 3000)).await {}
+        all.push(clock.0.into_inner().unwrap());
+    }
+    assert_eq!(all[0], all[1]);
+    assert_ne!(all[0], all[2]);
+}

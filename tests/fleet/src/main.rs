@@ -1,0 +1,75 @@
+//! Simulates a fleet and prints its figures.
+
+#![allow(clippy::expect_used, reason = "a panic is how it reports a wrong argument")]
+
+use std::{env, process::ExitCode, time::Duration};
+
+use lambda_idempotency_fleet::{
+    scenario::{Fault, FaultKind, Scenario},
+    simulate,
+};
+
+const USAGE: &str = "\
+lambda-idempotency-fleet [OPTION VALUE]...
+  --seed N             decides everything that is random (1)
+  --functions N        the most functions at once (1000)
+  --records N          how many records are sent (1000000)
+  --rate N             how many of them each second (11574: a billion a day)
+  --batch N            the most records of a batch (10)
+  --handler MS         how long half of the handlers take at most (200)
+  --pollers N          how many batches are processed at once in the beginning (5)
+  --warm N             the write units a second of the table in the beginning (40000)
+  --quota N            the most to which it grows (40000)
+  --visibility S       the visibility timeout (180)
+  --receives N         the receives after which a record goes to the dead-letter queue (10)
+  --killers N          of so many records one kills its process (0: none)
+  --fault NAME         outage, throttling, hot-keys, slow-table, crashes, failing-handlers, or all
+  --from S             when it begins (a third of the time in which records are sent)
+  --lasts S            how long it lasts (300)";
+
+fn main() -> ExitCode {
+    let mut scenario = Scenario::new(1, 1000, 1_000_000, 1e9 / 86_400.0);
+    let (mut faults, mut from, mut lasts) = (Vec::new(), None, Duration::from_secs(300));
+    let mut arguments = env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let value = arguments.next();
+        let Some(value) = value.filter(|_| name != "--help") else {
+            println!("{USAGE}");
+            return ExitCode::from(2);
+        };
+        let number: f64 = value.parse().unwrap_or_default();
+        let (whole, seconds) = (number as usize, Duration::from_secs_f64(number));
+        match &*name {
+            "--seed" => scenario.seed = whole as u64,
+            "--functions" => scenario.functions = whole,
+            "--records" => scenario.records = whole as u32,
+            "--rate" => scenario.rate = number,
+            "--batch" => scenario.batch = whole,
+            "--handler" => scenario.handler.0 = seconds / 1000,
+            "--pollers" => scenario.pollers.first = whole,
+            "--warm" => scenario.table.warm = number,
+            "--quota" => scenario.table.quota = number,
+            "--visibility" => scenario.visibility = seconds,
+            "--receives" => scenario.max_receives = whole as u8,
+            "--killers" => scenario.killer_every = whole as u32,
+            "--fault" => faults.push(value),
+            "--from" => from = Some(seconds),
+            "--lasts" => lasts = seconds,
+            _ => {
+                println!("{USAGE}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let mut from = from.unwrap_or(scenario.sent() / 3);
+    for kind in FaultKind::ALL {
+        if faults.iter().any(|fault| fault == kind.name() || fault == "all") {
+            scenario.faults.push(Fault { kind, from, lasts });
+            // The next one begins when the queue may be empty again.
+            from += lasts * 3;
+        }
+    }
+    let report = simulate(scenario);
+    print!("{report}");
+    ExitCode::from(u8::from(!report.wrong().is_empty()))
+}

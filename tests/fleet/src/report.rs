@@ -1,0 +1,229 @@
+//! What a simulation has shown, and whether all is as it must be.
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use crate::{
+    figures::Second,
+    ledger::Tally,
+    scenario::{FaultKind, Scenario},
+    world::World,
+};
+
+/// The throughput before and after a fault is the mean of so many seconds.
+const MEAN: usize = 10;
+/// The throughput is back when it is this share of what it was before.
+const BACK: f64 = 0.9;
+/// The most writes and requests that a delivery may cost while the table throttles. The pauses between requests grow
+/// to 200 ms at least, so a claim, which is given up after 5 seconds, is sent 29 times at most, and most are written
+/// much sooner.
+const MOST_WRITES: f64 = 12.0;
+
+/// The result of a simulation. Two of the same scenario are equal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// How many records were sent, and how many batches could be processed at once.
+    pub size: (u32, usize),
+    /// The sums of all seconds.
+    pub total: Second,
+    /// What handlers did.
+    pub tally: Tally,
+    /// How many records were received once, twice, ... until they were deleted.
+    pub receives: Vec<u32>,
+    /// Records in the dead-letter queue whose handlers always fail.
+    pub dead: usize,
+    /// Other records in it.
+    pub dead_in_vain: usize,
+    /// Records whose handlers always fail and that are not in it.
+    pub undead: usize,
+    /// Records that are neither processed nor in it.
+    pub stuck: u32,
+    /// When the last record was sent, and when the last one was through.
+    pub ended: (Duration, Duration),
+    /// The most records that were acknowledged in a second, as a mean of ten seconds.
+    pub fastest: f64,
+    /// The write units a second that the table could serve in the end.
+    pub capacity: f64,
+    /// What each fault has done.
+    pub faults: Vec<FaultReport>,
+}
+
+/// What a fault has done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultReport {
+    /// Which fault.
+    pub kind: FaultKind,
+    /// When it began, and how long it lasted.
+    pub window: (Duration, Duration),
+    /// Records a second before it.
+    pub before: f64,
+    /// Records a second while it lasted.
+    pub during: f64,
+    /// How long after its end the throughput was back.
+    pub back_after: Option<Duration>,
+    /// What happened while it lasted.
+    pub sum: Second,
+}
+
+impl FaultReport {
+    /// The writes that a delivery cost while the fault lasted.
+    #[must_use]
+    pub fn writes_per_delivery(&self) -> f64 {
+        self.sum.writes as f64 / self.sum.received.max(1) as f64
+    }
+
+    /// The requests that a delivery cost while the fault lasted.
+    #[must_use]
+    pub fn requests_per_delivery(&self) -> f64 {
+        self.sum.requests as f64 / self.sum.received.max(1) as f64
+    }
+}
+
+impl Report {
+    pub(crate) fn of(world: &World) -> Self {
+        let scenario = &*world.scenario;
+        let seconds = world.figures.all();
+        let queue = world.queue();
+        let is_hopeless = |record: u32| {
+            let key = scenario.key(record);
+            scenario.is_poison(key) || scenario.is_killer(key)
+        };
+        let dead: BTreeSet<u32> = queue.dead().iter().copied().collect();
+        let hopeless: BTreeSet<u32> = (0..scenario.records).filter(|r| is_hopeless(*r)).collect();
+        Self {
+            size: (scenario.records, scenario.functions),
+            total: Second::sum(&seconds),
+            tally: world.ledger().tally(),
+            receives: queue.receives(),
+            dead: dead.intersection(&hopeless).count(),
+            dead_in_vain: dead.difference(&hopeless).count(),
+            undead: hopeless.difference(&dead).count(),
+            stuck: queue.unsettled(),
+            ended: (scenario.sent(), Duration::from_micros(world.timeline.now())),
+            fastest: fastest(&seconds),
+            capacity: world.table.capacity(),
+            faults: faults(scenario, &seconds),
+        }
+    }
+
+    /// The requests to the table for each record.
+    #[must_use]
+    pub fn requests_per_record(&self) -> f64 {
+        self.total.requests as f64 / f64::from(self.size.0)
+    }
+
+    /// What is not as it must be.
+    #[must_use]
+    pub fn wrong(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut none = |count: u64, what: &str| {
+            if count > 0 {
+                wrong.push(format!("{count} {what}"));
+            }
+        };
+        none(self.tally.lost, "records were acknowledged although their work was not done");
+        none(self.tally.unexplained, "effects were doubled without a cause");
+        none(self.tally.overlaps, "handlers ran while another had their key");
+        none(self.tally.uncompleted, "records were executed and are not completed");
+        none(u64::from(self.stuck), "records are stuck");
+        none(self.dead_in_vain as u64, "records that can be processed are in the dead-letter queue");
+        none(self.undead as u64, "records that always fail are not in the dead-letter queue");
+        for fault in &self.faults {
+            let name = fault.kind.name();
+            if fault.back_after.is_none() {
+                wrong.push(format!("after `{name}` the throughput did not come back"));
+            }
+            let writes = fault.writes_per_delivery();
+            if writes > MOST_WRITES {
+                wrong.push(format!("during `{name}` a delivery cost {writes:.1} writes"));
+            }
+        }
+        wrong
+    }
+}
+
+fn rate(seconds: &[Second]) -> f64 {
+    Second::sum(seconds).acknowledged as f64 / seconds.len().max(1) as f64
+}
+
+fn fastest(seconds: &[Second]) -> f64 {
+    seconds.windows(MEAN.min(seconds.len().max(1))).map(rate).fold(0.0, f64::max)
+}
+
+fn faults(scenario: &Scenario, seconds: &[Second]) -> Vec<FaultReport> {
+    let report = |fault: &crate::scenario::Fault| {
+        let at = |time: Duration| (time.as_secs() as usize).min(seconds.len());
+        let (from, to) = (at(fault.from), at(fault.from + fault.lasts));
+        let before = rate(&seconds[from.saturating_sub(6 * MEAN)..from]);
+        let after = seconds[to..].windows(MEAN);
+        let back = after.map(rate).position(|rate| rate >= BACK * before);
+        FaultReport {
+            kind: fault.kind,
+            window: (fault.from, fault.lasts),
+            before,
+            during: rate(&seconds[from..to]),
+            // The end of the ten seconds in which it was back.
+            back_after: back.map(|at| Duration::from_secs((at + MEAN) as u64)),
+            sum: Second::sum(&seconds[from..to]),
+        }
+    };
+    scenario.faults.iter().map(report).collect()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { size: (records, functions), total, tally, .. } = self;
+        let each = |count: u64| count as f64 / f64::from(*records);
+        let (sent, ended) = (self.ended.0.as_secs(), self.ended.1.as_secs());
+        writeln!(f, "{records} records sent in {sent} s, all through after {ended} s")?;
+        writeln!(f, "  at most {} batches at once, of {functions}", total.pollers)?;
+        writeln!(f, "  at most {:.0} records a second", self.fastest)?;
+        writeln!(f, "  at most {} records waiting", total.waiting)?;
+        writeln!(f, "  {} invocations, {} killed", total.invocations, total.killed)?;
+        writeln!(f, "  received once, twice, ...: {:?}", self.receives)?;
+        let (dead, in_vain) = (self.dead, self.dead_in_vain);
+        writeln!(f, "  in the dead-letter queue: {dead} that always fail, {in_vain} others")?;
+        writeln!(f, "table, for each record")?;
+        writeln!(f, "  {:.3} requests", self.requests_per_record())?;
+        let served = total.writes - total.throttled;
+        writeln!(f, "  {:.3} write units", each(served))?;
+        writeln!(f, "  {:.3} read units", each(total.reads))?;
+        writeln!(f, "  {:.3} writes throttled", each(total.throttled))?;
+        writeln!(f, "  it could serve {:.0} write units a second in the end", self.capacity)?;
+        writeln!(f, "effects")?;
+        writeln!(f, "  {} in all, {} doubled", tally.effects, tally.doubled)?;
+        for (cause, count) in &tally.causes {
+            writeln!(f, "  {count} that another could have followed: {cause:?}")?;
+        }
+        writeln!(f, "outcomes")?;
+        for (outcome, count) in &tally.outcomes {
+            writeln!(f, "  {count:>9} {outcome}")?;
+        }
+        for fault in &self.faults {
+            write!(f, "{fault}")?;
+        }
+        let wrong = self.wrong();
+        writeln!(f, "{}", if wrong.is_empty() { "all as it must be" } else { "WRONG" })?;
+        wrong.iter().try_for_each(|wrong| writeln!(f, "  {wrong}"))
+    }
+}
+
+impl fmt::Display for FaultReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, (from, lasts)) = (self.kind.name(), self.window);
+        writeln!(f, "{name} from {} s for {} s", from.as_secs(), lasts.as_secs())?;
+        writeln!(f, "  {:.0} records a second before, {:.0} during", self.before, self.during)?;
+        match self.back_after {
+            Some(after) => {
+                writeln!(f, "  90 % of the throughput back {} s after its end", after.as_secs())?;
+            }
+            None => writeln!(f, "  90 % of the throughput never came back")?,
+        }
+        writeln!(
+            f,
+            "  {:.2} requests and {:.2} writes for each delivery, {} writes throttled",
+            self.requests_per_delivery(),
+            self.writes_per_delivery(),
+            self.sum.throttled,
+        )
+    }
+}
