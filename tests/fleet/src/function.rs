@@ -26,7 +26,7 @@ use crate::{
     random::{Random, mix},
     scenario::FaultKind,
     table::{TableStore, key},
-    time::MachineClock,
+    time::{MachineClock, Micros},
     world::World,
 };
 
@@ -83,8 +83,7 @@ impl Function {
         let is_crashed = world.scenario.suffers(FaultKind::Crashes, now);
         let crash = (is_crashed && self.random.chance(CRASHES))
             .then(|| self.random.up_to(world.scenario.handler.0 * 4));
-        let deliveries =
-            batch.iter().map(|message| self.delivery(world, message, &seen)).collect();
+        let deliveries = batch.iter().map(|message| self.delivery(world, message, &seen)).collect();
         let killed_after = crash.unwrap_or(world.scenario.timeout).min(world.scenario.timeout);
         let invocation_deadline = Some(self.clock.now().plus(world.scenario.timeout));
         let outcomes = {
@@ -110,6 +109,7 @@ impl Function {
             .await
         };
         self.judge(world, batch, &seen, outcomes.as_deref());
+        trace(world, batch, now, outcomes.as_deref());
         if outcomes.is_none() {
             self.process = Process::new(world, &self.clock, &mut self.random);
             world.timeline.sleep(START).await;
@@ -127,9 +127,8 @@ impl Function {
         let (median, sigma) = world.scenario.handler;
         let takes = self.random.around(median, sigma);
         let (world, seen) = (Arc::clone(world), Arc::clone(seen));
-        let job: Job<'a> = Box::new(move |_| {
-            Box::pin(async move { handle(&world, number, takes, &seen).await })
-        });
+        let job: Job<'a> =
+            Box::new(move |_| Box::pin(async move { handle(&world, number, takes, &seen).await }));
         Delivery {
             record: RecordId::new("sqs", message.record.to_string()),
             delivered: Delivered::default(),
@@ -164,6 +163,21 @@ impl Function {
                 _ => {}
             }
         }
+    }
+}
+
+/// Prints what became of a batch, if it has the record that is traced.
+fn trace(world: &World, batch: &[Message], begun: Micros, outcomes: Option<&[Outcome]>) {
+    let Some(record) = world.scenario.trace else { return };
+    if !batch.iter().any(|message| message.record == record) {
+        return;
+    }
+    let seconds = |at: Micros| Duration::from_micros(at).as_secs_f64();
+    println!("{:.3} s to {:.3} s", seconds(begun), seconds(world.timeline.now()));
+    for (at, message) in batch.iter().enumerate() {
+        let label = outcomes.and_then(|all| all.get(at)).map_or("killed", Outcome::label);
+        let Message { record, receives, .. } = message;
+        println!("  record {record}, receive {receives}: {label}");
     }
 }
 

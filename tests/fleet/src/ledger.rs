@@ -102,6 +102,12 @@ impl Ledger {
         self.tally.uncompleted += 1;
     }
 
+    /// Whether a handler has had its effect for this key.
+    #[must_use]
+    pub fn is_done(&self, key: u32) -> bool {
+        self.effects[key as usize] > 0
+    }
+
     /// The sums.
     #[must_use]
     pub fn tally(&self) -> Tally {

@@ -25,7 +25,9 @@ lambda-idempotency-fleet [OPTION VALUE]...
   --killers N          of so many records one kills its process (0: none)
   --fault NAME         outage, throttling, hot-keys, slow-table, crashes, failing-handlers, or all
   --from S             when it begins (a third of the time in which records are sent)
-  --lasts S            how long it lasts (300)";
+  --lasts S            how long it lasts (300)
+  --trace RECORD       prints what happens to this record
+  --small yes          20 functions and a table that is as small, in place of the defaults above";
 
 fn main() -> ExitCode {
     let mut scenario = Scenario::new(1, 1000, 1_000_000, 1e9 / 86_400.0);
@@ -54,6 +56,8 @@ fn main() -> ExitCode {
             "--killers" => scenario.killer_every = whole as u32,
             "--fault" => faults.push(value),
             "--from" => from = Some(seconds),
+            "--trace" => scenario.trace = Some(whole as u32),
+            "--small" => scenario = Scenario::small(scenario.seed),
             "--lasts" => lasts = seconds,
             _ => {
                 println!("{USAGE}");
@@ -66,7 +70,7 @@ fn main() -> ExitCode {
         if faults.iter().any(|fault| fault == kind.name() || fault == "all") {
             scenario.faults.push(Fault { kind, from, lasts });
             // The next one begins when the queue may be empty again.
-            from += lasts * 3;
+            from += lasts * 4;
         }
     }
     let report = simulate(scenario);

@@ -11,14 +11,10 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    function::Function,
-    scenario::Broken,
-    world::World,
-};
+use crate::{function::Function, scenario::Broken, time::micros, world::World};
 
-/// How long a poll waits that finds nothing.
-const IDLE: Duration = Duration::from_millis(100);
+/// How long a poll waits that finds nothing, while records are sent and afterwards.
+const IDLE: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 const A_SECOND: Duration = Duration::from_secs(1);
 /// The share of invocations that may fail before Lambda polls less.
 const FAILED: f64 = 0.05;
@@ -37,7 +33,8 @@ pub(crate) async fn poll(world: Arc<World>, number: usize) {
         let batch = world.queue().receive(now, world.scenario.batch);
         if batch.is_empty() {
             world.figures.count(now, |second| second.idle += 1);
-            world.timeline.sleep(IDLE).await;
+            let is_sent = now > micros(world.scenario.sent());
+            world.timeline.sleep(IDLE[usize::from(is_sent)]).await;
             continue;
         }
         world.figures.count(now, |second| second.received += batch.len() as u64);

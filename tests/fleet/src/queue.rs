@@ -126,6 +126,12 @@ impl Queue {
         self.unsettled() == 0 && self.extra.is_empty()
     }
 
+    /// Whether a record was deleted.
+    #[must_use]
+    pub fn is_deleted(&self, record: u32) -> bool {
+        self.states[record as usize] == State::Deleted
+    }
+
     /// How many records are neither deleted nor in the dead-letter queue.
     #[must_use]
     pub fn unsettled(&self) -> u32 {

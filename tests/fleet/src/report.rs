@@ -13,16 +13,17 @@ use crate::{
 const MEAN: usize = 10;
 /// The throughput is back when it is this share of what it was before.
 const BACK: f64 = 0.9;
-/// The most writes and requests that a delivery may cost while the table throttles. The pauses between requests grow
-/// to 200 ms at least, so a claim, which is given up after 5 seconds, is sent 29 times at most, and most are written
-/// much sooner.
-const MOST_WRITES: f64 = 12.0;
+/// The most writes that a delivery may cost on average while the table throttles or does not answer. The pauses
+/// between requests grow to 200 ms at least, so a claim, which is given up after 5 seconds, is sent 29 times at most.
+const MOST_WRITES: f64 = 29.0;
 
 /// The result of a simulation. Two of the same scenario are equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// How many records were sent, and how many batches could be processed at once.
     pub size: (u32, usize),
+    /// Whether records kill the processes that work on them.
+    pub has_killers: bool,
     /// The sums of all seconds.
     pub total: Second,
     /// What handlers did.
@@ -31,11 +32,15 @@ pub struct Report {
     pub receives: Vec<u32>,
     /// Records in the dead-letter queue whose handlers always fail.
     pub dead: usize,
-    /// Other records in it.
-    pub dead_in_vain: usize,
+    /// Others in it whose work is done: each of their invocations was killed before it could acknowledge them.
+    pub dead_and_done: usize,
+    /// Others in it.
+    pub dead_in_vain: Vec<u32>,
     /// Records whose handlers always fail and that are not in it.
     pub undead: usize,
-    /// Records that are neither processed nor in it.
+    /// Records that were deleted from the queue, while nothing was done for their keys.
+    pub undone: usize,
+    /// Records that are neither deleted nor in the dead-letter queue.
     pub stuck: u32,
     /// When the last record was sent, and when the last one was through.
     pub ended: (Duration, Duration),
@@ -82,21 +87,33 @@ impl Report {
     pub(crate) fn of(world: &World) -> Self {
         let scenario = &*world.scenario;
         let seconds = world.figures.all();
-        let queue = world.queue();
+        let (queue, ledger) = (world.queue(), world.ledger());
         let is_hopeless = |record: u32| {
             let key = scenario.key(record);
             scenario.is_poison(key) || scenario.is_killer(key)
         };
         let dead: BTreeSet<u32> = queue.dead().iter().copied().collect();
+        let is_done = |record: u32| world.table.is_completed(scenario.key(record));
         let hopeless: BTreeSet<u32> = (0..scenario.records).filter(|r| is_hopeless(*r)).collect();
         Self {
             size: (scenario.records, scenario.functions),
+            has_killers: scenario.killer_every > 0,
             total: Second::sum(&seconds),
-            tally: world.ledger().tally(),
+            tally: ledger.tally(),
             receives: queue.receives(),
             dead: dead.intersection(&hopeless).count(),
-            dead_in_vain: dead.difference(&hopeless).count(),
+            dead_and_done: dead.difference(&hopeless).filter(|record| is_done(**record)).count(),
+            dead_in_vain: dead
+                .difference(&hopeless)
+                .copied()
+                .filter(|one| !is_done(*one))
+                .collect(),
             undead: hopeless.difference(&dead).count(),
+            undone: (0..scenario.records)
+                .filter(|record| {
+                    queue.is_deleted(*record) && !ledger.is_done(scenario.key(*record))
+                })
+                .count(),
             stuck: queue.unsettled(),
             ended: (scenario.sent(), Duration::from_micros(world.timeline.now())),
             fastest: fastest(&seconds),
@@ -121,11 +138,19 @@ impl Report {
             }
         };
         none(self.tally.lost, "records were acknowledged although their work was not done");
+        none(self.undone as u64, "records were deleted although their work was not done");
         none(self.tally.unexplained, "effects were doubled without a cause");
         none(self.tally.overlaps, "handlers ran while another had their key");
         none(self.tally.uncompleted, "records were executed and are not completed");
         none(u64::from(self.stuck), "records are stuck");
-        none(self.dead_in_vain as u64, "records that can be processed are in the dead-letter queue");
+        none(
+            self.dead_in_vain.len() as u64,
+            "records that can be processed are in the dead-letter queue",
+        );
+        if !self.has_killers {
+            let what = "records that are done are in the dead-letter queue, and nothing killed their processes";
+            none(self.dead_and_done as u64, what);
+        }
         none(self.undead as u64, "records that always fail are not in the dead-letter queue");
         for fault in &self.faults {
             let name = fault.kind.name();
@@ -153,7 +178,8 @@ fn faults(scenario: &Scenario, seconds: &[Second]) -> Vec<FaultReport> {
     let report = |fault: &crate::scenario::Fault| {
         let at = |time: Duration| (time.as_secs() as usize).min(seconds.len());
         let (from, to) = (at(fault.from), at(fault.from + fault.lasts));
-        let before = rate(&seconds[from.saturating_sub(6 * MEAN)..from]);
+        // Not what is processed of a backlog.
+        let before = rate(&seconds[from.saturating_sub(3 * MEAN)..from]).min(scenario.rate);
         let after = seconds[to..].windows(MEAN);
         let back = after.map(rate).position(|rate| rate >= BACK * before);
         FaultReport {
@@ -180,8 +206,16 @@ impl fmt::Display for Report {
         writeln!(f, "  at most {} records waiting", total.waiting)?;
         writeln!(f, "  {} invocations, {} killed", total.invocations, total.killed)?;
         writeln!(f, "  received once, twice, ...: {:?}", self.receives)?;
-        let (dead, in_vain) = (self.dead, self.dead_in_vain);
-        writeln!(f, "  in the dead-letter queue: {dead} that always fail, {in_vain} others")?;
+        let others = self.dead_in_vain.get(..10).unwrap_or(&self.dead_in_vain);
+        let (dead, in_vain) = (self.dead, self.dead_in_vain.len());
+        let done = self.dead_and_done;
+        writeln!(
+            f,
+            "  in the dead-letter queue: {dead} that always fail, {done} done, {in_vain} others"
+        )?;
+        if in_vain > 0 {
+            writeln!(f, "    the first of these (see `--trace`): {others:?}")?;
+        }
         writeln!(f, "table, for each record")?;
         writeln!(f, "  {:.3} requests", self.requests_per_record())?;
         let served = total.writes - total.throttled;

@@ -39,7 +39,7 @@ pub struct Scenario {
     /// The share of receives after which the queue delivers the record once more, up to ten minutes later,
     /// although it was deleted.
     pub redelivered: f64,
-    /// The share of records that the producer has sent before, under the same key.
+    /// The share of records that the producer has sent within the second before, under the same key.
     pub copies: f64,
     /// Of so many keys one has a handler that always fails; 0 for none.
     pub poison_every: u32,
@@ -49,6 +49,8 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
     /// What is wrong with the system itself, to show that the checks find it.
     pub broken: Option<Broken>,
+    /// Prints what happens to this record.
+    pub trace: Option<u32>,
 }
 
 /// How Lambda polls the queue.
@@ -174,13 +176,14 @@ impl Scenario {
             killer_every: 0,
             faults: Vec::new(),
             broken: None,
+            trace: None,
         }
     }
 
     /// 20 functions and 20,000 records, on a table that is as small.
     #[must_use]
     pub fn small(seed: u64) -> Self {
-        let mut small = Self::new(seed, 20, 20_000, 60.0);
+        let mut small = Self::new(seed, 20, 20_000, 55.0);
         small.handler.0 = Duration::from_millis(300);
         small.timeout = Duration::from_secs(10);
         small.visibility = Duration::from_secs(60);
@@ -242,7 +245,8 @@ impl Scenario {
         }
         let is_copy = (mixed % 1_000_000) as f64 / 1e6 < self.copies;
         match is_copy {
-            true => record.saturating_sub(1 + (mixed >> 40) as u32 % 1000),
+            // Of the last second, so that both may be processed at once.
+            true => record.saturating_sub(1 + (mixed >> 40) as u32 % (self.rate as u32).max(1)),
             false => record,
         }
     }

@@ -144,7 +144,10 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         if let Some(sleeper) = &self.sleeper {
-            sleeper.lock().get_or_insert_with(|| context.waker().clone()).clone_from(context.waker());
+            sleeper
+                .lock()
+                .get_or_insert_with(|| context.waker().clone())
+                .clone_from(context.waker());
         } else {
             let sleeper = Arc::new(Sleeper(Mutex::new(Some(context.waker().clone()))));
             self.timeline.plan(self.due, What::Wake(Arc::clone(&sleeper)));

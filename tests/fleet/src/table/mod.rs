@@ -180,12 +180,11 @@ impl Table {
         if scenario.suffers(FaultKind::Outage, now) {
             return random.chance(0.5).then_some(Err(ServerError));
         }
-        let answers = keys.iter().map(number).map(|key| {
-            match partitions.read(scattered(key), now) {
+        let answers =
+            keys.iter().map(number).map(|key| match partitions.read(scattered(key), now) {
                 true => Found::Item(items.get(key)),
                 false => Found::Throttled,
-            }
-        });
+            });
         Some(Ok(answers.collect()))
     }
 

@@ -187,7 +187,9 @@ impl TableStore {
         let writes = parcel.iter().map(|member| member.write.clone()).collect();
         let answered = budget.attempt(budget.limit(), self.table.write(writes)).await;
         match answered {
-            Ok(Ok(answers)) => parcel.into_iter().zip(answers.into_iter().map(Answer::Of)).collect(),
+            Ok(Ok(answers)) => {
+                parcel.into_iter().zip(answers.into_iter().map(Answer::Of)).collect()
+            }
             // A write that was answered with a server error may have been applied, too.
             Ok(Err(ServerError)) | Err(_) => parcel
                 .into_iter()
@@ -201,10 +203,8 @@ impl TableStore {
         keys: Vec<Key>,
         budget: &Budget<'_>,
     ) -> HashMap<Key, Result<Option<IdempotencyRecord>, StoreError>> {
-        let requests: Vec<_> = keys
-            .chunks(MOST_READS)
-            .map(|chunk| self.read_chunk(chunk.to_vec(), budget))
-            .collect();
+        let requests: Vec<_> =
+            keys.chunks(MOST_READS).map(|chunk| self.read_chunk(chunk.to_vec(), budget)).collect();
         let answers = stream::iter(requests).buffered(CONCURRENCY);
         answers.collect::<Vec<_>>().await.into_iter().flatten().collect()
     }
@@ -295,7 +295,6 @@ impl Store for TableStore {
         })
     }
 }
-
 
 #[cfg(test)]
 mod tests {

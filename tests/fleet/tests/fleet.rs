@@ -1,0 +1,96 @@
+//! A small fleet through each fault, and broken ones, which the checks must find.
+
+#![allow(missing_docs, clippy::panic, reason = "a test")]
+
+use std::time::Duration;
+
+use lambda_idempotency_fleet::{
+    ledger::Cause,
+    report::Report,
+    scenario::{Broken, FaultKind, Scenario},
+    simulate,
+};
+
+/// How long a fault lasts, and the time from one to the next.
+const LASTS: Duration = Duration::from_secs(15);
+const APART: Duration = Duration::from_secs(50);
+
+/// 20 functions, 20,000 records, and each fault once.
+fn each_fault_once(seed: u64) -> Scenario {
+    let mut scenario = Scenario::small(seed);
+    scenario.killer_every = 9001;
+    for (number, kind) in (0..).zip(FaultKind::ALL) {
+        scenario = scenario.with(kind, APART * number + APART, LASTS);
+    }
+    scenario
+}
+
+/// 5,000 records with one fault, and something that is broken.
+fn broken(broken: Broken, kind: FaultKind) -> Report {
+    let mut scenario = Scenario::small(1).with(kind, APART / 2, LASTS);
+    scenario.records = 5000;
+    scenario.copies = 0.1;
+    scenario.broken = Some(broken);
+    simulate(scenario)
+}
+
+fn finds(report: &Report, what: &str) {
+    let wrong = report.wrong();
+    assert!(wrong.iter().any(|wrong| wrong.contains(what)), "{wrong:?} instead of: {what}");
+}
+
+#[test]
+fn a_fleet_keeps_the_guarantees_through_each_fault_and_recovers() {
+    let report = simulate(each_fault_once(1));
+    print!("{report}");
+    assert_eq!(report.wrong(), Vec::<String>::new());
+    assert!(report.tally.causes.contains_key(&Cause::Killed), "{:?}", report.tally.causes);
+    assert!(report.tally.doubled > 0, "kills double effects: otherwise nothing is checked");
+    assert!(report.dead > 0, "records that always fail: otherwise nothing is checked");
+    let throttled = report.faults.iter().find(|fault| fault.kind == FaultKind::Throttling);
+    assert!(throttled.is_some_and(|fault| fault.sum.throttled > 100), "{throttled:?}");
+    for fault in &report.faults {
+        let back = fault.back_after.unwrap_or(Duration::MAX);
+        assert!(back <= Duration::from_secs(30), "{}: {back:?}", fault.kind.name());
+    }
+}
+
+#[test]
+fn a_run_is_repeated_by_its_seed() {
+    let [one, again, other] = [1, 1, 2].map(|seed| {
+        let mut scenario = each_fault_once(seed);
+        scenario.records = 10_000;
+        simulate(scenario)
+    });
+    assert_eq!(one.to_string(), again.to_string());
+    assert!(one == again);
+    assert_ne!(one.to_string(), other.to_string());
+}
+
+#[test]
+fn retries_without_a_pause_are_found() {
+    finds(&broken(Broken::NoPause, FaultKind::Throttling), "a delivery cost");
+}
+
+#[test]
+fn leases_that_end_before_their_handlers_are_found() {
+    finds(&broken(Broken::ShortLeases, FaultKind::Crashes), "while another had their key");
+}
+
+#[test]
+fn leases_that_outlive_their_workers_are_found() {
+    finds(&broken(Broken::LongLeases, FaultKind::Crashes), "in the dead-letter queue");
+}
+
+#[test]
+fn a_table_without_conditions_is_found() {
+    finds(&broken(Broken::NoGuards, FaultKind::Crashes), "doubled without a cause");
+}
+
+#[test]
+fn a_poller_that_deletes_what_was_returned_is_found() {
+    finds(
+        &broken(Broken::DeletesAll, FaultKind::Outage),
+        "records were deleted although their work was not done",
+    );
+}
