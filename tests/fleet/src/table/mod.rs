@@ -53,7 +53,7 @@ struct State {
 pub(crate) enum Written {
     Yes,
     /// Its guard did not hold; this is there.
-    No(Option<IdempotencyRecord>),
+    No(Option<Box<IdempotencyRecord>>),
     /// Its guard did not hold. A batch does not say what is there.
     Unread,
     Throttled,
@@ -61,7 +61,7 @@ pub(crate) enum Written {
 
 /// What became of a read.
 pub(crate) enum Found {
-    Item(Option<IdempotencyRecord>),
+    Item(Option<Box<IdempotencyRecord>>),
     Throttled,
 }
 
@@ -159,7 +159,7 @@ impl Table {
                     return Written::Yes;
                 }
                 match writes {
-                    [_] => Written::No(items.get(key)),
+                    [_] => Written::No(items.get(key).map(Box::new)),
                     _ => Written::Unread,
                 }
             })
@@ -182,7 +182,7 @@ impl Table {
         }
         let answers =
             keys.iter().map(number).map(|key| match partitions.read(scattered(key), now) {
-                true => Found::Item(items.get(key)),
+                true => Found::Item(items.get(key).map(Box::new)),
                 false => Found::Throttled,
             });
         Some(Ok(answers.collect()))

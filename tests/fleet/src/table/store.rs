@@ -112,7 +112,7 @@ impl TableStore {
                 match answer {
                     Answer::Of(Written::Yes) => verdicts[at] = Some(Verdict::Written),
                     Answer::Of(Written::No(Some(found))) => {
-                        verdicts[at] = Some(member.met(found));
+                        verdicts[at] = Some(member.met(*found));
                     }
                     Answer::Of(Written::No(None)) => {
                         settle_nothing(member, &mut verdicts, &mut again);
@@ -224,7 +224,7 @@ impl TableStore {
                     let mut left = Vec::new();
                     for (key, found) in pending.into_iter().zip(found) {
                         match found {
-                            Found::Item(item) => answers.push((key, Ok(item))),
+                            Found::Item(item) => answers.push((key, Ok(item.map(|item| *item)))),
                             Found::Throttled => left.push(key),
                         }
                     }
