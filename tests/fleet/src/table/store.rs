@@ -1,21 +1,26 @@
 //! The store of a function: what `lambda-idempotency-dynamodb` does between the engine and the table.
 //!
-//! Its time limits and pauses are the real ones ([`Budget`], [`Backoff`]), with its settings; what is written
-//! together, what is sent again and what is read afterwards follow its `write.rs` and `read.rs`. Left out are the
-//! requests that concurrent invocations of a process share: a function here has one invocation at a time.
+//! Its times, pauses and rounds are the real ones ([`Timing`], [`Rounds`]). What is written together and what is read
+//! afterwards follow its `write.rs` and `read.rs`. Left out are the requests that concurrent invocations of a process
+//! share: a function here has one invocation at a time.
 
 use std::{
     collections::HashMap,
-    sync::atomic::{AtomicU64, Ordering},
+    ops::{Deref, DerefMut},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use futures_util::stream::{self, StreamExt as _};
 use lambda_idempotency_core::{
     capabilities::Capabilities,
-    clock::{BoxFuture, Clock as _, Timestamp},
+    clock::{BoxFuture, Timestamp},
     record::IdempotencyRecord,
-    retry::{Backoff, Budget},
+    retry::{self, Backoff, Budget, Failure, PendingWrite},
+    settings::Timing,
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -23,145 +28,143 @@ use lambda_idempotency_keys::Key;
 use super::{Found, ServerError, Table, Written};
 use crate::{scenario::Broken, time::MachineClock};
 
-/// The settings of the real store: a test compares them.
-pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
-pub(super) const BACKOFF: (Duration, Duration) =
-    (Duration::from_millis(25), Duration::from_millis(400));
-pub(super) const SHORTEST: Duration = Duration::from_millis(20);
-pub(super) const MOST_STATEMENTS: usize = 25;
-pub(super) const MOST_READS: usize = 100;
-pub(super) const CONCURRENCY: usize = 10;
-pub(super) const ROUNDS: u8 = 3;
+/// The settings of the real store that it shares with no other: a test compares them.
+const SHORTEST: Duration = Duration::from_millis(20);
+const MOST_STATEMENTS: usize = 25;
+const MOST_READS: usize = 100;
+const CONCURRENCY: usize = 10;
+const ROUNDS: u8 = 3;
+
+/// The pauses of a store that is broken on purpose.
+const NO_PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(1));
 
 /// The store of a function.
 pub struct TableStore {
     table: Table,
-    clock: MachineClock,
+    timing: Timing,
     /// For the pauses.
     seeds: AtomicU64,
 }
 
+type Rounds<'w> = retry::Rounds<Member<'w>>;
+
 /// A write of a call that has no verdict yet.
 struct Member<'w> {
-    index: usize,
-    write: &'w Write,
-    /// A request had no answer, so it may have been applied.
-    in_doubt: bool,
+    pending: PendingWrite<'w>,
     /// How often its guard failed on a record that was gone when it was read.
     lost: u8,
 }
 
-/// The answer to one write.
-enum Answer {
-    Of(Written),
-    Failed { in_doubt: bool },
+impl<'w> Deref for Member<'w> {
+    type Target = PendingWrite<'w>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pending
+    }
 }
 
-impl Member<'_> {
-    fn unknown(&self, kind: StoreErrorKind) -> Verdict {
-        Verdict::Unknown(StoreError::new(kind, "the simulated table").with_doubt(self.in_doubt))
+impl DerefMut for Member<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.pending
+    }
+}
+
+impl<'w> Member<'w> {
+    const fn new(pending: PendingWrite<'w>) -> Result<Self, StoreError> {
+        Ok(Self { pending, lost: 0 })
     }
 
     /// The verdict of a write that found this record, which it may have written itself.
-    fn met(&self, found: IdempotencyRecord) -> Verdict {
-        let has_token = found.owner.is_some() || found.last_owner.is_some();
-        let is_own = |wish: &IdempotencyRecord| {
-            let mut wish = wish.clone();
-            wish.provenance = None;
-            wish == found
-        };
-        match self.in_doubt && has_token && self.write.record.as_ref().is_some_and(is_own) {
-            true => Verdict::Written,
-            false => Verdict::Found(Some(found)),
+    fn met(&self, mut found: IdempotencyRecord) -> Verdict {
+        // The table does not keep it.
+        let wish = self.write.record.as_ref();
+        found.provenance = wish.and_then(|wish| wish.provenance.clone());
+        if self.is_own_work(&found) {
+            return Verdict::Written;
         }
+        found.provenance = None;
+        Verdict::Found(Some(found))
     }
+}
+
+fn too_late() -> Failure {
+    Failure::new(StoreErrorKind::Unavailable, "no time is left to reach the table")
+}
+
+fn throttled() -> Failure {
+    Failure::transient(StoreErrorKind::Throttled, "the table throttled a request")
+}
+
+/// The request timed out, or was answered with an error of the server: it may have been applied all the same.
+fn unanswered() -> Failure {
+    Failure::unanswered("a request to the table had no answer")
 }
 
 impl TableStore {
     /// A store of this table, in a function with this clock.
     #[must_use]
-    pub const fn new(table: Table, clock: MachineClock, seed: u64) -> Self {
-        Self { table, clock, seeds: AtomicU64::new(seed) }
+    pub fn new(table: Table, clock: MachineClock, seed: u64) -> Self {
+        let mut timing = Timing::default();
+        timing.clock = Arc::new(clock);
+        if table.0.scenario.broken == Some(Broken::NoPause) {
+            timing.backoff = NO_PAUSE;
+        }
+        Self { table, timing, seeds: AtomicU64::new(seed) }
     }
 
     fn backoff(&self) -> Backoff {
-        let pauses = match self.table.0.scenario.broken {
-            Some(Broken::NoPause) => (Duration::from_millis(1), Duration::from_millis(1)),
-            _ => BACKOFF,
-        };
-        Backoff::new(pauses, SHORTEST).seeded(self.seeds.fetch_add(1, Ordering::Relaxed))
+        self.timing.backoff(SHORTEST).seeded(self.seeds.fetch_add(1, Ordering::Relaxed))
     }
 
     async fn write_all(&self, writes: &[Write], call_deadline: Timestamp) -> Vec<Verdict> {
-        let budget = Budget::new(&self.clock, ATTEMPT_TIMEOUT, call_deadline);
+        let budget = self.timing.budget(call_deadline);
         let mut backoff = self.backoff();
-        let mut verdicts: Vec<Option<Verdict>> = writes.iter().map(|_| None).collect();
-        let mut pending: Vec<_> = writes
-            .iter()
-            .enumerate()
-            .map(|(index, write)| Member { index, write, in_doubt: false, lost: 0 })
-            .collect();
-        let mut throttled = false;
-        while !pending.is_empty() {
-            if budget.left().is_zero() {
-                break;
-            }
-            let (mut unread, mut again, mut pause) = (Vec::new(), Vec::new(), false);
-            for (mut member, answer) in self.send(std::mem::take(&mut pending), &budget).await {
-                let at = member.index;
+        let mut rounds = Rounds::begin(writes, Member::new);
+        while let Some(members) = rounds.next(&budget, Some(&mut backoff), too_late).await {
+            // Writes whose guard failed, and whose record has to be read.
+            let mut unread = Vec::new();
+            for (member, answer) in self.send(members, &budget).await {
                 match answer {
-                    Answer::Of(Written::Yes) => verdicts[at] = Some(Verdict::Written),
-                    Answer::Of(Written::No(Some(found))) => {
-                        verdicts[at] = Some(member.met(*found));
+                    Ok(Written::Yes) => rounds.settle(&member, Verdict::Written),
+                    Ok(Written::No(Some(found))) => {
+                        let verdict = member.met(*found);
+                        rounds.settle(&member, verdict);
                     }
-                    Answer::Of(Written::No(None)) => {
-                        settle_nothing(member, &mut verdicts, &mut again);
-                    }
-                    Answer::Of(Written::Unread) => unread.push(member),
-                    Answer::Of(Written::Throttled) => {
-                        (throttled, pause) = (true, true);
-                        again.push(member);
-                    }
-                    Answer::Failed { in_doubt } => {
-                        member.in_doubt |= in_doubt;
-                        (throttled, pause) = (false, true);
-                        again.push(member);
-                    }
+                    Ok(Written::No(None)) => lost_to_nothing(&mut rounds, member),
+                    Ok(Written::Unread) => unread.push(member),
+                    Ok(Written::Throttled) => rounds.fail(member, throttled()),
+                    Err(failure) => rounds.fail(member, failure),
                 }
             }
-            if !unread.is_empty() {
-                let keys = unread.iter().map(|member| member.write.key.clone()).collect();
-                let mut found = self.read_all(keys, &budget).await;
-                for member in unread {
-                    match found.remove(&member.write.key) {
-                        Some(Ok(Some(found))) => {
-                            verdicts[member.index] = Some(member.met(found));
-                        }
-                        Some(Ok(None)) => settle_nothing(member, &mut verdicts, &mut again),
-                        Some(Err(error)) => {
-                            let error = error.with_doubt(member.in_doubt);
-                            verdicts[member.index] = Some(Verdict::Unknown(error));
-                        }
-                        None => {
-                            let kind = StoreErrorKind::Unavailable;
-                            verdicts[member.index] = Some(member.unknown(kind));
-                        }
-                    }
+            self.look_up(&mut rounds, unread, &budget).await;
+        }
+        rounds.verdicts()
+    }
+
+    /// Reads the records that the responses did not contain.
+    async fn look_up<'w>(
+        &self,
+        rounds: &mut Rounds<'w>,
+        unread: Vec<Member<'w>>,
+        budget: &Budget<'_>,
+    ) {
+        if unread.is_empty() {
+            return;
+        }
+        let keys = unread.iter().map(|member| member.write.key.clone()).collect();
+        let mut found = self.read_all(keys, budget).await;
+        for member in unread {
+            let verdict = match found.remove(&member.write.key) {
+                Some(Ok(Some(found))) => member.met(found),
+                Some(Ok(None)) => {
+                    lost_to_nothing(rounds, member);
+                    continue;
                 }
-            }
-            pending = again;
-            if pause && !pending.is_empty() && !backoff.pause(&budget).await {
-                break;
-            }
+                Some(Err(failure)) => member.unknown(failure),
+                None => member.unknown(too_late()),
+            };
+            rounds.settle(&member, verdict);
         }
-        let kind = match throttled {
-            true => StoreErrorKind::Throttled,
-            false => StoreErrorKind::Unavailable,
-        };
-        for member in pending {
-            verdicts[member.index] = Some(member.unknown(kind));
-        }
-        verdicts.into_iter().flatten().collect()
     }
 
     /// Sends each write once, in as few requests as possible.
@@ -169,7 +172,7 @@ impl TableStore {
         &self,
         mut members: Vec<Member<'w>>,
         budget: &Budget<'_>,
-    ) -> Vec<(Member<'w>, Answer)> {
+    ) -> Vec<(Member<'w>, Result<Written, Failure>)> {
         let mut requests = Vec::new();
         while !members.is_empty() {
             let rest = members.split_off(members.len().min(MOST_STATEMENTS));
@@ -183,18 +186,13 @@ impl TableStore {
         &self,
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
-    ) -> Vec<(Member<'w>, Answer)> {
+    ) -> Vec<(Member<'w>, Result<Written, Failure>)> {
         let writes = parcel.iter().map(|member| member.write.clone()).collect();
-        let answered = budget.attempt(budget.limit(), self.table.write(writes)).await;
-        match answered {
-            Ok(Ok(answers)) => {
-                parcel.into_iter().zip(answers.into_iter().map(Answer::Of)).collect()
+        match budget.attempt(budget.limit(), self.table.write(writes)).await {
+            Ok(Ok(answers)) => parcel.into_iter().zip(answers.into_iter().map(Ok)).collect(),
+            Ok(Err(ServerError)) | Err(_) => {
+                parcel.into_iter().map(|member| (member, Err(unanswered()))).collect()
             }
-            // A write that was answered with a server error may have been applied, too.
-            Ok(Err(ServerError)) | Err(_) => parcel
-                .into_iter()
-                .map(|member| (member, Answer::Failed { in_doubt: true }))
-                .collect(),
         }
     }
 
@@ -202,7 +200,7 @@ impl TableStore {
         &self,
         keys: Vec<Key>,
         budget: &Budget<'_>,
-    ) -> HashMap<Key, Result<Option<IdempotencyRecord>, StoreError>> {
+    ) -> HashMap<Key, Result<Option<IdempotencyRecord>, Failure>> {
         let requests: Vec<_> =
             keys.chunks(MOST_READS).map(|chunk| self.read_chunk(chunk.to_vec(), budget)).collect();
         let answers = stream::iter(requests).buffered(CONCURRENCY);
@@ -213,13 +211,17 @@ impl TableStore {
         &self,
         mut pending: Vec<Key>,
         budget: &Budget<'_>,
-    ) -> Vec<(Key, Result<Option<IdempotencyRecord>, StoreError>)> {
+    ) -> Vec<(Key, Result<Option<IdempotencyRecord>, Failure>)> {
         let mut answers = Vec::with_capacity(pending.len());
         let mut backoff = self.backoff();
         loop {
+            if budget.left().is_zero() {
+                answers.extend(pending.into_iter().map(|key| (key, Err(too_late()))));
+                return answers;
+            }
             let asked = pending.len();
             let sent = self.table.read(pending.clone());
-            let kind = match budget.attempt(budget.limit(), sent).await {
+            let failure = match budget.attempt(budget.limit(), sent).await {
                 Ok(Ok(found)) => {
                     let mut left = Vec::new();
                     for (key, found) in pending.into_iter().zip(found) {
@@ -229,17 +231,15 @@ impl TableStore {
                         }
                     }
                     pending = left;
-                    StoreErrorKind::Throttled
+                    throttled()
                 }
-                Ok(Err(ServerError)) | Err(_) => StoreErrorKind::Unavailable,
+                Ok(Err(ServerError)) | Err(_) => unanswered(),
             };
             if pending.is_empty() {
                 return answers;
             }
-            let progress = pending.len() < asked;
-            if budget.left().is_zero() || (!progress && !backoff.pause(budget).await) {
-                let error = StoreError::new(kind, "the simulated table");
-                answers.extend(pending.into_iter().map(|key| (key, Err(error.clone()))));
+            if pending.len() == asked && !backoff.pause(budget).await {
+                answers.extend(pending.into_iter().map(|key| (key, Err(failure.clone()))));
                 return answers;
             }
         }
@@ -247,22 +247,23 @@ impl TableStore {
 }
 
 /// There is no record: a delete is done, a claim is sent again, and any other write found nothing.
-fn settle_nothing<'w>(
-    mut member: Member<'w>,
-    verdicts: &mut [Option<Verdict>],
-    again: &mut Vec<Member<'w>>,
-) {
-    verdicts[member.index] = match (&member.write.guard, &member.write.record) {
-        (_, None) => Some(Verdict::Written),
+fn lost_to_nothing<'w>(rounds: &mut Rounds<'w>, mut member: Member<'w>) {
+    match (&member.write.guard, &member.write.record) {
+        (_, None) => rounds.settle(&member, Verdict::Written),
         (Guard::Absent, Some(_)) => {
             member.lost += 1;
             if member.lost < ROUNDS {
-                return again.push(member);
+                return rounds.again(member);
             }
-            Some(member.unknown(StoreErrorKind::Contended))
+            let context = "a record came and went at each try";
+            let failure: Failure = Failure::new(StoreErrorKind::Contended, context);
+            let verdict = member.unknown(failure);
+            rounds.settle(&member, verdict);
         }
-        (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(_)) => Some(Verdict::Found(None)),
-    };
+        (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(_)) => {
+            rounds.settle(&member, Verdict::Found(None));
+        }
+    }
 }
 
 impl Store for TableStore {
@@ -284,14 +285,10 @@ impl Store for TableStore {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.clock, ATTEMPT_TIMEOUT, call_deadline);
-            if call_deadline <= self.clock.now() {
-                let error = StoreError::new(StoreErrorKind::Unavailable, "no time is left");
-                return keys.iter().map(|_| Err(error.clone())).collect();
-            }
+            let budget = self.timing.budget(call_deadline);
             let mut found = self.read_all(keys.to_vec(), &budget).await;
-            let missing = || Err(StoreError::new(StoreErrorKind::Unavailable, "no answer"));
-            keys.iter().map(|key| found.remove(key).unwrap_or_else(missing)).collect()
+            let answer = |key| found.remove(key).unwrap_or_else(|| Err(too_late()));
+            keys.iter().map(answer).map(|one| one.map_err(|error| error.report(false))).collect()
         })
     }
 }
@@ -309,18 +306,12 @@ mod tests {
 
     #[test]
     fn the_settings_are_those_of_the_real_store() {
-        let builder = include_str!("../../../../crates/dynamodb/src/builder.rs");
         let retry = include_str!("../../../../crates/dynamodb/src/retry.rs");
         let limits = include_str!("../../../../crates/dynamodb/src/limits.rs");
         let read = include_str!("../../../../crates/dynamodb/src/read.rs");
         let write = include_str!("../../../../crates/dynamodb/src/write.rs");
-        assert_eq!(real(builder, "ATTEMPT_TIMEOUT"), "Duration::from_secs(1)");
-        assert_eq!(ATTEMPT_TIMEOUT, Duration::from_secs(1));
-        let pauses = "(Duration::from_millis(25), Duration::from_millis(400))";
-        assert_eq!(real(builder, "BACKOFF"), pauses);
-        assert_eq!(BACKOFF, (Duration::from_millis(25), Duration::from_millis(400)));
-        assert_eq!(real(retry, "SHORTEST"), "Duration::from_millis(20)");
-        assert_eq!(SHORTEST, Duration::from_millis(20));
+        let shortest = format!("Duration::from_millis({})", SHORTEST.as_millis());
+        assert_eq!(real(retry, "SHORTEST"), shortest);
         assert_eq!(real(retry, "CONCURRENCY"), CONCURRENCY.to_string());
         assert_eq!(real(limits, "MOST_STATEMENTS"), MOST_STATEMENTS.to_string());
         assert_eq!(real(read, "MOST"), MOST_READS.to_string());
