@@ -22,6 +22,7 @@ lambda-idempotency-fleet [OPTION VALUE]...
   --quota N            the most to which it grows (40000)
   --visibility S       the visibility timeout (180)
   --receives N         the receives after which a record goes to the dead-letter queue (10)
+  --in-flight N        the most records in flight (120000)
   --killers N          of so many records one kills its process (0: none)
   --fault NAME         outage, throttling, hot-keys, slow-table, crashes, failing-handlers, or all
   --from S             when it begins (a third of the time in which records are sent)
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
             "--quota" => scenario.table.quota = number,
             "--visibility" => scenario.visibility = seconds,
             "--receives" => scenario.max_receives = whole as u8,
+            "--in-flight" => scenario.most_in_flight = whole as u32,
             "--killers" => scenario.killer_every = whole as u32,
             "--fault" => faults.push(value),
             "--from" => from = Some(seconds),

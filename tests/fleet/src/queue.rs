@@ -32,6 +32,8 @@ pub struct Queue {
     states: Vec<State>,
     dead: Vec<u32>,
     deleted: u32,
+    /// How many records are invisible and not deleted.
+    in_flight: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,6 +70,7 @@ impl Queue {
             states: vec![State::Waits; records],
             dead: Vec::new(),
             deleted: 0,
+            in_flight: 0,
         }
     }
 
@@ -84,6 +87,10 @@ impl Queue {
                 let receives = self.receives[record as usize].saturating_add(1);
                 messages.push(Message { record, receives, is_extra: true });
                 continue;
+            }
+            // The quota of a queue. Long polls, which Lambda uses, get no error then.
+            if self.in_flight >= self.scenario.most_in_flight {
+                break;
             }
             // The queue keeps no order.
             let prefers_fresh = self.random.chance(0.5);
@@ -105,11 +112,13 @@ impl Queue {
 
     /// Deletes a record.
     pub fn delete(&mut self, message: Message) -> bool {
+        // The visibility timeout is longer than the function's, so the record is still invisible.
         let state = &mut self.states[message.record as usize];
         let is_new = !message.is_extra && *state == State::Waits;
         if is_new {
             *state = State::Deleted;
             self.deleted += 1;
+            self.in_flight -= 1;
         }
         is_new
     }
@@ -173,6 +182,7 @@ impl Queue {
         *receives += 1;
         let receives = *receives;
         self.invisible.push_back((now + micros(self.scenario.visibility), record));
+        self.in_flight += 1;
         if self.random.chance(self.scenario.redelivered) {
             let later = micros(self.random.up_to(LATEST));
             self.extra.push(Reverse((now + later, record)));
@@ -187,6 +197,7 @@ impl Queue {
         {
             self.invisible.pop_front();
             if self.states[record as usize] == State::Waits {
+                self.in_flight -= 1;
                 self.again.push_back(record);
             }
         }

@@ -30,6 +30,9 @@ pub struct Scenario {
     pub visibility: Duration,
     /// After so many receives a record goes to the dead-letter queue.
     pub max_receives: u8,
+    /// The most records of the queue that may be in flight: received, and neither deleted nor visible again.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
+    pub most_in_flight: u32,
     /// How the queue is polled.
     pub pollers: Pollers,
     /// The table.
@@ -161,6 +164,7 @@ impl Scenario {
             timeout: Duration::from_secs(30),
             visibility: Duration::from_secs(180),
             max_receives: 10,
+            most_in_flight: 120_000,
             pollers: Pollers { first: 5, more_per_minute: 300.0 },
             table: TableSettings {
                 warm: 40_000.0,
@@ -188,6 +192,7 @@ impl Scenario {
         small.timeout = Duration::from_secs(10);
         small.visibility = Duration::from_secs(60);
         small.pollers = Pollers { first: 2, more_per_minute: 20.0 };
+        small.most_in_flight = 300;
         small.table.partition = 20.0;
         small.table.warm = 200.0;
         small.table.quota = 400.0;
