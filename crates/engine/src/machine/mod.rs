@@ -13,7 +13,7 @@
 //! | question | file |
 //! |---|---|
 //! | What is asked for with a record? Which records ask for the same? | `ask` |
-//! | Which stage is a record in? What is known of it? | `records` |
+//! | Which stage is a record in? What is known of it? | `entry`; all of them are the `records` |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | What may be looked at, claimed and started now? Is the end of starts reached? | `starts` |
