@@ -5,7 +5,7 @@ use std::{
     future::{Future, poll_fn},
     pin::pin,
     sync::atomic::{AtomicU64, Ordering},
-    task::Poll,
+    task::{Poll, ready},
     time::Duration,
 };
 
@@ -82,10 +82,19 @@ impl<'a> Budget<'a> {
         future: F,
     ) -> Result<F::Output, TimedOut> {
         let (mut future, mut sleep) = (pin!(future), self.clock.sleep(limit));
+        let mut is_over = false;
         // The answer first: one that came just in time counts.
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(answer) => Poll::Ready(Ok(answer)),
-            Poll::Pending => sleep.as_mut().poll(cx).map(|()| Err(TimedOut(limit))),
+            Poll::Pending if is_over => Poll::Ready(Err(TimedOut(limit))),
+            Poll::Pending => {
+                ready!(sleep.as_mut().poll(cx));
+                // One more turn of the executor. A process that had no processor for a while, or was frozen, finds its
+                // timers over and its answers in the sockets, and the task that reads these may not have been polled yet.
+                is_over = true;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
         })
         .await
     }

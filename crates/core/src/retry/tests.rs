@@ -45,6 +45,20 @@ async fn a_wait_with_its_own_limit_changes_no_other() {
     assert_eq!(budget.limit(), Duration::from_secs(1));
 }
 
+/// As in a process that had no processor for a second: the time is over, and the task that reads the answer is polled
+/// after the one that waits for it.
+#[tokio::test]
+async fn an_answer_that_another_task_has_yet_to_read_counts() {
+    let clock = Stepped::default();
+    let budget = budget(&clock, 5000);
+    let (sender, answer) = tokio::sync::oneshot::channel();
+    let reader = tokio::spawn(async move { sender.send(7) });
+    let answer = budget.attempt(budget.limit(), answer).await;
+    assert_eq!(answer, Ok(Ok(7)));
+    assert_eq!(reader.await.unwrap(), Ok(()));
+    assert_eq!(budget.limit(), Duration::from_secs(1), "the next request may take no longer");
+}
+
 #[test]
 fn the_random_share_of_a_pause_is_between_none_and_all() {
     let shares: Vec<f64> = (0..32).map(|_| random_share()).collect();
