@@ -9,6 +9,8 @@ use lambda_idempotency_core::settings::{NotText, variable};
 use crate::{
     builder::DynamoDbStoreBuilder, config_error::DynamoDbConfigError, store::DynamoDbStore,
 };
+#[cfg(feature = "default-https-client")]
+use crate::{https::Https, roots};
 
 /// The environment variable that names the table.
 const TABLE: &str = "IDEMPOTENCY_TABLE";
@@ -47,15 +49,20 @@ impl DynamoDbStore {
             |name| variable(name).map_err(|NotText(name)| DynamoDbConfigError::NotText(name));
         let table = table(read(STORE)?, read(TABLE)?)?;
         // A fixed version, because `latest` would change these settings with an update of the SDK.
-        let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        let loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .retry_config(RetryConfig::disabled())
-            .timeout_config(TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).build())
-            .load()
-            .await;
+            .timeout_config(TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).build());
+        #[cfg(feature = "default-https-client")]
+        let loader = loader.http_client(Https::new(roots::of_system()));
+        let config = loader.load().await;
         if config.region().is_none() {
             return Err(DynamoDbConfigError::NoRegion);
         }
-        Ok(Self::builder(Client::new(&config), table))
+        let client = aws_sdk_dynamodb::config::Builder::from(&config);
+        #[cfg(feature = "default-https-client")]
+        let client =
+            client.http_client(Https::new(roots::of_dynamodb(&config)).ready(CONNECT_TIMEOUT));
+        Ok(Self::builder(Client::from_conf(client.build()), table))
     }
 }
 

@@ -118,6 +118,12 @@
 //!
 //! * `from-env` (default): [`DynamoDbStore::from_env`], with `aws-config`.
 //! * `default-https-client` (default): the SDK's HTTPS client. Without it, set one in your client.
+//! * `amazon-roots`: the client of [`DynamoDbStore::from_env`] trusts the five roots of [Amazon Trust
+//!   Services](https://www.amazontrust.com/repository/), which sign DynamoDB's certificates, in place of the system's.
+//!   Reading the system's is most of the processor time of a start. The system's are used all the same
+//!   in China and in isolated Regions, and where the environment has one of `SSL_CERT_FILE`, `SSL_CERT_DIR`, `AWS_CA_BUNDLE`,
+//!   `AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_CONFIG_FILE`, `AWS_PROFILE`, or a proxy: another server may
+//!   answer then, with a certificate of another authority.
 //!
 //! [powertools]: https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/
 
@@ -137,12 +143,16 @@ mod env;
 mod error;
 mod group;
 mod guard;
+#[cfg(all(feature = "from-env", feature = "default-https-client"))]
+mod https;
 mod item;
 mod limits;
 mod member;
 mod provenance;
 mod read;
 mod retry;
+#[cfg(all(feature = "from-env", feature = "default-https-client"))]
+mod roots;
 mod scalar;
 mod single;
 mod slots;

@@ -17,7 +17,7 @@ pub(crate) async fn measure(
         functions.iter().map(|function| (function, Vec::new())).collect();
     for _ in 0..options.rounds * 4 {
         for (function, starts) in &mut rows {
-            let worker = Worker::start(function, &[], database).await?;
+            let worker = Worker::start_only(function, database).await?;
             let (micros, _) = Counts::of(worker.pid)?.since(&Counts::default());
             starts.push(micros / 1000.0);
             worker.stop().await;

@@ -82,13 +82,30 @@ impl Worker {
         database: &mut Database,
     ) -> Result<Self> {
         let (proxy, url) = database.proxy().await?;
+        Self::launch(function, variables, proxy, Some(url)).await
+    }
+
+    /// Starts the process as in AWS, where nothing names an endpoint. It must not be invoked.
+    pub(crate) async fn start_only(function: &Function, database: &mut Database) -> Result<Self> {
+        let (proxy, _) = database.proxy().await?;
+        Self::launch(function, &[], proxy, None).await
+    }
+
+    async fn launch(
+        function: &Function,
+        variables: &[&str],
+        proxy: ProxyId,
+        url: Option<String>,
+    ) -> Result<Self> {
         let mut config = FunctionConfig::new(&function.binary)
             .timeout(LONG)
             .init_timeout(LONG)
             .env("VARIANT", function.variant)
             .env("RUNTIME", function.runtime)
-            .env("IDEMPOTENCY_TABLE", "idempotency")
-            .env("AWS_ENDPOINT_URL_DYNAMODB", url);
+            .env("IDEMPOTENCY_TABLE", "idempotency");
+        if let Some(url) = url {
+            config = config.env("AWS_ENDPOINT_URL_DYNAMODB", url);
+        }
         for variable in variables {
             config = config.env(*variable, "1");
         }
