@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use aws_sdk_dynamodb::{Client, config::retry::RetryConfig};
+use aws_sdk_dynamodb::{
+    Client,
+    config::{StalledStreamProtectionConfig, retry::RetryConfig},
+};
 use lambda_idempotency_core::{clock::Clock, settings::Timing};
 
 use crate::{
@@ -98,10 +101,17 @@ impl DynamoDbStoreBuilder {
     }
 
     pub(crate) fn build_unchecked(self) -> DynamoDbStore {
-        // A retry inside the SDK would find the item that its own first request wrote, and report a
-        // failed condition.
-        let config =
-            self.client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+        let config = self
+            .client
+            .config()
+            .to_builder()
+            // A retry inside the SDK would find the item that its own first request wrote, and report a
+            // failed condition.
+            .retry_config(RetryConfig::disabled())
+            // It watches how fast bodies come and go, at some expense for each request. Each request of the store has
+            // a time limit anyway.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .build();
         DynamoDbStore {
             client: Client::from_conf(config),
             config: Arc::new(self.config),

@@ -14,6 +14,9 @@ use crate::{
     scalar::{millis, seconds, status, token},
 };
 
+/// Room for the text of a term.
+const TERM: usize = 40;
+
 /// A condition on one attribute: equal to a value, or absent.
 pub(crate) struct Term<'n> {
     /// The placeholder in an expression, without `#` or `:`.
@@ -54,18 +57,23 @@ pub(crate) struct Condition {
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.ConditionExpressions.html>
 pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
+    let count = terms.len();
+    let expression = String::with_capacity(count.saturating_mul(TERM));
     let mut condition =
-        Condition { expression: String::new(), names: HashMap::new(), values: None };
+        Condition { expression, names: HashMap::with_capacity(count), values: None };
     for Term { alias, name, value } in terms {
-        if !condition.expression.is_empty() {
-            condition.expression.push_str(" AND ");
+        let text = &mut condition.expression;
+        let mut add = |parts: &[&str]| parts.iter().for_each(|part| text.push_str(part));
+        if !condition.names.is_empty() {
+            add(&[" AND "]);
         }
-        condition.names.insert(format!("#{alias}"), name.to_owned());
+        condition.names.insert(["#", alias].concat(), name.to_owned());
         if let Some(value) = value {
-            condition.expression.push_str(&format!("#{alias} = :{alias}"));
-            condition.values.get_or_insert_default().insert(format!(":{alias}"), value);
+            add(&["#", alias, " = :", alias]);
+            let values = condition.values.get_or_insert_with(|| HashMap::with_capacity(count));
+            values.insert([":", alias].concat(), value);
         } else {
-            condition.expression.push_str(&format!("attribute_not_exists(#{alias})"));
+            add(&["attribute_not_exists(#", alias, ")"]);
         }
     }
     condition

@@ -77,9 +77,16 @@ pub(crate) fn fields<'n>(
 
 /// The whole item.
 pub(crate) fn encode(names: &Attributes, key: &Key, record: &IdempotencyRecord) -> Item {
-    let fields = fields(names, record).into_iter();
-    let mut item = primary_key(names, key);
-    item.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    let fields = fields(names, record);
+    // Room for all, so that the map does not grow step by step.
+    let mut item = Item::with_capacity(fields.len().saturating_add(2));
+    let key = key_fields(names, key).into_iter();
+    item.extend(key.map(|(name, value)| (name.to_owned(), value)));
+    for (name, value) in fields {
+        if let Some(value) = value {
+            item.insert(name.to_owned(), value);
+        }
+    }
     item
 }
 

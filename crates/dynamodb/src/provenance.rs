@@ -1,5 +1,7 @@
 //! A record's [`Provenance`] as one attribute, and back.
 
+use std::collections::HashMap;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_idempotency_core::{clock::Timestamp, record::Provenance};
 
@@ -9,11 +11,15 @@ const CLAIMED_AT: &str = "claimed_at";
 
 /// The attribute's value.
 pub(crate) fn attribute(provenance: &Provenance) -> AttributeValue {
-    let texts = provenance.texts().into_iter();
-    let texts = texts
-        .filter_map(|(name, text)| Some((name.to_owned(), AttributeValue::S(text?.to_owned()))));
-    let claimed_at = (CLAIMED_AT.to_owned(), millis(provenance.claimed_at));
-    AttributeValue::M(texts.chain([claimed_at]).collect())
+    let texts = provenance.texts();
+    let mut members = HashMap::with_capacity(texts.len().saturating_add(1));
+    for (name, text) in texts {
+        if let Some(text) = text {
+            members.insert(name.to_owned(), AttributeValue::S(text.to_owned()));
+        }
+    }
+    members.insert(CLAIMED_AT.to_owned(), millis(provenance.claimed_at));
+    AttributeValue::M(members)
 }
 
 /// Reads the attribute; `None` if it does not say when the key was claimed.

@@ -63,7 +63,10 @@ where
         writes: &'w [Write],
         member: impl Fn(PendingWrite<'w>) -> Result<M, V>,
     ) -> Self {
-        let mut rounds = Self { verdicts: vec![], pending: vec![], failures: vec![] };
+        // Room for all: a verdict is large, and a list would make room for four at once.
+        let (verdicts, pending) =
+            (Vec::with_capacity(writes.len()), Vec::with_capacity(writes.len()));
+        let mut rounds = Self { verdicts, pending, failures: vec![] };
         for (index, write) in writes.iter().enumerate() {
             match member(PendingWrite::new(index, write)) {
                 Ok(member) => rounds.pending.push(member),
