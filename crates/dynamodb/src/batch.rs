@@ -17,11 +17,12 @@ use crate::{
     capacity,
     codes::service_failure,
     config::Config,
-    error::{self, Doing, Failure, sdk_failure},
+    error::{self, Doing, Failure},
     guard::{predicate, terms},
     item::{fields, key_fields},
     member::{Answer, Lost, Member},
     retry::Budget,
+    sdk_error::sdk_failure,
     store::DynamoDbStore,
 };
 

@@ -16,9 +16,10 @@ use lambda_idempotency_core::{
 
 use crate::{
     attributes::{Partition, SortKey},
-    error::{self, Doing, Failure, sdk_failure},
+    error::{self, Doing, Failure},
     item::{Item, decode, key_text, primary_key},
     retry::{Budget, backoff},
+    sdk_error::sdk_failure,
     store::DynamoDbStore,
 };
 

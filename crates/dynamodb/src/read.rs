@@ -7,10 +7,11 @@ use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::IdempotencyRec
 
 use crate::{
     capacity,
-    error::{self, Doing, Failure, sdk_failure},
+    error::{self, Doing, Failure},
     item::{Item, decode, key_text, primary_key},
     limits::fit_key,
     retry::{Budget, backoff, bounded},
+    sdk_error::sdk_failure,
     slots::Purpose,
     store::DynamoDbStore,
 };

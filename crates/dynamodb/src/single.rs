@@ -11,11 +11,12 @@ use lambda_idempotency_core::store::Guard;
 
 use crate::{
     capacity,
-    error::{self, Doing, sdk_failure},
+    error::{self, Doing},
     guard::{Condition, condition, terms},
     item::{Item, primary_key},
     member::{Answer, Lost, Member},
     retry::Budget,
+    sdk_error::sdk_failure,
     store::DynamoDbStore,
 };
 

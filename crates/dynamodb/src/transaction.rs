@@ -26,11 +26,12 @@ use crate::{
     codes::{service_failure, unquoted},
     config::Config,
     effects::{DynamoDbEffects, plain_name},
-    error::{self, Doing, Failure, sdk_failure},
+    error::{self, Doing, Failure},
     guard::{Condition, condition, terms},
     item::Item,
     member::{Answer, Member},
     retry::Budget,
+    sdk_error::sdk_failure,
     single::lost_to,
     store::DynamoDbStore,
 };

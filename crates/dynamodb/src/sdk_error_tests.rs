@@ -11,7 +11,7 @@ use aws_smithy_runtime_api::{
 use aws_smithy_types::body::SdkBody;
 
 use super::*;
-use crate::{codes::permissions, store::DynamoDbStore};
+use crate::{codes::permissions, config::Config, store::DynamoDbStore};
 
 fn config() -> std::sync::Arc<Config> {
     let config = aws_sdk_dynamodb::Config::builder()
