@@ -16,11 +16,16 @@
 //! | | |
 //! |---|---|
 //! | [Effects](lambda_idempotency_core::effects), committed with the completion | yes: [`DynamoDbEffects`], items of the same account and Region |
+//! | Messages of an [outbox](lambda_idempotency_core::outbox), stored with the completion | yes, in the record |
 //! | The server removes expired records | yes, within days after they expire |
 //! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, by `Scan`, or `Query` where all are in one partition |
+//! | Writes of a call | a request of up to 25, each write by itself |
+//! | A guard is compared | by the server, as the condition of the write |
 //! | Reads see the latest write | yes |
-//! | A write that was confirmed survives the loss of a server | yes |
 //! | The largest record | 400 KB |
+//! | The time that decides | the worker's, by its [`clock`](DynamoDbStoreBuilder::clock); the server's for the removal |
+//! | A write that was confirmed survives the loss of a server | yes |
+//! | A failover means | nothing within a Region; global tables with eventual consistency let two Regions win one claim |
 //!
 //! # The table
 //!
@@ -154,6 +159,7 @@ mod retry;
 #[cfg(all(feature = "from-env", feature = "default-https-client"))]
 mod roots;
 mod scalar;
+mod sdk_error;
 mod single;
 mod slots;
 mod store;

@@ -83,6 +83,13 @@ impl RedisStoreBuilder {
         }
     }
 
+    /// What the names of records in the server begin with. Default `idempotency:`. Stores with different prefixes
+    /// share no records.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
     /// Loads the password of each new connection, in place of one in the URL: from AWS Secrets Manager, or a token of
     /// IAM authentication for ElastiCache and MemoryDB, which is valid for a quarter of an hour.
     ///
@@ -111,13 +118,6 @@ impl RedisStoreBuilder {
     /// servers of ElastiCache and MemoryDB can be checked.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.root_certificates = Some(pem.into());
-        self
-    }
-
-    /// What the names of records in the server begin with. Default `idempotency:`. Stores with different prefixes
-    /// share no records.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
         self
     }
 

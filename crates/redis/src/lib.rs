@@ -15,11 +15,16 @@
 //! | | |
 //! |---|---|
 //! | [Effects](lambda_idempotency_core::effects), committed with the completion | no: operations that are transactional need another store |
+//! | Messages of an [outbox](lambda_idempotency_core::outbox), stored with the completion | yes, in the record |
 //! | The server removes expired records | yes, ten minutes after they expire |
 //! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, by `SCAN`, which passes over all keys of the server |
+//! | Writes of a call | a pipeline of up to 256 for each server, each write by itself |
+//! | A guard is compared | by the server, in the script that writes |
 //! | Reads see the latest write | yes, except after a failover |
-//! | A write that was confirmed survives the loss of a server | only with MemoryDB |
 //! | The largest record | 8 MiB |
+//! | The time that decides | the worker's, by its [`clock`](RedisStoreBuilder::clock); the server's for the removal |
+//! | A write that was confirmed survives the loss of a server | only with MemoryDB |
+//! | A failover means | calls are repeated until their deadline; the last writes are lost, except with MemoryDB |
 //!
 //! # The server
 //!

@@ -19,6 +19,7 @@ mod powertools;
 mod release;
 mod scenarios;
 mod settings;
+mod stores;
 
 use std::{fs, path::PathBuf};
 
