@@ -29,6 +29,12 @@ pub enum PostgresConfigError {
          postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters percent-encoded"
     )]
     UnfitUrl,
+    /// The URL names a cluster of Aurora DSQL.
+    #[error(
+        "Aurora DSQL cannot keep idempotency records for this store, which needs transactions at the isolation level READ \
+         COMMITTED: use PostgreSQL on RDS or Aurora, or DynamoDB"
+    )]
+    AuroraDsql,
     /// The certificates that were given cannot be read.
     #[error(
         "the root certificates cannot be read: give them as PEM, with BEGIN CERTIFICATE and END CERTIFICATE \

@@ -18,33 +18,76 @@
 //! | | |
 //! |---|---|
 //! | [Effects](lambda_idempotency_core::effects), committed with the completion | yes: [`PostgresEffects`], SQL statements |
+//! | Messages of an [outbox](lambda_idempotency_core::outbox), stored with the completion | yes, in the record |
 //! | The server removes expired records | no: call [`PostgresStore::sweep`] regularly |
 //! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, in the order of their keys |
+//! | Writes of a call | one transaction of up to 1,000 writes in one round trip |
+//! | A guard is compared | by the server, in the statement that writes |
 //! | Reads see the latest write | yes |
-//! | A write that was confirmed survives the loss of a server | yes, if a replica is synchronous; on RDS Multi-AZ and Aurora it is |
 //! | The largest record | 16 MiB |
+//! | The time that decides | the worker's, by its [`clock`](PostgresStoreBuilder::clock); the server's for sweeping |
+//! | A write that was confirmed survives the loss of a server | yes, if a replica is synchronous; on RDS Multi-AZ and Aurora it is |
+//! | A failover means | calls are repeated until their deadline; to an asynchronous replica, the last writes are lost |
 //!
 //! # The server
 //!
 //! PostgreSQL 13 or later: RDS, Aurora or your own, directly or through PgBouncer in transaction mode. The suite runs
-//! on PostgreSQL 15 and PgBouncer 1.18 of Debian. RDS Proxy has not been tested: it may keep a connection for each client
-//! (*pinning*) because of `SET LOCAL`, and works then, but saves no connections. `fsync` and `synchronous_commit` have to be on, or the
+//! on PostgreSQL 15 and PgBouncer 1.18 of Debian. `fsync` and `synchronous_commit` have to be on, or the
 //! server forgets in a crash what it has confirmed; [`PostgresStore::check`] refuses it otherwise.
 //!
 //! With **asynchronous replication**, a failover may lose the last writes: a claim that is lost leaves its key free
 //! while its handler runs, and a completion that is lost lets the next delivery run the handler again.
 //!
-//! **Aurora DSQL** is not supported: it knows only one isolation level, repeatable read, and this store needs
-//! `READ COMMITTED`, in which a statement sees what was committed before it began.
+//! ## RDS Proxy
+//!
+//! It has not been tested. It gives a connection of the server to another client after each transaction, unless it has
+//! *pinned* it to a client. Of what [AWS says][pinning] that pins connections of PostgreSQL (read in November 2026):
+//!
+//! | it pins | this store |
+//! |---|---|
+//! | `SET` of a setting of the session | sends none; each transaction has three `SET LOCAL` |
+//! | `PREPARE`, `DISCARD`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol |
+//! | cursors, temporary tables, `LISTEN`, libraries, sequences | uses none |
+//! | advisory locks of the session | uses none; `migrate` has one of its transaction |
+//! | a statement of more than 16 KB | has none; values are parameters |
+//!
+//! A test asks the connections behind a PgBouncer: no setting, statement, lock or cursor stays on them. Whether `SET LOCAL`
+//! pins, AWS does not say: look at the metric `DatabaseConnectionsCurrentlySessionPinned`. A pinned connection works, and
+//! saves no connections. An [effect](PostgresEffects) of yours may pin as well.
+//!
+//! [pinning]: https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/rds-proxy-pinning.html
+//!
+//! ## Aurora DSQL
+//!
+//! It is not supported, and [`build`](PostgresStoreBuilder::build) refuses its endpoints. What this store sends, and what
+//! AWS documents (read in November 2026):
+//!
+//! | this store | Aurora DSQL |
+//! |---|---|
+//! | `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE` | [`BEGIN` takes only `READ ONLY` or `READ WRITE`][sql]; a transaction sees [one snapshot][occ], so what was found where a guard failed may be old |
+//! | `SET LOCAL lock_timeout`, `FOR UPDATE` | [no locks][occ]: who commits second gets `40001`. The store repeats a transaction that ends so, also at its `COMMIT` |
+//! | `CREATE TABLE` with `COLLATE "C"` | [refuses `COLLATE`][unsupported]; C is the only collation |
+//! | `CREATE INDEX`, in one transaction with the table and an advisory lock | [only `CREATE INDEX ASYNC`][unsupported] |
+//! | keys of 2 KiB, records of 16 MiB | [keys of 1 KiB, columns of 1 MiB, rows of 2 MiB, transactions of 10 MiB][limits] |
+//! | `xmin`, to pass over what the transaction has written | not documented |
+//!
+//! [sql]: https://docs.aws.amazon.com/aurora-dsql/latest/userguide/working-with-postgresql-compatibility-supported-sql-features.html
+//! [occ]: https://docs.aws.amazon.com/aurora-dsql/latest/userguide/working-with-concurrency-control.html
+//! [unsupported]: https://docs.aws.amazon.com/aurora-dsql/latest/userguide/working-with-postgresql-compatibility-unsupported-features.html
+//! [limits]: https://docs.aws.amazon.com/aurora-dsql/latest/userguide/CHAP_quotas.html
 //!
 //! # The table
 //!
 //! [`PostgresStore::migrate`] creates it, and [`PostgresStore::schema`] has its text for your own tool for migrations.
-//! The role of the function needs `SELECT`, `INSERT`, `UPDATE` and `DELETE` on it, and nothing else. A record is a row;
+//! A record is a row;
 //! instants are milliseconds since 1970, which `to_timestamp(expires_at / 1000.0)` makes readable.
 //!
 //! Expired records have no effect, and stay until somebody removes them: [`PostgresStore::sweep`], in batches, by an
 //! index. Without it the table grows.
+//!
+//! # Permissions
+//!
+//! The role of the function needs `SELECT`, `INSERT`, `UPDATE` and `DELETE` on the table, and nothing else.
 //!
 //! # How it writes
 //!

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use percent_encoding::percent_decode_str;
-use tokio_postgres::{Config, config::SslMode};
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode},
+};
 
 use crate::config_error::PostgresConfigError;
 
@@ -28,6 +31,9 @@ impl Url {
         if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
             return Err(PostgresConfigError::UnfitUrl);
         }
+        if server.get_hosts().iter().any(is_dsql) {
+            return Err(PostgresConfigError::AuroraDsql);
+        }
         keep_alive(&mut server, &text);
         let tls = server.get_ssl_mode() != SslMode::Disable;
         if tls {
@@ -35,6 +41,18 @@ impl Url {
         }
         Ok(Self { server, tls, root_certificates })
     }
+}
+
+/// Whether this is a cluster of Aurora DSQL, at its public endpoint (`CLUSTER.dsql.REGION.on.aws`) or at one of a VPC
+/// (`CLUSTER.dsql-SUFFIX.REGION.on.aws`).
+///
+/// <https://docs.aws.amazon.com/aurora-dsql/latest/userguide/privatelink-managing-clusters.html>
+fn is_dsql(host: &Host) -> bool {
+    let Host::Tcp(name) = host else { return false };
+    let name = name.to_ascii_lowercase();
+    let mut labels = name.split('.').skip(1);
+    name.ends_with(".on.aws")
+        && labels.next().is_some_and(|label| label == "dsql" || label.starts_with("dsql-"))
 }
 
 /// Asks the server whether it is there, as often as the URL says, or else [so often](KEEPALIVES).
@@ -110,6 +128,21 @@ mod tests {
         assert_eq!(url.root_certificates, Some(PathBuf::from("C:\\my certificates+ä.pem")));
         let Err(error) = Url::parse("postgres://db/orders?sslrootcert=%FF") else { unreachable!() };
         assert!(matches!(error, PostgresConfigError::UnfitUrl), "{error}");
+    }
+
+    #[test]
+    fn aurora_dsql_is_refused_at_each_of_its_endpoints() {
+        for host in [
+            "abc123.dsql.eu-west-1.on.aws",
+            "abc123.dsql-fnh4.eu-west-1.on.aws",
+            "db,ABC123.dsql.eu-west-1.ON.AWS",
+        ] {
+            let refused = Url::parse(&format!("postgres://admin@{host}/postgres")).map(|_| ());
+            assert!(matches!(refused, Err(PostgresConfigError::AuroraDsql)), "{host}");
+        }
+        for host in ["dsql.example.com", "orders.on.aws", "db.dsqlite.on.aws"] {
+            read(&format!("postgres://admin@{host}/postgres"));
+        }
     }
 
     #[test]
