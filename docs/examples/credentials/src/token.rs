@@ -24,8 +24,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// How long a token is valid: no service allows more.
 const VALID: Duration = Duration::from_secs(900);
 /// What Signature Version 4 encodes in a query.
-const ENCODED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// What the token is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +79,8 @@ impl Tokens {
         user: impl Into<String>,
     ) -> Result<Self, BoxError> {
         let region = config.region().ok_or("no AWS region is configured: set AWS_REGION")?;
-        let credentials = config.credentials_provider().ok_or("no AWS credentials are configured")?;
+        let credentials =
+            config.credentials_provider().ok_or("no AWS credentials are configured")?;
         let (server, user) = (server.into(), user.into());
         Ok(Self { service, server, user, region: region.to_string(), credentials })
     }
