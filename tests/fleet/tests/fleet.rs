@@ -57,6 +57,19 @@ fn a_fleet_keeps_the_guarantees_through_each_fault_and_recovers() {
     }
 }
 
+/// Nothing is acknowledged by an invocation that is killed, and this queue delivers a batch together again.
+#[test]
+fn records_that_come_with_a_killer_are_done_and_may_be_dead_lettered_with_it() {
+    let mut scenario = Scenario::small(1);
+    scenario.records = 5000;
+    scenario.killer_every = 4507;
+    let report = simulate(scenario);
+    assert_eq!(report.wrong(), Vec::<String>::new());
+    assert_eq!(report.tally.doubled, 0);
+    assert!(report.dead_and_done > 0, "then the guarantees can promise more");
+    assert!(report.dead_and_done < 10, "{} records", report.dead_and_done);
+}
+
 #[test]
 fn a_run_is_repeated_by_its_seed() {
     let [one, again, other] = [1, 1, 2].map(|seed| {

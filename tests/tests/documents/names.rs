@@ -27,7 +27,8 @@ const PLACES: [(&str, &str); 18] = [
     ("stores", "tests/tests/stores"),
 ];
 /// Places that are one file: `hostile::a_test`.
-const FILES: [(&str, &str); 2] = [
+const FILES: [(&str, &str); 3] = [
+    ("fleet", "tests/fleet/tests/fleet.rs"),
     ("hostile", "crates/lambda/tests/hostile.rs"),
     ("unwinding", "crates/lambda/tests/unwinding.rs"),
 ];

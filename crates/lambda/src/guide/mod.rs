@@ -19,6 +19,7 @@
 //! | [Metrics](metrics) | what is counted and measured, and how CloudWatch gets it |
 //! | [Operating a table](operating) | what is stuck and why; having work done again; redrives |
 //! | [Cost](cost) | requests, and dollars per million records |
+//! | [At a billion records a day](at_scale) | capacity, cost, settings, and what breaks first |
 //! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
 //! | [Durable functions](durable_functions) | a dispatcher that starts each execution once, and what each layer deduplicates |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
@@ -131,6 +132,9 @@ pub mod metrics {
 }
 pub mod cost {
     #![doc = include_str!("cost.md")]
+}
+pub mod at_scale {
+    #![doc = include_str!("at_scale.md")]
 }
 pub mod topologies {
     #![doc = include_str!("topologies.md")]
