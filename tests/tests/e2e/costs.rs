@@ -8,7 +8,7 @@ use lambda_idempotency_local::{Local, Usage};
 use lambda_idempotency_tests::events::{batch_of, order, order_with};
 use serde_json::json;
 
-use crate::support::{World, idle, returned};
+use crate::support::{World, history, idle, quick_queue, returned, scripted_orders};
 
 const PAGE: &str = include_str!("../../../crates/lambda/src/guide/cost.md");
 
@@ -107,6 +107,14 @@ fn documented_requests(kind: &str, records: u32, requests: u64) {
     assert!(requests <= named, "{place}: {requests} requests, and cost.md says {named}");
 }
 
+/// Asserts that the page has the row of a kind of record whose handler wrote `effects` units of its own.
+pub(crate) fn documented_record(kind: &str, usage: &Usage, effects: f64) {
+    let Billed { write_units, read_units } = Billed::of(usage, 1);
+    let row = row(kind, Billed { write_units: write_units - effects, read_units });
+    println!("{row}");
+    documented(&row);
+}
+
 /// The row of a kind of record in the table of the page.
 fn row(kind: &str, Billed { write_units, read_units }: Billed) -> String {
     let dollars = Billed { write_units, read_units }.dollars();
@@ -175,6 +183,17 @@ async fn records_that_are_received_again_cost_a_read_and_save_a_write() {
         documented(&row("new, received again", fresh));
         documented(&row("duplicate, received again", again));
     }
+}
+
+/// A failure is written over the claim, and read before the record is claimed again.
+#[tokio::test]
+async fn a_failure_costs_a_write_and_its_retry_a_read_more_than_a_new_record() {
+    let world = World::with(scripted_orders(), |local| local.sqs(quick_queue())).await;
+    let report = world.send(&batch_of([order_with("o-1", json!({ "failTimes": 1 }))])).await;
+    assert_eq!(history(&report), [("m-o-1", 1, "failed"), ("m-o-1", 2, "executed")]);
+    let usages: Vec<_> = report.invocations.iter().map(|one| &one.invocation.dynamodb).collect();
+    documented_record("new, whose handler fails", usages[0], 0.0);
+    documented_record("retried after that, received again", usages[1], 1.0);
 }
 
 /// A duplicate is refused by a write, which DynamoDB bills by the size of the item that it finds.

@@ -12,7 +12,10 @@ use lambda_idempotency_tests::{
     events::{batch_of, order},
 };
 
-use crate::support::{World, history, orders, outcomes};
+use crate::{
+    costs,
+    support::{World, history, orders, outcomes},
+};
 
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// The timeout, a second of lease grace, a second of clock skew, and a reserve: at the second delivery the
@@ -49,6 +52,8 @@ async fn an_order_whose_process_is_killed_after_the_claim_is_placed_once() {
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
     assert_eq!(lost_attempts(&report), 1);
     world.assert_placed_once(["o-1"]);
+    let takeover = &report.invocations[1].invocation.dynamodb;
+    costs::documented_record("taken over after its process died, received again", takeover, 1.0);
 }
 
 #[tokio::test]
