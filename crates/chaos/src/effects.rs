@@ -12,10 +12,6 @@ use crate::{
     store::Item,
 };
 
-/// The table of orders.
-pub(crate) const ORDERS: &str = "orders";
-/// Its key.
-pub(crate) const KEY: &str = "orderId";
 /// What the key of an attempt's item begins with.
 const ATTEMPT: &str = "attempt ";
 /// What the key of a message's item begins with, which the consumer has received.

@@ -21,7 +21,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `settings`, `mode`, `origin`, `fault` | the settings of a run |
+//! | `settings`, `mode`, `origin`, `fault`, `tested_store` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `effects`, `history` | record what happened |
@@ -63,6 +63,7 @@ mod store;
 mod store_faults;
 mod story;
 mod template;
+mod tested_store;
 mod vary;
 
 pub use drive::{Progress, run};
@@ -73,9 +74,9 @@ pub use mode::Mode;
 pub use origin::Origin;
 pub use report::Report;
 pub use settings::Settings;
-pub use store::TestedStore;
 pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};
 pub use template::{Template, TemplateError};
+pub use tested_store::TestedStore;
 
 use std::{io, path::PathBuf};
 

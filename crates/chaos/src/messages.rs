@@ -8,7 +8,10 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     io,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -59,6 +62,8 @@ struct State {
     /// Where to look whether an order is placed.
     store: OnceLock<Arc<Backend>>,
     counted: Mutex<Counted>,
+    /// How many arrivals are being looked up, and not told yet.
+    untold: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +81,8 @@ impl MessageQueue {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (store, counted) = (OnceLock::new(), Mutex::default());
-        let state = Arc::new(State { orders, tell, store, counted });
+        let untold = AtomicUsize::new(0);
+        let state = Arc::new(State { orders, tell, store, counted, untold });
         let serving = Arc::clone(&state);
         // Its connections end with it.
         let task = tokio::spawn(async move {
@@ -100,6 +106,11 @@ impl MessageQueue {
     /// From now on each arrival says whether its order is placed.
     pub(crate) fn look_into(&self, store: &Arc<Backend>) {
         let _ = self.state.store.set(Arc::clone(store));
+    }
+
+    /// Whether everything that has arrived is told.
+    pub(crate) fn has_told_all(&self) -> bool {
+        self.state.untold.load(Ordering::Acquire) == 0
     }
 
     /// How often each kind of fault was injected.
@@ -172,6 +183,7 @@ impl State {
     }
 
     async fn arrived(&self, order: usize, part: usize, pid: u32, id: &str, answer: Answer) {
+        self.untold.fetch_add(1, Ordering::AcqRel);
         let placed = match self.store.get() {
             Some(store) => Some(store.placed(order).await.is_ok_and(|times| times > 0)),
             None => None,
@@ -179,6 +191,7 @@ impl State {
         let (id, at) = (id.to_owned(), Instant::now());
         // The rig listens until its end.
         let _ = self.tell.send(Told::Arrived(Arrival { order, part, id, pid, answer, placed, at }));
+        self.untold.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

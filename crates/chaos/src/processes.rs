@@ -12,14 +12,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
     Error, Mode, Settings,
-    effects::{KEY, ORDERS},
     ledger::{Ledger, Line, Step},
     schedule::{self, Schedule, order_of},
-    store::Backend,
+    store::{Backend, CLAIMS, KEY, ORDERS},
 };
 
-/// The table of idempotency records.
-pub(crate) const CLAIMS: &str = "idempotency";
 /// A process that was killed needs a new one; a machine may be slow to start it.
 const INIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many lines of output are kept, for a function that does not start.

@@ -61,6 +61,13 @@ impl Rig<'_> {
         }
     }
 
+    /// Waits until the queue has told of everything that a process has sent before its end.
+    pub(super) async fn wait_for_messages(&self) {
+        while self.messages.is_some_and(|messages| !messages.has_told_all()) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Notes what the queue did with messages of the function.
     pub(super) fn consumed(&mut self, batch: &Batch, dispositions: &[Disposition]) {
         for ((id, _), disposition) in batch.records().zip(dispositions) {
@@ -113,6 +120,7 @@ impl Rig<'_> {
                     Some(told) = self.told.recv() => self.hear(told),
                 }
             };
+            self.wait_for_messages().await;
             self.read()?;
             let was_killed = self.injector.was_killed(invocation.pid);
             let end = match invocation.result {

@@ -6,30 +6,16 @@ mod rig;
 mod settled;
 mod signals;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use tokio::sync::mpsc::unbounded_channel;
 
+pub use self::rig::Progress;
 use self::{check::check, rig::Rig};
 use crate::{
     Error, Report, Settings, audit::audit, effects, ledger::Ledger, messages::MessageQueue,
     processes::start, schedule::Schedule, store::Backend,
 };
-
-/// How often the ledger is read.
-pub(crate) const TICK: Duration = Duration::from_millis(5);
-
-/// The progress of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Messages that are acknowledged or dead-lettered.
-    pub settled: usize,
-    /// All messages.
-    pub total: usize,
-}
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
 /// [`Settings::patience`]; then audits what happened.
@@ -55,6 +41,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
         messages.look_into(&store);
     }
     let mut rig = Rig::new((settings, &schedule), (&local, &store), (ledger, reported, told));
+    rig.messages = messages.as_ref();
     rig.drain(&progress).await?;
     let probes = rig.probe().await?;
     if probes > 0 {

@@ -1,23 +1,37 @@
 //! The loop of a run: receives messages, hands them to processes, and looks at what happens meanwhile.
 
-use std::{collections::HashSet, time::Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use lambda_idempotency_local::Local;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::{Progress, TICK};
 use crate::{
     Error, Settings, Story, StoryInvocation,
     history::History,
     injector::Injector,
     ledger::{Ledger, Line},
-    messages::Told,
+    messages::{MessageQueue, Told},
     parcels::Parcels,
     queues::{self, Queues, Received},
     schedule::Schedule,
     store::Backend,
 };
+
+/// How often the ledger is read.
+const TICK: Duration = Duration::from_millis(5);
+
+/// The progress of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Messages that are acknowledged or dead-lettered.
+    pub settled: usize,
+    /// All messages.
+    pub total: usize,
+}
 
 /// Everything that takes part in a run.
 pub(super) struct Rig<'a> {
@@ -27,6 +41,8 @@ pub(super) struct Rig<'a> {
     pub(super) store: &'a Backend,
     pub(super) ledger: Ledger,
     pub(super) reported: UnboundedReceiver<Line>,
+    /// The queue of the function's messages, if it has some.
+    pub(super) messages: Option<&'a MessageQueue>,
     /// What the queue of the function's messages tells.
     pub(super) told: UnboundedReceiver<Told>,
     /// The messages that the function has published, on their way to its consumer.
@@ -59,6 +75,7 @@ impl<'a> Rig<'a> {
             store,
             ledger,
             reported,
+            messages: None,
             told,
             parcels: Parcels::default(),
             relayed: 0,

@@ -19,6 +19,7 @@ impl Rig<'_> {
         received: &Received,
         invocation: &Invocation,
     ) -> Result<(), Error> {
+        self.wait_for_messages().await;
         // Lines read from here on belong to the process's next invocation, so read this one's first.
         self.read()?;
         let batch = &received.batch;

@@ -5,14 +5,8 @@ use std::{collections::HashMap, time::Duration};
 use lambda_idempotency_local::{DynamoDb, FaultId};
 use serde_json::{Value, json};
 
-use super::{Item, Row, TestedStore, server::Server};
-use crate::{
-    Error, Settings,
-    effects::{KEY, ORDERS},
-    processes::CLAIMS,
-    schedule,
-    store_faults::StoreFault,
-};
+use super::{CLAIMS, Item, KEY, ORDERS, Row, server::Server};
+use crate::{Error, Settings, TestedStore, schedule, store_faults::StoreFault};
 
 /// A store that runs.
 #[derive(Debug)]

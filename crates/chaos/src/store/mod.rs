@@ -3,14 +3,25 @@
 mod backend;
 mod postgres;
 mod server;
-mod tested;
 
 pub(crate) use backend::Backend;
 pub(crate) use postgres::Database;
-pub use tested::TestedStore;
+
+use std::time::Duration;
 
 use lambda_idempotency_core::record::{IdempotencyRecord, Status};
 use serde_json::Value;
+
+use crate::Error;
+
+/// How long the rig waits for an answer of the store.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The table of idempotency records.
+pub(crate) const CLAIMS: &str = "idempotency";
+/// The table of orders, where effects are in transactions.
+pub(crate) const ORDERS: &str = "orders";
+/// Its key.
+pub(crate) const KEY: &str = "orderId";
 
 /// An idempotency record, as far as an audit looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,4 +69,8 @@ impl Row {
         let has_messages = record.is_some_and(|record| record.outbox.is_some());
         Self { key: key.to_owned(), status: status.to_owned(), has_messages }
     }
+}
+
+fn unusable(error: impl std::error::Error) -> Error {
+    Error::Store(error.to_string())
 }

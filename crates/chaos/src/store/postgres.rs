@@ -1,12 +1,18 @@
 //! The table in which the function commits its effects in PostgreSQL.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{sync::Mutex, task::JoinHandle, time::sleep};
 use tokio_postgres::{Client, NoTls, Row, types::ToSql};
 
-use super::{Item, server::PATIENCE, server::unusable};
-use crate::{Error, drive::TICK};
+use super::{Item, PATIENCE, unusable};
+use crate::Error;
+
+/// How long it waits before it asks again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS orders (order_id text PRIMARY KEY, placed bigint NOT NULL)";
@@ -68,7 +74,7 @@ impl Database {
                 Err(error) if start.elapsed() > PATIENCE => return Err(unusable(error)),
                 Err(_) => *connection = None,
             }
-            sleep(TICK).await;
+            sleep(PAUSE).await;
         }
     }
 }

@@ -19,11 +19,9 @@ use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_redis::RedisStore;
 use tokio::{net::lookup_host, sync::Mutex as Lock, task::JoinSet, time::sleep};
 
-use super::{Database, Row, TestedStore};
-use crate::{Error, Settings, store_faults::StoreFault};
+use super::{Database, PATIENCE, Row, unusable};
+use crate::{Error, Settings, TestedStore, store_faults::StoreFault};
 
-/// How long the rig waits for an answer of the store.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How many records the rig reads at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 
@@ -206,10 +204,6 @@ impl Server {
 
 fn soon() -> Timestamp {
     SystemClock.now().plus(PATIENCE)
-}
-
-pub(super) fn unusable(error: impl std::error::Error) -> Error {
-    Error::Store(error.to_string())
 }
 
 /// A URL before its host, its host with the port, and what follows.

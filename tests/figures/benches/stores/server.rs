@@ -1,0 +1,86 @@
+//! The server of a store.
+
+use std::fs;
+
+use lambda_idempotency::{Clock as _, PostgresStore, clock::SystemClock};
+use lambda_idempotency_local::{DynamoDb, PostgresServer, RedisServer, Table, TcpProxy};
+
+use crate::Result;
+use crate::process::Counts;
+
+/// A server that runs.
+pub(crate) enum Server {
+    DynamoDb(DynamoDb),
+    Postgres(PostgresServer),
+    Redis(RedisServer),
+}
+
+/// The way of one function to the server.
+pub(crate) enum Path {
+    DynamoDb(DynamoDb),
+    Proxied(TcpProxy, String),
+}
+
+impl Server {
+    pub(crate) async fn start(name: &str) -> Result<Self> {
+        match name {
+            "dynamodb" => {
+                let database = DynamoDb::start().await?;
+                database.create_table(&Table::new("idempotency", "id").ttl("expiration"))?;
+                Ok(Self::DynamoDb(database))
+            }
+            "postgres" => {
+                let server = PostgresServer::start(&[]).await?;
+                let store = PostgresStore::new(&PostgresServer::url(server.address()))?;
+                store.migrate(SystemClock.now().plus(std::time::Duration::from_secs(60))).await?;
+                Ok(Self::Postgres(server))
+            }
+            "redis" => {
+                let no_file = ("appendonly".to_owned(), "no".to_owned());
+                Ok(Self::Redis(RedisServer::start(&[no_file]).await?))
+            }
+            _ => Err(format!("`{name}` is not a store: use dynamodb, postgres or redis").into()),
+        }
+    }
+
+    pub(crate) async fn path(&self) -> Result<Path> {
+        Ok(match self {
+            Self::DynamoDb(database) => Path::DynamoDb(database.clone()),
+            Self::Postgres(server) => {
+                let proxy = TcpProxy::start(server.address()).await?;
+                let url = PostgresServer::url(proxy.address());
+                Path::Proxied(proxy, url)
+            }
+            Self::Redis(server) => {
+                let proxy = TcpProxy::start(server.address()).await?;
+                let url = RedisServer::url(proxy.address());
+                Path::Proxied(proxy, url)
+            }
+        })
+    }
+
+    /// What its processes have used so far. The embedded DynamoDB has none of its own.
+    pub(crate) fn counts(&self) -> Result<Vec<(u32, Counts)>> {
+        let first = match self {
+            Self::DynamoDb(_) => None,
+            Self::Postgres(server) => server.pid(),
+            Self::Redis(server) => server.pid(),
+        };
+        let Some(first) = first else { return Ok(Vec::new()) };
+        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"))?;
+        let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+        // One may end meanwhile.
+        let counts = |pid| Some((pid, Counts::of(pid).ok()?));
+        Ok(std::iter::once(first).chain(children).filter_map(counts).collect())
+    }
+}
+
+impl Path {
+    /// How many requests came this way.
+    pub(crate) fn requests(&self) -> u64 {
+        match self {
+            Self::DynamoDb(database) => database.usage().requests(),
+            Self::Proxied(proxy, _) => proxy.requests(),
+        }
+    }
+}
