@@ -73,7 +73,8 @@ impl Function {
         }
         let (own_micros, _) = Counts::of(self.pid)?.since(&own);
         let none = Counts::default();
-        let server_micros = server.counts()?.iter().map(|(pid, after)| {
+        let after = server.counts()?;
+        let server_micros = after.iter().map(|(pid, after)| {
             let before = before.iter().find(|(other, _)| other == pid);
             after.since(before.map_or(&none, |(_, counts)| counts)).0
         });
