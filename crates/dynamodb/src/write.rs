@@ -45,8 +45,7 @@ impl DynamoDbStore {
         let _underway = self.groups.begin();
         let budget = Budget::new(&self.config, call_deadline);
         let mut backoff = backoff(&self.config);
-        let begin = |pending| Member::new(&self.config, pending).map_err(|verdict| *verdict);
-        let mut rounds = Rounds::begin(writes, begin);
+        let mut rounds = Rounds::begin(writes, |pending| Member::new(&self.config, pending));
         let too_late = || error::too_late(&self.config);
         while let Some(members) = rounds.next(&budget, Some(&mut backoff), too_late).await {
             // Writes whose guard failed, and whose record has to be read.

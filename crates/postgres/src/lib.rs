@@ -41,7 +41,7 @@
 //! ## RDS Proxy
 //!
 //! It has not been tested. It gives a connection of the server to another client after each transaction, unless it has
-//! *pinned* it to a client. Of what [AWS says][pinning] that pins connections of PostgreSQL (read in November 2026):
+//! *pinned* it to a client. Of what [AWS says][pinning] that pins connections of PostgreSQL:
 //!
 //! | it pins | this store |
 //! |---|---|
@@ -51,16 +51,18 @@
 //! | advisory locks of the session | uses none; `migrate` has one of its transaction |
 //! | a statement of more than 16 KB | has none; values are parameters |
 //!
-//! A test asks the connections behind a PgBouncer: no setting, statement, lock or cursor stays on them. Whether `SET LOCAL`
-//! pins, AWS does not say: look at the metric `DatabaseConnectionsCurrentlySessionPinned`. A pinned connection works, and
-//! saves no connections. An [effect](PostgresEffects) of yours may pin as well.
+//! A test asks the connections behind a PgBouncer: no setting, statement, lock or cursor stays on them. `SET LOCAL` pins
+//! [for the time of its transaction][local], in which the connection is not shared anyway. The metric
+//! `DatabaseConnectionsCurrentlySessionPinned` shows what is pinned: such a connection works, and saves none. An
+//! [effect](PostgresEffects) of yours may pin as well.
 //!
 //! [pinning]: https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/rds-proxy-pinning.html
+//! [local]: https://github.com/aws/agent-toolkit-for-aws/blob/main/skills/specialized-skills/database-skills/rds-oss/references/proxy-pinning-postgresql.md
 //!
 //! ## Aurora DSQL
 //!
 //! It is not supported, and [`build`](PostgresStoreBuilder::build) refuses its endpoints. What this store sends, and what
-//! AWS documents (read in November 2026):
+//! AWS documents:
 //!
 //! | this store | Aurora DSQL |
 //! |---|---|

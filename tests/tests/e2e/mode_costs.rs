@@ -15,47 +15,65 @@ const COSTS: &str = include_str!("../../../crates/lambda/src/guide/cost.md");
 const DOLLARS: f64 = 0.625;
 const PARCELS: &str = "parcels";
 
-/// The rows, the functions, how many of the write units are those of the table that stands for the queue of messages, and
-/// the row of the page about costs, with how many of the units are those of effects that are not in a transaction.
-fn modes() -> [(&'static str, FunctionConfig, f64, Option<(&'static str, f64)>); 6] {
+/// A row of the page about modes.
+struct Mode {
+    row: &'static str,
+    function: FunctionConfig,
+    /// How many of the write units are those of the table that stands for the queue of messages.
+    of_the_queue: f64,
+    /// The row of the page about costs, and how many of the units are those of effects that are not in a transaction.
+    of_costs: Option<(&'static str, f64)>,
+}
+
+fn modes() -> [Mode; 6] {
     let set = |names: &[&str]| {
         names.iter().fold(scripted_orders(), |function, name| function.env(*name, "1"))
     };
     let publishing = |names: &[&str]| set(names).env("SCRIPTED_PARCELS_TABLE", PARCELS);
     [
-        ("claim and complete", set(&[]), 0.0, Some(("new", 1.0))),
-        (
-            "the same with two effects, each in a step",
-            set(&["SCRIPTED_STEPS"]),
-            0.0,
-            Some(("new, with two steps", 2.0)),
-        ),
-        (
-            "the same with one effect and a message",
-            publishing(&[]),
-            1.0,
-            Some(("new, with a message to send", 1.0)),
-        ),
-        (
-            "`.transactional()`",
-            set(&["SCRIPTED_TRANSACTION"]),
-            0.0,
-            Some(("new, in a transaction, with its effect", 0.0)),
-        ),
-        ("the same with a message", publishing(&["SCRIPTED_TRANSACTION"]), 1.0, None),
-        (
-            "`.optimistic()`",
-            set(&["SCRIPTED_TRANSACTION", "SCRIPTED_OPTIMISTIC"]),
-            0.0,
-            Some(("new, in an optimistic transaction, with its effect", 0.0)),
-        ),
+        Mode {
+            row: "claim and complete",
+            function: set(&[]),
+            of_the_queue: 0.0,
+            of_costs: Some(("new", 1.0)),
+        },
+        Mode {
+            row: "the same with two effects, each in a step",
+            function: set(&["SCRIPTED_STEPS"]),
+            of_the_queue: 0.0,
+            of_costs: Some(("new, with two steps", 2.0)),
+        },
+        Mode {
+            row: "the same with one effect and a message",
+            function: publishing(&[]),
+            of_the_queue: 1.0,
+            of_costs: Some(("new, with a message to send", 1.0)),
+        },
+        Mode {
+            row: "`.transactional()`",
+            function: set(&["SCRIPTED_TRANSACTION"]),
+            of_the_queue: 0.0,
+            of_costs: Some(("new, in a transaction, with its effect", 0.0)),
+        },
+        Mode {
+            row: "the same with a message",
+            function: publishing(&["SCRIPTED_TRANSACTION"]),
+            of_the_queue: 1.0,
+            of_costs: None,
+        },
+        Mode {
+            row: "`.optimistic()`",
+            function: set(&["SCRIPTED_TRANSACTION", "SCRIPTED_OPTIMISTIC"]),
+            of_the_queue: 0.0,
+            of_costs: Some(("new, in an optimistic transaction, with its effect", 0.0)),
+        },
     ]
 }
 
 #[tokio::test]
 async fn the_write_units_of_a_record_are_those_of_the_page() {
     assert!(COSTS.contains(&format!("{DOLLARS} USD")), "cost.md has another price");
-    for (mode, function, of_the_queue, of_costs) in modes() {
+    for Mode { row: mode, function, of_the_queue, of_costs } in modes() {
         let tables = |local: lambda_idempotency_local::LocalBuilder| {
             local.sqs(quick_queue()).table(Table::new(PARCELS, "id"))
         };

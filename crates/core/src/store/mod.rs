@@ -109,3 +109,10 @@ impl From<StoreError> for Verdict {
         Self::Unknown(error)
     }
 }
+
+/// A verdict is large, so what can fail with one returns it in a box.
+impl From<Box<Verdict>> for Verdict {
+    fn from(verdict: Box<Verdict>) -> Self {
+        *verdict
+    }
+}
