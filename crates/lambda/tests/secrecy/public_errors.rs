@@ -53,6 +53,7 @@ fn no_error_is_forgotten() {
         "NoTransaction",
         "OptimisticMistake",
         "NotStarted",
+        "NotText",
         "RecoveryMistake",
         // Its texts are constants, or those of the store's own error: `from_env` tests that the URL is in none.
         "StoreConfigError",
