@@ -172,7 +172,9 @@ async fn logs_and_errors_contain_nothing_of_a_record() {
         let captured = captured(statements, make).await;
         assert_eq!(captured.leak(), None);
         let text = captured.text();
-        for proof in ["some writes failed", "was refused", "attribute `status`", "dynamodb:PutItem"] {
+        let proofs =
+            ["some writes failed", "was refused", "attribute `status`", "dynamodb:PutItem"];
+        for proof in proofs {
             assert!(text.contains(proof), "the test did not capture this: {proof}");
         }
     }
