@@ -126,9 +126,10 @@
 //! * `amazon-roots`: the client of [`DynamoDbStore::from_env`] trusts the five roots of [Amazon Trust
 //!   Services](https://www.amazontrust.com/repository/), which sign DynamoDB's certificates, in place of the system's.
 //!   Reading the system's is most of the processor time of a start. The system's are used all the same
-//!   in China and in isolated Regions, and where the environment has one of `SSL_CERT_FILE`, `SSL_CERT_DIR`, `AWS_CA_BUNDLE`,
-//!   `AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_CONFIG_FILE`, `AWS_PROFILE`, or a proxy: another server may
-//!   answer then, with a certificate of another authority.
+//!   in China, the European Sovereign Cloud and isolated Regions, and where the environment has one of `SSL_CERT_FILE`,
+//!   `SSL_CERT_DIR`, `AWS_CA_BUNDLE`, `AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_CONFIG_FILE`,
+//!   `AWS_SHARED_CREDENTIALS_FILE`, `AWS_PROFILE`, a proxy, or a file `~/.aws/config`: another server may answer then, with
+//!   a certificate of another authority.
 //!
 //! [powertools]: https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/
 

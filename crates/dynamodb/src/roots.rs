@@ -20,7 +20,11 @@ pub(crate) fn of_dynamodb(_: &SdkConfig) -> TlsContext {
 pub(crate) fn of_dynamodb(config: &SdkConfig) -> TlsContext {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let region = config.region().map_or("", AsRef::as_ref);
-    match config.endpoint_url().is_none() && amazon::answers(region, is_set) {
+    // The file that the SDK reads if no variable names another. In Lambda there is none.
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let has_file = std::path::Path::new(&home).join(".aws/config").exists();
+    let is_amazon = config.endpoint_url().is_none() && !has_file;
+    match is_amazon && amazon::answers(region, is_set) {
         true => amazon::roots().unwrap_or_else(of_system),
         false => of_system(),
     }
@@ -35,13 +39,14 @@ mod amazon {
 
     /// Variables that name other root certificates, another endpoint, or a file that may name one, and proxies, which may
     /// answer with a certificate of their own.
-    const OTHERS: [&str; 12] = [
+    const OTHERS: [&str; 13] = [
         "SSL_CERT_FILE",
         "SSL_CERT_DIR",
         "AWS_CA_BUNDLE",
         "AWS_ENDPOINT_URL",
         "AWS_ENDPOINT_URL_DYNAMODB",
         "AWS_CONFIG_FILE",
+        "AWS_SHARED_CREDENTIALS_FILE",
         "AWS_PROFILE",
         "HTTPS_PROXY",
         "https_proxy",
@@ -52,8 +57,10 @@ mod amazon {
 
     /// Whether DynamoDB in this region answers with a certificate that Amazon has signed, as far as anyone has said.
     pub(super) fn answers(region: &str, is_set: impl Fn(&str) -> bool) -> bool {
-        // The partitions for China and for isolated networks may have other authorities.
-        let is_apart = region.starts_with("cn-") || region.contains("-iso");
+        // The partitions for China, for isolated networks and for the European Sovereign Cloud may have other
+        // authorities.
+        let is_apart = ["cn-", "eusc-"].iter().any(|start| region.starts_with(start))
+            || region.contains("-iso");
         !is_apart && !OTHERS.iter().any(|name| is_set(name))
     }
 
@@ -93,7 +100,14 @@ mod amazon {
         fn another_server_is_trusted_as_the_system_says() {
             assert!(answers("eu-west-1", |_| false));
             assert!(answers("us-gov-west-1", |_| false));
-            for region in ["cn-north-1", "us-iso-east-1", "us-isob-east-1", "eu-isoe-west-1"] {
+            let apart = [
+                "cn-north-1",
+                "us-iso-east-1",
+                "us-isob-east-1",
+                "eu-isoe-west-1",
+                "eusc-de-east-1",
+            ];
+            for region in apart {
                 assert!(!answers(region, |_| false), "{region}");
             }
             for name in OTHERS {

@@ -150,6 +150,9 @@ impl PostgresStoreBuilder {
     /// The most connections of this store; further calls wait. Default 4. An execution environment of Lambda
     /// uses one for most of the time, and more while handlers run beside each other. The server needs as
     /// many as all execution environments use together, unless a proxy is before it.
+    ///
+    /// If none comes back for half a second, one of the calls that wait opens another connection for itself. That is for
+    /// calls which the program does not poll any more, such as those of a stream while the body of a loop over it waits.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.max_connections = most;
         self

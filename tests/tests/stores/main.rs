@@ -22,5 +22,6 @@ mod postgres;
 mod support;
 
 mod chaos;
+mod loops;
 mod start;
 mod transactions;

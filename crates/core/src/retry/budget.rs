@@ -11,6 +11,9 @@ use std::{
 
 use crate::clock::{Clock, Timestamp};
 
+/// How long an answer that came in time may take to be read.
+const GRACE: Duration = Duration::from_millis(1);
+
 /// The time of one call of a store: a limit for each request, and the deadline of the call for all of them.
 pub struct Budget<'a> {
     pub(super) clock: &'a dyn Clock,
@@ -84,17 +87,21 @@ impl<'a> Budget<'a> {
         let (mut future, mut sleep) = (pin!(future), self.clock.sleep(limit));
         let mut is_over = false;
         // The answer first: one that came just in time counts.
-        poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
-            Poll::Pending if is_over => Poll::Ready(Err(TimedOut(limit))),
-            Poll::Pending => {
-                ready!(sleep.as_mut().poll(cx));
-                // One more turn of the executor. A process that had no processor for a while, or was frozen, finds its
-                // timers over and its answers in the sockets, and the task that reads these may not have been polled yet.
-                is_over = true;
-                cx.waker().wake_by_ref();
-                Poll::Pending
+        poll_fn(|cx| {
+            if let Poll::Ready(answer) = future.as_mut().poll(cx) {
+                return Poll::Ready(Ok(answer));
             }
+            ready!(sleep.as_mut().poll(cx));
+            if is_over {
+                return Poll::Ready(Err(TimedOut(limit)));
+            }
+            // Some turns of the executor more. A process that had no processor for a while, or was frozen, finds its
+            // timers over and its answers in the sockets, and the task that reads these may not have been polled yet. A
+            // waker alone is not enough: a future that polls many others polls this one again before it returns.
+            is_over = true;
+            sleep = self.clock.sleep(GRACE);
+            cx.waker().wake_by_ref();
+            Poll::Pending
         })
         .await
     }

@@ -1,9 +1,9 @@
 //! Limits and pauses, with a clock that steps.
 
-use std::{sync::Mutex, time::Duration};
+use std::{future::poll_fn, pin::pin, sync::Mutex, task::Poll, time::Duration};
 
 use super::{backoff::random_share, *};
-use crate::clock::{BoxFuture, Clock, Timestamp};
+use crate::clock::{BoxFuture, Clock, SystemClock, Timestamp};
 
 /// Sleeps by stepping, and keeps how long it slept.
 #[derive(Default)]
@@ -59,6 +59,28 @@ async fn an_answer_that_another_task_has_yet_to_read_counts() {
     );
     assert_eq!((answer, read), (Ok(Ok(7)), Ok(())));
     assert_eq!(budget.limit(), Duration::from_secs(1), "the next request may take no longer");
+}
+
+/// A call that polls many requests polls one again as soon as that has woken it.
+#[tokio::test]
+async fn a_request_that_is_polled_again_at_once_has_a_turn_of_the_executor() {
+    let clock = SystemClock;
+    let deadline = clock.now().plus(Duration::from_secs(5));
+    let budget = Budget::new(&clock, Duration::from_millis(20), deadline);
+    let (sender, answer) = tokio::sync::oneshot::channel();
+    let mut request = pin!(budget.attempt(budget.limit(), answer));
+    let polled_twice = poll_fn(|cx| match request.as_mut().poll(cx) {
+        Poll::Pending => request.as_mut().poll(cx),
+        ready => ready,
+    });
+    let (answer, ()) = tokio::join!(biased; polled_twice, async {
+        // No processor for a while: the time is over, and the answer is read after the request was polled.
+        tokio::task::yield_now().await;
+        std::thread::sleep(Duration::from_millis(50));
+        tokio::task::yield_now().await;
+        sender.send(7).ok();
+    });
+    assert_eq!(answer, Ok(Ok(7)));
 }
 
 #[test]

@@ -9,7 +9,11 @@ use std::{
 use crate::support::{
     Fault, Fixture, PlainVerdict, claimed, completed, key, one, owner, plain, soon, unknown, write,
 };
-use futures_util::future::{join, join_all};
+use futures_util::{
+    StreamExt as _,
+    future::{join, join_all},
+    stream,
+};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock},
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
@@ -242,4 +246,66 @@ async fn a_completion_among_few_calls_is_sent_when_it_is_polled_first() {
         (plain(&first.await[0]), plain(&second.await[0])),
         (PlainVerdict::Written, PlainVerdict::Written)
     );
+}
+
+/// As `while let Some(one) = stream.next().await { store.. }` over `buffer_unordered` does: the calls of the stream are
+/// not polled while the body of the loop waits.
+#[tokio::test]
+async fn calls_that_are_not_polled_any_more_stop_no_other() {
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    let writes: Vec<Vec<Write>> =
+        (0..10).map(|n| (0..25).map(|m| claim(100 + n * 25 + m)).collect()).collect();
+    let mut held: Vec<_> = writes.iter().map(|writes| store.write(writes, soon())).collect();
+    held.iter_mut().for_each(start);
+    let late = SystemClock.now().plus(Duration::from_secs(3));
+    let verdict = store.write(&[claim(0)], late).await.remove(0);
+    assert_eq!(plain(&verdict), PlainVerdict::Written, "the server answers everything at once");
+}
+
+/// As a function without the permissions for PartiQL, or whose table is named by an ARN, calls `run` for twenty things at
+/// once, and again for each result.
+#[tokio::test]
+async fn a_loop_over_many_calls_can_make_others() {
+    let fixture = Fixture::start().await;
+    let store = fixture.builder().without_partiql().build().unwrap();
+    let store = &store;
+    fixture.wire.fault((0..200).map(|n| Fault::Slow(Duration::from_millis(3 + n % 5))));
+    let run = |n| async move {
+        assert_eq!(plain(&one(store, claim(n)).await), PlainVerdict::Written);
+        assert_eq!(plain(&one(store, completion(n)).await), PlainVerdict::Written);
+    };
+    let mut calls = stream::iter(0..30).map(run).buffer_unordered(20);
+    let mut n = 10_000;
+    while let Some(()) = calls.next().await {
+        n += 1;
+        let late = SystemClock.now().plus(Duration::from_secs(3));
+        let verdict = store.write(&[claim(n)], late).await.remove(0);
+        assert_eq!(plain(&verdict), PlainVerdict::Written, "after {} calls", n - 10_000);
+    }
+}
+
+/// A store that two runtimes share, as a `static` in tests is.
+#[test]
+fn a_runtime_that_ends_takes_no_other_call_with_it() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (main, other) = (runtime(), runtime());
+    let fixture = main.block_on(Fixture::start());
+    let store = fixture.builder().attempt_timeout(Duration::from_millis(300)).build().unwrap();
+    fixture.wire.fault([Fault::Pass, Fault::Hang]);
+    let (first, leader, kept) = ([claim(0)], [claim(1)], [claim(2)]);
+    let mut first = store.write(&first, soon());
+    let mut leader = store.write(&leader, soon());
+    let mut kept = store.write(&kept, soon());
+    main.block_on(async { start(&mut first) });
+    other.block_on(async {
+        start(&mut leader);
+        start(&mut kept);
+        // Sends the request, with the timers of this runtime.
+        start(&mut leader);
+    });
+    drop(leader);
+    drop(other);
+    let verdict = main.block_on(async { kept.await.remove(0) });
+    assert_eq!(plain(&verdict), PlainVerdict::Written);
 }

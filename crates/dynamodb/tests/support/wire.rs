@@ -43,6 +43,8 @@ pub enum Fault {
     Belie(Vec<usize>, &'static str),
     /// Only this many members of a batch, the first ones, are applied and answered.
     Only(usize),
+    /// The request is applied, and answered so late.
+    Slow(Duration),
     /// The table is changed before the request is applied.
     Before(Box<dyn FnOnce(&Database) + Send + Sync>),
 }
@@ -193,6 +195,13 @@ impl Connector {
             }
             Fault::Instead(status, body) => HttpConnectorFuture::ready(Ok(answer(status, &body))),
             Fault::Skewed(ahead) => HttpConnectorFuture::ready(Ok(too_late(signed + ahead))),
+            Fault::Slow(late) => {
+                let sent = self.inner.call(request);
+                HttpConnectorFuture::new(async move {
+                    tokio::time::sleep(late).await;
+                    sent.await
+                })
+            }
             Fault::LoseAnswer => {
                 let sent = self.inner.call(request);
                 HttpConnectorFuture::new(async move {

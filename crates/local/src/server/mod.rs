@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Reads the number of the process that runs, whenever it changes. At the end of its input it kills that process, and
-/// removes the directory.
-const GUARD: &str = "running=0; while read -r next; do running=$next; done; \
+/// removes the directory. The signals of a terminal, or to a group of processes, end this process and not the shell.
+const GUARD: &str = "trap '' HUP INT TERM; running=0; while read -r next; do running=$next; done; \
      if [ \"$running\" -gt 0 ]; then kill -KILL \"$running\"; sleep 0.1; fi 2>/dev/null; \
      rm -rf \"$1\" || { sleep 1; rm -rf \"$1\"; }";
 

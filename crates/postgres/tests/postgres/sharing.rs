@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::store::Store as _;
+use futures_util::{StreamExt as _, stream};
+use lambda_idempotency_core::store::{Store as _, Verdict};
 use lambda_idempotency_postgres::PostgresStatement;
 
 use crate::{
     effects::{Counts, with},
     pgbouncer::PgBouncer,
     server::Postgres,
-    table::{claim, complete, in_secs, key, new_table, one, written},
+    table::{claim, complete, in_secs, key, new_store, new_table, one, written},
 };
 
 /// Clients share two connections. Their effects return values of a type that the driver does not know.
@@ -73,5 +74,26 @@ async fn no_setting_statement_or_lock_stays_on_a_connection() {
         for _ in 0..4 {
             assert_eq!(shared.ask(question).await, Some(answer), "{question}");
         }
+    }
+}
+
+/// The calls of the stream are not polled while the body of the loop waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_loop_over_more_calls_than_connections_can_make_others() {
+    let server = Postgres::shared();
+    let store = new_store(&server.url()).await;
+    let store = &*store;
+    let run = |n: u32| async move {
+        let name = format!("stream-{n}");
+        written(&one(store, claim(&name, 1), in_secs(30)).await);
+        written(&one(store, complete(&name, 1), in_secs(30)).await);
+    };
+    let mut calls = stream::iter(0..20).map(run).buffer_unordered(10);
+    let mut n = 0;
+    while let Some(()) = calls.next().await {
+        n += 1;
+        let verdict = one(store, claim(&format!("body-{n}"), 1), in_secs(4)).await;
+        assert!(matches!(verdict, Verdict::Written), "{n}: {verdict:?}");
     }
 }

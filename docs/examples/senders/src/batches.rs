@@ -134,7 +134,7 @@ pub(crate) fn refused(service: &str, code: Option<&str>) -> SendError {
 /// The answer to a request that has failed as a whole.
 pub(crate) fn failed<E>(service: &str, error: SdkError<E, HttpResponse>) -> Answer
 where
-    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+    E: ProvideErrorMetadata,
 {
     let status = error.raw_response().map(|response| response.status().as_u16());
     let code = error.code().map(str::to_owned);
@@ -142,6 +142,7 @@ where
     let is_throttled = code.as_deref().is_some_and(|code| code.contains("Throttl"));
     let by_one = status.is_some_and(|status| (400..429).contains(&status)) && !is_throttled;
     let how = code.map_or_else(|| "did not answer".to_owned(), |code| format!("answered {code}"));
+    // Without the SDK's error as its source: that has the response, which may quote the application's texts.
     let context = format!("{service} {how}; it is sent again with the next delivery");
-    Answer::None { error: SendError::new(context).with_source(error), by_one }
+    Answer::None { error: SendError::new(context), by_one }
 }

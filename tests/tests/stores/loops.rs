@@ -1,0 +1,65 @@
+//! A loop that makes a call for each result of a stream of calls.
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use lambda_idempotency::{
+    Clock as _, Failure, Idempotency, OnOutage, Operation, PostgresStore, clock::SystemClock,
+};
+use serde_json::json;
+
+use crate::postgres::Postgres;
+
+async fn in_a_loop(outage: Option<OnOutage>) -> (Vec<String>, u32) {
+    let server = Postgres::shared();
+    let store = PostgresStore::builder(&server.url()).build().unwrap();
+    let soon = || SystemClock.now().plus(Duration::from_secs(6));
+    store.migrate(soon()).await.unwrap();
+    let idempotency = Idempotency::new(store);
+    let name = format!("notify-{}", outage.is_some());
+    let mut notify = Operation::new(&*name).key("id");
+    if let Some(outage) = outage {
+        notify = notify.on_outage(outage);
+    }
+    let (idempotency, notify, effects) = (&idempotency, &notify, &AtomicU32::new(0));
+    let effect = async |_: lambda_idempotency::Call| {
+        effects.fetch_add(1, Ordering::SeqCst);
+        Ok::<_, Failure>(())
+    };
+    // Another process has done all three.
+    let before = Idempotency::new(PostgresStore::builder(&server.url()).build().unwrap());
+    for n in 0..3 {
+        before.run(notify, &json!({ "id": n }), soon(), effect).await.unwrap();
+    }
+    let charge = &Operation::new(format!("charge-{name}")).key("id");
+    let mut calls = stream::iter(0..40)
+        .map(|n| async move {
+            let charged = async |_: lambda_idempotency::Call| Ok::<_, Failure>(());
+            idempotency.run(charge, &json!({ "id": n }), soon(), charged).await
+        })
+        .buffer_unordered(10);
+    let mut errors = Vec::new();
+    for n in 0..3 {
+        let charged = calls.next().await.unwrap();
+        errors.extend(charged.err().map(|error| format!("charge: {error}")));
+        let notified = idempotency.run(notify, &json!({ "id": n }), soon(), effect).await;
+        errors.extend(notified.err().map(|error| format!("notify: {error}")));
+    }
+    (errors, effects.load(Ordering::SeqCst))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and `bash tests/run stores` runs this"]
+async fn a_loop_over_runs_can_run_others() {
+    assert_eq!(in_a_loop(None).await, (vec![], 3));
+}
+
+/// What is done is not done again, as if the server were out of reach.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and `bash tests/run stores` runs this"]
+async fn a_loop_over_runs_is_no_outage() {
+    assert_eq!(in_a_loop(Some(OnOutage::RunUnprotected)).await, (vec![], 3));
+}
