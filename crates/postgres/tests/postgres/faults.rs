@@ -245,7 +245,7 @@ async fn a_row_that_another_transaction_holds_is_contended() {
                 .batch_execute(&format!("BEGIN; LOCK TABLE {name} IN EXCLUSIVE MODE"))
                 .await
                 .unwrap();
-            let error = unknown(one(&store, complete("a", 1), in_secs(1)).await);
+            let error = unknown(one(&store, complete("a", 1), in_secs(3)).await);
             assert_eq!(
                 (error.kind(), error.may_have_applied()),
                 (StoreErrorKind::Contended, false)
