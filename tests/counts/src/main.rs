@@ -1,0 +1,39 @@
+//! Counts the instructions of the library's parts with Valgrind's Callgrind, and compares them with
+//! `tests/counts/recorded.tsv`. Unlike times, they are nearly the same on each run, however busy the machine is.
+//!
+//! ```console
+//! $ bash tests/run counts                                        # fails if a part takes 3 % more
+//! $ cargo run --release -p lambda-idempotency-counts -- record   # after a change that is meant
+//! ```
+//!
+//! The program starts itself in Valgrind, which counts between the begin and the end of the function
+//! [`counted`](cases::counted) and writes a file for each of its calls. What is counted has run once before.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "it measures; what it sets up is known to be valid"
+)]
+
+mod cases;
+mod delivering;
+mod extracting;
+mod recorded;
+mod storing;
+mod valgrind;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result<ExitCode> {
+    let argument = std::env::args().nth(1).unwrap_or_default();
+    match &*argument {
+        "run" => cases::run(),
+        "names" => cases::all().iter().for_each(|case| println!("{}", case.name)),
+        "record" => recorded::write(&valgrind::count()?)?,
+        "" => return recorded::compare(&valgrind::count()?),
+        _ => return Err(format!("`{argument}` is not known: `record` or nothing").into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,59 @@
+//! The recorded counts.
+
+use std::collections::HashMap;
+use std::fs;
+use std::process::ExitCode;
+
+use crate::Result;
+use crate::valgrind::system;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.tsv");
+const HEADER: &str = "instructions\tcase";
+
+/// How many more instructions there may be than were recorded, in percent. The medians differ by up to
+/// one percent from run to run; with another compiler or C library by more.
+const MARGIN: f64 = 3.0;
+
+pub(crate) fn write(counts: &[(String, u64)]) -> Result<()> {
+    let lines = counts.iter().map(|(name, count)| format!("{count}\t{name}\n"));
+    let lines: String = lines.collect();
+    Ok(fs::write(FILE, format!("# {}\n{HEADER}\n{lines}", system()?))?)
+}
+
+/// Prints the counts beside the recorded ones. Fails if one is greater by more than the margin, or not recorded.
+pub(crate) fn compare(counts: &[(String, u64)]) -> Result<ExitCode> {
+    let text = fs::read_to_string(FILE)?;
+    let lines = text.lines().skip(2).filter_map(|line| line.split_once('\t'));
+    let recorded: HashMap<&str, u64> =
+        lines.filter_map(|(count, name)| Some((name, count.parse().ok()?))).collect();
+    let mut are_within = recorded.len() == counts.len();
+    println!("{:>12} {:>12} {:>8}   case", "instructions", "recorded", "");
+    for (name, count) in counts {
+        let before = recorded.get(&**name).copied().unwrap_or_default();
+        let percent = (*count as f64 / before as f64 - 1.0) * 100.0;
+        let (is_within, remark) = judge(percent);
+        are_within &= is_within;
+        println!("{count:>12} {before:>12} {percent:>+6.1} %   {name}{remark}");
+    }
+    if are_within {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!(
+        "A part takes {MARGIN} % more instructions than were recorded, or has no record. Find out why. If that is meant, \
+         say why in the commit, and record them: cargo run --release -p lambda-idempotency-counts -- record"
+    );
+    let (then, now) = (text.lines().next().unwrap_or_default(), system()?);
+    let then = then.trim_start_matches("# ");
+    if then != now {
+        eprintln!("They were recorded with {then}; here is {now}. That alone can be why.");
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+fn judge(percent: f64) -> (bool, &'static str) {
+    match percent {
+        more if more > MARGIN || more.is_nan() => (false, ": TOO MANY"),
+        less if less < -MARGIN => (true, ": record them, so that they stay this few"),
+        _ => (true, ""),
+    }
+}
