@@ -245,7 +245,13 @@ async fn a_row_that_another_transaction_holds_is_contended() {
                 .batch_execute(&format!("BEGIN; LOCK TABLE {name} IN EXCLUSIVE MODE"))
                 .await
                 .unwrap();
-            let error = unknown(one(&store, complete("a", 1), in_secs(3)).await);
+            // The last request of a call may have too little time for an answer, and then nobody knows.
+            let mut error = unknown(one(&store, complete("a", 1), in_secs(1)).await);
+            for _ in 0..5 {
+                if error.kind() != StoreErrorKind::Contended {
+                    error = unknown(one(&store, complete("a", 1), in_secs(3)).await);
+                }
+            }
             assert_eq!(
                 (error.kind(), error.may_have_applied()),
                 (StoreErrorKind::Contended, false)
