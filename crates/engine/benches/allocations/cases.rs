@@ -41,8 +41,7 @@ pub(crate) const SIZES: [usize; 4] = [1, 10, 100, 1000];
 /// What the engine allocated for a batch.
 pub(crate) struct Counts {
     pub(crate) allocations: usize,
-    /// Only the benchmark prints them.
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "only the benchmark prints them, and a test uses this file, too")]
     pub(crate) bytes: usize,
 }
 
