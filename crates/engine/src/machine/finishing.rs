@@ -1,5 +1,5 @@
-//! Gives a record its outcome: answers its copies, returns the rest of its group after a failure, and starts
-//! the records that are next.
+//! Gives a record its outcome: answers its copies, stops its group if it is returned, and starts the records
+//! that are next.
 
 use super::{
     Action, Machine, Present, RecordOutcome,
@@ -9,7 +9,7 @@ use super::{
     outcomes::shared,
 };
 use crate::rules::{Rule, keeps};
-use lambda_idempotency_core::outcome::{NotStarted, Outcome};
+use lambda_idempotency_core::outcome::Outcome;
 
 impl Machine<'_> {
     /// Begins a record if it is the first of its key and its group, with a look if it `looks`. One whose
@@ -68,11 +68,9 @@ impl Machine<'_> {
                 self.quarantine.leave(at);
                 let Some(outcome) = self.divert(at, outcome, present) else { continue };
                 next.extend(self.answer_copies(at, &outcome));
-                // A group stops behind a record that returns: the source delivers the rest again, in order.
                 if !outcome.is_acknowledged() && keeps(Rule::StopsTheGroup) {
                     failed = Some(failed.map_or(at, |before: usize| before.min(at)));
-                    let rest = self.order.same_group(at).into_iter();
-                    open.extend(rest.map(|at| (at, Outcome::Returned(NotStarted::Order))));
+                    open.extend(self.stop_group_behind(at));
                 }
                 let entry = self.records.at(at);
                 if let Some(record) = entry.stands_for() {
@@ -92,7 +90,7 @@ impl Machine<'_> {
             open.extend(self.try_begin(candidate, false).map(|outcome| (candidate, outcome)));
         }
         if let Some(failed) = failed {
-            self.close_behind(failed, present);
+            self.stop_batch_behind(failed, present);
         }
     }
 

@@ -21,7 +21,8 @@
 //! | Which place in its process does this invocation have, or wait for? | `isolation` |
 //! | Which records wait for a busy key, and until when? | `waiting` |
 //! | What does a record want of its key, and which answers are there? | `wanted` |
-//! | Which claims are on their way? When is one asked again or, in doubt, undone? | `claims`; one claim is a `pending_claim` |
+//! | Which claims are on their way? | `claims`; one claim is a `claims::pending` |
+//! | When is a claim in doubt asked again, and when undone? | `claims::in_doubt` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | Which messages are to be sent, which were handed to the sender? | `outboxes` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
@@ -40,7 +41,8 @@
 //! | What is kept of an attempt where keys only exclude each other? | `mutex` |
 //! | Which record was in the way of a completion whose key was not claimed? What follows? | `optimistic` |
 //! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
-//! | Where does a group stop after a failure? Which records get its outcome? | `finishing` |
+//! | Which records get the outcome of one? What begins after it? | `finishing` |
+//! | Where does a group, or the batch, stop after a failure? | `after_failure` |
 //! | How is a record put aside? | `diverting` |
 //! | When are the messages of a completion sent, and what if they cannot be? | `publishing` |
 //! | When do starts and handlers end? What is then undone, dropped and returned? | `stopping`; called from `mod`, `lost_leases` and `entering` |
@@ -48,6 +50,7 @@
 //! The first group are parts: each owns its state and is asked through its methods. The second group are
 //! the rules of the machine, which move records from part to part.
 
+mod after_failure;
 mod ask;
 mod budget;
 mod calls;
@@ -69,7 +72,6 @@ mod optimistic;
 mod order;
 mod outboxes;
 mod outcomes;
-mod pending_claim;
 mod publishing;
 mod quarantine;
 mod records;

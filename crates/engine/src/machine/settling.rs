@@ -226,7 +226,7 @@ impl Machine<'_> {
         if goes_back {
             present.host.returns(at);
             // Its outcome waits for the store, and no later record of its group may start meanwhile.
-            self.close_behind(at, present);
+            self.stop_batch_behind(at, present);
         }
     }
 

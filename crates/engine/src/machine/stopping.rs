@@ -1,7 +1,6 @@
-//! Ends the time for handlers, the whole invocation, or the starts after a failure.
+//! Ends the time for handlers, or the whole invocation.
 
-use super::{Action, Machine, Present, entry::Stage};
-use crate::delivery::AfterFailure;
+use super::{Machine, Present, entry::Stage};
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,
@@ -69,40 +68,13 @@ impl Machine<'_> {
         }
     }
 
-    /// Starts nothing any more behind record `at`, which is returned, if that is how the batch is treated.
-    /// What comes before it in the event goes on: otherwise a bad record would keep the records before
-    /// it from being tried at every delivery.
-    pub(super) fn close_behind(&mut self, at: usize, present: &mut Present<'_>) {
-        let failed = self.records.position(at);
-        let is_whole =
-            self.setting.after_failure == AfterFailure::Batch && keeps(Rule::ClosesBehindAFailure);
-        if !is_whole || !self.starts.close_behind(failed) {
-            return;
-        }
-        self.return_waiting(failed + 1, NotStarted::Order, present);
-        // Handlers that were started may not have been called yet.
-        for at in self.records.in_stage(Stage::Running) {
-            if self.records.position(at) > failed && self.withdraw(at, present) {
-                self.records.at(at).ended(None, present.now);
-                self.leases.forget(at);
-                self.starts.ended(false);
-                self.not_started(at, NotStarted::Order, present);
-            }
-        }
-    }
-
-    /// Takes a handler back that was not called yet: the host may not even have got the action that starts it.
-    fn withdraw(&mut self, at: usize, present: &mut Present<'_>) -> bool {
-        let is_start =
-            |action: &Action| matches!(action, Action::Start { at: other, .. } if *other == at);
-        match self.actions.iter().position(is_start) {
-            Some(index) => self.actions.remove(index).is_some(),
-            None => present.host.withdraw(at),
-        }
-    }
-
     /// Returns the records that wait, from this position of the event on.
-    fn return_waiting(&mut self, from: usize, why: NotStarted, present: &mut Present<'_>) {
+    pub(super) fn return_waiting(
+        &mut self,
+        from: usize,
+        why: NotStarted,
+        present: &mut Present<'_>,
+    ) {
         let records = &self.records;
         let which = |at| records.position(at) >= from;
         let waiting = self.waiting.take(which);

@@ -46,7 +46,7 @@ async fn an_effect_is_collected_beside_a_step_and_not_in_its_work() {
             Ok(())
         });
         let beside = async { effect(&world, &call) };
-        let (waited, beside) = futures_util::join!(waits, beside);
+        let (waited, beside) = tokio::join!(waits, beside);
         waited?;
         beside?;
         Ok(())

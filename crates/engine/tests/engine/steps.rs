@@ -178,8 +178,7 @@ async fn two_steps_of_one_name_are_an_error_at_the_second() {
 async fn steps_at_the_same_time_share_a_write() {
     let world = World::new();
     let both = rec("a", |world: World, call: Call| async move {
-        let (one, two) =
-            futures_util::join!(step(&world, &call, "one"), step(&world, &call, "two"));
+        let (one, two) = tokio::join!(step(&world, &call, "one"), step(&world, &call, "two"));
         one?;
         two?;
         Ok(())
@@ -200,7 +199,7 @@ async fn a_step_that_ends_while_another_is_written_is_written_after_it() {
             world.clock.sleep(SECOND / 4).await;
             step(&world, &call, "two").await
         };
-        let (one, two) = futures_util::join!(step(&world, &call, "one"), later);
+        let (one, two) = tokio::join!(step(&world, &call, "one"), later);
         one?;
         two?;
         Err(Failure::transient("no luck"))

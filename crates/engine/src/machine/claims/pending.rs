@@ -1,16 +1,16 @@
 //! One claim without an answer: its next step, and how a record that was read answers it.
 
-use super::{
+use super::super::{
     carried::Carried,
     quarantine::Attempts,
     wanted::{Answer, Begins, Claimed, Wanted},
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
-    admission::{Held, Settlement, admit},
+    admission::{Held, admit},
     clock::Timestamp,
     record::IdempotencyRecord,
-    store::{Guard, StoreError, Write},
+    store::{Guard, StoreError},
 };
 
 /// A claim that has no answer yet, and its next step.
@@ -60,15 +60,6 @@ impl PendingClaim {
             Step::Undo(_) => 2,
         };
         (step, self.is_slow)
-    }
-
-    /// The write that undoes the claim. It restores the earlier record, so that earlier failures stay
-    /// counted.
-    pub(super) fn undo(&self, now: Timestamp) -> Option<Write> {
-        let held = self.doubt.as_deref()?;
-        let (guard, record) = held.write(&Settlement::Undo, now);
-        let record = record.filter(|_| keeps(Rule::UndoKeepsHistory));
-        Some(Write::new(self.wanted.key.clone(), guard, record))
     }
 }
 

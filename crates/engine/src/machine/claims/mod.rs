@@ -6,12 +6,16 @@
 //! claiming. A claim that may have been applied and was never answered is undone before its record is
 //! returned, so that the next delivery need not wait for the end of an unused lease.
 
+mod in_doubt;
+mod pending;
+#[cfg(test)]
+mod tests;
+
 use std::{sync::Arc, time::Duration};
 
+use self::pending::{Free, PendingClaim, Step, judge};
 use super::{
     calls::{CallId, Calls},
-    carried::Carried,
-    pending_claim::{Free, PendingClaim, Step, judge},
     wanted::{Answer, Claimed, Wanted},
 };
 use lambda_idempotency_core::{
@@ -250,51 +254,6 @@ impl Claims {
         Some(answers)
     }
 
-    /// Handles a claim without an answer: it is sent again if its deadline ended the call and there is
-    /// time, else undone if it may have been applied, else given up.
-    fn failed(
-        &mut self,
-        mut pending: PendingClaim,
-        error: StoreError,
-        cut_short: bool,
-        now: Timestamp,
-        answers: &mut Vec<Answer>,
-    ) {
-        if cut_short && error.is_transient() && now < pending.wanted.until {
-            pending.is_slow = true;
-            self.to_send.push(pending);
-        } else if pending.doubt.is_some() {
-            pending.step = Step::Undo(Carried(error));
-            self.to_send.push(pending);
-        } else {
-            self.answer(Answer::new(pending.wanted.at, Claimed::Unavailable(error)), answers);
-        }
-    }
-
-    /// Sends no more claims, since the time for handlers is over. Claims in doubt are undone; others that
-    /// are not being sent get no answer.
-    pub(super) fn stop(&mut self) -> Vec<Answer> {
-        let error = || {
-            let why = "the store did not answer before the time for handlers was over";
-            StoreError::new(StoreErrorKind::Unavailable, why)
-        };
-        let mut answers = Vec::new();
-        for mut pending in std::mem::take(&mut self.to_send) {
-            match pending.step {
-                Step::Undo(_) => self.to_send.push(pending),
-                _ if pending.doubt.is_some() => {
-                    pending.step = Step::Undo(Carried(error()));
-                    self.to_send.push(pending);
-                }
-                _ => {
-                    let claimed = Claimed::Unavailable(error());
-                    self.answer(Answer::new(pending.wanted.at, claimed), &mut answers);
-                }
-            }
-        }
-        answers
-    }
-
     /// Gives up all claims; returns whose they are.
     pub(super) fn abandon(&mut self) -> Vec<usize> {
         self.open = 0;
@@ -303,7 +262,3 @@ impl Claims {
         all.map(|pending| pending.wanted.at).collect()
     }
 }
-
-#[cfg(test)]
-#[path = "claims_tests.rs"]
-mod tests;
