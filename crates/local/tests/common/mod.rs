@@ -18,7 +18,8 @@ pub(crate) async fn scripted() -> FunctionConfig {
     FunctionConfig::new(binary).timeout(LONG).init_timeout(LONG)
 }
 
-/// The path of the built function. `cargo test` builds it beside the tests; otherwise this builds it.
+/// The path of the built function. `cargo test` builds it beside the tests; otherwise this builds it, with the features of
+/// the workspace: with its own, the embedded DynamoDB would be compiled once more.
 pub(crate) async fn binary() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../local");
     let built = std::env::current_exe().unwrap().parent().unwrap().join("../examples/scripted");
@@ -26,7 +27,8 @@ pub(crate) async fn binary() -> PathBuf {
     if modified(&built) > modified(&package.join("examples/scripted.rs")) {
         return built;
     }
-    Build::example("lambda-idempotency-local", "scripted").directory(package).run().await.unwrap()
+    let example = Build::example("lambda-idempotency-local", "scripted").workspace_features(true);
+    example.directory(package).run().await.unwrap()
 }
 
 pub(crate) async fn local(function: FunctionConfig) -> Local {
