@@ -213,7 +213,10 @@ async fn commit_until(
 ) -> Vec<(String, bool)> {
     let mut told = Vec::new();
     for number in 0.. {
-        if std::time::Instant::now() > end {
+        // On a busy machine it goes on, at most for a minute, until it has something to tell.
+        let confirmed = told.iter().filter(|(_, is_confirmed)| *is_confirmed).count();
+        let late = std::time::Instant::now().saturating_duration_since(end);
+        if late > Duration::ZERO && (confirmed > 3 || late > Duration::from_secs(60)) {
             break;
         }
         let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);

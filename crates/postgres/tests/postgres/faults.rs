@@ -18,7 +18,7 @@ use crate::{
     server::Postgres,
     table::{
         claim, claimed, complete, completed, in_secs, key, new_store, new_table, one, stored,
-        unknown, written,
+        timed, unknown, written,
     },
 };
 
@@ -69,9 +69,10 @@ async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works(
         // A connection is open when the network fails, so something can be sent.
         assert!(stored(&store, "held").await.is_some());
         proxy.set(mode);
-        let start = Instant::now();
-        let error = unknown(one(&store, complete("held", 1), in_secs(2)).await);
-        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+        let call = one(&store, complete("held", 1), in_secs(2));
+        let (verdict, took, late) = timed(Duration::from_secs(2), call).await;
+        assert!(took < Duration::from_secs(3) + late, "{took:?}, a timer was {late:?} late");
+        let error = unknown(verdict);
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
         assert!(error.may_have_applied(), "{error}");
         proxy.set(Mode::Pass);
@@ -106,13 +107,13 @@ async fn connections_that_were_cut_are_replaced_within_the_call() {
 async fn a_connection_that_was_idle_for_long_is_not_used() {
     let server = Postgres::shared();
     let proxy = Proxy::start(server.address());
-    let builder = new_table(&proxy.url()).await.max_idle(Duration::from_millis(50));
+    let builder = new_table(&proxy.url()).await.max_idle(Duration::from_secs(1));
     let store = builder.build().unwrap();
     let before = proxy.connections();
     written(&one(&store, claim("a", 1), in_secs(20)).await);
     written(&one(&store, complete("a", 1), in_secs(20)).await);
     assert_eq!(proxy.connections(), before + 1, "one connection serves calls in a row");
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
     written(&one(&store, claim("b", 1), in_secs(20)).await);
     assert_eq!(proxy.connections(), before + 2);
 }
@@ -166,6 +167,9 @@ async fn what_a_killed_server_has_confirmed_is_there_afterwards() {
     assert!(confirmed > 50, "{confirmed} completions were confirmed, {in_doubt} left in doubt");
 }
 
+/// For how long a worker waits for completions that are confirmed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What a worker was told of a completion.
 #[derive(Clone)]
 struct Told {
@@ -178,7 +182,9 @@ struct Told {
 async fn work(store: Arc<PostgresStore>, worker: u128, end: Instant) -> Vec<Told> {
     let mut told = Vec::new();
     for number in 0.. {
-        if Instant::now() > end {
+        // On a busy machine it goes on until it has something to tell.
+        let confirmed = told.iter().filter(|told: &&Told| told.is_confirmed).count();
+        if Instant::now() > end && (confirmed > 6 || Instant::now() > end + PATIENCE) {
             break;
         }
         let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);

@@ -1,6 +1,9 @@
 //! A new table of a server, and writes of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
@@ -52,6 +55,22 @@ pub(crate) fn claim(name: &str, by: u128) -> Write {
 
 pub(crate) fn complete(name: &str, by: u128) -> Write {
     Write::new(key(name), Guard::OwnedBy(Owner::from_bits(by)), Some(completed(by)))
+}
+
+/// What a call answers and how long it took, and how late a timer beside it was that was due after `due`. On a busy
+/// machine both are late.
+pub(crate) async fn timed<T>(
+    due: Duration,
+    call: impl Future<Output = T>,
+) -> (T, Duration, Duration) {
+    let began = Instant::now();
+    let call = async { (call.await, began.elapsed()) };
+    let timer = async {
+        tokio::time::sleep(due).await;
+        began.elapsed() - due
+    };
+    let ((answer, took), late) = futures_util::future::join(call, timer).await;
+    (answer, took, late)
 }
 
 /// Sends one write.

@@ -19,7 +19,7 @@ use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
 
 use crate::{
     proxy::{Proxy, Way},
-    server::{Server, claim, claimed, complete, completed, key, owner, soon, within},
+    server::{Server, claim, claimed, complete, completed, key, owner, soon, timed, within},
 };
 
 fn impatient(url: &str) -> RedisStoreBuilder {
@@ -131,10 +131,11 @@ async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
     let store = impatient(&proxy.url()).build().unwrap();
     store.check().await.unwrap();
     proxy.set(Way::SwallowAnswers);
-    let since = Instant::now();
-    unknown(one(&store, claim(1, 1), 700).await, StoreErrorKind::Unavailable, true);
-    let took = since.elapsed();
-    assert!((Duration::from_millis(300)..Duration::from_millis(2000)).contains(&took), "{took:?}");
+    let due = Duration::from_millis(700);
+    let (verdict, took, late) = timed(due, one(&store, claim(1, 1), 700)).await;
+    unknown(verdict, StoreErrorKind::Unavailable, true);
+    assert!(took >= Duration::from_millis(300), "{took:?}");
+    assert!(took < Duration::from_millis(2000) + late, "{took:?}, a timer was {late:?} late");
     assert!(server.store().read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
 }
 
@@ -147,7 +148,7 @@ async fn a_connection_that_went_silent_is_replaced() {
     let store = impatient(&proxy.url()).build().unwrap();
     assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
     proxy.set(Way::Silent);
-    unknown(one(&store, claim(2, 1), 100).await, StoreErrorKind::Unavailable, true);
+    unknown(one(&store, claim(2, 1), 250).await, StoreErrorKind::Unavailable, true);
     proxy.set(Way::Open);
     assert!(matches!(one(&store, claim(3, 1), 60_000).await, Verdict::Written));
 }
@@ -212,11 +213,11 @@ async fn slow_answers_are_waited_for() {
     let proxy = Proxy::before(server.port).await;
     proxy.set(Way::Slow(100));
     let store = impatient(&proxy.url()).connect_timeout(Duration::from_secs(2)).build().unwrap();
-    let writes: Vec<Write> = (0..20).map(|n| claim(n, 1)).collect();
+    let writes: Vec<Write> = (0..100).map(|n| claim(n, 1)).collect();
     let since = Instant::now();
     let verdicts = store.write(&writes, soon()).await;
     assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
-    assert!(since.elapsed() < Duration::from_millis(1500), "they are sent together");
+    assert!(since.elapsed() < Duration::from_secs(5), "they are sent together");
 }
 
 /// Calls that are dropped leave their answers to the next call, which does not take them for its own.

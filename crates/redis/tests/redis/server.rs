@@ -165,6 +165,22 @@ pub(crate) fn within(millis: u64) -> Timestamp {
     SystemClock.now().plus(Duration::from_millis(millis))
 }
 
+/// What a call answers and how long it took, and how late a timer beside it was that was due after `due`. On a busy
+/// machine both are late.
+pub(crate) async fn timed<T>(
+    due: Duration,
+    call: impl Future<Output = T>,
+) -> (T, Duration, Duration) {
+    let began = Instant::now();
+    let call = async { (call.await, began.elapsed()) };
+    let timer = async {
+        tokio::time::sleep(due).await;
+        began.elapsed() - due
+    };
+    let ((answer, took), late) = tokio::join!(call, timer);
+    (answer, took, late)
+}
+
 pub(crate) fn soon() -> Timestamp {
     within(60_000)
 }
