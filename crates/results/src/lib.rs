@@ -85,13 +85,13 @@ mod encryption;
 mod envelope;
 mod key_provider;
 mod part;
+mod remembered;
 mod result_name;
 mod result_store;
 mod results;
 mod store;
 mod turns;
 mod unreadable;
-mod unsent;
 mod within;
 
 pub use self::{

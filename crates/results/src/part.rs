@@ -3,7 +3,7 @@
 use lambda_idempotency_core::record::{IdempotencyRecord, Json};
 
 /// A text of an idempotency record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     Result,
     Steps,
@@ -12,6 +12,9 @@ pub(crate) enum Part {
 }
 
 impl Part {
+    /// All parts.
+    pub(crate) const ALL: [Self; 4] = [Self::Result, Self::Steps, Self::Outbox, Self::Payload];
+
     /// The parts that are encrypted if results are, and are otherwise stored as they are.
     pub(crate) const OTHERS: [Self; 3] = [Self::Steps, Self::Outbox, Self::Payload];
 

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::{IdempotencyRecord, Owner},
+    record::{IdempotencyRecord, Json, Owner},
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -36,6 +36,9 @@ impl<S: Store> Store for Results<S> {
             } else {
                 self.store.write(writes, call_deadline).await
             };
+            for (write, verdict) in writes.iter().zip(&verdicts) {
+                self.remembered.answered(owner(write), write, verdict);
+            }
             if !verdicts.iter().any(|verdict| found(verdict).is_some_and(needs_decoding)) {
                 return verdicts;
             }
@@ -147,8 +150,9 @@ impl<S: Store> Results<S> {
         deadline: Timestamp,
     ) -> Result<Write, StoreError> {
         let mut write = write.clone();
+        let claim = owner(&write);
         let Write { key, record: Some(record), .. } = &mut write else { return Ok(write) };
-        let encoded = self.encode(key, record, turns, deadline).await;
+        let encoded = self.encode(claim, key, record, turns, deadline).await;
         if let Err(error) = &encoded {
             // Without its cause: that is a text of the application.
             tracing::warn!(%key, %error, "a part of a record is not stored");
@@ -156,27 +160,39 @@ impl<S: Store> Results<S> {
         encoded.map(|()| write)
     }
 
+    /// Encodes the parts of a record that `claim` writes.
     async fn encode(
         &self,
+        claim: Option<Owner>,
         key: &Key,
         record: &mut IdempotencyRecord,
         turns: &Turns,
         deadline: Timestamp,
     ) -> Result<(), StoreError> {
+        let known = |part, text: &Json| self.remembered.form(claim?, part, key, text);
         for part in Part::OTHERS {
-            if let Some(text) = part.of(record).filter(|text| self.codec.changes(part, text)) {
-                let place = (part, key, record.owner);
-                let stored = self.codec.encode_part(place, text, turns, deadline).await?;
-                *part.of_mut(record) = Some(stored);
-            }
+            let Some(text) = part.of(record).filter(|text| self.codec.changes(part, text)) else {
+                continue;
+            };
+            let stored = match known(part, text) {
+                Some(stored) => stored,
+                None => {
+                    let place = (part, key, record.owner);
+                    let stored = self.codec.encode_part(place, text, turns, deadline).await?;
+                    self.remembered.keep(part, key, record, &stored);
+                    stored
+                }
+            };
+            *part.of_mut(record) = Some(stored);
         }
-        if let Some(form) = self.unsent.form(key, record) {
-            record.result = Some(form);
+        if let Some(stored) = record.result.as_ref().and_then(|text| known(Part::Result, text)) {
+            record.result = Some(stored);
         } else if record.result.is_some() {
-            record.result = self.codec.encode(key, record, turns, deadline).await?;
-            if let Some(form) = record.result.as_ref().filter(|stored| is_form(stored)) {
-                self.unsent.keep(key, record, form);
+            let stored = self.codec.encode(key, record, turns, deadline).await?;
+            if let Some(form) = stored.as_ref().filter(|stored| is_form(stored)) {
+                self.remembered.keep(Part::Result, key, record, form);
             }
+            record.result = stored;
         }
         Ok(())
     }
@@ -195,11 +211,6 @@ impl<S: Store> Results<S> {
         }
         if !writes.is_empty() {
             let answers = self.store.write(&writes, call_deadline).await;
-            for (write, answer) in writes.iter().zip(&answers) {
-                if let (Some(record), Verdict::Written) = (&write.record, answer) {
-                    self.unsent.written(record);
-                }
-            }
             verdicts.extend(places.into_iter().zip(answers));
         }
         verdicts
@@ -262,7 +273,7 @@ impl<S> Results<S> {
                     tracing::warn!(%key, "the result of a record is not in the result store any more");
                 }
                 record.result = result;
-                self.unsent.keep(key, &record, &stored);
+                self.remembered.keep(Part::Result, key, &record, &stored);
             }
             Err(error) if self.codec.is_answer(&record) => return Err(error),
             // The key can be claimed again, whether its old result can be read or not.

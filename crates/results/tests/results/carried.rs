@@ -363,3 +363,41 @@ async fn the_results_of_steps_are_encrypted_and_answered_at_the_next_attempt() {
     assert_eq!(run().await.unwrap().result, "s3cr3t");
     assert_eq!((charges.load(Ordering::SeqCst), attempts.load(Ordering::SeqCst)), (1, 2));
 }
+
+/// Each renewal writes the payload and the steps again.
+#[tokio::test]
+async fn a_text_that_has_not_changed_is_encrypted_once_for_its_claim() {
+    let keys = Arc::new(Counting::default());
+    let store = Results::new(MemoryStore::new()).encrypt_with(Arc::clone(&keys));
+    let asked = || keys.calls.load(Ordering::SeqCst);
+    let mut claim = carrying(FIELDS[2]);
+    claim.status = Status::InProgress;
+    claim.lease_until = Some(Timestamp::from_secs(3_000_000_000));
+    put(&store, &claim).await;
+    assert_eq!(asked(), 1, "the payload");
+    let renew = async |claim: &mut IdempotencyRecord, steps: &str| {
+        let before = RecordVersion::of(claim);
+        claim.lease_until = claim.lease_until.map(|until| until.plus(Duration::from_secs(1)));
+        claim.steps = Some(steps.into());
+        let renewal = Write::new(key(), Guard::Unchanged(before), Some(claim.clone()));
+        let verdict = store.write(&[renewal], soon()).await.pop().unwrap();
+        assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+        assert_eq!(get(&store).await.unwrap().as_ref(), Some(&*claim));
+    };
+    for _ in 0..3 {
+        renew(&mut claim, "{\"s3cr3t\":1}").await;
+    }
+    assert_eq!(asked(), 2, "and the steps");
+    renew(&mut claim, "{\"s3cr3t\":2}").await;
+    assert_eq!(asked(), 3, "another step");
+    let mut released = claim.clone();
+    released.last_owner = released.owner.take();
+    released.lease_until = Some(Timestamp::from_millis(1));
+    let release = Write::new(key(), Guard::OwnedBy(owner(1)), Some(released.clone()));
+    assert!(matches!(store.write(&[release], soon()).await[..], [Verdict::Written]));
+    assert_eq!(asked(), 3, "a release carries the same texts");
+    assert_eq!(get(&store).await.unwrap(), Some(released.clone()));
+    let next = Write::new(key(), Guard::Unchanged(RecordVersion::of(&released)), Some(claim));
+    assert!(matches!(store.write(&[next], soon()).await[..], [Verdict::Written]));
+    assert_eq!(asked(), 5, "the claim was over, and this is another");
+}
