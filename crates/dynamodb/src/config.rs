@@ -1,6 +1,9 @@
 //! The settings of a store, as its requests need them.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use lambda_idempotency_core::settings::Timing;
 
@@ -15,6 +18,8 @@ pub(crate) struct Config {
     pub(crate) timing: Timing,
     pub(crate) partiql: bool,
     pub(crate) sdk_logs: bool,
+    /// How long the last request that was answered took, in milliseconds.
+    pub(crate) last_took: Arc<AtomicU64>,
 }
 
 impl Config {

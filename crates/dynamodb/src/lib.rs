@@ -166,6 +166,7 @@ mod slots;
 mod store;
 mod together;
 mod transaction;
+mod turns;
 mod write;
 
 use lambda_idempotency_core::{

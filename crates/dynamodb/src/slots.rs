@@ -5,8 +5,9 @@
 //! must not stop other calls, so nobody waits for long while no slot becomes free.
 
 use std::{
-    pin::pin,
-    sync::atomic::{AtomicU64, Ordering},
+    future::Future,
+    pin::{Pin, pin},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -17,8 +18,13 @@ use futures_util::{
 use lambda_idempotency_core::clock::Clock;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::turns::turns;
+
 /// The most requests at a time.
-pub(crate) const MOST_REQUESTS: usize = 16;
+///
+/// There can be a few more connections: a request that begins while the connection of another is on its way back to
+/// the pool opens one, and the next requests use it.
+pub(crate) const MOST_REQUESTS: usize = 12;
 /// The most claims and reads among them, so that completions do not wait for these. A batch of ten
 /// records, the usual size for a queue, needs one round trip even without PartiQL.
 const CLAIMS: usize = 10;
@@ -32,6 +38,8 @@ const STANDSTILL: Duration = Duration::from_millis(500);
 pub(crate) struct Slots {
     all: Semaphore,
     claims: Semaphore,
+    /// How many completions wait.
+    settling: AtomicUsize,
     /// How many have ended, or were sent without a slot.
     moved: AtomicU64,
 }
@@ -52,6 +60,25 @@ pub(crate) struct Slot<'s> {
     _claims: Option<SemaphorePermit<'s>>,
 }
 
+/// A completion that waits.
+struct Waiting<'s>(&'s AtomicUsize);
+
+impl<'s> Waiting<'s> {
+    fn new(settling: &'s AtomicUsize) -> Self {
+        settling.fetch_add(1, Ordering::Relaxed);
+        Self(settling)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A slot of all, and one of those for claims.
+type Permits<'s> = (Option<SemaphorePermit<'s>>, Option<SemaphorePermit<'s>>);
+
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
         self.moved.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +88,7 @@ impl Drop for Slot<'_> {
 impl Default for Slots {
     fn default() -> Self {
         let (all, claims) = (Semaphore::new(MOST_REQUESTS), Semaphore::new(CLAIMS));
-        Self { all, claims, moved: AtomicU64::new(0) }
+        Self { all, claims, settling: AtomicUsize::new(0), moved: AtomicU64::new(0) }
     }
 }
 
@@ -69,38 +96,49 @@ impl Slots {
     /// Waits until a request may be sent.
     pub(crate) async fn enter(&self, purpose: Purpose, clock: &dyn Clock) -> Slot<'_> {
         // A semaphore has an error only when it is closed, and these never are.
-        let (all, claims) = match purpose {
-            Purpose::Claim => self.for_claim(clock).await,
-            Purpose::Settle => {
-                let free = self.all.try_acquire().ok();
-                let all = match free {
-                    Some(permit) => Some(permit),
-                    None => match select(pin!(self.all.acquire()), clock.sleep(PATIENCE)).await {
-                        Either::Left((permit, _)) => permit.ok(),
-                        Either::Right(((), _)) => None,
-                    },
-                };
-                (all, None)
+        let mut permits = pin!(async {
+            if purpose == Purpose::Settle {
+                let _waiting = Waiting::new(&self.settling);
+                return (self.all.acquire().await.ok(), None);
+            }
+            let claims = self.claims.acquire().await.ok();
+            let mut all = self.all.acquire().await.ok();
+            // Completions that wait go first. Once: one of them may not be polled any more.
+            if self.settling.load(Ordering::Relaxed) > 0 {
+                drop(all);
+                all = self.all.acquire().await.ok();
+            }
+            (all, claims)
+        });
+        let (all, claims) = match permits.as_mut().now_or_never() {
+            Some(permits) => permits,
+            None => {
+                let permits = self.wait(permits, purpose, clock).await;
+                // The connection of the request that has just ended comes back to its pool in a task of its own. Before
+                // that, another would be opened.
+                turns(2).await;
+                permits
             }
         };
         Slot { moved: &self.moved, _all: all, _claims: claims }
     }
 
-    async fn for_claim(
+    async fn wait<'s>(
         &self,
+        mut permits: Pin<&mut impl Future<Output = Permits<'s>>>,
+        purpose: Purpose,
         clock: &dyn Clock,
-    ) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
-        let mut both = pin!(async {
-            let claims = self.claims.acquire().await.ok();
-            (self.all.acquire().await.ok(), claims)
-        });
-        if let Some(both) = both.as_mut().now_or_never() {
-            return both;
+    ) -> Permits<'s> {
+        if purpose == Purpose::Settle {
+            return match select(permits, clock.sleep(PATIENCE)).await {
+                Either::Left((permits, _)) => permits,
+                Either::Right(((), _)) => (None, None),
+            };
         }
         loop {
             let moved = self.moved.load(Ordering::Relaxed);
-            match select(both.as_mut(), clock.sleep(STANDSTILL)).await {
-                Either::Left((both, _)) => return both,
+            match select(permits.as_mut(), clock.sleep(STANDSTILL)).await {
+                Either::Left((permits, _)) => return permits,
                 Either::Right(((), _)) => {
                     let next = moved.wrapping_add(1);
                     let order = Ordering::Relaxed;
@@ -135,6 +173,37 @@ mod tests {
         assert!(enter(&slots, Purpose::Settle).is_none());
         drop(claims);
         assert!(enter(&slots, Purpose::Settle).is_some());
+    }
+
+    #[tokio::test]
+    async fn completions_that_wait_go_before_claims_that_waited_longer() {
+        let slots = Slots::default();
+        let mut held: Vec<_> =
+            (0..MOST_REQUESTS).map_while(|_| enter(&slots, Purpose::Settle)).collect();
+        let claim = slots.enter(Purpose::Claim, &SystemClock);
+        let completion = slots.enter(Purpose::Settle, &SystemClock);
+        let (mut claim, mut completion) = (pin!(claim), pin!(completion));
+        assert!(claim.as_mut().now_or_never().is_none());
+        assert!(completion.as_mut().now_or_never().is_none());
+        held.pop();
+        // Each takes a turn of the executor more, for the connection to come back.
+        let first = select(claim.as_mut(), completion.as_mut()).await;
+        assert!(matches!(first, Either::Right(_)), "the claim was first");
+        drop(first);
+        held.pop();
+        assert!(claim.now_or_never().is_none(), "it waits for its turn");
+    }
+
+    /// As the calls of a stream, while the body of the loop over it makes a claim.
+    #[tokio::test]
+    async fn a_completion_that_is_not_polled_any_more_delays_a_claim_once() {
+        let slots = Slots::default();
+        let mut held: Vec<_> =
+            (0..MOST_REQUESTS).map_while(|_| enter(&slots, Purpose::Settle)).collect();
+        let mut completion = pin!(slots.enter(Purpose::Settle, &SystemClock));
+        assert!(completion.as_mut().now_or_never().is_none());
+        held.truncate(MOST_REQUESTS - 2);
+        slots.enter(Purpose::Claim, &SystemClock).await;
     }
 
     /// Slots whose calls are not polled any more never become free.

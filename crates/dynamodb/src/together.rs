@@ -1,10 +1,6 @@
 //! Sends writes in a request with those of other calls: see [`group`](crate::group).
 
-use std::{
-    future::{Future, poll_fn},
-    sync::Arc,
-    task::Poll,
-};
+use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use lambda_idempotency_core::retry::PendingWrite;
@@ -16,6 +12,7 @@ use crate::{
     retry::Budget,
     slots::Purpose,
     store::DynamoDbStore,
+    turns::turns,
 };
 
 impl DynamoDbStore {
@@ -32,7 +29,7 @@ impl DynamoDbStore {
         // The other calls of this turn can join before the first of them is polled again. A completion is sent at
         // once as long as there are requests for all: until it is polled again, a handler may compute for long.
         if purpose == Purpose::Claim || self.groups.are_crowded() {
-            next_turn().await;
+            turns(1).await;
         }
         let too_late = self.config.timing.clock.sleep(budget.left());
         match select(ticket.sending(), too_late).await {
@@ -75,17 +72,4 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
     };
     let places = members.iter().map(|member| member.index);
     group.answer(places.zip(answers), budget.patience());
-}
-
-/// Ends when its task is polled again, which is as soon as all others that are ready have been polled.
-fn next_turn() -> impl Future<Output = ()> {
-    let mut is_next = false;
-    poll_fn(move |context| {
-        if is_next {
-            return Poll::Ready(());
-        }
-        is_next = true;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
 }

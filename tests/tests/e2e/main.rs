@@ -11,7 +11,9 @@
 //! | `every_source()`, `http()`, scripted too | `tests/src/bin/every_source.rs`, `http_orders.rs` | `every_source` |
 //! | `idle()`, whose handler awaits nothing | `tests/src/bin/idle.rs` | `costs`, single tests of `secrecy` |
 //!
-//! Each test starts a new local Lambda. If something has to happen at an exact moment, a gate holds a
+//! `calls` makes many calls of `run` in this process, because it counts the requests of one.
+//!
+//! Each other test starts a new local Lambda. If something has to happen at an exact moment, a gate holds a
 //! request until then. If a lease has to end, the test waits in real time, because the function's
 //! process has a real clock.
 
@@ -22,6 +24,7 @@ mod support;
 mod asynchronous;
 mod at_once;
 mod bad_input;
+mod calls;
 mod chaos;
 mod costs;
 mod deaths;

@@ -53,24 +53,73 @@ fn start(call: &mut BoxFuture<'_, Vec<Verdict>>) {
     assert!(polled.is_pending());
 }
 
-#[tokio::test]
-async fn a_thousand_calls_need_a_tenth_of_a_request_each() {
+/// So many calls claim a key each, all at once, do their work, and complete it. The requests are counted.
+async fn claim_and_complete(calls: usize, work: Duration, response: Duration) {
     let fixture = Fixture::start().await;
     let store = fixture.store();
-    let calls = (0..1000).map(|n| {
+    if !response.is_zero() {
+        fixture.wire.fault((0..calls).map(|_| Fault::Slow(response)));
+    }
+    let calls_at_once = (0..calls).map(|n| {
         let store = &store;
         async move {
             assert_eq!(plain(&one(store, claim(n)).await), PlainVerdict::Written);
+            if !work.is_zero() {
+                tokio::time::sleep(work).await;
+            }
             assert_eq!(plain(&one(store, completion(n)).await), PlainVerdict::Written);
         }
     });
-    join_all(calls).await;
-    let requests = fixture.wire.operations();
-    assert!(requests.len() <= 100, "{}", requests.len());
-    assert!(fixture.wire.most_at_once() <= 16, "{}", fixture.wire.most_at_once());
-    for n in [0, 1, 500, 999] {
+    join_all(calls_at_once).await;
+    let (requests, at_once) = (fixture.wire.operations().len(), fixture.wire.most_at_once());
+    let setting = format!("{calls} calls with {work:?} of work, responses in {response:?}");
+    // In groups of 25 they are 0.08 for each call.
+    assert!(requests <= calls / 10, "{setting}: {requests} requests");
+    assert!(at_once <= 16, "{setting}: {at_once} requests at once");
+    for n in [0, 1, calls / 2, calls - 1] {
         assert_eq!(fixture.item(key(n).as_str()).unwrap()["status"]["S"], "COMPLETED");
     }
+}
+
+const DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(5), Duration::from_millis(50)];
+const WORK: [Duration; 2] = [Duration::ZERO, Duration::from_millis(20)];
+
+#[tokio::test]
+async fn hundreds_of_calls_need_a_tenth_of_a_request_each() {
+    for response in DELAYS {
+        for work in WORK {
+            claim_and_complete(400, work, response).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hundreds_of_calls_need_a_tenth_of_a_request_each_on_several_threads() {
+    for response in DELAYS {
+        claim_and_complete(400, WORK[1], response).await;
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_calls_need_a_tenth_of_a_request_each() {
+    claim_and_complete(1000, WORK[0], DELAYS[1]).await;
+}
+
+#[tokio::test]
+async fn five_thousand_calls_need_a_tenth_of_a_request_each() {
+    claim_and_complete(5000, WORK[1], DELAYS[1]).await;
+}
+
+/// A request that is cut off has to be sent again, which makes a slow table slower.
+#[tokio::test]
+async fn a_request_may_take_twice_as_long_as_the_last_one() {
+    let fixture = Fixture::start().await;
+    let store = fixture.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
+    fixture.wire.fault([1_300, 2_300].map(|took| Fault::Slow(Duration::from_millis(took))));
+    for n in 0..2 {
+        assert_eq!(plain(&one(&store, claim(n)).await), PlainVerdict::Written);
+    }
+    assert_eq!(fixture.wire.operations(), ["PutItem"; 2]);
 }
 
 #[tokio::test]

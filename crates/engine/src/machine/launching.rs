@@ -255,8 +255,9 @@ impl Machine<'_> {
             let (now, mut answers) = (present.now, Vec::new());
             let call = self.call_ids.next();
             let lease_until = self.leases.terms().lease_until(now);
-            let last = self.starts.budget().doubt_deadline(now);
-            let sent = self.claims.send(call, now, lease_until, last, &mut answers);
+            let ends = (lease_until, self.starts.budget().doubt_deadline(now));
+            let is_only = self.records.all().len() == 1;
+            let sent = self.claims.send(call, now, ends, is_only, &mut answers);
             answered |= !answers.is_empty();
             self.answered(answers, present);
             match sent {

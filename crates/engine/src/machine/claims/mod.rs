@@ -3,7 +3,8 @@
 //! A claim is one conditional write. If a record is probably stored, its key is read first, and the claim
 //! is a separate, later write. New claims share one call. It ends early, so that one slow key does not
 //! delay the others; the slow ones are sent again separately, with the same token, while there is time for
-//! claiming. A claim that may have been applied and was never answered is undone before its record is
+//! claiming. The only record of a batch delays no other, so its call has all of that time: where a store makes
+//! calls wait, it would lose its turn. A claim that may have been applied and was never answered is undone before its record is
 //! returned, so that the next delivery need not wait for the end of an unused lease.
 
 mod in_doubt;
@@ -79,19 +80,22 @@ impl Claims {
     }
 
     /// The next call to make, with its deadline. Claims that need no call are answered into `answers`. A
-    /// claim that is sent gets the lease `lease_until`, and undoing ends at `last`.
+    /// claim that is sent gets the lease `lease_until`, and undoing ends at `last`. With `is_only`, the batch has no
+    /// other record that a slow claim could delay.
     pub(super) fn send(
         &mut self,
         call: CallId,
         now: Timestamp,
-        lease_until: Timestamp,
-        last: Timestamp,
+        (lease_until, last): (Timestamp, Timestamp),
+        is_only: bool,
         answers: &mut Vec<Answer>,
     ) -> Option<(Request, Timestamp)> {
         while let Some(kind) = self.to_send.first().map(PendingClaim::kind) {
             let mut members = self.take(kind);
             let until = members.iter().map(|member| member.wanted.until).min()?;
-            let first = FIRST_CLAIM_CALL.min(until.since(now) / 2).min(lease_until.since(now) / 6);
+            let early = FIRST_CLAIM_CALL.min(until.since(now) / 2);
+            let first = if is_only { until.since(now) } else { early };
+            let first = first.min(lease_until.since(now) / 6);
             let deadline = if kind.1 { until } else { now.plus(first) };
             let (request, deadline) = match kind.0 {
                 0 => {

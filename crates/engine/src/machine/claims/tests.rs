@@ -30,10 +30,22 @@ fn claims(begins: impl IntoIterator<Item = Begins>) -> Claims {
 fn send(claims: &mut Claims, number: &mut CallIds, now: Timestamp) -> (CallId, Request, Timestamp) {
     let (call, mut answers) = (number.next(), Vec::new());
     let (request, deadline) =
-        claims.send(call, now, after(60_000), after(10_000), &mut answers).unwrap();
+        claims.send(call, now, (after(60_000), after(10_000)), false, &mut answers).unwrap();
     assert!(answers.is_empty());
     number.sent();
     (call, request, deadline)
+}
+
+#[test]
+fn the_first_call_ends_early_unless_the_batch_has_no_other_record() {
+    let deadline = |is_only| {
+        let mut claims = claims([Begins::Write(None)]);
+        let ends = (after(60_000), after(10_000));
+        let sent = claims.send(CallIds::default().next(), START, ends, is_only, &mut vec![]);
+        sent.unwrap().1
+    };
+    assert_eq!(deadline(false), after(1_000));
+    assert_eq!(deadline(true), after(5_000), "the time for claims");
 }
 
 fn keys(request: Request) -> (&'static str, Vec<String>) {
@@ -91,7 +103,9 @@ fn a_record_that_changes_under_three_writes_of_a_claim_is_contended() {
     }
     let mut answers = Vec::new();
     assert!(
-        claims.send(number.next(), START, after(60_000), after(10_000), &mut answers).is_none()
+        claims
+            .send(number.next(), START, (after(60_000), after(10_000)), false, &mut answers)
+            .is_none()
     );
     assert_eq!(error(Some(answers)).kind(), StoreErrorKind::Contended);
     assert_eq!(claims.open(), 0);
@@ -190,7 +204,7 @@ fn a_claim_that_was_applied_without_an_answer_knows_the_attempt_before() {
     let stored = writes.into_iter().next().unwrap().record;
     claims.written(call, [Verdict::Found(stored)].into_iter(), after(1_001));
     let mut answers = Vec::new();
-    claims.send(number.next(), after(1_001), after(60_000), after(10_000), &mut answers);
+    claims.send(number.next(), after(1_001), (after(60_000), after(10_000)), false, &mut answers);
     let Some(Claimed::Held(held)) = answers.pop().map(|answer| answer.claimed) else {
         panic!("it was granted")
     };
