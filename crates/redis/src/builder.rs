@@ -160,8 +160,12 @@ impl RedisStoreBuilder {
     ///
     /// It makes it less likely that a failover loses a write, not impossible: a replica that has not confirmed it may
     /// be promoted. Each write takes as long as the replication. A deletion is not waited for: if it is lost, the key is
-    /// held until its lease ends. A write that was in doubt and that a later call finds at the primary counts as found,
-    /// whether or not replicas have it by then. Default: a write counts as soon as the primary has it.
+    /// held until its lease ends.
+    ///
+    /// A worker that repeats a write in doubt, in another call, waits for replicas again: what it finds of its own claim
+    /// is written over itself, and counts once they have it. What another worker finds counts at once: a delivery that
+    /// finds a completion is answered with it, because its work was done, and to return it would only let that work run again
+    /// if the primary is lost. Default: a write counts as soon as the primary has it.
     pub fn wait_for_replicas(mut self, least: u32, within: Duration) -> Self {
         self.replicas = Some(Replicas { least, within }).filter(|_| least > 0);
         self

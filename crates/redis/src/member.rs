@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use lambda_idempotency_core::{
+    record::IdempotencyRecord,
     retry::PendingWrite,
     store::{Guard, RecordVersion, StoreError},
 };
@@ -15,10 +16,21 @@ pub(crate) struct Member<'w> {
     pending: PendingWrite<'w>,
     /// What to store; `None` deletes.
     text: Option<String>,
-    /// The server has it, and too few replicas. It is written again, over itself, until they have it.
-    pub(crate) unconfirmed: bool,
+    /// Which request is next.
+    pub(crate) next: Next,
     /// The server that is receiving the record.
     pub(crate) go_to: Option<Address>,
+}
+
+/// Which request a write sends next. A record that too few replicas have is written again, over itself, until they have
+/// it: `WAIT` speaks of the writes of its own connection.
+pub(crate) enum Next {
+    /// The write.
+    Write,
+    /// The server has the write.
+    Confirm,
+    /// The server has this record, which another write of the same claim has left.
+    ConfirmFound(Box<IdempotencyRecord>),
 }
 
 impl<'w> Member<'w> {
@@ -31,19 +43,31 @@ impl<'w> Member<'w> {
         let text = write.record.as_ref().map(item::encode);
         let fit = limits::fit(config, text.as_ref().map_or(0, String::len));
         fit.map_err(|failure| failure.report(false))?;
-        Ok(Self { pending, text, unconfirmed: false, go_to: None })
+        Ok(Self { pending, text, next: Next::Write, go_to: None })
     }
 
     /// What to send.
     pub(crate) fn request(&mut self, config: &Config) -> Request {
         let name = config.name(&self.write.key);
-        let guard = match &self.write.record {
-            Some(record) if self.unconfirmed => Guard::Unchanged(RecordVersion::of(record)),
-            _ => self.write.guard.clone(),
+        let own = self.write.record.as_ref();
+        let over_itself = match &self.next {
+            Next::Write => None,
+            Next::Confirm => own,
+            Next::ConfirmFound(found) => Some(&**found),
         };
-        let record = self.text.as_ref().zip(self.write.record.as_ref());
+        let guard = match over_itself {
+            Some(record) => Guard::Unchanged(RecordVersion::of(record)),
+            None => self.write.guard.clone(),
+        };
+        let found = match &self.next {
+            Next::ConfirmFound(found) => Some(item::encode(found)),
+            Next::Write | Next::Confirm => None,
+        };
+        let text = found.as_ref().or(self.text.as_ref());
+        let record = text.zip(over_itself.or(own));
         let record =
             record.map(|(text, record)| (text, item::removal(record, config.expiry_margin)));
+        let size = text.map_or(0, String::len).saturating_add(name.len());
         let mut command = Cmd::new();
         match (guard::beginning(&guard), record) {
             (None, Some((text, removal))) => {
@@ -56,7 +80,7 @@ impl<'w> Member<'w> {
             }
             (Some(beginning), record) => {
                 let settles =
-                    matches!(guard, Guard::OwnedBy(_)) || record.is_none() || self.unconfirmed;
+                    matches!(guard, Guard::OwnedBy(_)) || record.is_none() || over_itself.is_some();
                 let scripts = &config.scripts;
                 let script = if settles { &scripts.settle } else { &scripts.claim };
                 command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name).arg(beginning);
@@ -65,13 +89,19 @@ impl<'w> Member<'w> {
                 }
             }
         }
-        let size = self.text.as_ref().map_or(0, String::len).saturating_add(name.len());
         Request { name, command, size, writes: true, go_to: self.go_to.take() }
     }
 
     /// Whether the answer without a record means that the write was applied: there was none, as its guard says.
     pub(crate) fn applies_to_nothing(&self) -> bool {
-        !self.unconfirmed && self.write.applies(None)
+        matches!(self.next, Next::Write) && self.write.applies(None)
+    }
+
+    /// Whether `found` was left by a write of the same claim: by one of an earlier call, which may be in doubt.
+    pub(crate) fn is_of_same_claim(&self, found: &IdempotencyRecord) -> bool {
+        let token = |record: &IdempotencyRecord| record.owner.or(record.last_owner);
+        let own = self.write.record.as_ref().and_then(token);
+        own.is_some() && token(found) == own
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     config::Config,
     error::{self, Failure, First, is_redirection},
     item::decode,
-    member::Member,
+    member::{Member, Next},
     retry::{backoff, budget},
     store::RedisStore,
 };
@@ -82,30 +82,48 @@ fn found<'w>(
     mut member: Member<'w>,
     found: Option<IdempotencyRecord>,
 ) {
-    let own = found.as_ref().is_some_and(|found| member.is_own_work(found));
-    if own && config.replicas.is_some() {
-        // It was written, and has to be confirmed.
-        member.unconfirmed = true;
-        rounds.again(member);
-    } else if own {
-        rounds.settle(&member, Verdict::Written);
-    } else if member.unconfirmed && member.write.applies(found.as_ref()) {
-        // It was written, and is not there any more: another write replaced it, or a failover lost it.
-        member.unconfirmed = false;
-        rounds.again(member);
-    } else {
-        rounds.settle(&member, Verdict::Found(found));
+    let waits = config.replicas.is_some();
+    match (&member.next, found) {
+        (_, Some(found)) if member.is_own_work(&found) && waits => {
+            // It was written, and has to be confirmed.
+            member.next = Next::Confirm;
+            rounds.again(member);
+        }
+        (_, Some(found)) if member.is_own_work(&found) => rounds.settle(&member, Verdict::Written),
+        // What was to be confirmed is not there any more: another write replaced it, or a failover lost it.
+        (Next::ConfirmFound(_), _) => {
+            member.next = Next::Write;
+            rounds.again(member);
+        }
+        (Next::Confirm, found) if member.write.applies(found.as_ref()) => {
+            member.next = Next::Write;
+            rounds.again(member);
+        }
+        (_, Some(found)) if waits && member.is_of_same_claim(&found) => {
+            member.next = Next::ConfirmFound(Box::new(found));
+            rounds.again(member);
+        }
+        (_, found) => rounds.settle(&member, Verdict::Found(found)),
     }
 }
 
 /// The server has it.
 fn written<'w>(rounds: &mut Rounds<'w>, mut member: Member<'w>, confirmed: Result<(), Failure>) {
+    let is_found = matches!(member.next, Next::ConfirmFound(_));
     match confirmed {
         // A deletion that a failover loses only holds the key until its lease ends.
-        Err(failure) if member.write.record.is_some() => {
-            member.unconfirmed = true;
+        Err(failure) if is_found || member.write.record.is_some() => {
+            if !is_found {
+                member.next = Next::Confirm;
+            }
             rounds.fail(member, failure);
         }
-        _ => rounds.settle(&member, Verdict::Written),
+        _ => {
+            let verdict = match std::mem::replace(&mut member.next, Next::Write) {
+                Next::ConfirmFound(found) => Verdict::Found(Some(*found)),
+                Next::Write | Next::Confirm => Verdict::Written,
+            };
+            rounds.settle(&member, verdict);
+        }
     }
 }

@@ -7,6 +7,7 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
     store::{Guard, Store as _, StoreErrorKind, Verdict, Write},
 };
+use lambda_idempotency_redis::RedisStore;
 use redis::Value;
 
 use crate::server::{Server, claim, claimed, complete, key, owner, soon, timed, within};
@@ -189,11 +190,64 @@ async fn renewals_and_settlements_wait_for_replicas_like_claims() {
         let found = plain.read(&[key(1)], soon()).await.pop().unwrap().unwrap();
         assert_eq!(found, write.record, "the primary has it");
     }
-    // The next call finds what the first has written. With a release there is nothing to wait for: a failover that
-    // loses it leaves a claim that ends by itself.
-    let again = store.write(std::slice::from_ref(&completion), within(1_000)).await.pop().unwrap();
-    assert!(matches!(&again, Verdict::Found(found) if *found == completion.record), "{again:?}");
+    // The next call waits as well. With a deletion there is nothing to wait for: a failover that loses it leaves a claim
+    // that ends by itself.
+    in_doubt(&store, &completion).await;
     assert!(matches!(plain.write(&[claim(2, 2)], soon()).await[0], Verdict::Written));
     let release = Write::new(key(2), Guard::OwnedBy(owner(2)), None);
     assert!(matches!(store.write(&[release], within(1_000)).await[0], Verdict::Written));
+}
+
+/// A replica stops, and a worker's claim and completion stay in doubt. When the worker repeats them, they count only once
+/// the replica has them: it is promoted then, and answers with the completion.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_in_doubt_that_is_repeated_is_confirmed_by_replicas_before_it_counts() {
+    let mut primary = Server::start(&["--repl-diskless-sync-delay", "0"]).await;
+    let replica = Server::start(&["--replicaof", "127.0.0.1", &primary.port.to_string()]).await;
+    primary.wait_until(&["WAIT", "1", "100"], |answer| *answer == Value::Int(1)).await;
+    let new_store = || {
+        let within = Duration::from_millis(50);
+        primary.builder().wait_for_replicas(1, within).build().unwrap()
+    };
+    let renewal = Write::new(key(1), Guard::OwnedBy(owner(1)), Some(claimed(1)));
+    for (write, again) in [
+        (claim(1, 1), claim(1, 1)),
+        (renewal, claim(1, 1)),
+        (complete(1, 1, "1"), {
+            // Made a moment later, with another expiry.
+            let mut later = complete(1, 1, "1");
+            let record = later.record.as_mut().unwrap();
+            record.expires_at = record.expires_at.plus(Duration::from_secs(5));
+            later
+        }),
+    ] {
+        replica.signal("STOP");
+        in_doubt(&new_store(), &write).await;
+        // By the same connection, and by a new one, which has written nothing for which it could wait.
+        let store = new_store();
+        in_doubt(&store, &again).await;
+        in_doubt(&store, &again).await;
+        // Another worker is told what is there.
+        let other = store.write(&[claim(1, 2)], within(1_000)).await.pop().unwrap();
+        assert!(matches!(&other, Verdict::Found(found) if *found == write.record), "{other:?}");
+        replica.signal("CONT");
+        let again = store.write(std::slice::from_ref(&again), soon()).await.pop().unwrap();
+        let Verdict::Found(found) = again else { panic!("{again:?}") };
+        assert_eq!(found, write.record, "it is there, and unchanged");
+        let name = "idempotency:op#1";
+        assert_eq!(replica.text(&["GET", name]).await, primary.text(&["GET", name]).await);
+    }
+    primary.kill();
+    replica.command(&["REPLICAOF", "NO", "ONE"]).await;
+    let found = replica.store().write(&[claim(1, 3)], soon()).await.pop().unwrap();
+    let Verdict::Found(Some(found)) = found else { panic!("{found:?}") };
+    assert_eq!((found.status, found.owner), (Status::Completed, Some(owner(1))));
+}
+
+/// Writes, while no replica confirms it.
+async fn in_doubt(store: &RedisStore, write: &Write) {
+    let verdict = store.write(std::slice::from_ref(write), within(1_000)).await.pop().unwrap();
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
 }
