@@ -11,6 +11,7 @@
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
 //! | [`retry`], [`settings`] | what stores have in common: requests that are repeated, and what builders set |
+//! | `tls` | encrypted connections of stores, with the feature `tls` |
 //! | [`usage`] | what calls of a store consume |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
 //! | [`clock`] | time, as a parameter, so that tests control it |
@@ -35,6 +36,8 @@ pub mod record;
 pub mod retry;
 pub mod settings;
 pub mod store;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod usage;
 
 #[doc(no_inline)]

@@ -1,4 +1,4 @@
-//! TLS by rustls, as `tokio-postgres` wants it, with the certificates of the system or of the user.
+//! TLS as `tokio-postgres` wants it, with the certificates of the machine or of the user.
 
 #[cfg(feature = "tls")]
 pub(crate) use with::Tls;
@@ -10,58 +10,31 @@ mod with {
     use std::{
         io,
         pin::Pin,
-        sync::Arc,
         task::{Context, Poll},
     };
 
     use futures_util::future::BoxFuture;
-    use rustls::{
-        ClientConfig, RootCertStore,
-        crypto::aws_lc_rs,
-        pki_types::{CertificateDer, ServerName, pem::PemObject},
-    };
+    use lambda_idempotency_core::tls::{self, TlsError};
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
     use tokio_postgres::{
         Socket,
         tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
     };
-    use tokio_rustls::{TlsConnector, client};
 
     use crate::config_error::PostgresConfigError;
 
     /// Makes TLS connections. The server's certificate and its name are always checked.
     #[derive(Clone)]
-    pub(crate) struct Tls(TlsConnector);
+    pub(crate) struct Tls(tls::Tls);
 
     impl Tls {
-        /// Trusts these certificates, in PEM, or those of the system.
+        /// Trusts these certificates, in PEM, or else those of the machine.
         pub(crate) fn new(pem: Option<&[u8]>) -> Result<Self, PostgresConfigError> {
-            let mut roots = RootCertStore::empty();
-            match pem {
-                Some(pem) => {
-                    for certificate in CertificateDer::pem_slice_iter(pem) {
-                        let read = certificate.ok().and_then(|read| roots.add(read).ok());
-                        read.ok_or(PostgresConfigError::UnfitCertificates)?;
-                    }
-                    if roots.is_empty() {
-                        return Err(PostgresConfigError::UnfitCertificates);
-                    }
-                }
-                None => {
-                    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-                }
-            }
-            if roots.is_empty() {
-                return Err(PostgresConfigError::NoCertificates);
-            }
-            // Names its cryptography: a process may have two, and rustls panics if it has to choose.
-            let provider = Arc::new(aws_lc_rs::default_provider());
-            let config = ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .map_err(|_| PostgresConfigError::NoTls)?
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-            Ok(Self(TlsConnector::from(Arc::new(config))))
+            tls::Tls::new(pem).map(Self).map_err(|error| match error {
+                TlsError::UnfitCertificates => PostgresConfigError::UnfitCertificates,
+                TlsError::NoCertificates => PostgresConfigError::NoCertificates,
+                _ => PostgresConfigError::NoTls,
+            })
         }
     }
 
@@ -71,13 +44,13 @@ mod with {
         type Error = io::Error;
 
         fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, io::Error> {
-            Ok(Handshake { connector: self.0.clone(), host: host.to_owned() })
+            Ok(Handshake { tls: self.0.clone(), host: host.to_owned() })
         }
     }
 
     /// A handshake with this host.
     pub(crate) struct Handshake {
-        connector: TlsConnector,
+        tls: tls::Tls,
         host: String,
     }
 
@@ -87,16 +60,19 @@ mod with {
         type Future = BoxFuture<'static, Result<Encrypted, io::Error>>;
 
         fn connect(self, socket: Socket) -> Self::Future {
-            Box::pin(async move {
-                let name = ServerName::try_from(self.host)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-                Ok(Encrypted(self.connector.connect(name, socket).await?))
-            })
+            Box::pin(
+                async move { Ok(Encrypted(Box::new(self.tls.connect(&self.host, socket).await?))) },
+            )
         }
     }
 
+    /// What an encrypted connection can do.
+    trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+    impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
     /// An encrypted connection.
-    pub(crate) struct Encrypted(client::TlsStream<Socket>);
+    pub(crate) struct Encrypted(Box<dyn Stream>);
 
     impl TlsStream for Encrypted {
         // It would bind the password's proof to the server's certificate, which is checked already.

@@ -97,23 +97,52 @@ fn each_published_crate_can_be_packaged() {
     }
 }
 
+/// What this package compiles, with these arguments.
+fn tree(package: &str, arguments: &[&str]) -> BTreeSet<String> {
+    let cargo = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--quiet", "--edges", "normal,build", "--prefix", "none"])
+        .args(["--package", package])
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .expect("cargo");
+    let tree = String::from_utf8(cargo.stdout).expect("names");
+    let crates = tree.lines().filter_map(|line| line.split_whitespace().next());
+    let crates: BTreeSet<_> = crates.map(str::to_owned).collect();
+    assert!(crates.contains(package), "{}", String::from_utf8_lossy(&cargo.stderr));
+    crates
+}
+
+/// Core has TLS for the stores that ask for it, and for nobody else.
+#[test]
+fn only_stores_with_tls_compile_it() {
+    let none = &["--no-default-features"][..];
+    for (krate, arguments, expected) in [
+        ("core", &[][..], false),
+        ("engine", &[], false),
+        ("testkit", &[], false),
+        ("core", &["--features", "tls"], true),
+        ("postgres", none, false),
+        ("postgres", &[], true),
+        ("redis", none, false),
+        ("redis", &[], true),
+        ("dynamodb", none, false),
+    ] {
+        let crates = tree(&format!("lambda-idempotency-{krate}"), arguments);
+        for name in ["rustls", "tokio-rustls", "rustls-native-certs"] {
+            assert_eq!(crates.contains(name), expected, "{krate} {arguments:?}: {name}");
+        }
+    }
+}
+
 /// The clients that the stores are made of. A function compiles those of the stores whose features it turns on.
 #[test]
 fn a_function_that_uses_one_store_compiles_no_other() {
     const CLIENTS: [(&str, &str); 3] =
         [("dynamodb", "aws-sdk-dynamodb"), ("postgres", "tokio-postgres"), ("redis", "redis")];
     for features in ["", "dynamodb", "postgres", "redis"] {
-        let cargo = Command::new(env!("CARGO"))
-            .args(["tree", "--offline", "--quiet", "--edges", "normal,build", "--prefix", "none"])
-            .args(["--package", "lambda-idempotency", "--no-default-features", "--features"])
-            .arg(features)
-            .current_dir(root())
-            .output()
-            .expect("cargo");
-        let tree = String::from_utf8(cargo.stdout).expect("names");
-        let crates: BTreeSet<&str> =
-            tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
-        assert!(crates.contains("lambda_runtime"), "{}", String::from_utf8_lossy(&cargo.stderr));
+        let crates = tree("lambda-idempotency", &["--no-default-features", "--features", features]);
+        assert!(crates.contains("lambda_runtime"), "{crates:?}");
         for (feature, client) in CLIENTS {
             assert_eq!(crates.contains(client), feature == features, "{client} with `{features}`");
         }
