@@ -5,9 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_idempotency_local::{FaultId, Local, Signal};
+use lambda_idempotency_local::{Local, Signal};
 
-use crate::{FaultKind, StoryFault, plan::ProcessFault, store::Backend, store_faults::StoreFault};
+use crate::{
+    FaultKind, StoryFault,
+    plan::ProcessFault,
+    store::{Backend, InjectedFault},
+    store_faults::StoreFault,
+};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
@@ -21,7 +26,7 @@ pub(crate) struct Injector {
     /// Processes that the rig stopped, and whether they were continued.
     stopped: BTreeMap<u32, bool>,
     killed: BTreeSet<u32>,
-    store_faults: Vec<(FaultKind, FaultId)>,
+    store_faults: Vec<(FaultKind, InjectedFault)>,
     counts: BTreeMap<FaultKind, u64>,
     /// The signals that were sent.
     signals: Vec<StoryFault>,
@@ -34,7 +39,7 @@ enum Due {
     Continue(u32),
     Kill(u32),
     Remove(u32),
-    Heal(FaultId),
+    Heal(InjectedFault),
 }
 
 impl Injector {

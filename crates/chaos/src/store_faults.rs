@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::{Apply, Fault, TcpFault};
+use lambda_idempotency_local::{Apply, Fault};
+use lambda_idempotency_testkit::tcp::TcpFault;
 
 use crate::{FaultKind, Settings, random::Random};
 

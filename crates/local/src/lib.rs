@@ -10,8 +10,7 @@
 //! - **DynamoDB**: embedded, in memory, behind a proxy that counts requests and capacity units ([`Usage`]) and
 //!   injects faults ([`Fault`]).
 //!
-//! For stores elsewhere it starts real servers, [`PostgresServer`] and [`RedisServer`], and [`TcpProxy`] is a proxy that
-//! cuts, delays and loses what is sent to them.
+//! For stores elsewhere it starts real servers, [`PostgresServer`] and [`RedisServer`].
 //!
 //! ```no_run
 //! use lambda_idempotency_local::{FunctionConfig, Local, Table};
@@ -45,7 +44,6 @@ mod local;
 mod server;
 mod source;
 mod target;
-mod tcp;
 
 pub use cargo::Build;
 pub use dynamodb::{
@@ -65,7 +63,6 @@ pub use source::{
     SqsConfig, StreamConfig, parse_event,
 };
 pub use target::Target;
-pub use tcp::{TcpFault, TcpFaults, TcpProxy};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

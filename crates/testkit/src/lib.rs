@@ -7,6 +7,7 @@
 //! | what happens when the store fails | [`faults::FaultyStore`] around any store |
 //! | the deadlines of calls of the store | [`deadlines::Deadlines`] around any store |
 //! | "once", "not twice", "not lost" | [`ledger::Ledger`] |
+//! | a server that is slow, silent or cut off | [`tcp::TcpProxy`] before it |
 //! | a worker that dies anywhere | [`crashing::crash_points`], over [`crashing::DelayedStore`] |
 //!
 //! # Test that a store conforms
@@ -96,6 +97,7 @@ pub mod crashing;
 pub mod deadlines;
 pub mod faults;
 pub mod ledger;
+pub mod tcp;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -3,9 +3,10 @@
 use std::{collections::HashMap, time::Duration};
 
 use lambda_idempotency_local::{DynamoDb, FaultId};
+use lambda_idempotency_testkit::tcp::TcpFaultId;
 use serde_json::{Value, json};
 
-use super::{CLAIMS, Item, KEY, ORDERS, Row, server::Server};
+use super::{CLAIMS, Item, KEY, ORDERS, Place, Row, server::Server};
 use crate::{Error, Settings, TestedStore, schedule, store_faults::StoreFault};
 
 /// A store that runs.
@@ -15,12 +16,19 @@ pub(crate) enum Backend {
     Server(Box<Server>),
 }
 
+/// Names a fault that was injected into requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum InjectedFault {
+    DynamoDb(FaultId),
+    Server(TcpFaultId),
+}
+
 impl Backend {
-    /// Starts the store of these settings, or opens it.
-    pub(crate) async fn start(settings: &Settings) -> Result<Self, Error> {
+    /// Starts the store of these settings, or opens it in this place.
+    pub(crate) async fn start(settings: &Settings, place: &Place) -> Result<Self, Error> {
         match &settings.store {
             TestedStore::DynamoDb => Ok(Self::DynamoDb(DynamoDb::start().await?)),
-            _ => Ok(Self::Server(Box::new(Server::start(settings).await?))),
+            _ => Ok(Self::Server(Box::new(Server::start(settings, place).await?))),
         }
     }
 
@@ -28,26 +36,36 @@ impl Backend {
     pub(crate) fn variables(&self) -> HashMap<&'static str, String> {
         match self {
             Self::DynamoDb(_) => [("IDEMPOTENCY_TABLE", CLAIMS.to_owned())].into(),
-            Self::Server(server) => [("IDEMPOTENCY_STORE", server.url().to_owned())].into(),
+            Self::Server(server) => {
+                let url = ("IDEMPOTENCY_STORE", server.url().to_owned());
+                let prefix = server.prefix().map(|prefix| ("SCRIPTED_PREFIX", prefix.to_owned()));
+                std::iter::once(url).chain(prefix).collect()
+            }
         }
     }
 
     /// Injects a fault from now on. Its number, if it is one of requests, and for how long it lasts.
-    pub(crate) fn inject(&self, fault: &StoreFault) -> (Option<FaultId>, Option<Duration>) {
+    pub(crate) fn inject(&self, fault: &StoreFault) -> (Option<InjectedFault>, Option<Duration>) {
         match self {
             Self::DynamoDb(dynamodb) => {
                 let (fault, lasting) = fault.fault();
-                (fault.map(|fault| dynamodb.faults().add(fault.table(CLAIMS))), lasting)
+                let id = fault.map(|fault| dynamodb.faults().add(fault.table(CLAIMS)));
+                (id.map(InjectedFault::DynamoDb), lasting)
             }
-            Self::Server(server) => server.inject(fault),
+            Self::Server(server) => {
+                let (id, lasting) = server.inject(fault);
+                (id.map(InjectedFault::Server), lasting)
+            }
         }
     }
 
     /// Ends a fault.
-    pub(crate) fn heal(&self, id: FaultId) {
-        match self {
-            Self::DynamoDb(dynamodb) => dynamodb.faults().remove(id),
-            Self::Server(server) => server.faults().remove(id),
+    pub(crate) fn heal(&self, id: InjectedFault) {
+        match (self, id) {
+            (Self::DynamoDb(dynamodb), InjectedFault::DynamoDb(id)) => dynamodb.faults().remove(id),
+            (Self::Server(server), InjectedFault::Server(id)) => server.faults().remove(id),
+            // It was injected into this store.
+            _ => {}
         }
     }
 
@@ -60,10 +78,13 @@ impl Backend {
     }
 
     /// How often a fault was injected.
-    pub(crate) fn injected(&self, id: FaultId) -> u64 {
-        match self {
-            Self::DynamoDb(dynamodb) => dynamodb.faults().injected(id),
-            Self::Server(server) => server.faults().injected(id),
+    pub(crate) fn injected(&self, id: InjectedFault) -> u64 {
+        match (self, id) {
+            (Self::DynamoDb(dynamodb), InjectedFault::DynamoDb(id)) => {
+                dynamodb.faults().injected(id)
+            }
+            (Self::Server(server), InjectedFault::Server(id)) => server.faults().injected(id),
+            _ => 0,
         }
     }
 

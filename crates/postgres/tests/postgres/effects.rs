@@ -10,14 +10,19 @@ use lambda_idempotency_core::{
     store::{Verdict, Write},
 };
 use lambda_idempotency_postgres::{PostgresEffects, PostgresStatement, PostgresStore};
-use lambda_idempotency_testkit::conformance::effects::{EFFECTS_SCENARIOS, EffectsKit};
+use lambda_idempotency_testkit::{
+    conformance::effects::{EFFECTS_SCENARIOS, EffectsKit},
+    tcp::{TcpFault, TcpProxy},
+};
 
 use crate::{
     pgbouncer::PgBouncer,
-    proxy::{Mode, Proxy},
-    server::Postgres,
+    server::{Postgres, url},
     table::{claim, complete, in_secs, new_store, new_table, one, stored, written},
 };
+
+/// The message with which a client sends `COMMIT` by itself.
+const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
 /// Rows that count, in a table of their own.
 #[derive(Clone)]
@@ -156,20 +161,23 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
     let server = Postgres::shared();
-    let (counts, proxy) = (Counts::new(&server.url()).await, Proxy::start(server.address()));
-    let table = new_table(&proxy.url()).await.attempt_timeout(Duration::from_millis(200));
+    let counts = Counts::new(&server.url()).await;
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let table = new_table(&url(proxy.address())).await.attempt_timeout(Duration::from_millis(200));
     let store = table.build().unwrap();
-    for (name, mode) in [("first", Mode::LoseAnswers), ("second", Mode::LoseCommits)] {
+    let lost = TcpFault::swallow_answers();
+    for (name, fault) in [("first", lost.clone()), ("second", lost.after(COMMIT))] {
         written(&one(&store, claim(name, 1), in_secs(20)).await);
-        proxy.set(mode);
-        let heal = proxy.clone();
-        let healing = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
-            heal.set(Mode::Pass);
-        });
-        written(&one(&store, counts.counted(name, 1), in_secs(20)).await);
-        healing.join().unwrap();
-        assert_eq!(counts.of(name).await, 1, "{mode:?}");
+        let id = proxy.faults().add(fault);
+        let heal = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            proxy.faults().clear();
+        };
+        let write = one(&store, counts.counted(name, 1), in_secs(20));
+        let (verdict, ()) = tokio::join!(write, heal);
+        written(&verdict);
+        assert!(proxy.faults().injected(id) > 0, "{name}");
+        assert_eq!(counts.of(name).await, 1, "{name}");
     }
 }
 

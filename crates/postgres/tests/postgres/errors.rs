@@ -9,11 +9,11 @@ use lambda_idempotency_core::{
     store::{Guard, Store as _, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_postgres::{PostgresConfigError, PostgresStatement, PostgresStore};
+use lambda_idempotency_testkit::tcp::TcpProxy;
 
 use crate::{
     effects::with,
-    proxy::Proxy,
-    server::Postgres,
+    server::{Postgres, url},
     table::{
         claim, complete, completed, in_secs, key, new_store, new_table, one, stored, unknown,
         written,
@@ -113,8 +113,8 @@ async fn a_server_without_connections_left_is_unavailable() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_read_only_server_is_left_for_another() {
     let server = Postgres::shared();
-    let proxy = Proxy::start(server.address());
-    let table = new_table(&proxy.url()).await;
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let table = new_table(&url(proxy.address())).await;
     let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
     let store = table.build().unwrap();
     written(&one(&store, claim("a", 1), in_secs(5)).await);
@@ -151,8 +151,8 @@ async fn a_read_only_server_is_left_for_another() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_standby_is_unavailable_and_left_for_another_and_nothing_is_in_doubt() {
     let mut server = Postgres::start();
-    let proxy = Proxy::start(server.address());
-    let store = new_store(&proxy.url()).await;
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let store = new_store(&url(proxy.address())).await;
     written(&one(&*store, claim("a", 1), in_secs(20)).await);
     server.stop();
     server.make_standby();

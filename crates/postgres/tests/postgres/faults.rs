@@ -11,11 +11,11 @@ use lambda_idempotency_core::{
     store::{Store, StoreErrorKind, Verdict},
 };
 use lambda_idempotency_postgres::PostgresStore;
+use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
     pgbouncer::PgBouncer,
-    proxy::{Mode, Proxy},
-    server::Postgres,
+    server::{Postgres, url},
     table::{
         claim, claimed, complete, completed, in_secs, key, new_store, new_table, one, stored,
         timed, unknown, written,
@@ -23,10 +23,11 @@ use crate::{
 };
 
 /// A server, a proxy before it, and a store that waits a fifth of a second for each answer.
-async fn behind_a_proxy() -> (Proxy, PostgresStore) {
+async fn behind_a_proxy() -> (TcpProxy, PostgresStore) {
     let server = Postgres::shared();
-    let proxy = Proxy::start(server.address());
-    let builder = new_table(&proxy.url()).await.attempt_timeout(Duration::from_millis(200));
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let builder =
+        new_table(&url(proxy.address())).await.attempt_timeout(Duration::from_millis(200));
     let store = builder.build().unwrap();
     written(&one(&store, claim("held", 1), in_secs(20)).await);
     (proxy, store)
@@ -44,14 +45,13 @@ fn is_completed(found: Option<lambda_idempotency_core::record::IdempotencyRecord
 async fn a_write_whose_answer_was_lost_is_recognised_as_its_own() {
     let (proxy, store) = behind_a_proxy().await;
     for (name, write) in [("new", claim("new", 2)), ("held", complete("held", 1))] {
-        proxy.set(Mode::LoseAnswers);
-        let heal = proxy.clone();
-        let healing = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
-            heal.set(Mode::Pass);
-        });
-        written(&one(&store, write.clone(), in_secs(20)).await);
-        healing.join().unwrap();
+        proxy.faults().add(TcpFault::swallow_answers());
+        let heal = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            proxy.faults().clear();
+        };
+        let (verdict, ()) = tokio::join!(one(&store, write.clone(), in_secs(20)), heal);
+        written(&verdict);
         assert_eq!(stored(&store, name).await, write.record, "it was applied once");
     }
     let again = one(&store, claim("new", 2), in_secs(20)).await;
@@ -65,17 +65,17 @@ async fn a_write_whose_answer_was_lost_is_recognised_as_its_own() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works() {
     let (proxy, store) = behind_a_proxy().await;
-    for mode in [Mode::Silent, Mode::LoseAnswers] {
+    for fault in [TcpFault::silence(), TcpFault::swallow_answers()] {
         // A connection is open when the network fails, so something can be sent.
         assert!(stored(&store, "held").await.is_some());
-        proxy.set(mode);
+        proxy.faults().add(fault);
         let call = one(&store, complete("held", 1), in_secs(2));
         let (verdict, took, late) = timed(Duration::from_secs(2), call).await;
         assert!(took < Duration::from_secs(3) + late, "{took:?}, a timer was {late:?} late");
         let error = unknown(verdict);
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
         assert!(error.may_have_applied(), "{error}");
-        proxy.set(Mode::Pass);
+        proxy.faults().clear();
     }
     // The second one was applied.
     is_completed(stored(&store, "held").await, 1);
@@ -86,7 +86,7 @@ async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works(
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_slow_network_is_waited_for() {
     let (proxy, store) = behind_a_proxy().await;
-    proxy.set(Mode::Delay(Duration::from_millis(350)));
+    proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(350)));
     written(&one(&store, complete("held", 1), in_secs(20)).await);
     is_completed(stored(&store, "held").await, 1);
 }
@@ -106,8 +106,8 @@ async fn connections_that_were_cut_are_replaced_within_the_call() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_connection_that_was_idle_for_long_is_not_used() {
     let server = Postgres::shared();
-    let proxy = Proxy::start(server.address());
-    let builder = new_table(&proxy.url()).await.max_idle(Duration::from_secs(1));
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let builder = new_table(&url(proxy.address())).await.max_idle(Duration::from_secs(1));
     let store = builder.build().unwrap();
     let before = proxy.connections();
     written(&one(&store, claim("a", 1), in_secs(20)).await);
@@ -222,12 +222,12 @@ async fn a_server_that_is_down_is_unavailable_and_nothing_is_in_doubt() {
 async fn a_call_that_is_dropped_leaves_no_answer_to_the_next() {
     let (proxy, store) = behind_a_proxy().await;
     for round in 0..10 {
-        proxy.set(Mode::Delay(Duration::from_millis(20)));
+        proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(20)));
         let name = format!("dropped-{round}");
         let dropped = one(&store, claim(&name, 7), in_secs(20));
         let limit = Duration::from_millis(2 * round);
         let _ = tokio::time::timeout(limit, dropped).await;
-        proxy.set(Mode::Pass);
+        proxy.faults().clear();
         let found = stored(&store, "held").await;
         assert_eq!(found.and_then(|record| record.owner), claimed(1).owner);
     }

@@ -19,7 +19,6 @@ mod effects;
 mod errors;
 mod faults;
 mod pgbouncer;
-mod proxy;
 mod server;
 mod sharing;
 mod sweeping;

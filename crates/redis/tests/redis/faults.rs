@@ -16,17 +16,24 @@ use lambda_idempotency_core::{
     usage::measured,
 };
 use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
+use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
-use crate::{
-    proxy::{Proxy, Way},
-    server::{Server, claim, claimed, complete, completed, key, owner, soon, timed, within},
-};
+use crate::server::{Server, claim, claimed, complete, completed, key, owner, soon, timed, within};
 
 fn impatient(url: &str) -> RedisStoreBuilder {
     RedisStore::builder(url)
         .attempt_timeout(Duration::from_millis(300))
         .connect_timeout(Duration::from_millis(300))
         .backoff(Duration::from_millis(5), Duration::from_millis(50))
+}
+
+/// A proxy before this server.
+async fn before(server: &Server) -> TcpProxy {
+    TcpProxy::start(([127, 0, 0, 1], server.port).into()).await.unwrap()
+}
+
+fn url(proxy: &TcpProxy) -> String {
+    format!("redis://{}", proxy.address())
 }
 
 async fn one(store: &RedisStore, write: Write, millis: u64) -> Verdict {
@@ -84,38 +91,38 @@ async fn scripts_that_were_removed_are_loaded_again() {
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_write_whose_answer_was_lost_is_written_once() {
     let server = Server::start(&[]).await;
-    for way in [Way::SwallowAnswers, Way::CloseBeforeAnswer] {
-        let proxy = Proxy::before(server.port).await;
-        let store = impatient(&proxy.url()).build().unwrap();
+    for fault in [TcpFault::swallow_answers(), TcpFault::lose_answer()] {
+        let proxy = before(&server).await;
+        let store = impatient(&url(&proxy)).build().unwrap();
         store.check().await.unwrap();
         server.command(&["FLUSHALL"]).await;
-        proxy.set(way);
+        proxy.faults().add(fault.clone());
         let call = one(&store, claim(1, 1), 60_000);
         let heal = async {
             server.wait_until(&["DBSIZE"], |answer| *answer == redis::Value::Int(1)).await;
-            proxy.set(Way::Open);
+            proxy.faults().clear();
         };
         let (verdict, ()) = tokio::join!(call, heal);
-        assert!(matches!(verdict, Verdict::Written), "{way:?}: {verdict:?}");
+        assert!(matches!(verdict, Verdict::Written), "{fault:?}: {verdict:?}");
         // A takeover, a release and a deletion are recognised as well.
-        proxy.set(way);
+        proxy.faults().add(fault.clone());
         let seen = RecordVersion::of(&store_read(&server).await);
         let next = claimed(2);
         let write = Write::new(key(1), Guard::Unchanged(seen), Some(next.clone()));
         let heal = async {
             while store_read(&server).await.owner != Some(owner(2)) {}
-            proxy.set(Way::Open);
+            proxy.faults().clear();
         };
         let (verdict, ()) = tokio::join!(one(&store, write, 60_000), heal);
-        assert!(matches!(verdict, Verdict::Written), "{way:?}: {verdict:?}");
-        proxy.set(way);
+        assert!(matches!(verdict, Verdict::Written), "{fault:?}: {verdict:?}");
+        proxy.faults().add(fault.clone());
         let heal = async {
             server.wait_until(&["DBSIZE"], |answer| *answer == redis::Value::Int(0)).await;
-            proxy.set(Way::Open);
+            proxy.faults().clear();
         };
         let write = Write::new(key(1), Guard::OwnedBy(owner(2)), None);
         let (verdict, ()) = tokio::join!(one(&store, write, 60_000), heal);
-        assert!(matches!(verdict, Verdict::Written), "{way:?}: {verdict:?}");
+        assert!(matches!(verdict, Verdict::Written), "{fault:?}: {verdict:?}");
     }
 }
 
@@ -127,10 +134,10 @@ async fn store_read(server: &Server) -> lambda_idempotency_core::record::Idempot
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
     let server = Server::start(&[]).await;
-    let proxy = Proxy::before(server.port).await;
-    let store = impatient(&proxy.url()).build().unwrap();
+    let proxy = before(&server).await;
+    let store = impatient(&url(&proxy)).build().unwrap();
     store.check().await.unwrap();
-    proxy.set(Way::SwallowAnswers);
+    proxy.faults().add(TcpFault::swallow_answers());
     let due = Duration::from_millis(700);
     let (verdict, took, late) = timed(due, one(&store, claim(1, 1), 700)).await;
     unknown(verdict, StoreErrorKind::Unavailable, true);
@@ -144,12 +151,12 @@ async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_went_silent_is_replaced() {
     let server = Server::start(&[]).await;
-    let proxy = Proxy::before(server.port).await;
-    let store = impatient(&proxy.url()).build().unwrap();
+    let proxy = before(&server).await;
+    let store = impatient(&url(&proxy)).build().unwrap();
     assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
-    proxy.set(Way::Silent);
+    proxy.faults().add(TcpFault::silence());
     unknown(one(&store, claim(2, 1), 250).await, StoreErrorKind::Unavailable, true);
-    proxy.set(Way::Open);
+    proxy.faults().clear();
     assert!(matches!(one(&store, claim(3, 1), 60_000).await, Verdict::Written));
 }
 
@@ -210,9 +217,9 @@ async fn a_suspended_server_delays_calls_and_loses_nothing() {
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn slow_answers_are_waited_for() {
     let server = Server::start(&[]).await;
-    let proxy = Proxy::before(server.port).await;
-    proxy.set(Way::Slow(100));
-    let store = impatient(&proxy.url()).connect_timeout(Duration::from_secs(2)).build().unwrap();
+    let proxy = before(&server).await;
+    proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(100)));
+    let store = impatient(&url(&proxy)).connect_timeout(Duration::from_secs(2)).build().unwrap();
     let writes: Vec<Write> = (0..100).map(|n| claim(n, 1)).collect();
     let since = Instant::now();
     let verdicts = store.write(&writes, soon()).await;

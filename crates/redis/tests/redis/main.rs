@@ -17,7 +17,6 @@ mod cluster;
 mod conformance;
 mod faults;
 mod memory;
-mod proxy;
 mod secrecy;
 mod server;
 mod start;

@@ -3,7 +3,8 @@
 use std::fs;
 
 use lambda_idempotency::{Clock as _, PostgresStore, clock::SystemClock};
-use lambda_idempotency_local::{DynamoDb, PostgresServer, RedisServer, Table, TcpProxy};
+use lambda_idempotency_local::{DynamoDb, PostgresServer, RedisServer, Table};
+use lambda_idempotency_testkit::tcp::TcpProxy;
 
 use crate::Result;
 use crate::process::Counts;

@@ -1,27 +1,34 @@
-//! A proxy of TCP between a function and the server of its store: connections are cut, answers are lost or late, nothing
-//! passes.
+//! A proxy of TCP between a store and its server: connections are cut, answers are lost or late, nothing passes.
 //!
 //! The proxy knows no protocol. What a client sends at once is a request to it, and what the server sends is an answer.
 //! The stores for PostgreSQL and Redis send the writes of a call at once.
 
+#![allow(clippy::disallowed_methods, reason = "its task ends with the proxy")]
+
 mod fault;
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+    time::sleep,
+};
 
 use fault::{OnAnswer, OnRequest};
-pub use fault::{TcpFault, TcpFaults};
-
-use crate::Error;
-use crate::http::{Task, listen};
+pub use fault::{TcpFault, TcpFaultId, TcpFaults};
 
 /// The most bytes that are one request.
 const CHUNK: usize = 64 * 1024;
@@ -29,9 +36,9 @@ const CHUNK: usize = 64 * 1024;
 /// A proxy before a server. Dropping it closes its port and all connections.
 ///
 /// ```
-/// # use lambda_idempotency_local::{TcpFault, TcpProxy};
+/// # use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), lambda_idempotency_local::Error> {
+/// # async fn main() -> std::io::Result<()> {
 /// let proxy = TcpProxy::start(([127, 0, 0, 1], 5432).into()).await?;
 /// let url = format!("postgres://tests@{}/postgres", proxy.address());
 /// // The next request is carried out, and its answer is lost.
@@ -45,7 +52,7 @@ pub struct TcpProxy {
     address: SocketAddr,
     state: Arc<State>,
     cut: watch::Sender<()>,
-    _task: Task,
+    task: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
@@ -59,15 +66,15 @@ impl TcpProxy {
     /// Opens a loopback port, behind which is this server. The server need not run yet.
     ///
     /// # Errors
-    /// [`Error::Listen`] if no loopback port can be opened.
-    pub async fn start(server: SocketAddr) -> Result<Self, Error> {
-        let listener = listen().await?;
-        let address = listener.local_addr().map_err(Error::Listen)?;
+    /// No loopback port can be opened.
+    pub async fn start(server: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
         let state = Arc::<State>::default();
         let (cut, end) = watch::channel(());
         let shared = Arc::clone(&state);
         // Its connections end with it.
-        let task = Task(tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
                 while connections.try_join_next().is_some() {}
@@ -81,8 +88,8 @@ impl TcpProxy {
                     }
                 });
             }
-        }));
-        Ok(Self { address, state, cut, _task: task })
+        });
+        Ok(Self { address, state, cut, task })
     }
 
     /// Where clients connect.
@@ -108,6 +115,12 @@ impl TcpProxy {
     /// How many requests have come since the start.
     pub fn requests(&self) -> u64 {
         self.state.requests.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for TcpProxy {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 

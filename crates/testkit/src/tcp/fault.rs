@@ -1,12 +1,14 @@
 //! What goes wrong between a client and a server.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use crate::FaultId;
-
-/// Something that goes wrong with what passes a [`TcpProxy`](crate::TcpProxy).
+/// Something that goes wrong with what passes a [`TcpProxy`](super::TcpProxy).
 #[derive(Clone, Debug)]
 pub struct TcpFault {
     action: Action,
@@ -80,6 +82,10 @@ impl TcpFault {
     }
 }
 
+/// Names a fault that was added, to remove it or to ask how often it was injected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpFaultId(usize);
+
 /// The faults that a proxy injects. Each request and each answer gets the first that is about it.
 #[derive(Debug, Default)]
 pub struct TcpFaults {
@@ -114,15 +120,15 @@ pub(super) enum OnAnswer {
 
 impl TcpFaults {
     /// Injects this fault from now on, also into open connections.
-    pub fn add(&self, fault: TcpFault) -> FaultId {
+    pub fn add(&self, fault: TcpFault) -> TcpFaultId {
         let mut active = self.active();
         active.push(Active { fault, injected: 0 });
         self.is_faulty.store(true, Ordering::Relaxed);
-        FaultId(active.len() - 1)
+        TcpFaultId(active.len() - 1)
     }
 
     /// Ends this fault.
-    pub fn remove(&self, id: FaultId) {
+    pub fn remove(&self, id: TcpFaultId) {
         if let Some(active) = self.active().get_mut(id.0) {
             active.fault.times = 0;
         }
@@ -135,7 +141,7 @@ impl TcpFaults {
     }
 
     /// How many requests, answers and connections this fault was injected into.
-    pub fn injected(&self, id: FaultId) -> u64 {
+    pub fn injected(&self, id: TcpFaultId) -> u64 {
         self.active().get(id.0).map_or(0, |active| active.injected)
     }
 
