@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lambda_idempotency_core::store::StoreError;
+use lambda_idempotency_core::{retry::chain, store::StoreError};
 
 /// The error of a store that cannot be built, or not be used. It never shows the URL, which may hold a
 /// password.
@@ -23,6 +23,12 @@ pub enum PostgresConfigError {
          special characters percent-encoded"
     )]
     NotText(&'static str),
+    /// The environment variable is not a URL that can be read.
+    #[error(
+        "the environment variable {0} is not the URL of a PostgreSQL server: write it as \
+         postgres://USER@HOST:PORT/DATABASE, with special characters percent-encoded"
+    )]
+    UnfitVariable(&'static str),
     /// The URL cannot be read.
     #[error(
         "the URL of the PostgreSQL server cannot be read: write it as \
@@ -71,7 +77,7 @@ impl fmt::Debug for PostgresConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)?;
         match self {
-            Self::Server(error) => write!(f, ": {error}"),
+            Self::Server(error) => write!(f, ": {}", chain(error)),
             _ => Ok(()),
         }
     }

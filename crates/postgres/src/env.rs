@@ -4,6 +4,7 @@ use lambda_idempotency_core::settings::{NotText, variable};
 
 use crate::{
     builder::PostgresStoreBuilder, config_error::PostgresConfigError, store::PostgresStore,
+    url::Url,
 };
 
 /// The environment variable with the URL.
@@ -16,7 +17,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
-    /// [`PostgresConfigError::NotText`] if it cannot be read, and those of
+    /// [`PostgresConfigError::NotText`] and [`PostgresConfigError::UnfitVariable`] if it cannot be read, and those of
     /// [`PostgresStoreBuilder::build`] and [`check`](Self::check).
     pub async fn from_env() -> Result<Self, PostgresConfigError> {
         let store = Self::builder_from_env()?.build()?;
@@ -27,10 +28,15 @@ impl PostgresStore {
     /// As [`from_env`](Self::from_env), as a builder for further settings.
     ///
     /// # Errors
-    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and
-    /// [`PostgresConfigError::NotText`] if it cannot be read.
+    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`PostgresConfigError::NotText`] and [`PostgresConfigError::UnfitVariable`] if it cannot be read.
     pub fn builder_from_env() -> Result<PostgresStoreBuilder, PostgresConfigError> {
         let url = variable(URL).map_err(|NotText(name)| PostgresConfigError::NotText(name))?;
-        Ok(Self::builder(&url.ok_or(PostgresConfigError::NoUrl(URL))?))
+        let url = url.ok_or(PostgresConfigError::NoUrl(URL))?;
+        Url::parse(&url).map_err(|error| match error {
+            PostgresConfigError::UnfitUrl => PostgresConfigError::UnfitVariable(URL),
+            other => other,
+        })?;
+        Ok(Self::builder(&url))
     }
 }

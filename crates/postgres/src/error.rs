@@ -101,6 +101,10 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
             unavailable(format!("could not {doing}: the function given to `password` failed"))
         }
         Unconnected::Closed => too_late(doing.config),
+        Unconnected::Failed(error) if error.as_db_error().is_none() => unavailable(format!(
+            "could not {doing}: no connection; check host, port, security group and certificates"
+        ))
+        .because(chain(&error)),
         Unconnected::Failed(error) => failure(doing, &error),
     };
     failure.with_doubt(false)

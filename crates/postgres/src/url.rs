@@ -31,6 +31,9 @@ impl Url {
         if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
             return Err(PostgresConfigError::UnfitUrl);
         }
+        if server.get_hosts().iter().any(has_credentials) {
+            return Err(PostgresConfigError::UnfitUrl);
+        }
         if server.get_hosts().iter().any(is_dsql) {
             return Err(PostgresConfigError::AuroraDsql);
         }
@@ -41,6 +44,11 @@ impl Url {
         }
         Ok(Self { server, tls, root_certificates })
     }
+}
+
+/// Whether a part of a password was taken for one of the host, because an `@` in it is not percent-encoded.
+fn has_credentials(host: &Host) -> bool {
+    matches!(host, Host::Tcp(name) if name.contains('@'))
 }
 
 /// Whether this is a cluster of Aurora DSQL, at its public endpoint (`CLUSTER.dsql.REGION.on.aws`) or at one of a VPC
@@ -169,6 +177,8 @@ mod tests {
             "postgres://u:s3cr3t@",
             "mysql://u:s3cr3t@db",
             "postgres://u:s3cr3t@h:port",
+            "postgres://u:p@s3cr3t@h/d",
+            "postgres://u@p:s3cr3t@h/d",
         ] {
             let Err(error) = Url::parse(url) else { unreachable!("{url}") };
             assert!(matches!(error, PostgresConfigError::UnfitUrl), "{url}");

@@ -51,6 +51,11 @@ impl Url {
             "rediss" | "valkeys" => true,
             _ => return Err(RedisConfigError::UnfitUrl),
         };
+        // Nothing after the database has an effect here. It may be a part of a password, with a `?` or `#` that is not
+        // percent-encoded.
+        if rest.contains(['?', '#']) {
+            return Err(RedisConfigError::UnfitUrl);
+        }
         // As without TLS, which is not the protocol's concern here.
         let info: ConnectionInfo = format!("redis://{rest}")
             .into_connection_info()
@@ -95,8 +100,19 @@ mod tests {
 
     #[test]
     fn what_is_not_a_url_is_refused_without_being_repeated() {
-        for url in ["", "cache:6379", "http://s3cr3t", "unix:///s3cr3t", "redis://u:s3cr3t@h:port"]
-        {
+        for url in [
+            "",
+            "cache:6379",
+            "http://s3cr3t",
+            "unix:///s3cr3t",
+            "redis://u:s3cr3t@h:port",
+            "redis://u:s3?cr3t@h",
+            "redis://u:p#s3cr3t@h",
+            "redis://u:p/s3cr3t@h",
+            "redis://h/s3cr3t",
+            "rediss://h#insecure",
+            "redis://h?db=2",
+        ] {
             let Err(error) = Url::parse(url) else { unreachable!("{url}") };
             assert!(matches!(error, RedisConfigError::UnfitUrl), "{url}");
             assert!(!format!("{error} {error:?}").contains("s3cr3t"));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lambda_idempotency_core::store::StoreError;
+use lambda_idempotency_core::{retry::chain, store::StoreError};
 
 /// The error of a store that cannot be built. It never shows the URL, which may hold a password.
 ///
@@ -21,6 +21,12 @@ pub enum RedisConfigError {
          percent-encoded"
     )]
     NotText(&'static str),
+    /// The environment variable is not a URL that can be read.
+    #[error(
+        "the environment variable {0} is not the URL of a Redis server: write it as \
+         redis://USER@HOST:PORT/DATABASE, or rediss:// for TLS, with special characters percent-encoded"
+    )]
+    UnfitVariable(&'static str),
     /// The URL cannot be read.
     #[error(
         "the URL of the Redis server cannot be read: write it as redis://USER:PASSWORD@HOST:PORT/DATABASE, or \
@@ -54,7 +60,7 @@ impl fmt::Debug for RedisConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)?;
         match self {
-            Self::Server(error) => write!(f, ": {error}"),
+            Self::Server(error) => write!(f, ": {}", chain(error)),
             _ => Ok(()),
         }
     }

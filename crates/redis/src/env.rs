@@ -2,7 +2,9 @@
 
 use lambda_idempotency_core::settings::{NotText, variable};
 
-use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, store::RedisStore};
+use crate::{
+    address::Url, builder::RedisStoreBuilder, config_error::RedisConfigError, store::RedisStore,
+};
 
 /// The environment variable that holds the URL.
 const URL: &str = "IDEMPOTENCY_STORE";
@@ -14,7 +16,7 @@ impl RedisStore {
     ///
     /// # Errors
     /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
-    /// [`RedisConfigError::NotText`] if it cannot be read, and those of
+    /// [`RedisConfigError::NotText`] and [`RedisConfigError::UnfitVariable`] if it cannot be read, and those of
     /// [`RedisStoreBuilder::build`] and [`check`](Self::check).
     pub async fn from_env() -> Result<Self, RedisConfigError> {
         let store = Self::builder_from_env()?.build()?;
@@ -25,10 +27,15 @@ impl RedisStore {
     /// As [`from_env`](Self::from_env), as a builder for further settings.
     ///
     /// # Errors
-    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty, and
-    /// [`RedisConfigError::NotText`] if it cannot be read.
+    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`RedisConfigError::NotText`] and [`RedisConfigError::UnfitVariable`] if it cannot be read.
     pub fn builder_from_env() -> Result<RedisStoreBuilder, RedisConfigError> {
         let url = variable(URL).map_err(|NotText(name)| RedisConfigError::NotText(name))?;
-        Ok(Self::builder(&url.ok_or(RedisConfigError::NoUrl(URL))?))
+        let url = url.ok_or(RedisConfigError::NoUrl(URL))?;
+        Url::parse(&url).map_err(|error| match error {
+            RedisConfigError::UnfitUrl => RedisConfigError::UnfitVariable(URL),
+            other => other,
+        })?;
+        Ok(Self::builder(&url))
     }
 }

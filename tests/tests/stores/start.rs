@@ -21,13 +21,44 @@ async fn a_store_that_is_not_named_in_a_known_way_is_refused_with_its_remedy() {
     for (store, table, remedy) in [
         ("", "", "IDEMPOTENCY_TABLE"),
         ("mysql://u:s3cr3t@db/orders", "", "it has to begin with"),
+        ("s3cr3t", "", "it has to begin with"),
+        ("'postgres://u:s3cr3t@db/orders'", "", "it has to begin with"),
         ("postgres://u:s3cr3t@db:port/orders", "", "percent-encoded"),
+        ("postgres://u:p@s3cr3t@db/orders", "", "percent-encoded"),
+        ("postgres:u:s3cr3t@db/orders", "", "percent-encoded"),
+        ("postgres://u:s3cr3t@db/orders?sslmode=s3cr3t", "", "percent-encoded"),
+        ("postgres://u:s3cr3t@db/orders?s3cr3t=1", "", "percent-encoded"),
+        ("postgres://u:s3cr3t@/orders", "", "percent-encoded"),
         ("rediss://u:s3cr3t@cache:port", "", "percent-encoded"),
+        ("redis://u:s3#cr3t@cache", "", "percent-encoded"),
+        ("redis://u:s3?cr3t@cache", "", "percent-encoded"),
+        ("redis://u:6379/s3cr3t@cache", "", "percent-encoded"),
+        ("redis:", "", "percent-encoded"),
         ("redis://u:s3cr3t@cache", "idempotency", "remove the one"),
         ("dynamodb:others", "idempotency", "remove the one"),
         ("dynamodb://orders", "", "dynamodb:TABLE"),
+        ("dynamodb:", "", "dynamodb:TABLE"),
+        ("dynamodb:s3cr3t orders", "", "dynamodb:TABLE"),
     ] {
         let words = last_words(store, table).await;
+        assert!(words.contains(remedy) && words.contains("IDEMPOTENCY_STORE"), "{store}: {words}");
+        for secret in ["s3cr3t", "cr3t@"] {
+            assert!(!words.contains(secret), "{store}: {words}");
+        }
+    }
+}
+
+/// What else a URL may say wrongly: a file that is not there, a store that this one only looks like.
+#[tokio::test]
+async fn a_url_with_a_setting_that_cannot_work_is_refused_with_its_remedy() {
+    for (store, remedy) in [
+        ("postgres://u:s3cr3t@db/orders?sslrootcert=/s3cr3t.pem", "sslrootcert=FILE"),
+        ("postgres://u:s3cr3t@a1.dsql.eu-west-1.on.aws/postgres", "Aurora DSQL"),
+        ("redis://u:s3cr3t@127.0.0.1:1/7", "could not be reached: connection refused"),
+        ("postgres://u:s3cr3t@127.0.0.1:1/orders?sslmode=disable", "check host, port"),
+        ("postgres://u:s3cr3t@127.0.0.1:1/orders?sslmode=disable", "refused"),
+    ] {
+        let words = last_words(store, "").await;
         assert!(words.contains(remedy), "{store}: {words}");
         assert!(!words.contains("s3cr3t"), "{store}: {words}");
     }
