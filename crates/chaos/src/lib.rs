@@ -26,7 +26,7 @@
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `audit`, `report` | compare that with what the documentation guarantees |
-//! | `store` | the store of the function: a server that is started and killed, a proxy before it, and what is in it |
+//! | `store` | the store of the function: a server that is started and killed or a place in the user's, a proxy before it, and what is in it |
 //! | `queues` | the sources that deliver the messages |
 //! | `sending`, `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
@@ -66,7 +66,7 @@ mod template;
 mod tested_store;
 mod vary;
 
-pub use drive::{Progress, run};
+pub use drive::{Progress, run, run_until};
 pub use fault::FaultKind;
 pub use findings::{Cause, CopyCause, Violation};
 pub use history::Offence;
@@ -153,6 +153,27 @@ pub enum Error {
         "another store than DynamoDB is that of the scripted orders function: leave it out for your own function"
     )]
     ScriptedStore,
+    /// The rig starts no server to which these settings could apply.
+    #[error(
+        "settings of the server are for one that the rig starts, and {0} is none: leave them out"
+    )]
+    ServerSettings(&'static str),
+    /// The run was stopped before its end.
+    #[error("the run was stopped")]
+    Stopped,
+    /// The server of a URL keeps what the run has made in it.
+    #[error(
+        "{}what the run has made in the store could not be removed ({cause}): {remedy}",
+        after.as_ref().map(|error| format!("{error}; and ")).unwrap_or_default()
+    )]
+    Left {
+        /// Why.
+        cause: String,
+        /// How to remove it.
+        remedy: String,
+        /// How the run ended, if it failed.
+        after: Option<Box<Error>>,
+    },
     /// The store could not be started, or does not answer the rig.
     #[error("cannot use the store: {0}")]
     Store(String),
@@ -168,6 +189,18 @@ pub enum Error {
     /// The relay of the messages could not be run, or failed.
     #[error("cannot run the relay of the scripted orders function: {0}")]
     Relay(String),
+}
+
+impl Error {
+    /// The same, of a run that has failed before.
+    fn after(self, failed: Option<Self>) -> Self {
+        match self {
+            Self::Left { cause, remedy, .. } => {
+                Self::Left { cause, remedy, after: failed.map(Box::new) }
+            }
+            other => other,
+        }
+    }
 }
 
 /// What a function wrote before it ended.

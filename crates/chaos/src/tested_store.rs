@@ -14,9 +14,9 @@ pub enum TestedStore {
     /// In the embedded DynamoDB.
     #[default]
     DynamoDb,
-    /// In PostgreSQL. The server of a URL has none of the tables that the rig makes in it, or they are empty.
+    /// In PostgreSQL. In the database of a URL the rig makes a schema of its own, and removes it.
     Postgres(Option<String>),
-    /// In Redis or Valkey. The server of a URL has no idempotency records.
+    /// In Redis or Valkey. In the server of a URL the rig uses names with a prefix of its own, and removes them.
     Redis(Option<String>),
 }
 

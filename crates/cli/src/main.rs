@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "local")]
         Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(arguments)),
         #[cfg(feature = "local")]
-        Command::Chaos(arguments) => runtime::run(chaos::run(arguments)),
+        Command::Chaos(arguments) => runtime::run_to_the_end(chaos::run(arguments)),
         #[cfg(feature = "records")]
         Command::Records(arguments) => runtime::run(records::run(*arguments)),
         Command::Completions(arguments) => arguments.run(Cli::command()),

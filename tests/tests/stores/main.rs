@@ -25,3 +25,4 @@ mod chaos;
 mod loops;
 mod start;
 mod transactions;
+mod urls;

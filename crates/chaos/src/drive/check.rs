@@ -20,6 +20,13 @@ pub(super) fn check(settings: &Settings) -> Result<(), Error> {
     if (settings.mode.commits() || settings.messages) && !settings.store.commits() {
         return Err(Error::StoreWithoutEffects(settings.mode, settings.store.clone()));
     }
+    if !settings.server_settings.is_empty() {
+        match settings.store {
+            TestedStore::Postgres(None) | TestedStore::Redis(None) => {}
+            TestedStore::DynamoDb => return Err(Error::ServerSettings("the embedded DynamoDB")),
+            _ => return Err(Error::ServerSettings("that of a URL")),
+        }
+    }
     if let Some(kind) = settings.faults.iter().find(|kind| !settings.store.has(**kind))
         && (settings.mode.has(*kind) || FaultKind::OF_MESSAGES.contains(kind))
     {

@@ -6,16 +6,33 @@ mod rig;
 mod settled;
 mod signals;
 
-use std::{sync::Arc, time::Instant};
+use std::{future::pending, sync::Arc, time::Instant};
 
 use tokio::sync::mpsc::unbounded_channel;
 
 pub use self::rig::Progress;
 use self::{check::check, rig::Rig};
 use crate::{
-    Error, Report, Settings, audit::audit, effects, ledger::Ledger, messages::MessageQueue,
-    processes::start, schedule::Schedule, store::Backend,
+    Error, Report, Settings,
+    audit::audit,
+    effects,
+    ledger::Ledger,
+    messages::MessageQueue,
+    processes::start,
+    schedule::Schedule,
+    store::{Backend, Place},
 };
+
+impl Settings {
+    /// Whether these settings fit together. [`run`] checks it as well; a program that builds the function first can say
+    /// it before.
+    ///
+    /// # Errors
+    /// Which setting does not fit, and what to do.
+    pub fn check(&self) -> Result<(), Error> {
+        check(self)
+    }
+}
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
 /// [`Settings::patience`]; then audits what happened.
@@ -23,8 +40,38 @@ use crate::{
 /// # Errors
 /// The run could not be carried out. Mistakes of the function are in the report, not here.
 pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Report, Error> {
-    let begun = Instant::now();
+    run_until(settings, progress, pending()).await
+}
+
+/// As [`run`], and ends when `stop` does. Who drops the future of a run instead leaves behind what it has made in the
+/// server of a URL.
+///
+/// # Errors
+/// As [`run`]; [`Error::Stopped`] if it was stopped; [`Error::Left`] if the server of a URL keeps what the run has made.
+pub async fn run_until(
+    settings: &Settings,
+    progress: impl Fn(Progress),
+    stop: impl Future<Output = ()>,
+) -> Result<Report, Error> {
     check(settings)?;
+    let place = Place::new(&settings.store)?;
+    let ran = tokio::select! {
+        ran = run_in(&place, settings, progress) => ran,
+        () = stop => Err(Error::Stopped),
+    };
+    // Its processes and its proxy have ended.
+    match place.remove().await {
+        Ok(()) => ran,
+        Err(left) => Err(left.after(ran.err())),
+    }
+}
+
+async fn run_in(
+    place: &Place,
+    settings: &Settings,
+    progress: impl Fn(Progress),
+) -> Result<Report, Error> {
+    let begun = Instant::now();
     let schedule = Schedule::new(settings);
     let ledger = Ledger::create()?;
     let (report, reported) = unbounded_channel();
@@ -35,7 +82,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
         false => None,
     };
     let address = messages.as_ref().map(MessageQueue::address);
-    let store = Arc::new(Backend::start(settings).await?);
+    let store = Arc::new(Backend::start(settings, place).await?);
     let local = start(settings, (&schedule, &store), &ledger, (report, address)).await?;
     if let Some(messages) = messages.as_ref().filter(|_| settings.mode.commits()) {
         messages.look_into(&store);

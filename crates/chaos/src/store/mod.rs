@@ -1,15 +1,20 @@
 //! The store of the function that is tested: where it is, what goes wrong with it, and what is in it.
 
 mod backend;
+mod place;
 mod postgres;
 mod server;
 
-pub(crate) use backend::Backend;
+pub(crate) use backend::{Backend, InjectedFault};
+pub(crate) use place::Place;
 pub(crate) use postgres::Database;
 
 use std::time::Duration;
 
-use lambda_idempotency_core::record::{IdempotencyRecord, Status};
+use lambda_idempotency_core::{
+    record::{IdempotencyRecord, Status},
+    retry::chain,
+};
 use serde_json::Value;
 
 use crate::Error;
@@ -71,6 +76,6 @@ impl Row {
     }
 }
 
-fn unusable(error: impl std::error::Error) -> Error {
-    Error::Store(error.to_string())
+fn unusable(error: impl std::error::Error + 'static) -> Error {
+    Error::Store(chain(&error))
 }

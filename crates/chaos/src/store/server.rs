@@ -1,6 +1,7 @@
 //! A store in a server of PostgreSQL or Redis, behind a proxy that injects faults.
 
 use std::{
+    net::SocketAddr,
     num::NonZeroUsize,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,14 +15,25 @@ use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock, Timestamp},
     store::StoreError,
 };
-use lambda_idempotency_local::{FaultId, PostgresServer, RedisServer, TcpFaults, TcpProxy};
+use lambda_idempotency_local::{PostgresServer, RedisServer};
 use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_redis::RedisStore;
-use tokio::{net::lookup_host, sync::Mutex as Lock, task::JoinSet, time::sleep};
+use lambda_idempotency_testkit::tcp::{TcpFaultId, TcpFaults, TcpProxy};
+use tokio::{
+    net::{TcpStream, lookup_host},
+    sync::Mutex as Lock,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
-use super::{Database, PATIENCE, Row, unusable};
+use super::{Database, PATIENCE, Place, Row, unusable};
 use crate::{Error, Settings, TestedStore, store_faults::StoreFault};
 
+/// Which hosts a proxy can stand for.
+const NO_HOST: &str =
+    "the proxy that injects faults stands before one server: name one host in the URL";
+/// How long a connection to an address of the host may take.
+const CONNECTED: Duration = Duration::from_secs(2);
 /// How many records the rig reads at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 
@@ -31,6 +43,7 @@ pub(crate) struct Server {
     proxy: TcpProxy,
     /// The URL of the proxy.
     url: String,
+    prefix: Option<String>,
     browse: Records,
     /// Where effects are committed.
     database: Option<Database>,
@@ -74,65 +87,73 @@ impl std::fmt::Debug for Records {
 }
 
 impl Server {
-    pub(super) async fn start(settings: &Settings) -> Result<Self, Error> {
+    pub(super) async fn start(settings: &Settings, place: &Place) -> Result<Self, Error> {
         let extra = &settings.server_settings;
-        let (own, url) = match &settings.store {
-            TestedStore::Postgres(None) => {
+        let (own, url) = match (&settings.store, place.url()) {
+            (_, Some(url)) => {
+                divided(&url).ok_or_else(|| Error::Store(NO_HOST.to_owned()))?;
+                place.make().await?;
+                (None, url)
+            }
+            (TestedStore::Postgres(_), None) => {
                 let server = PostgresServer::start(extra).await?;
                 let url = PostgresServer::url(server.address());
                 (Some(Own::Postgres(server)), url)
             }
-            TestedStore::Redis(None) => {
+            (TestedStore::Redis(_), None) => {
                 let server = RedisServer::start(extra).await?;
                 let url = RedisServer::url(server.address());
                 (Some(Own::Redis(server)), url)
             }
-            TestedStore::Postgres(Some(url)) | TestedStore::Redis(Some(url)) => (None, url.clone()),
-            TestedStore::DynamoDb => return Err(Error::Store("it is not a server".to_owned())),
+            (TestedStore::DynamoDb, None) => {
+                return Err(Error::Store("it is not a server".to_owned()));
+            }
         };
         let (browse, database): (Box<dyn Browse>, _) = match &settings.store {
             TestedStore::Redis(_) => {
-                let store = RedisStore::builder(&url).attempt_timeout(PATIENCE / 6).build();
-                (Box::new(store.map_err(unusable)?), None)
+                let store = RedisStore::builder(&url).attempt_timeout(PATIENCE / 6);
+                let store = match place.prefix() {
+                    Some(prefix) => store.prefix(prefix),
+                    None => store,
+                };
+                let store = store.build().map_err(unusable)?;
+                store.check().await.map_err(unusable)?;
+                (Box::new(store), None)
             }
             _ => {
                 let store = PostgresStore::builder(&url).attempt_timeout(PATIENCE / 6).build();
                 let store = store.map_err(unusable)?;
                 store.migrate(soon()).await.map_err(unusable)?;
+                store.check().await.map_err(unusable)?;
                 (Box::new(store), Some(Database::create(&url).await?))
             }
         };
         let default = if database.is_some() { 5432 } else { 6379 };
-        let (before, host, after) = divided(&url);
+        let (before, host, after) =
+            divided(&url).ok_or_else(|| Error::Store(NO_HOST.to_owned()))?;
         let host = if has_port(host) { host.to_owned() } else { format!("{host}:{default}") };
-        let address = lookup_host(&host).await.ok().and_then(|mut found| found.next());
-        let address =
-            address.ok_or_else(|| Error::Store("the host of the URL has no address".to_owned()))?;
-        let proxy = TcpProxy::start(address).await?;
-        let server = Self {
+        let address = reachable(&host).await?;
+        let proxy = TcpProxy::start(address).await.map_err(unusable)?;
+        Ok(Self {
             url: format!("{before}{}{after}", proxy.address()),
+            prefix: place.prefix(),
             proxy,
             browse: Records(browse),
             database,
             own: own.map(|own| Arc::new(Lock::new(own))),
             kills: AtomicU64::new(0),
             restarts: Mutex::default(),
-        };
-        let is_used = !server.rows().await?.is_empty()
-            || match &server.database {
-                Some(database) => !database.items().await?.is_empty(),
-                None => false,
-            };
-        if is_used {
-            let what = "it has records of something else, which would be taken for those of this run: use an empty one";
-            return Err(Error::Store(what.to_owned()));
-        }
-        Ok(server)
+        })
     }
 
     /// Where the function finds it.
     pub(super) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// What the names of the function's records begin with, if it is not the usual prefix.
+    pub(super) fn prefix(&self) -> Option<&str> {
+        self.prefix.as_deref()
     }
 
     pub(super) fn database(&self) -> Option<&Database> {
@@ -151,7 +172,7 @@ impl Server {
         self.kills.load(Ordering::Relaxed)
     }
 
-    pub(super) fn inject(&self, fault: &StoreFault) -> (Option<FaultId>, Option<Duration>) {
+    pub(super) fn inject(&self, fault: &StoreFault) -> (Option<TcpFaultId>, Option<Duration>) {
         if let Some(downtime) = fault.downtime() {
             self.kill(downtime);
             return (None, None);
@@ -206,15 +227,28 @@ fn soon() -> Timestamp {
     SystemClock.now().plus(PATIENCE)
 }
 
-/// A URL before its host, its host with the port, and what follows.
-fn divided(url: &str) -> (&str, &str, &str) {
+/// The first address of this host and port at which somebody listens: a name may have several, as `localhost` has.
+async fn reachable(host: &str) -> Result<SocketAddr, Error> {
+    for address in lookup_host(host).await.into_iter().flatten() {
+        if let Ok(Ok(_)) = timeout(CONNECTED, TcpStream::connect(address)).await {
+            return Ok(address);
+        }
+    }
+    Err(Error::Store("the host of the URL has no address at which a server listens".to_owned()))
+}
+
+/// A URL before its host, its host with the port, and what follows; `None` if it does not have just one host.
+fn divided(url: &str) -> Option<(&str, &str, &str)> {
     let scheme = url.find("://").map_or(0, |at| at + 3);
     let end = url.get(scheme..).and_then(|rest| rest.find(['/', '?'])).map(|at| scheme + at);
     let end = end.unwrap_or(url.len());
     let user = url.get(scheme..end).and_then(|rest| rest.rfind('@')).map(|at| scheme + at + 1);
     let host = user.unwrap_or(scheme);
     let part = |range: std::ops::Range<usize>| url.get(range).unwrap_or_default();
-    (part(0..host), part(host..end), part(end..url.len()))
+    let query = part(end..url.len()).split_once('?').map_or("", |(_, query)| query);
+    let is_elsewhere = query.split('&').any(|parameter| parameter.starts_with("host"));
+    let is_one = host < end && !part(host..end).contains(',') && !is_elsewhere;
+    is_one.then(|| (part(0..host), part(host..end), part(end..url.len())))
 }
 
 /// Whether this host, which may be an address of IPv6 in brackets, has a port.
@@ -229,9 +263,14 @@ mod tests {
     #[test]
     fn the_host_of_a_url_is_found() {
         let full = divided("postgres://u:p%40@db:5433/orders?sslmode=disable");
-        assert_eq!(full, ("postgres://u:p%40@", "db:5433", "/orders?sslmode=disable"));
-        assert_eq!(divided("redis://cache"), ("redis://", "cache", ""));
-        assert_eq!(divided("redis://cache?x=1"), ("redis://", "cache", "?x=1"));
+        assert_eq!(full, Some(("postgres://u:p%40@", "db:5433", "/orders?sslmode=disable")));
+        assert_eq!(divided("redis://cache"), Some(("redis://", "cache", "")));
+        assert_eq!(divided("redis://cache?x=1"), Some(("redis://", "cache", "?x=1")));
+        for url in
+            ["postgres:///orders?host=/run", "postgres://a,b/orders", "postgres://a/d?host=b"]
+        {
+            assert_eq!(divided(url), None, "{url}");
+        }
         assert_eq!(["db:1", "db", "[::1]", "[::1]:2"].map(has_port), [true, false, false, true]);
     }
 }

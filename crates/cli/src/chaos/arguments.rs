@@ -50,10 +50,11 @@ pub(crate) struct Arguments {
 
     /// Where the records are: dynamodb, postgres, redis, or a URL, postgres://.. or redis://..
     ///
-    /// Without a URL, a server is started from the programs of this machine, and also killed and started again. The
-    /// server of a URL has to be without records, orders and TLS. Faults are those of its connections.
+    /// Without a URL, a server is started from the programs of this machine, and also killed and started again. In the
+    /// server of a URL, which has to be without TLS, the records are in a schema, or under a prefix, of their own, which is
+    /// removed at the end. Faults are those of its connections.
     #[arg(long, value_name = "STORE", default_value = "dynamodb", conflicts_with = "own")]
-    store: TestedStore,
+    store: String,
 
     /// A setting of the server that is started, as its configuration has it; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::arguments::variable)]
@@ -133,6 +134,9 @@ Examples:
     lambda-idempotency chaos --store redis --deliveries 2000
     lambda-idempotency chaos --store postgres --mode transaction --deliveries 2000
 
+  The same in a server of yours, which keeps nothing of it
+    lambda-idempotency chaos --store redis://localhost --deliveries 2000
+
   Your own function, in the directory of its package. Its handler calls testing::effect(&call, ..)
     lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000 --report chaos.html
 
@@ -200,14 +204,18 @@ impl Arguments {
         Target { package: self.package.clone(), bin: self.bin.clone(), example: None }
     }
 
-    pub(crate) fn settings(&self, binary: PathBuf) -> Result<Settings, Failure> {
+    /// The settings, without the binary.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let binary = PathBuf::new();
+        // Not by the parser of arguments, which would repeat a URL with its password.
+        let store: TestedStore = self.store.parse()?;
         let mut settings = match self.template()? {
             Some(template) => Settings::for_any_function(binary, template),
             None if self.messages => Settings::with_mode(binary, self.mode).with_messages(),
             None => Settings::with_mode(binary, self.mode),
         };
-        if self.store != TestedStore::DynamoDb {
-            settings = settings.with_store(self.store.clone());
+        if store != TestedStore::DynamoDb {
+            settings = settings.with_store(store);
         }
         settings.server_settings.clone_from(&self.server_setting);
         settings.timeout = self.timeout;

@@ -4,26 +4,37 @@ mod arguments;
 mod page;
 
 use std::path::PathBuf;
+use std::pin::{Pin, pin};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lambda_idempotency_chaos::{Report, Settings};
+use lambda_idempotency_chaos::{Error, Progress, Report, Settings, run_until};
 use lambda_idempotency_local::Build;
 
 use crate::failure::Failure;
 use crate::invoke::REMEDY;
+use crate::runtime::{INTERRUPTED, interrupted};
 use crate::terminal::{document, print, printable};
 pub(crate) use arguments::Arguments;
 
-/// Runs the command: 0 if no run shows a violation, 1 if one does.
+/// Runs the command: 0 if no run shows a violation, 1 if one does. The first signal ends it, once what it has made in the
+/// server of a URL is removed.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     crate::report::check(arguments.report.as_deref())?;
-    let mut settings = arguments.settings(binary(&arguments).await?)?;
+    let mut settings = arguments.settings()?;
+    settings.check()?;
+    let mut stop = pin!(interrupted());
+    settings.binary = tokio::select! {
+        binary = binary(&arguments) => binary?,
+        () = &mut stop => return Ok(ExitCode::from(INTERRUPTED)),
+    };
     let until = Instant::now() + Duration::from_secs(arguments.minutes.saturating_mul(60));
     let mut violated = false;
     loop {
-        let report = watch(&settings, arguments.json).await?;
+        let Some(report) = watch(&settings, arguments.json, stop.as_mut()).await? else {
+            return Ok(ExitCode::from(INTERRUPTED));
+        };
         violated |= !report.violations.is_empty();
         print(&if arguments.json {
             document(&serde_json::to_value(&report)?)
@@ -40,19 +51,25 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Runs once, with a progress bar.
-async fn watch(settings: &Settings, hidden: bool) -> Result<Report, Failure> {
+/// Runs once, with a progress bar; `None` if it is stopped.
+async fn watch(
+    settings: &Settings,
+    hidden: bool,
+    stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Option<Report>, Failure> {
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(settings.deliveries as u64), target);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} messages  {elapsed}") {
         bar.set_style(style);
     }
-    let report = lambda_idempotency_chaos::run(settings, |progress| {
-        bar.set_position(progress.settled as u64);
-    })
-    .await;
+    let progress = |progress: Progress| bar.set_position(progress.settled as u64);
+    let ran = run_until(settings, progress, stop).await;
     bar.finish_and_clear();
-    Ok(report?)
+    match ran {
+        Ok(report) => Ok(Some(report)),
+        Err(Error::Stopped) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The package and the binary of the scripted orders function.

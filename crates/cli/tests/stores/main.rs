@@ -192,6 +192,63 @@ async fn a_password_comes_from_a_variable_and_is_never_shown() {
     }
 }
 
+/// The chaos rig in a server of the user, until Ctrl-C: it ends its processes, and removes what it has made.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
+async fn chaos_leaves_nothing_in_a_server_when_it_is_interrupted() {
+    use ::redis::Value;
+    let server = redis::Server::start(&[]).await;
+    server.command(&["SET", "idempotency:mine", "mine"]).await;
+    let names = async || match server.command(&["DBSIZE"]).await {
+        Value::Int(names) => names,
+        other => panic!("{other:?}"),
+    };
+    let binary = orders().with_file_name("scripted_orders");
+    let chaos = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+        .args(["chaos", "--deliveries", "5000", "--store", &server.url(), "--binary"])
+        .arg(binary)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = std::time::Instant::now();
+    while names().await < 10 {
+        assert!(start.elapsed().as_secs() < 60, "no record comes");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let signal = Command::new("kill").args(["-INT", &chaos.id().to_string()]).status().unwrap();
+    assert!(signal.success());
+    let ended = chaos.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!((ended.status.code(), names().await), (Some(130), 1), "{said}");
+    assert_eq!(server.text(&["GET", "idempotency:mine"]).await, "mine");
+}
+
+/// What does not fit together is said before anything is built or started.
+#[test]
+fn chaos_refuses_what_a_store_cannot_do_before_it_builds() {
+    for (arguments, remedy) in [
+        (&["--store", "redis://u:s3cr3t@cache", "--mode", "transaction"][..], "commits effects"),
+        (&["--store", "redis://u:s3cr3t@cache", "--mode", "optimistic"], "commits effects"),
+        (&["--store", "redis://u:s3cr3t@cache", "--messages"], "commits effects"),
+        (&["--store", "valkey://u:s3cr3t@cache", "--faults", "server-kill"], "server-kill"),
+        (&["--store", "redis://u:s3cr3t@cache", "--faults", "throttle"], "throttle"),
+        (&["--store", "redis://cache", "--server-setting", "appendonly=no"], "leave them out"),
+        (&["--store", "rediss://u:s3cr3t@cache"], "without TLS"),
+        (&["--store", "postgres://u:s3cr3t@db/orders"], "sslmode=disable"),
+    ] {
+        let mut chaos = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+        // There is no such package, and nobody looks for it.
+        let chaos = chaos.arg("chaos").args(arguments).args(["--package", "n0ne"]);
+        let output = chaos.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(remedy) && !said.contains("s3cr3t"), "{arguments:?}: {said}");
+        assert!(!said.contains("n0ne"), "{said}");
+    }
+}
+
 #[test]
 fn a_store_that_cannot_be_read_is_refused_without_being_repeated() {
     for (store, arguments, remedy) in [

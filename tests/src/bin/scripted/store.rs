@@ -13,7 +13,8 @@ pub(crate) fn postgres() -> Option<String> {
 }
 
 fn is_redis() -> bool {
-    env::var("IDEMPOTENCY_STORE").is_ok_and(|url| url.starts_with("redis"))
+    let starts = ["redis", "valkey"];
+    env::var("IDEMPOTENCY_STORE").is_ok_and(|url| starts.iter().any(|start| url.starts_with(start)))
 }
 
 /// With this clock, if there is one. Servers are not asked at the start, so that a process can start in an outage.
@@ -26,6 +27,10 @@ pub(super) async fn idempotency(clock: Option<SkewedClock>) -> Result<Idempotenc
         })
     } else if is_redis() {
         let store = RedisStore::builder_from_env()?;
+        let store = match env::var("SCRIPTED_PREFIX") {
+            Ok(prefix) => store.prefix(prefix),
+            Err(_) => store,
+        };
         Idempotency::new(match clock {
             Some(clock) => store.clock(clock).build()?,
             None => store.build()?,

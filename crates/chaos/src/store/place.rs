@@ -1,0 +1,254 @@
+//! What a run makes in the server of a URL: a schema of PostgreSQL, or names of Redis that begin with a prefix. It is new for
+//! each run, and removed at its end.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use lambda_idempotency_core::{record::Owner, retry::chain};
+use redis::aio::MultiplexedConnection;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::NoTls;
+
+use crate::{Error, TestedStore};
+
+/// What the name of a place begins with.
+const NAME: &str = "idempotency_chaos_";
+/// How long the server is given to answer before the run, as a function gives it at its start.
+const FIRST_ANSWER: Duration = Duration::from_secs(5);
+/// How long the server is given to remove the place. It may have been cut off until now.
+const REMOVAL: Duration = Duration::from_secs(20);
+/// How long it waits before it removes the place, and after an attempt that failed.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Where the records of a run are.
+#[derive(Debug)]
+pub(crate) struct Place {
+    kind: Kind,
+    /// The name of the schema, and what the prefix begins with.
+    name: String,
+    /// Something may be there that has to be removed.
+    is_made: AtomicBool,
+}
+
+enum Kind {
+    /// In a server that begins and ends with the run.
+    Own,
+    Postgres(String),
+    Redis(String),
+}
+
+/// Without the URL, which may have a password.
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Own => "Own",
+            Self::Postgres(_) => "Postgres",
+            Self::Redis(_) => "Redis",
+        })
+    }
+}
+
+impl Place {
+    /// A place in this store. Nothing is made yet.
+    pub(crate) fn new(store: &TestedStore) -> Result<Self, Error> {
+        let kind = match store {
+            TestedStore::Postgres(Some(url)) => Kind::Postgres(url.clone()),
+            TestedStore::Redis(Some(url)) => Kind::Redis(url.clone()),
+            _ => Kind::Own,
+        };
+        let number = Owner::random().map_err(|error| Error::Store(error.to_string()))?.to_string();
+        let name = format!("{NAME}{}", number.get(..12).unwrap_or_default());
+        Ok(Self { kind, name, is_made: AtomicBool::new(false) })
+    }
+
+    /// The URL of the store in this place, if the server is not the run's own.
+    pub(super) fn url(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Own => None,
+            Kind::Postgres(url) => Some(in_schema(url, &self.name)),
+            Kind::Redis(url) => Some(url.clone()),
+        }
+    }
+
+    /// What the names of records begin with in Redis, if the server is not the run's own.
+    pub(crate) fn prefix(&self) -> Option<String> {
+        matches!(self.kind, Kind::Redis(_)).then(|| format!("{}:", self.name))
+    }
+
+    /// Makes the place, or refuses a server that cannot have it.
+    pub(super) async fn make(&self) -> Result<(), Error> {
+        let made = async {
+            match &self.kind {
+                Kind::Own => Ok(()),
+                Kind::Postgres(url) => {
+                    let create = format!("CREATE SCHEMA {}", self.name);
+                    in_postgres(url, &create, || self.is_made.store(true, Ordering::Relaxed)).await
+                }
+                Kind::Redis(url) => {
+                    let mut server = connect(url).await?;
+                    let mut info = redis::cmd("INFO");
+                    let info: String = ask(&mut server, info.arg("cluster")).await?;
+                    if info.contains("cluster_enabled:1") {
+                        return Err(CLUSTER.to_owned());
+                    }
+                    self.is_made.store(true, Ordering::Relaxed);
+                    Ok(())
+                }
+            }
+        };
+        let made = timeout(FIRST_ANSWER, made).await;
+        made.unwrap_or_else(|_| Err("its server does not answer".to_owned())).map_err(Error::Store)
+    }
+
+    /// Removes what the run has made. The run's processes have ended.
+    ///
+    /// # Errors
+    /// [`Error::Left`]: the server did not do it.
+    pub(crate) async fn remove(&self) -> Result<(), Error> {
+        if !self.is_made.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut cause = "its server does not answer".to_owned();
+        // What the processes have sent before their end arrives.
+        sleep(PAUSE).await;
+        let removed = timeout(REMOVAL, async {
+            // What cannot be reached now may be there again soon.
+            while let Err(error) = self.remove_once().await {
+                cause = error;
+                sleep(PAUSE).await;
+            }
+        });
+        let removed = removed.await;
+        removed.map_err(|_| Error::Left { cause, remedy: self.remedy(), after: None })
+    }
+
+    async fn remove_once(&self) -> Result<(), String> {
+        match &self.kind {
+            Kind::Own => Ok(()),
+            Kind::Postgres(url) => {
+                let drop = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.name);
+                in_postgres(url, &drop, || {}).await
+            }
+            Kind::Redis(url) => self.remove_names(&mut connect(url).await?).await,
+        }
+    }
+
+    /// Deletes until nothing is found.
+    async fn remove_names(&self, server: &mut MultiplexedConnection) -> Result<(), String> {
+        loop {
+            let (mut cursor, mut found) = (0_u64, false);
+            loop {
+                let mut scan = redis::cmd("SCAN");
+                scan.arg(cursor).arg("MATCH").arg(format!("{}:*", self.name));
+                let (next, names): (u64, Vec<String>) =
+                    ask(server, scan.arg("COUNT").arg(1000)).await?;
+                if !names.is_empty() {
+                    found = true;
+                    let _: u64 = ask(server, redis::cmd("DEL").arg(names)).await?;
+                }
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+            if !found {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How the user removes it.
+    fn remedy(&self) -> String {
+        match self.kind {
+            Kind::Redis(_) => format!(
+                "delete the keys that begin with `{}:`, or wait a day until they have expired",
+                self.name
+            ),
+            _ => format!("run DROP SCHEMA {} CASCADE in its database", self.name),
+        }
+    }
+}
+
+/// Why a cluster is refused.
+const CLUSTER: &str = "it is a cluster, whose servers the function would reach past the proxy that injects faults: use a \
+     single server";
+
+/// The URL with the schema as the only one in which names are looked for. A URL may have options already.
+fn in_schema(url: &str, schema: &str) -> String {
+    let option = format!("-c%20search_path%3D{schema}");
+    let Some((server, query)) = url.split_once('?') else {
+        return format!("{url}?options={option}");
+    };
+    let mut has_options = false;
+    let parameters = query.split('&').map(|parameter| match parameter.strip_prefix("options=") {
+        Some(others) => {
+            has_options = true;
+            format!("options={others}%20{option}")
+        }
+        None => parameter.to_owned(),
+    });
+    let query = parameters.collect::<Vec<_>>().join("&");
+    let more = if has_options { String::new() } else { format!("&options={option}") };
+    format!("{server}?{query}{more}")
+}
+
+/// Runs a statement on a connection of its own, which `connected` is told of before.
+async fn in_postgres(url: &str, statement: &str, connected: impl FnOnce()) -> Result<(), String> {
+    let config: tokio_postgres::Config =
+        url.parse().map_err(|_| "its URL cannot be read".to_owned())?;
+    let (client, connection) = config.connect(NoTls).await.map_err(|error| chain(&error))?;
+    connected();
+    tokio::select! {
+        done = client.batch_execute(statement) => done.map_err(|error| chain(&error)),
+        _ = connection => Err("its server has closed the connection".to_owned()),
+    }
+}
+
+async fn connect(url: &str) -> Result<MultiplexedConnection, String> {
+    // Valkey speaks the same protocol.
+    let url = url.strip_prefix("valkey").map_or(url.to_owned(), |rest| format!("redis{rest}"));
+    let client = redis::Client::open(url).map_err(|_| "its URL cannot be read".to_owned())?;
+    client.get_multiplexed_async_connection().await.map_err(|error| error.to_string())
+}
+
+async fn ask<T: redis::FromRedisValue>(
+    server: &mut MultiplexedConnection,
+    command: &redis::Cmd,
+) -> Result<T, String> {
+    command.query_async(server).await.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_is_added_to_the_options_of_a_url() {
+        for (url, expected) in [
+            ("postgres://h/d", "postgres://h/d?options=-c%20search_path%3Ds"),
+            (
+                "postgres://h/d?sslmode=disable",
+                "postgres://h/d?sslmode=disable&options=-c%20search_path%3Ds",
+            ),
+            (
+                "postgres://h/d?options=-c%20a%3Db&sslmode=disable",
+                "postgres://h/d?options=-c%20a%3Db%20-c%20search_path%3Ds&sslmode=disable",
+            ),
+        ] {
+            assert_eq!(in_schema(url, "s"), expected);
+            let config: tokio_postgres::Config = expected.parse().unwrap();
+            assert!(config.get_options().unwrap().ends_with("-c search_path=s"));
+        }
+    }
+
+    #[test]
+    fn a_place_is_new_each_time_and_does_not_show_its_url() {
+        let store = TestedStore::Postgres(Some("postgres://u:s3cr3t@db/d".to_owned()));
+        let places = [Place::new(&store).unwrap(), Place::new(&store).unwrap()];
+        assert_ne!(places[0].name, places[1].name);
+        assert!(places[0].name.len() < 52, "as the name of a table");
+        assert!(!format!("{places:?}").contains("s3cr3t"));
+    }
+}
