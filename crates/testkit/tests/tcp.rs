@@ -61,6 +61,27 @@ async fn ask(stream: &mut TcpStream, request: &str) -> String {
     }
 }
 
+/// It comes in several pieces.
+#[tokio::test]
+async fn a_large_request_counts_once() {
+    const SIZE: usize = 1_000_000;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let proxy = TcpProxy::start(listener.local_addr().unwrap()).await.unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut bytes = vec![0; SIZE];
+        while stream.read_exact(&mut bytes).await.is_ok() {
+            let _ = stream.write_all(b"!").await;
+        }
+    });
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    for count in 1..=3 {
+        client.write_all(&vec![0; SIZE]).await.unwrap();
+        client.read_u8().await.unwrap();
+        assert_eq!(proxy.requests(), count);
+    }
+}
+
 #[tokio::test]
 async fn a_request_is_cut_before_the_server_or_after_it() {
     let echo = Echo::start().await;

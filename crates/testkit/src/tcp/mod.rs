@@ -112,7 +112,8 @@ impl TcpProxy {
         self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// How many requests have come since the start.
+    /// How many requests have come since the start: how often a client sent something after the server had answered. A large
+    /// request counts twice if the server answers its first part.
     pub fn requests(&self) -> u64 {
         self.state.requests.load(Ordering::Relaxed)
     }
@@ -134,16 +135,16 @@ async fn converse(client: TcpStream, server: SocketAddr, state: &State) {
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let ((from_client, to_client), (from_server, to_server)) =
         (client.into_split(), server.into_split());
-    let is_lost = AtomicBool::new(false);
+    let (is_lost, is_answered) = (AtomicBool::new(false), AtomicBool::new(true));
     let requests = async {
-        if requests(from_client, to_server, state, &is_lost).await {
+        if requests(from_client, to_server, state, (&is_lost, &is_answered)).await {
             // The server carries out what it has got, and nobody waits for the answers.
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
         () = requests => {}
-        () = answers(from_server, to_client, state, &is_lost) => {}
+        () = answers(from_server, to_client, state, (&is_lost, &is_answered)) => {}
     }
 }
 
@@ -152,12 +153,14 @@ async fn requests(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     state: &State,
-    is_lost: &AtomicBool,
+    (is_lost, is_answered): (&AtomicBool, &AtomicBool),
 ) -> bool {
     let mut bytes = vec![0; CHUNK];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
         let Some(request) = bytes.get(..count) else { return false };
-        state.requests.fetch_add(1, Ordering::Relaxed);
+        if is_answered.swap(false, Ordering::Relaxed) {
+            state.requests.fetch_add(1, Ordering::Relaxed);
+        }
         match state.faults.on_request(request) {
             OnRequest::Pass => {}
             OnRequest::Swallow => continue,
@@ -175,10 +178,16 @@ async fn requests(
     true
 }
 
-async fn answers(mut from: OwnedReadHalf, to: OwnedWriteHalf, state: &State, is_lost: &AtomicBool) {
+async fn answers(
+    mut from: OwnedReadHalf,
+    to: OwnedWriteHalf,
+    state: &State,
+    (is_lost, is_answered): (&AtomicBool, &AtomicBool),
+) {
     let mut to = Some(to);
     let mut bytes = vec![0; CHUNK];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        is_answered.store(true, Ordering::Relaxed);
         if is_lost.load(Ordering::Relaxed) {
             to = None; // the client is told that the connection is closed
             continue;
