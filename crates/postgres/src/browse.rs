@@ -30,7 +30,7 @@ impl PostgresStore {
         let after = after.map_or("", Cursor::as_str).to_owned();
         let most = i64::try_from(limit.get()).unwrap_or(i64::MAX);
         let parameters = vec![(Box::new(after) as _, Type::TEXT), number(most)];
-        let statement = Statement::new(&self.statements.page, parameters);
+        let statement = Statement::new(&*self.statements.page, parameters);
         let rows = self.ask("list", statement, &budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
         let mut items = Vec::with_capacity(rows.len());
@@ -46,7 +46,7 @@ impl PostgresStore {
 
     async fn count_all(&self, call_deadline: Timestamp) -> Result<u64, Failure> {
         let budget = budget(&self.config, call_deadline);
-        let statement = Statement::new(&self.statements.count, vec![]);
+        let statement = Statement::new(&*self.statements.count, vec![]);
         let rows = self.ask("count", statement, &budget).await?;
         Ok(rows.first().map_or(0, counted))
     }

@@ -10,6 +10,7 @@ use lambda_idempotency_core::{
 use crate::{
     config::Config,
     config_error::PostgresConfigError,
+    own_session,
     pool::{Pool, Target},
     statements::Statements,
     store::PostgresStore,
@@ -70,6 +71,7 @@ pub struct PostgresStoreBuilder {
     connect_timeout: Duration,
     max_connections: usize,
     max_idle: Duration,
+    prepared_statements: bool,
 }
 
 impl PostgresStoreBuilder {
@@ -83,6 +85,7 @@ impl PostgresStoreBuilder {
             connect_timeout: CONNECT_TIMEOUT,
             max_connections: MAX_CONNECTIONS,
             max_idle: MAX_IDLE,
+            prepared_statements: false,
         }
     }
 
@@ -165,6 +168,28 @@ impl PostgresStoreBuilder {
         self
     }
 
+    /// Whether the server keeps the statements that write a single record, for as long as a connection is open. Default
+    /// `false`. It then reads and plans them once, which is most of what it spends on such a write.
+    ///
+    /// The URL has to name the server itself. Behind a proxy that gives each transaction another connection, a kept
+    /// statement would meet other clients: the store connects to none, and says so. RDS Proxy and PgBouncer in transaction
+    /// mode are such proxies.
+    ///
+    /// ```no_run
+    /// # use lambda_idempotency_postgres::PostgresStore;
+    /// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::builder("postgres://orders@orders.abc123.eu-west-1.rds.amazonaws.com/orders")
+    ///     .prepared_statements(true)
+    ///     .build()?;
+    /// store.check().await?; // fails behind a proxy
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prepared_statements(mut self, are_kept: bool) -> Self {
+        self.prepared_statements = are_kept;
+        self
+    }
+
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.timing.clock = Arc::new(clock);
@@ -193,6 +218,9 @@ impl PostgresStoreBuilder {
             (None, _) => None,
         };
         let tls = if tls { Some(Tls::new(pem.as_deref())?) } else { None };
+        if self.prepared_statements {
+            own_session::ask(&mut server);
+        }
         let target = Target { server, password: self.password, tls };
         let statements = Arc::new(Statements::of(&table));
         let config = Config {
@@ -201,6 +229,7 @@ impl PostgresStoreBuilder {
             connect_timeout: self.connect_timeout,
             max_connections: self.max_connections,
             max_idle: self.max_idle,
+            prepared_statements: self.prepared_statements,
         };
         let pool = Arc::new(Pool::new(target, &config));
         Ok(PostgresStore { pool, config: Arc::new(config), statements })

@@ -78,7 +78,7 @@ impl PostgresStore {
         let of_effects = effects.statements().iter();
         statements.extend(of_effects.map(|s| Statement::counted(s.text(), s.parameters())));
         let limit = budget.limit();
-        let begin = begin(limit);
+        let begin = begin(limit, "");
         let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None));
         let Answers { begin, statements: mut answers, .. } =
             running.await.map_err(|late| error::timed_out(doing, late).with_doubt(false))?;
@@ -92,9 +92,9 @@ impl PostgresStore {
         for answer in answers {
             rows.push(answer.map_err(|error| failure(doing, &error).with_doubt(false))?.rows);
         }
-        let done = done(&self.config, rows)?;
+        let done = done(&self.config, std::slice::from_ref(member), rows)?;
         // The claim is checked first: a worker that has lost its key is told so, even if an effect was refused, too.
-        if !done.written.contains(member.key()) {
+        if !done.has_written(member.key()) {
             return Ok(Prepared::Lost(done));
         }
         for (position, (answer, statement)) in

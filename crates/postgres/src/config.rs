@@ -14,6 +14,7 @@ pub(crate) struct Config {
     pub(crate) connect_timeout: Duration,
     pub(crate) max_connections: usize,
     pub(crate) max_idle: Duration,
+    pub(crate) prepared_statements: bool,
 }
 
 impl fmt::Debug for Config {
@@ -23,6 +24,7 @@ impl fmt::Debug for Config {
             .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("max_connections", &self.max_connections)
             .field("max_idle", &self.max_idle)
+            .field("prepared_statements", &self.prepared_statements)
             .finish_non_exhaustive()
     }
 }

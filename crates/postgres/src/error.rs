@@ -101,13 +101,33 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
             unavailable(format!("could not {doing}: the function given to `password` failed"))
         }
         Unconnected::Closed => too_late(doing.config),
-        Unconnected::Failed(error) if error.as_db_error().is_none() => unavailable(format!(
-            "could not {doing}: no connection; check host, port, security group and certificates"
-        ))
-        .because(chain(&error)),
-        Unconnected::Failed(error) => failure(doing, &error),
+        Unconnected::Shared => shared(doing),
+        Unconnected::Failed(error) => match error.as_db_error() {
+            None => unavailable(format!(
+                "could not {doing}: no connection; check host, port, security group and certificates"
+            ))
+            .because(chain(&error)),
+            // A proxy does not take what the store asks for.
+            Some(said) if doing.config.prepared_statements && is_protocol(said) => {
+                shared(doing).because(told(said))
+            }
+            Some(_) => failure(doing, &error),
+        },
     };
     failure.with_doubt(false)
+}
+
+fn is_protocol(said: &DbError) -> bool {
+    *said.code() == SqlState::PROTOCOL_VIOLATION
+}
+
+/// Prepared statements would meet those of other clients.
+fn shared(doing: Doing<'_>) -> Failure {
+    let context = format!(
+        "could not {doing}: a proxy shares the connections of the server; leave `prepared_statements` off, or connect to \
+         the server itself"
+    );
+    Failure::new(StoreErrorKind::Misconfigured, context)
 }
 
 /// Classifies an error of a statement, which was not applied if the server says so.

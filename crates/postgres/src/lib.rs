@@ -45,8 +45,8 @@
 //!
 //! | it pins | this store |
 //! |---|---|
-//! | `SET` of a setting of the session | sends none; each transaction has three `SET LOCAL` |
-//! | `PREPARE`, `DISCARD`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol |
+//! | `SET` of a setting of the session | sends none; each transaction has up to six `SET LOCAL` |
+//! | `PREPARE`, `DISCARD`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol unless [you say so](PostgresStoreBuilder::prepared_statements) |
 //! | cursors, temporary tables, `LISTEN`, libraries, sequences | uses none |
 //! | advisory locks of the session | uses none; `migrate` has one of its transaction |
 //! | a statement of more than 16 KB | has none; values are parameters |
@@ -85,7 +85,7 @@
 //! instants are milliseconds since 1970, which `to_timestamp(expires_at / 1000.0)` makes readable.
 //!
 //! Expired records have no effect, and stay until somebody removes them: [`PostgresStore::sweep`], in batches, by an
-//! index. Without it the table grows.
+//! index of the nine minutes in which they expire. Without it the table grows.
 //!
 //! # Permissions
 //!
@@ -93,8 +93,13 @@
 //!
 //! # How it writes
 //!
-//! * **All writes of a call** are one transaction of a few statements with arrays, up to 1,000 writes in each, and all
-//!   its messages are sent at once: one round trip. It answers with the records of the writes whose guard failed.
+//! * **All writes of a call** are one transaction of a statement with arrays for each kind of write, up to 1,000 writes in
+//!   it, and all its messages are sent at once: one round trip. It answers with the records of the keys that were to be new and
+//!   are not. Where another guard fails, the records are read in a second one. What is the same in all rows is sent once.
+//! * **The planner is told** to find each key by the index (`SET LOCAL enable_seqscan = off`, and for batches
+//!   `enable_hashjoin` and `enable_mergejoin`). It would read all of a table that is new or small for each batch.
+//! * **A completion changes no index**, if it expires in the same nine minutes as its claim: the index that sweeping reads has
+//!   those, and pages have room for the new row (`fillfactor`).
 //! * **A write with [effects](PostgresEffects)** is a transaction of its own, in two round trips: the record and the
 //!   statements, and then `COMMIT` or `ROLLBACK`.
 //! * **No write waits for another** longer than a statement takes, and none in a circle: rows are locked in the order
@@ -103,7 +108,8 @@
 //! * **The server ends** what this process began, should it be frozen or killed: each transaction sets
 //!   `statement_timeout`, `lock_timeout` and `idle_in_transaction_session_timeout`.
 //! * **Nothing stays on the server** between transactions: no prepared statement, no setting of the session, no
-//!   advisory lock. So a proxy may give each transaction another connection.
+//!   advisory lock. So a proxy may give each transaction another connection. Without a proxy,
+//!   [`prepared_statements`](PostgresStoreBuilder::prepared_statements) saves most of what a single write costs the server.
 //! * **A lost response** (a timeout, a broken connection): the write is sent again on a new connection. If it then
 //!   finds the record that it was to write, with its own token, the first request was applied.
 //! * **A server that cannot serve now** (it starts, ends, is read-only since a failover, has no connection left): the
@@ -141,11 +147,13 @@ mod env;
 mod error;
 mod limits;
 mod member;
+mod own_session;
 mod parameters;
 mod pool;
 mod read;
 mod retry;
 mod row;
+mod rows;
 mod schema;
 mod statements;
 mod store;

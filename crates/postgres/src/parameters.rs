@@ -1,4 +1,7 @@
-//! The parameters of a statement: arrays, one for each column.
+//! The parameters of a statement, one for each column: a value if it is the same in all rows, or else an array.
+//!
+//! Most columns of a batch are the same in all rows, and so are all columns of a single row. What is sent once need not
+//! be made into rows by the server.
 
 use std::borrow::Cow;
 
@@ -43,9 +46,13 @@ impl<'p> Columns<'p> {
         }
     }
 
-    /// The arrays, in the order of the columns.
-    pub(crate) fn parameters(self) -> Vec<Parameter<'p>> {
-        self.0.into_iter().map(Column::parameter).collect()
+    pub(crate) const fn are_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The parameters, in the order of the columns, and which of them are arrays.
+    pub(crate) fn parameters(self) -> (Vec<Parameter<'p>>, Vec<bool>) {
+        self.0.into_iter().map(Column::parameter).unzip()
     }
 }
 
@@ -70,12 +77,27 @@ impl<'p> Column<'p> {
         }
     }
 
-    fn parameter(self) -> Parameter<'p> {
+    fn parameter(self) -> (Parameter<'p>, bool) {
         match self {
-            Self::Text(column) => (Box::new(column), Type::TEXT_ARRAY),
-            Self::Number(column) => (Box::new(column), Type::INT8_ARRAY),
-            Self::Token(column) => (Box::new(column), Type::UUID_ARRAY),
-            Self::Flag(column) => (Box::new(column), Type::BOOL_ARRAY),
+            Self::Text(column) => sent(column, Type::TEXT, Type::TEXT_ARRAY),
+            Self::Number(column) => sent(column, Type::INT8, Type::INT8_ARRAY),
+            Self::Token(column) => sent(column, Type::UUID, Type::UUID_ARRAY),
+            Self::Flag(column) => sent(column, Type::BOOL, Type::BOOL_ARRAY),
+        }
+    }
+}
+
+/// The parameter of a column, and whether it is an array.
+fn sent<'p, T>(mut column: Vec<T>, one: Type, many: Type) -> (Parameter<'p>, bool)
+where
+    T: ToSql + PartialEq + Send + Sync + 'p,
+{
+    let is_the_same = column.windows(2).all(|pair| matches!(pair, [a, b] if a == b));
+    match column.pop() {
+        Some(value) if is_the_same => ((Box::new(value), one), false),
+        last => {
+            column.extend(last);
+            ((Box::new(column), many), true)
         }
     }
 }

@@ -21,7 +21,7 @@ use lambda_idempotency_core::{clock::Timestamp, settings::LoadPassword};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::Error;
 
-use crate::{config::Config, connection::Connection, tls::Tls};
+use crate::{config::Config, connection::Connection, own_session::IS_OWN, tls::Tls};
 
 /// How long a call waits while no connection comes back. Then one of those that wait opens another connection, which is
 /// closed after it, so an overload adds two connections a second at most.
@@ -55,6 +55,8 @@ pub(crate) enum Unconnected {
     NoPassword,
     /// The server could not be reached, or refused.
     Failed(Error),
+    /// A proxy shares the sessions of the server among its clients.
+    Shared,
     /// The store is being dropped.
     Closed,
 }
@@ -97,7 +99,13 @@ impl Pool {
                 return Ok(Lease { pool: self, connection, place });
             }
         }
-        let connection = self.target.connect().await?;
+        let mut connection = self.target.connect().await?;
+        if config.prepared_statements {
+            let is_own = connection.keep_statements_if(IS_OWN).await;
+            if !is_own.map_err(Unconnected::Failed)? {
+                return Err(Unconnected::Shared);
+            }
+        }
         Ok(Lease { pool: self, connection, place })
     }
 

@@ -14,6 +14,7 @@ use crate::{
     parameters::keys,
     retry::{Budget, backoff, budget},
     row::{decode, key},
+    statements::MANY,
     store::PostgresStore,
 };
 
@@ -60,8 +61,8 @@ impl PostgresStore {
         budget: &Budget<'_>,
     ) -> Result<HashMap<String, Result<IdempotencyRecord, Failure>>, Failure> {
         let parameters = vec![keys(chunk.iter().map(|key| key.as_str()))];
-        let statement = Statement::new(&self.statements.read, parameters);
-        let rows = self.ask("read", statement, budget).await?;
+        let statement = Statement::new(&*self.statements.read, parameters);
+        let rows = self.ask_with("read", MANY, statement, budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
         let record = |row| {
             let key = key(row).map_err(corrupt)?;
@@ -77,6 +78,17 @@ impl PostgresStore {
         statement: Statement<'_>,
         budget: &Budget<'_>,
     ) -> Result<Vec<Row>, Failure> {
+        self.ask_with(operation, "", statement, budget).await
+    }
+
+    /// As [`ask`](Self::ask), with these settings for the planner.
+    async fn ask_with(
+        &self,
+        operation: &'static str,
+        planning: &str,
+        statement: Statement<'_>,
+        budget: &Budget<'_>,
+    ) -> Result<Vec<Row>, Failure> {
         let doing = Doing { config: &self.config, operation };
         let mut backoff = backoff(&self.config);
         let statements = [statement];
@@ -84,7 +96,7 @@ impl PostgresStore {
             if budget.left().is_zero() {
                 return Err(error::too_late(&self.config));
             }
-            match self.transaction(doing, &statements, budget).await {
+            match self.transaction(doing, planning, &statements, budget).await {
                 Ok(rows) => return Ok(rows.into_iter().flatten().collect()),
                 Err(failure) if failure.retry && backoff.pause(budget).await => {
                     tracing::debug!(table = %self.config.table.name(), kind = ?failure.kind(), "asking again");

@@ -80,6 +80,16 @@ pub(crate) fn key(row: &Row) -> Result<Key, Corrupt> {
     Ok(Key::from_text(text))
 }
 
+/// The key that was to be inserted: the last column of what was found.
+pub(crate) fn wanted(row: &Row) -> Result<&str, Corrupt> {
+    row.try_get(COLUMNS.len().saturating_add(1)).map_err(|_| corrupt("key", "is not text"))
+}
+
+/// Whether there is a record.
+pub(crate) fn is_there(row: &Row) -> bool {
+    !matches!(row.try_get::<_, Option<&str>>(0), Ok(None))
+}
+
 /// A row that is not an idempotency record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Corrupt {
@@ -175,7 +185,7 @@ pub(crate) const fn millis(instant: Timestamp) -> i64 {
 }
 
 /// An owner token, as a `uuid`: any 16 bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(pub(crate) Owner);
 
 impl ToSql for Token {

@@ -1,17 +1,24 @@
 //! The statements, as text.
 //!
-//! Each takes arrays, one for each column, and so applies any number of writes. `unnest` makes rows of
-//! them, in their order.
+//! A statement applies any number of writes: one row for each, of which [`rows`](crate::rows) has the text.
 //!
-//! The statements of a call are sent together, in one transaction at the isolation level
-//! `READ COMMITTED`, where each statement sees what was committed before it began. So `found`, the last
-//! one, sees the record because of which a guard failed, or one that is newer.
+//! An `insert` returns what it found for the keys that have a record: that is how duplicates are answered. At the isolation
+//! level `READ COMMITTED` it sees what was committed before it began, and may not insert because of a record that is
+//! newer. Then it finds none, and the write is sent again. An `update` and a `delete` return the keys that they wrote. Who has
+//! lost a key is rare, and asks for it with `read` in another transaction.
 //!
-//! Two transactions never wait for each other in a circle. First `insert` waits for inserts of the same
-//! key, in the order of the keys, and holds none but lower ones. Then `lock` waits for locked rows, in
-//! the order of the keys; it does not see rows whose insert is not committed. Nothing after it waits.
+//! Two transactions never wait for each other in a circle. First inserts wait for inserts of the same key, in the order of
+//! the keys, and hold none but lower ones. Then rows are locked, in the order of the keys, which does not see rows whose insert
+//! is not committed: by `lock`, after which nothing waits, or by a single `update` or `delete`, whose [plan](MANY) takes its
+//! rows in the order in which they are sent.
 
-use crate::{row::COLUMNS, table::Table};
+use std::borrow::Cow;
+
+use crate::{
+    row::COLUMNS,
+    rows::{Rows, rows},
+    table::Table,
+};
 
 /// The columns of a guard, after those of the record. `guard_exact` says whether it is
 /// `Unchanged`, which names all of them, or `OwnedBy`, which names the first two.
@@ -24,25 +31,22 @@ pub(crate) const GUARD_COLUMNS: [(&str, &str); 6] = [
     ("guard_expires_at", "bigint"),
 ];
 
-/// The guard of a row `w` holds for the row `t` that is stored.
-const GUARD_HOLDS: &str = "t.status = w.guard_status AND t.owner IS NOT DISTINCT FROM w.guard_owner \
-     AND (NOT w.guard_exact OR (t.last_owner IS NOT DISTINCT FROM w.guard_last_owner \
-     AND t.lease_until IS NOT DISTINCT FROM w.guard_lease_until \
-     AND t.expires_at = w.guard_expires_at))";
+/// What a transaction with a single key sets for the planner, which knows little of a table that is new or growing: an index
+/// finds the key.
+pub(crate) const ONE: &str = "; SET LOCAL enable_seqscan = off";
+/// What a transaction with several keys sets: an index finds each key, in their order. Without it, a batch reads all
+/// of a table that has less than about a hundred records for each of its keys.
+pub(crate) const MANY: &str = "; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
+     SET LOCAL enable_mergejoin = off";
 
 /// The text of every statement of a store.
 #[derive(Debug)]
 pub(crate) struct Statements {
-    /// Inserts records whose keys have none. Returns the keys that it wrote.
-    pub(crate) insert: String,
+    table: String,
+    /// Inserts, replaces or deletes a single record.
+    one: [String; 3],
     /// Locks the rows of these keys, in their order.
     pub(crate) lock: String,
-    /// Replaces records whose guard holds. Returns the keys that it wrote.
-    pub(crate) update: String,
-    /// Deletes records whose guard holds. Returns the keys that it deleted.
-    pub(crate) delete: String,
-    /// Reads the records of these keys that this transaction has not written.
-    pub(crate) found: String,
     /// Reads the records of these keys.
     pub(crate) read: String,
     /// Reads some records, in the order of their keys, after a key.
@@ -56,45 +60,99 @@ pub(crate) struct Statements {
     pub(crate) check: String,
 }
 
+/// A statement that writes.
+#[derive(Clone, Copy)]
+pub(crate) enum Change {
+    /// Inserts records whose keys have none. Returns what it finds for the others.
+    Insert,
+    /// Replaces records whose guard holds. Returns the keys that it wrote.
+    Update,
+    /// Deletes records whose guard holds. Returns the keys that it deleted.
+    Delete,
+}
+
+impl Change {
+    const ALL: [Self; 3] = [Self::Insert, Self::Update, Self::Delete];
+
+    /// The columns of its rows.
+    fn columns(self) -> Vec<(&'static str, &'static str)> {
+        let record = COLUMNS.iter().filter(|_| !matches!(self, Self::Delete));
+        let guard = GUARD_COLUMNS.iter().filter(|_| !matches!(self, Self::Insert));
+        [("key", "text")].iter().chain(record).chain(guard).copied().collect()
+    }
+
+    fn text(self, table: &str, are_arrays: &[bool]) -> String {
+        let Rows { values, from } = rows(&self.columns(), are_arrays);
+        let value = |name: &str| values.get(name).map_or("NULL", |value| &**value);
+        let source =
+            |word: &str| from.as_ref().map_or(String::new(), |from| format!(" {word} {from}"));
+        let key = value("key");
+        match self {
+            Self::Insert => {
+                let inserted = COLUMNS.map(|(name, _)| value(name)).join(", ");
+                let names = COLUMNS.map(|(name, _)| name).join(", ");
+                let (rows, keys, returned) = (source("FROM"), keys(from.is_some()), returned("t."));
+                format!(
+                    "WITH written AS (INSERT INTO {table} (key, {names}) SELECT {key}, {inserted}{rows} \
+                     ON CONFLICT (key) DO NOTHING RETURNING key) \
+                     SELECT {returned}, k.key FROM {keys} AS k(key) \
+                     LEFT JOIN {table} AS t ON t.key = k.key \
+                     WHERE k.key NOT IN (SELECT key FROM written)"
+                )
+            }
+            Self::Update => {
+                let assignments = COLUMNS.map(|(name, _)| format!("{name} = {}", value(name)));
+                let (assignments, rows, guard) =
+                    (assignments.join(", "), source("FROM"), guard(value));
+                format!(
+                    "UPDATE {table} AS t SET {assignments}{rows} WHERE t.key = {key} AND {guard} \
+                     RETURNING t.key"
+                )
+            }
+            Self::Delete => {
+                let (rows, guard) = (source("USING"), guard(value));
+                format!(
+                    "DELETE FROM {table} AS t{rows} WHERE t.key = {key} AND {guard} RETURNING t.key"
+                )
+            }
+        }
+    }
+}
+
+/// The first parameter as rows.
+const fn keys(are_many: bool) -> &'static str {
+    if are_many { "unnest($1::text[])" } else { "(VALUES ($1::text))" }
+}
+
+/// The guard of a row holds for the row `t` that is stored.
+fn guard<'v>(value: impl Fn(&str) -> &'v str) -> String {
+    let [status, owner, exact, last_owner, lease_until, expires_at] =
+        GUARD_COLUMNS.map(|(name, _)| value(name));
+    format!(
+        "t.status = {status} AND t.owner IS NOT DISTINCT FROM {owner} \
+         AND (NOT {exact} OR (t.last_owner IS NOT DISTINCT FROM {last_owner} \
+         AND t.lease_until IS NOT DISTINCT FROM {lease_until} AND t.expires_at = {expires_at}))"
+    )
+}
+
 impl Statements {
     pub(crate) fn of(table: &Table) -> Self {
-        let names = COLUMNS.map(|(name, _)| name).join(", ");
-        let assignments = COLUMNS.map(|(name, sql_type)| format!("{name} = w.{name}::{sql_type}"));
-        let assignments = assignments.join(", ");
-        let inserted = COLUMNS.map(|(name, sql_type)| format!("w.{name}::{sql_type}")).join(", ");
-        let returned = returned();
-        let record = || [("key", "text")].into_iter().chain(COLUMNS);
-        let rows = unnest(record());
-        let guarded_rows = unnest(record().chain(GUARD_COLUMNS));
-        let guards = unnest([("key", "text")].into_iter().chain(GUARD_COLUMNS));
+        let table = table.to_string();
+        let returned = returned("");
         Self {
-            insert: format!(
-                "INSERT INTO {table} (key, {names}) SELECT w.key, {inserted} FROM {rows} \
-                 ON CONFLICT (key) DO NOTHING RETURNING key"
-            ),
+            one: Change::ALL.map(|change| change.text(&table, &[])),
             lock: format!(
                 "SELECT count(*) FROM (SELECT FROM {table} WHERE key = ANY($1) \
                  ORDER BY key FOR UPDATE) AS locked"
-            ),
-            update: format!(
-                "UPDATE {table} AS t SET {assignments} FROM {guarded_rows} \
-                 WHERE t.key = w.key AND {GUARD_HOLDS} RETURNING t.key"
-            ),
-            delete: format!(
-                "DELETE FROM {table} AS t USING {guards} \
-                 WHERE t.key = w.key AND {GUARD_HOLDS} RETURNING t.key"
-            ),
-            found: format!(
-                "SELECT {returned} FROM {table} WHERE key = ANY($1) \
-                 AND xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid"
             ),
             read: format!("SELECT {returned} FROM {table} WHERE key = ANY($1)"),
             page: format!("SELECT {returned} FROM {table} WHERE key > $1 ORDER BY key LIMIT $2"),
             count: format!("SELECT count(*) FROM {table}"),
             sweep: format!(
                 "DELETE FROM {table} WHERE key = ANY(ARRAY(SELECT key FROM {table} \
-                 WHERE expires_at >= 0 AND expires_at < extract(epoch FROM now()) * 1000 - $1 \
-                 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1"
+                 WHERE sweep_slot >= 0 \
+                 AND sweep_slot < (extract(epoch FROM now()) * 1000 - $1)::bigint >> 19 \
+                 ORDER BY sweep_slot LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1"
             ),
             check: format!(
                 "SELECT current_setting('server_version_num')::bigint, \
@@ -104,26 +162,29 @@ impl Statements {
                  AND has_table_privilege('{table}', 'UPDATE') AND has_table_privilege('{table}', 'DELETE'), \
                  (SELECT relpersistence = 'p' FROM pg_class WHERE oid = '{table}'::regclass)"
             ),
+            table,
         }
+    }
+
+    /// The text of a change whose parameters are arrays, or values that are the same in all rows.
+    pub(crate) fn change(&self, change: Change, are_arrays: &[bool]) -> Cow<'_, str> {
+        if are_arrays.contains(&true) {
+            return Cow::Owned(change.text(&self.table, are_arrays));
+        }
+        let [insert, update, delete] = &self.one;
+        Cow::Borrowed(match change {
+            Change::Insert => insert,
+            Change::Update => update,
+            Change::Delete => delete,
+        })
     }
 }
 
 /// The key and all columns, as `row` reads them.
-fn returned() -> String {
+fn returned(prefix: &str) -> String {
     let columns = COLUMNS.map(|(name, sql_type)| match sql_type {
-        "json" => format!("{name}::text"),
-        _ => name.to_owned(),
+        "json" => format!("{prefix}{name}::text"),
+        _ => format!("{prefix}{name}"),
     });
-    format!("key, {}", columns.join(", "))
-}
-
-/// The parameters `$1`, `$2`, ... as rows `w` of these columns. A `json` column is sent as text.
-fn unnest<'c>(columns: impl Iterator<Item = (&'c str, &'c str)>) -> String {
-    let (mut arrays, mut names) = (Vec::new(), Vec::new());
-    for (number, (name, sql_type)) in (1..).zip(columns) {
-        let sql_type = if sql_type == "json" { "text" } else { sql_type };
-        arrays.push(format!("${number}::{sql_type}[]"));
-        names.push(name);
-    }
-    format!("unnest({}) AS w({})", arrays.join(", "), names.join(", "))
+    format!("{prefix}key, {}", columns.join(", "))
 }

@@ -11,8 +11,9 @@ use crate::{connection::Statement, parameters::number, retry::budget, store::Pos
 const MARGIN: Duration = Duration::from_secs(3600);
 
 impl PostgresStore {
-    /// Deletes up to `most` records that expired more than an hour ago by the server's clock, the oldest
-    /// first, and returns how many it deleted: fewer than `most` if none are left.
+    /// Deletes up to `most` records that expired more than an hour ago by the server's clock, and returns how many
+    /// it deleted: fewer than `most` if none are left. It takes the records of nine minutes after those of the nine
+    /// minutes before, once all of them expired more than an hour ago.
     ///
     /// Expired records have no effect, so this only frees their space. Call it regularly, for instance from a
     /// function on a schedule, until it returns less than `most`; 1,000 at a time keep each transaction
@@ -41,7 +42,7 @@ impl PostgresStore {
         let budget = budget(&self.config, call_deadline);
         let margin = i64::try_from(MARGIN.as_millis()).unwrap_or(i64::MAX);
         let parameters = vec![number(margin), number(most.get().into())];
-        let statement = Statement::new(&self.statements.sweep, parameters);
+        let statement = Statement::new(&*self.statements.sweep, parameters);
         let rows = self.ask("sweep", statement, &budget).await;
         let rows = rows.map_err(|failure| failure.report(true))?;
         Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))

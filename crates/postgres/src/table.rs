@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::config_error::PostgresConfigError;
 
 /// The longest name that PostgreSQL keeps whole, less what the name of the index adds.
-const LONGEST: usize = 63 - "_expires_at".len();
+const LONGEST: usize = 63 - "_sweep_slot".len();
 
 /// A table, perhaps in a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Table {
 
     /// The index that sweeping reads, quoted. It is in the schema of its table.
     pub(crate) fn index(&self) -> String {
-        format!("\"{}_expires_at\"", self.name)
+        format!("\"{}_sweep_slot\"", self.name)
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(shown("idempotency").unwrap(), "\"idempotency\"");
         assert_eq!(shown("orders.idempotency").unwrap(), "\"orders\".\"idempotency\"");
         assert_eq!(Table::parse("a.b").unwrap().name().to_string(), "a.b");
-        assert_eq!(Table::parse("a.b").unwrap().index(), "\"b_expires_at\"");
+        assert_eq!(Table::parse("a.b").unwrap().index(), "\"b_sweep_slot\"");
     }
 
     #[test]

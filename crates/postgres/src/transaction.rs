@@ -36,10 +36,11 @@ impl PostgresStore {
             .map_err(|why| connect_failure(doing, why))
     }
 
-    /// Runs the statements once, in a transaction of their own, in one round trip.
+    /// Runs the statements once, in a transaction of their own with these settings for the planner, in one round trip.
     pub(crate) async fn transaction(
         &self,
         doing: Doing<'_>,
+        planning: &str,
         statements: &[Statement<'_>],
         budget: &Budget<'_>,
     ) -> Result<Rows, Failure> {
@@ -50,7 +51,7 @@ impl PostgresStore {
             return Err(error::too_late(&self.config));
         }
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
-        let begin = begin(limit);
+        let begin = begin(limit, planning);
         let answered = lease.connection.run(&begin, statements, Some("COMMIT"));
         let answers =
             budget.attempt(limit, answered).await.map_err(|late| error::timed_out(doing, late))?;
@@ -74,13 +75,13 @@ impl PostgresStore {
 ///
 /// The server stops a statement a little earlier than we stop waiting, so that we learn of it, and stops
 /// waiting for a lock earlier than that.
-pub(crate) fn begin(limit: Duration) -> String {
+pub(crate) fn begin(limit: Duration, planning: &str) -> String {
     let share = |eighths: u32| (limit.saturating_mul(eighths) / 8).as_millis().max(1);
     let (statement, lock) = (share(7), share(6));
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
          SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}; \
-         SET LOCAL idle_in_transaction_session_timeout = {statement}"
+         SET LOCAL idle_in_transaction_session_timeout = {statement}{planning}"
     )
 }
 

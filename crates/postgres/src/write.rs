@@ -7,7 +7,7 @@ use lambda_idempotency_core::{
     effects::RefusedEffect,
     record::IdempotencyRecord,
     retry,
-    store::{StoreErrorKind, Verdict, Write},
+    store::{Guard, StoreErrorKind, Verdict, Write},
 };
 
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     parameters::{Columns, guard_cells, key_cell, keys, record_cells},
     retry::{Budget, backoff, budget},
     row::{self, Corrupt},
+    statements::{Change, MANY, ONE},
     store::PostgresStore,
     transaction::Rows,
 };
@@ -34,16 +35,22 @@ const OPERATION: &str = "write to";
 /// The state of a call.
 type Rounds<'w> = retry::Rounds<Member<'w>, Scope>;
 
-/// What a transaction did: the keys that it wrote, and the records that it found beside them.
+/// What a transaction did: it wrote all keys but these.
 #[derive(Default)]
 pub(crate) struct Done {
-    pub(crate) written: HashSet<String>,
-    found: HashMap<String, Result<IdempotencyRecord, Corrupt>>,
+    /// What there is in place of what was to be written.
+    found: HashMap<String, Result<Option<IdempotencyRecord>, Corrupt>>,
+    /// The guard failed, and what there is has to be read.
+    unread: Vec<String>,
     /// Nothing was written because of this effect.
     refused: Option<RefusedEffect>,
 }
 
 impl Done {
+    pub(crate) fn has_written(&self, key: &str) -> bool {
+        !self.found.contains_key(key) && self.unread.iter().all(|unread| unread != key)
+    }
+
     pub(crate) fn refused(refused: RefusedEffect) -> Self {
         Self { refused: Some(refused), ..Self::default() }
     }
@@ -85,10 +92,46 @@ impl PostgresStore {
             && let Some(effects) = member.effects
         {
             let done = self.commit(doing, member, effects, budget).await;
+            let done = self.with_unread(done, budget).await;
             return (parcel, done);
         }
-        let sent = self.transaction(doing, &self.statements_of(&parcel), budget).await;
-        (parcel, sent.and_then(|rows| done(&self.config, rows)))
+        let statements = self.statements_of(&parcel);
+        let planning = if parcel.len() > 1 { MANY } else { ONE };
+        let sent = match &*statements {
+            [] => Ok(Rows::new()),
+            statements => self.transaction(doing, planning, statements, budget).await,
+        };
+        let done = sent.and_then(|rows| done(&self.config, &parcel, rows));
+        let done = self.with_unread(done, budget).await;
+        (parcel, done)
+    }
+
+    /// Reads what there is where a guard failed. It was not written, whatever becomes of this.
+    async fn with_unread(
+        &self,
+        done: Result<Done, Failure>,
+        budget: &Budget<'_>,
+    ) -> Result<Done, Failure> {
+        let mut done = done?;
+        let unread = std::mem::take(&mut done.unread);
+        if unread.is_empty() {
+            return Ok(done);
+        }
+        let parameters = vec![keys(unread.iter().map(String::as_str))];
+        let read = [Statement::new(&*self.statements.read, parameters)];
+        let doing = Doing { config: &self.config, operation: OPERATION };
+        let rows = self.transaction(doing, MANY, &read, budget).await;
+        let rows = rows.map_err(|failure| failure.with_doubt(false))?;
+        let corrupt = |problem| error::corrupt(&self.config, problem);
+        for row in rows.iter().flatten() {
+            let key = row::key(row).map_err(corrupt)?;
+            done.found.insert(key.as_str().to_owned(), row::decode(row).map(Some));
+        }
+        drop(read);
+        for key in unread {
+            done.found.entry(key).or_insert(Ok(None));
+        }
+        Ok(done)
     }
 
     /// The statements for these writes, in the order that [`statements`](crate::statements) explains.
@@ -104,44 +147,59 @@ impl PostgresStore {
                 Verb::Insert => inserts.push(key().chain(record)),
                 Verb::Update => updates.push(key().chain(record).chain(guard)),
                 Verb::Delete => deletes.push(key().chain(guard)),
-                Verb::Look => {}
+                Verb::Look => {} // it is read afterwards
             }
             if matches!(member.verb(), Verb::Update | Verb::Delete) {
-                guarded.push(member.key());
+                guarded.push(member);
             }
         }
         let mut statements = Vec::new();
-        let mut add = |text, parameters: Vec<_>| {
-            if !parameters.is_empty() {
-                statements.push(Statement::new(text, parameters));
-            }
+        let change = |change, columns: Columns<'s>| {
+            let (parameters, are_arrays) = columns.parameters();
+            let text = self.statements.change(change, &are_arrays);
+            Statement::new(text, parameters).kept(!are_arrays.contains(&true))
         };
-        add(&*self.statements.insert, inserts.parameters());
-        // A single row is locked by its own statement.
-        if guarded.len() > 1 {
-            add(&self.statements.lock, vec![keys(guarded.into_iter())]);
+        if !inserts.are_empty() {
+            statements.push(change(Change::Insert, inserts));
         }
-        add(&self.statements.update, updates.parameters());
-        add(&self.statements.delete, deletes.parameters());
-        let parameters = vec![keys(parcel.iter().map(Member::key))];
-        statements.push(Statement::new(&self.statements.found, parameters));
+        // Others rarely want the rows of an owner. Those who take over the same rows meet, and find what the first of them did.
+        let of_owner = guarded.iter().all(|member| matches!(member.write.guard, Guard::OwnedBy(_)));
+        let in_one = updates.are_empty() || deletes.are_empty();
+        if guarded.len() > 1 && !(of_owner && in_one) {
+            let keys = keys(guarded.iter().map(|member| member.key()));
+            statements.push(Statement::counted(&self.statements.lock, vec![keys]));
+        }
+        if !updates.are_empty() {
+            statements.push(change(Change::Update, updates));
+        }
+        if !deletes.are_empty() {
+            statements.push(change(Change::Delete, deletes));
+        }
         statements
     }
 }
 
-/// Reads the rows of all statements: a row of one column is a key that was written, or the count of
-/// locked rows; a longer one is a record that was found.
-pub(crate) fn done(config: &Config, rows: Rows) -> Result<Done, Failure> {
+/// Reads the rows of all statements: one of one column is a key that was written under its guard, and a longer one is what
+/// was found for a key that was not inserted.
+pub(crate) fn done(config: &Config, parcel: &[Member<'_>], rows: Rows) -> Result<Done, Failure> {
     let mut done = Done::default();
+    let mut written = HashSet::new();
     let corrupt = |problem| error::corrupt(config, problem);
     for row in rows.iter().flatten() {
-        if row.len() > 1 {
-            let key = row::key(row).map_err(corrupt)?;
-            done.found.insert(key.as_str().to_owned(), row::decode(row));
-        } else if let Ok(key) = row.try_get::<_, String>(0) {
-            done.written.insert(key);
+        if row.len() == 1 {
+            written.insert(row::key(row).map_err(corrupt)?);
+        } else {
+            let key = row::wanted(row).map_err(corrupt)?.to_owned();
+            let found = if row::is_there(row) { row::decode(row).map(Some) } else { Ok(None) };
+            done.found.insert(key, found);
         }
     }
+    let unread = parcel.iter().filter(|member| match member.verb() {
+        Verb::Insert => false,
+        Verb::Update | Verb::Delete => !written.contains(&member.write.key),
+        Verb::Look => true,
+    });
+    done.unread = unread.map(|member| member.key().to_owned()).collect();
     Ok(done)
 }
 
@@ -160,11 +218,9 @@ fn take<'w>(
         }
         Ok(mut done) => {
             for member in parcel {
-                if done.written.contains(member.key()) {
-                    rounds.settle(&member, Verdict::Written);
-                } else {
-                    let found = done.found.remove(member.key()).transpose();
-                    lost(rounds, config, member, found);
+                match done.found.remove(member.key()) {
+                    None => rounds.settle(&member, Verdict::Written),
+                    Some(found) => lost(rounds, config, member, found),
                 }
             }
         }

@@ -19,7 +19,10 @@ CREATE TABLE IF NOT EXISTS {table} (
     payload text,
     error_type text,
     application text,
-    provenance json
-);
+    provenance json,
+    -- The nine minutes in which it expires. A completion expires a little later than its claim, mostly in the same slot: then
+    -- no index has to change, and the new row can be in the same page (`pg_stat_user_tables.n_tup_hot_upd`).
+    sweep_slot bigint GENERATED ALWAYS AS (expires_at >> 19) STORED
+) WITH (fillfactor = 45); -- Leaves room in each page for the rows that replace those of claims.
 -- Serves the removal of expired records.
-CREATE INDEX IF NOT EXISTS {index} ON {table} (expires_at);
+CREATE INDEX IF NOT EXISTS {index} ON {table} (sweep_slot);

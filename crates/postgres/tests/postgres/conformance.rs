@@ -1,12 +1,17 @@
 //! The conformance suite, with the server itself and through PgBouncer.
 
-use std::{any::Any, panic::AssertUnwindSafe};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{FutureExt, StreamExt, stream};
 use lambda_idempotency_core::store::Store;
+use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_testkit::conformance::{SCENARIOS, browsing};
 
-use crate::{pgbouncer::PgBouncer, server::Postgres, table::new_store};
+use crate::{
+    pgbouncer::PgBouncer,
+    server::Postgres,
+    table::{new_store, new_table},
+};
 
 /// How many scenarios run at once.
 const AT_ONCE: usize = 8;
@@ -41,8 +46,21 @@ async fn postgresql_conforms_with_other_defaults() {
     conforms(&url).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn postgresql_conforms_with_prepared_statements() {
+    let store = new_table(&Postgres::shared().url()).await.prepared_statements(true);
+    conforms_in(Arc::new(store.build().unwrap())).await;
+}
+
 async fn conforms(url: &str) {
-    let store = new_store(url).await;
+    conforms_in(new_store(url).await).await;
+    browsing::each_record_is_on_one_page(&*new_store(url).await).await;
+    browsing::a_listing_shows_what_is_stored_now(&*new_store(url).await).await;
+    browsing::the_count_is_that_of_all_pages(&*new_store(url).await).await;
+}
+
+async fn conforms_in(store: Arc<PostgresStore>) {
     let mut failed = Vec::new();
     {
         let store: &dyn Store = &*store;
@@ -57,9 +75,6 @@ async fn conforms(url: &str) {
         }
     }
     assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), SCENARIOS.len(), failed.join("\n\n"));
-    browsing::each_record_is_on_one_page(&*new_store(url).await).await;
-    browsing::a_listing_shows_what_is_stored_now(&*new_store(url).await).await;
-    browsing::the_count_is_that_of_all_pages(&*new_store(url).await).await;
 }
 
 fn text(panic: &(dyn Any + Send)) -> String {

@@ -15,10 +15,12 @@
 
 mod conflicts;
 mod conformance;
+mod cost;
 mod effects;
 mod errors;
 mod faults;
 mod pgbouncer;
+mod prepared;
 mod server;
 mod sharing;
 mod sweeping;

@@ -20,12 +20,17 @@ pub(crate) struct PgBouncer {
 impl PgBouncer {
     /// In transaction mode, with two connections to the server, so that the clients have to share them.
     pub(crate) fn start(server: &Postgres) -> Self {
+        Self::start_with(server, "")
+    }
+
+    /// With this line in its settings.
+    pub(crate) fn start_with(server: &Postgres, setting: &str) -> Self {
         let (directory, port) = (new_directory("pgbouncer"), free_port());
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
              listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n\
              default_pool_size = 2\nmax_client_conn = 200\n\
-             logfile = {}\n",
+             {setting}\nlogfile = {}\n",
             server.address().port(),
             directory.join("log").display()
         );

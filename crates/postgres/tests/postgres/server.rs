@@ -172,7 +172,7 @@ impl Postgres {
         input.write_all(b"\n").expect("the shell reads");
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.directory.join("log")).unwrap_or_default()
     }
 }

@@ -1,0 +1,131 @@
+//! What the server has to do for a batch, by its own counts.
+
+use std::{sync::Arc, time::Duration};
+
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    key::Key,
+    store::{Guard, RecordVersion, Store as _, Verdict, Write},
+};
+use lambda_idempotency_postgres::PostgresStore;
+
+use crate::{
+    effects::Counts,
+    server::Postgres,
+    table::{claim, complete, completed, in_secs, key, new_table},
+};
+
+/// A store in a table of which the server's counts can be read.
+async fn counted(server: &Postgres) -> (Counts, String, PostgresStore) {
+    let counts = Counts::new(&server.url()).await;
+    let table = format!("c{}", counts.table);
+    let store = PostgresStore::builder(&server.url()).table(&table);
+    let store = store.build().unwrap();
+    store.migrate(in_secs(30)).await.unwrap();
+    (counts, table, store)
+}
+
+/// What the server counts for the table. It says so at the end of a connection.
+async fn count(counts: &Counts, table: &str, column: &str, at_least: i64) -> i64 {
+    let question = format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = '{table}'");
+    for _ in 0..100 {
+        if let Some(count) = counts.ask(&question).await
+            && count >= at_least
+        {
+            return count;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the server counts fewer than {at_least} of {column}");
+}
+
+fn names(most: usize) -> Vec<String> {
+    (0..most).map(|number| format!("{number:04}")).collect()
+}
+
+/// A planner that knows little of a table that is new would read all of it for each batch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
+    let server = Postgres::start_with(&["fsync=off", "autovacuum=off"]);
+    let (counts, table, store) = counted(&server).await;
+    let names = names(300);
+    let write = async |writes: Vec<Write>| {
+        let written = store.write(&writes, in_secs(30)).await;
+        written.iter().filter(|verdict| matches!(verdict, Verdict::Written)).count()
+    };
+    for batch in names.chunks(100) {
+        // A completion expires a second after its claim, in the same nine minutes.
+        let slot = in_secs(3600).as_millis() >> 19 << 19;
+        let expiring = |mut write: Write| {
+            let record = write.record.as_mut().unwrap();
+            let later = if record.result.is_some() { 2000 } else { 1000 };
+            record.expires_at = Timestamp::from_millis(slot + later);
+            write
+        };
+        let all = |make: fn(&str, u128) -> Write| {
+            batch.iter().map(|name| expiring(make(name, 1))).collect::<Vec<_>>()
+        };
+        assert_eq!(write(all(claim)).await, 100);
+        assert_eq!(write(all(claim)).await, 0, "duplicates");
+        assert_eq!(write(all(complete)).await, 100);
+    }
+    let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
+    assert!(store.read(&keys, in_secs(30)).await.iter().all(|read| matches!(read, Ok(Some(_)))));
+    drop(store);
+    assert_eq!(count(&counts, &table, "n_tup_upd", 300).await, 300);
+    assert_eq!(count(&counts, &table, "n_tup_hot_upd", 1).await, 300);
+    let whole = count(&counts, &table, "seq_scan", 0).await;
+    // Making its two indexes reads the table, which is empty then.
+    assert_eq!(whole, 2, "scans of the whole table");
+}
+
+/// Settlements and takeovers of the same keys by several workers, each in an order of its own, lock rows in one order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn workers_with_the_same_keys_never_wait_in_a_circle() {
+    let server = Postgres::start_with(&["fsync=off", "deadlock_timeout=10ms"]);
+    let counts = Counts::new(&server.url()).await;
+    let table = new_table(&server.url()).await.attempt_timeout(Duration::from_secs(10));
+    let names = names(200);
+    let claims: Vec<_> = names.iter().map(|name| claim(name, 1)).collect();
+    let first = table.clone().build().unwrap();
+    first.write(&claims, in_secs(30)).await;
+    let stores: Vec<_> = (0..6).map(|_| Arc::new(table.clone().build().unwrap())).collect();
+    let work = stores.iter().enumerate().map(async |(worker, store)| {
+        for round in 0..10 {
+            // They keep the owner, so that all of them may write.
+            let mut writes: Vec<_> = names
+                .iter()
+                .map(|name| {
+                    let write = claim(name, 1);
+                    Write::new(
+                        write.key,
+                        Guard::OwnedBy(write.record.as_ref().unwrap().owner.unwrap()),
+                        write.record,
+                    )
+                })
+                .collect();
+            if worker % 2 == 0 {
+                writes.reverse();
+            }
+            if worker == 5 {
+                // This one names all that it has read, and deletes some.
+                let read =
+                    store.read(&[key("0000")], in_secs(30)).await.remove(0).unwrap().unwrap();
+                let version = RecordVersion::of(&read);
+                writes[0] = Write::new(key("0000"), Guard::Unchanged(version), Some(completed(1)));
+                writes.push(Write::new(key("none"), Guard::OwnedBy(read.owner.unwrap()), None));
+                writes.rotate_left(round * 17);
+            }
+            let verdicts = store.write(&writes, in_secs(60)).await;
+            let unknown = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Unknown(_)));
+            assert_eq!(unknown.count(), 0, "{round}");
+        }
+    });
+    futures_util::future::join_all(work).await;
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    drop(stores);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(counts.ask(deadlocks).await, Some(0));
+}
