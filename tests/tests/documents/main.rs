@@ -6,6 +6,7 @@
 mod apis;
 mod crates;
 mod examples;
+mod figures;
 mod glossary;
 mod guarantees;
 mod links;

@@ -18,7 +18,7 @@ pub(crate) enum Scenario {
 impl Scenario {
     pub(crate) const ALL: [Self; 3] = [Self::Fresh, Self::Duplicates, Self::Mixed];
 
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Fresh => "new",
             Self::Duplicates => "duplicates",
@@ -53,19 +53,25 @@ struct Row {
     used: Vec<Used>,
 }
 
-/// Measures one scenario with events of this size, and prints a row for each function.
+/// Measures one scenario with events of this size; returns a line of figures for each function.
 pub(crate) async fn measure(
     server: &Server,
     scenario: Scenario,
     size: usize,
-    rounds: usize,
-) -> Result<()> {
+    (attempt, rounds): (usize, usize),
+) -> Result<Vec<String>> {
     if scenario == Scenario::Mixed && size < 10 {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let is_in_dynamodb = matches!(server, Server::DynamoDb(_));
-    let variants: &[_] =
-        if is_in_dynamodb { &["nothing", "stored"] } else { &["nothing", "bare", "stored"] };
+    let variants: &[_] = match server {
+        Server::DynamoDb(_) => &["nothing", "stored"],
+        Server::Redis(_) => &["nothing", "bare", "stored"],
+        // Only writes of single records are prepared.
+        Server::Postgres(_) if size == 1 => {
+            &["nothing", "bare", "bare-prepared", "row", "stored", "prepared"]
+        }
+        Server::Postgres(_) => &["nothing", "bare", "row", "stored"],
+    };
     let mut rows = Vec::new();
     for variant in variants {
         let function = Function::start(variant, server).await?;
@@ -80,7 +86,8 @@ pub(crate) async fn measure(
     for round in 0..=rounds {
         for row in &mut rows {
             let name = |event: usize, record: usize| {
-                format!("{}-{}-{size}-{round}-{event}-{record}", row.variant, scenario.name())
+                let series = format!("{}-{}-{size}-{attempt}", row.variant, scenario.name());
+                format!("{series}-{round}-{event}-{record}")
             };
             let events: Vec<Value> = (0..invocations)
                 .map(|event| batch((0..size).map(move |record| name(event, record))))
@@ -101,35 +108,52 @@ pub(crate) async fn measure(
     }
     let records = (invocations * size) as f64;
     let per_write = |row: &Row, used: &Used| {
-        let writes = if row.variant == "stored" { scenario.writes() } else { 1.0 };
+        let writes =
+            if matches!(row.variant, "stored" | "prepared") { scenario.writes() } else { 1.0 };
         used.server_micros / records / writes
     };
+    let per_record = |_: &Row, used: &Used| used.server_micros / records;
+    let mut lines = Vec::new();
     for row in &rows {
         let of = |field: fn(&Used) -> f64| median(row.used.iter().map(field));
+        let has_server = !matches!(server, Server::DynamoDb(_));
+        let known = |value: f64| if has_server { value } else { f64::NAN };
         let bare = rows.iter().find(|row| row.variant == "bare");
-        let ratios = bare.into_iter().flat_map(|bare| {
-            let pairs = row.used.iter().zip(&bare.used);
-            pairs.map(move |(used, floor)| per_write(row, used) / per_write(bare, floor))
-        });
-        println!(
-            "| {}, {size} {}, {} | {:.3} | {:.1} | {:.1} | {:.1} | {:.2} | {:.1} | {:.1} |",
-            row.variant,
-            if size == 1 { "record" } else { "records" },
-            scenario.name(),
+        let figures = [
             of(|used| used.requests) / records,
             of(|used| used.own_micros) / records,
-            of(|used| used.server_micros) / records,
-            median(row.used.iter().map(|used| per_write(row, used))),
-            median(ratios),
+            known(of(|used| used.server_micros) / records),
+            known(median(row.used.iter().map(|used| per_write(row, used)))),
+            bare.map_or(f64::NAN, |bare| {
+                median(bare.used.iter().map(|used| per_write(bare, used)))
+            }),
+            beside(row, &rows, "bare", per_write),
+            beside(row, &rows, "row", per_record),
             of(|used| used.millis),
             row.function.peak_megabytes()?,
-        );
+        ];
+        let figures = figures.map(|value| match value {
+            value if value.is_nan() => "-".to_owned(),
+            value => format!("{value:.3}"),
+        });
+        let (store, what) = (server.name(), scenario.name());
+        lines.push(format!("{store}\t{}\t{what}\t{size}\t{}", row.variant, figures.join("\t")));
     }
     for row in rows {
         row.function.stop().await;
         row.other.stop().await;
     }
-    Ok(())
+    Ok(lines)
+}
+
+/// The median of the ratios of this function to another one, round by round.
+fn beside(row: &Row, rows: &[Row], other: &str, figure: impl Fn(&Row, &Used) -> f64) -> f64 {
+    let other = rows.iter().find(|row| row.variant == other);
+    let ratios = other.into_iter().flat_map(|other| {
+        let pairs = row.used.iter().zip(&other.used);
+        pairs.map(|(used, floor)| figure(row, used) / figure(other, floor))
+    });
+    median(ratios)
 }
 
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {

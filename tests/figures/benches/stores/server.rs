@@ -44,6 +44,14 @@ impl Server {
         }
     }
 
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::DynamoDb(_) => "dynamodb",
+            Self::Postgres(_) => "postgres",
+            Self::Redis(_) => "redis",
+        }
+    }
+
     pub(crate) async fn path(&self) -> Result<Path> {
         Ok(match self {
             Self::DynamoDb(database) => Path::DynamoDb(database.clone()),

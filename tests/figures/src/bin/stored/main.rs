@@ -1,14 +1,14 @@
 //! The functions that are compared with each store, in one binary.
 //!
-//! `VARIANT` selects one: `nothing` has no store, `bare` sends one bare statement for each record (`SET .. NX`, or
-//! `INSERT .. ON CONFLICT DO NOTHING`), those of an event at once, and `stored` uses the library with the store that
-//! `IDEMPOTENCY_STORE` names.
+//! `VARIANT` selects one: `nothing` has no store, `bare`, `bare-prepared` and `row` send [plain statements](bare), those of an
+//! event at once, `stored` uses the library with the store that `IDEMPOTENCY_STORE` names, and `prepared` with PostgreSQL and
+//! prepared statements.
 
 mod bare;
 
 use std::convert::Infallible;
 
-use lambda_idempotency::{Call, Idempotency, Operation};
+use lambda_idempotency::{Call, Idempotency, Operation, PostgresStore};
 use lambda_runtime::{Error, LambdaEvent, service_fn, tracing};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,14 +17,20 @@ use serde_json::{Value, json};
 async fn main() -> Result<(), Error> {
     match std::env::var("VARIANT").unwrap_or_default().as_str() {
         "nothing" => lambda_runtime::run(service_fn(nothing)).await,
-        "bare" => bare::serve().await,
-        _ => {
-            tracing::init_default_subscriber();
-            let idempotency = Idempotency::from_env().await?;
-            let place = Operation::new("place-order").key("orderId");
-            lambda_runtime::run(idempotency.sqs(place, place_nothing)?).await
+        variant @ ("bare" | "bare-prepared" | "row") => bare::serve(variant).await,
+        "prepared" => {
+            let store = PostgresStore::builder_from_env()?.prepared_statements(true).build()?;
+            store.check().await?;
+            stored(Idempotency::new(store)).await
         }
+        _ => stored(Idempotency::from_env().await?).await,
     }
+}
+
+async fn stored(idempotency: Idempotency) -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    let place = Operation::new("place-order").key("orderId");
+    lambda_runtime::run(idempotency.sqs(place, place_nothing)?).await
 }
 
 async fn place_nothing(_: Order, _: Call) -> Result<(), Infallible> {

@@ -1,0 +1,46 @@
+//! The measured tables of the guide are the figures that a benchmark has recorded.
+
+use std::collections::BTreeSet;
+
+use crate::read;
+
+#[allow(clippy::indexing_slicing, reason = "a slice pattern")]
+#[path = "../../figures/benches/stores/table.rs"]
+mod table;
+
+/// Where `cargo bench -p lambda-idempotency-figures --bench stores -- --record` writes them.
+const FIGURES: &str = "tests/figures/stores.tsv";
+const GUIDE: &str = "crates/lambda/src/guide/stores.md";
+
+#[test]
+fn the_guide_s_table_of_stores_is_what_was_recorded() {
+    let shown = table::guide(&read(FIGURES)).expect("figures");
+    let page = read(GUIDE);
+    assert!(page.contains(table::END) && page.matches(table::BEGIN).count() == 1, "{GUIDE}");
+    assert!(page.contains(&shown), "{GUIDE} has other figures than {FIGURES}:\n\n{shown}");
+}
+
+/// Nothing was left out because it is not flattering.
+#[test]
+fn every_store_was_measured_with_every_load() {
+    let figures = read(FIGURES);
+    let loads = figures.lines().skip(2).filter_map(|line| {
+        let mut cells = line.split('\t');
+        let (store, function) = (cells.next()?, cells.next()?);
+        let (delivered, records) = (cells.next()?, cells.next()?);
+        (function == "stored").then(|| format!("{store}: {records} {delivered}"))
+    });
+    let loads: BTreeSet<String> = loads.collect();
+    for store in ["dynamodb", "postgres", "redis"] {
+        for load in ["new", "duplicates", "three of ten duplicates"] {
+            for records in ["1", "100", "1000"] {
+                let is_one_of_ten = records == "1" && load.starts_with("three");
+                assert_eq!(
+                    loads.contains(&format!("{store}: {records} {load}")),
+                    !is_one_of_ten,
+                    "{store}: {records} {load}"
+                );
+            }
+        }
+    }
+}
