@@ -7,6 +7,8 @@
 //! $ cargo bench -p lambda-idempotency-figures -- --beside target/before/measured
 //! ```
 //!
+//! `bash tests/run figures` makes a whole run and records it in the guide, with `--record`.
+//!
 //! Each function is a process of its own, driven over the Runtime API; the embedded DynamoDB is another
 //! process, behind the proxy that counts and delays requests. The rounds of all functions alternate, so that
 //! a busy machine slows all of them, and what is printed are medians over the rounds. The processor time is
@@ -19,6 +21,7 @@ mod events;
 mod memory;
 mod options;
 mod process;
+mod record;
 mod report;
 mod rounds;
 mod sample;
@@ -30,7 +33,9 @@ use std::error::Error;
 
 use database::Database;
 use options::Options;
+use record::Record;
 use rounds::Scenario;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use worker::Function;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -39,21 +44,27 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 async fn main() -> Result<()> {
     let options = Options::from_args()?;
     let functions = Function::all(&options);
+    let record = &mut Record::new()?;
     let database = &mut Database::start(&options).await?;
-    println!("Medians of {} rounds.", options.rounds);
+    // Lambda's limit. The functions inherit it from this process, and the database has started without it.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(1024), maximum: Some(1024) })?;
+    println!("Medians of {} rounds.", options.rounds(1));
     for scenario in Scenario::ALL {
         if options.wants(scenario.name()) {
-            rounds::measure(scenario, &functions, database, &options).await?;
+            rounds::measure(scenario, &functions, database, &options, record).await?;
         }
     }
     if options.wants("windows") {
-        windows::measure(&functions, database, &options).await?;
+        windows::measure(&functions, database, &options, record).await?;
     }
     if options.wants("memory") {
-        memory::measure(&functions, database).await?;
+        memory::measure(&functions, database, record).await?;
     }
     if options.wants("start") {
-        start::measure(&functions, database, &options).await?;
+        start::measure(&functions, database, &options, record).await?;
+    }
+    if let Some(file) = &options.record {
+        record.write(file, options.rounds(1))?;
     }
     Ok(())
 }

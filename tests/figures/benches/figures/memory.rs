@@ -1,27 +1,48 @@
-//! The peak memory of a process after its batches.
+//! The peak memory of a process after its batches, and after calls of `run` all at once.
 
 use crate::Result;
 use crate::database::Database;
-use crate::events::batch;
+use crate::events::{batch, calls};
 use crate::process::peak_megabytes;
+use crate::record::Record;
 use crate::worker::{Function, Worker};
 
-pub(crate) async fn measure(functions: &[Function], database: &mut Database) -> Result<()> {
+/// How many records at a time, how often, and whether by `run`.
+const WORK: [(&str, usize, usize, bool); 6] = [
+    ("peak", 0, 0, false),
+    ("peak", 10, 100, false),
+    ("peak", 100, 30, false),
+    ("peak", 1000, 3, false),
+    ("peak", 10_000, 1, false),
+    ("peak-run", 1000, 3, true),
+];
+
+pub(crate) async fn measure(
+    functions: &[Function],
+    database: &mut Database,
+    record: &mut Record,
+) -> Result<()> {
     println!("\nPeak resident memory, MB\n");
-    println!("| | start | 100 batches of 10 | 3 batches of 1000 |\n|---|--:|--:|--:|");
+    println!("| | start | 10 | 100 | 1000 | 10,000 | `run`, 1000 |\n|---|--:|--:|--:|--:|--:|--:|");
     for function in functions {
         let mut peaks = Vec::new();
-        for (size, batches) in [(1, 0), (10, 100), (1000, 3)] {
-            let worker = Worker::start(function, &[], database).await?;
-            for number in 0..batches {
-                let name = |record| format!("memory-{}-{size}-{number}-{record}", function.name);
-                worker.invoke(&batch((0..size).map(name))).await?;
+        for (name, size, times, by_run) in WORK {
+            if by_run && function.does_nothing() {
+                continue;
             }
-            peaks.push(peak_megabytes(worker.pid)?);
+            let variables: &[&str] = if by_run { &["RUN"] } else { &[] };
+            let worker = Worker::start(function, variables, database).await?;
+            for time in 0..times {
+                let order = |order| format!("{name}-{}-{size}-{time}-{order}", function.name());
+                let orders = (0..size).map(order);
+                worker.invoke(&if by_run { calls(orders) } else { batch(orders) }).await?;
+            }
+            let peak = peak_megabytes(worker.pid)?;
+            record.row(name, size, function, &[("peak_mb", peak)]);
+            peaks.push(format!("{peak:.1}"));
             worker.stop().await;
         }
-        let peaks: Vec<String> = peaks.iter().map(|peak| format!("{peak:.1}")).collect();
-        println!("| {} | {} |", function.name, peaks.join(" | "));
+        println!("| {} | {} |", function.name(), peaks.join(" | "));
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::database::Database;
 use crate::events::{batch, calls};
 use crate::options::Options;
+use crate::record::Record;
 use crate::sample::Sample;
 use crate::worker::{Function, Worker};
 use crate::{Result, report};
@@ -42,7 +43,7 @@ impl Scenario {
         }
     }
 
-    const fn title(self) -> &'static str {
+    pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Fresh => "New records",
             Self::FromStore => "Duplicates of another process's records",
@@ -55,9 +56,10 @@ impl Scenario {
 
     const fn sizes(self) -> &'static [usize] {
         match self {
-            Self::Fresh | Self::Delayed => &[1, 10, 100, 1000],
-            Self::FromStore | Self::FromMemory | Self::Mixed => &[10, 100],
-            Self::Calls => &[10, 1000],
+            Self::Calls => &[10, 100, 1000],
+            Self::FromMemory => &[1, 10, 100, 1000], // a process remembers 1,000 keys
+            Self::Mixed => &[10, 100, 1000, 10_000],
+            _ => &[1, 10, 100, 1000, 10_000],
         }
     }
 
@@ -72,12 +74,14 @@ impl Scenario {
 }
 
 /// How many invocations a round has.
-const fn invocations(size: usize) -> usize {
+const fn invocations(scenario: Scenario, size: usize) -> usize {
     match size {
+        1000 if matches!(scenario, Scenario::FromMemory) => 1,
         1 => 60,
         10 => 30,
         100 => 8,
-        _ => 2,
+        1000 => 2,
+        _ => 1,
     }
 }
 
@@ -87,6 +91,7 @@ pub(crate) async fn measure(
     functions: &[Function],
     database: &mut Database,
     options: &Options,
+    record: &mut Record,
 ) -> Result<()> {
     for &size in scenario.sizes() {
         if !options.wants_size(size) {
@@ -104,15 +109,17 @@ pub(crate) async fn measure(
             workers.push((worker, other));
             samples.push((function, Vec::new()));
         }
-        for round in 0..=options.rounds {
+        // The first round warms up, unless its records are enough for that themselves.
+        let first = usize::from(size >= 10_000);
+        for round in first..=options.rounds(size) {
             for (nth, (function, samples)) in samples.iter_mut().enumerate() {
                 let Some((worker, other)) = workers.get(nth) else { continue };
                 let name = format!("{}-{size}-{nth}-{round}", scenario.name());
                 match one(scenario, size, &name, (worker, other), database).await {
-                    Ok(_) if round == 0 => {} // to warm up
+                    Ok(_) if round == 0 => {}
                     Ok(sample) => samples.push(sample),
                     Err(error) => {
-                        eprintln!("{}, {name}: {error}", function.name);
+                        record.failure(format!("{}, {name}: {error}", function.name()));
                         let worker = Worker::start(function, variables, database).await?;
                         let other = Worker::start(function, variables, database).await?;
                         if let Some(place) = workers.get_mut(nth) {
@@ -122,7 +129,7 @@ pub(crate) async fn measure(
                 }
             }
         }
-        report::table(&format!("{}, {size} at a time", scenario.title()), &samples);
+        report::table(scenario, size, &samples, record);
         for (worker, other) in workers {
             worker.stop().await;
             other.stop().await;
@@ -139,7 +146,7 @@ async fn one(
     (worker, other): (&Worker, &Worker),
     database: &mut Database,
 ) -> Result<Sample> {
-    let invocations = invocations(size);
+    let invocations = invocations(scenario, size);
     let events: Vec<Value> = (0..invocations)
         .map(|event| {
             let orders = (0..size).map(move |record| format!("{name}-{event}-{record}"));

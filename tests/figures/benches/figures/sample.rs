@@ -39,6 +39,20 @@ impl Sample {
     }
 }
 
+/// A column, and what it has of a sample.
+type Measure = (&'static str, fn(&Sample) -> f64);
+
+/// What is recorded of the samples of a function, but for the ratio.
+pub(crate) const MEASURES: [Measure; 7] = [
+    ("cpu_us", |sample| sample.cpu_micros),
+    ("switches", |sample| sample.switches),
+    ("requests", |sample| sample.requests),
+    ("write_units", |sample| sample.write_units),
+    ("read_units", |sample| sample.read_units),
+    ("connections", |sample| sample.connections),
+    ("p50_ms", |sample| sample.millis),
+];
+
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     share(values, 0.5)
 }

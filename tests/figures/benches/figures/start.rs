@@ -5,6 +5,7 @@ use crate::Result;
 use crate::database::Database;
 use crate::options::Options;
 use crate::process::Counts;
+use crate::record::Record;
 use crate::sample::{median, share};
 use crate::worker::{Function, Worker};
 
@@ -12,10 +13,12 @@ pub(crate) async fn measure(
     functions: &[Function],
     database: &mut Database,
     options: &Options,
+    record: &mut Record,
 ) -> Result<()> {
+    let with_roots = Function::with_roots(options);
     let mut rows: Vec<(&Function, Vec<f64>)> =
-        functions.iter().map(|function| (function, Vec::new())).collect();
-    for _ in 0..options.rounds * 4 {
+        functions.iter().chain(&with_roots).map(|function| (function, Vec::new())).collect();
+    for _ in 0..options.rounds(1) * 4 {
         for (function, starts) in &mut rows {
             let worker = Worker::start_only(function, database).await?;
             let (micros, _) = Counts::of(worker.pid)?.since(&Counts::default());
@@ -27,7 +30,8 @@ pub(crate) async fn measure(
     println!("| | best | median |\n|---|--:|--:|");
     for (function, starts) in rows {
         let (best, median) = (share(starts.iter().copied(), 0.0), median(starts));
-        println!("| {} | {best:.1} | {median:.1} |", function.name);
+        record.row("start", 0, function, &[("start_best_ms", best), ("start_ms", median)]);
+        println!("| {} | {best:.1} | {median:.1} |", function.name());
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use crate::Result;
 use crate::database::Database;
 use crate::events::batch;
 use crate::options::Options;
+use crate::record::Record;
 use crate::sample::share;
 use crate::worker::{Function, Worker};
 
@@ -12,16 +13,17 @@ pub(crate) async fn measure(
     functions: &[Function],
     database: &mut Database,
     options: &Options,
+    record: &mut Record,
 ) -> Result<()> {
-    for size in [1, 10, 100] {
+    for size in [1, 10, 100, 1000] {
         let mut rows = Vec::new();
         for function in functions.iter().filter(|function| !function.does_nothing()) {
             rows.push((function, Worker::start(function, &["STAMP"], database).await?, Vec::new()));
         }
-        for round in 0..=options.rounds {
+        for round in 0..=options.rounds(size) {
             for (nth, (_, worker, windows)) in rows.iter_mut().enumerate() {
                 database.usage(worker.proxy).await?;
-                for event in 0..100 / size {
+                for event in 0..(100 / size).max(1) {
                     let name = |record| format!("window-{size}-{nth}-{round}-{event}-{record}");
                     worker.invoke(&batch((0..size).map(name))).await?;
                 }
@@ -35,14 +37,15 @@ pub(crate) async fn measure(
         println!("| | completions | p50 | p99 | max |\n|---|--:|--:|--:|--:|");
         for (function, worker, windows) in rows {
             let of = |part| share(windows.iter().copied(), part);
-            println!(
-                "| {} | {} | {:.2} | {:.2} | {:.2} |",
-                function.name,
-                windows.len(),
-                of(0.5),
-                of(0.99),
-                of(1.0)
-            );
+            let (completions, p50, p99, max) = (windows.len(), of(0.5), of(0.99), of(1.0));
+            let values = [
+                ("completions", completions as f64),
+                ("window_p50_ms", p50),
+                ("window_p99_ms", p99),
+                ("window_max_ms", max),
+            ];
+            record.row("window", size, function, &values);
+            println!("| {} | {completions} | {p50:.2} | {p99:.2} | {max:.2} |", function.name());
             worker.stop().await;
         }
     }

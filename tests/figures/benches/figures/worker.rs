@@ -13,11 +13,13 @@ use crate::sample::Sample;
 use crate::{Result, process};
 
 const LONG: Duration = Duration::from_secs(300);
+/// The largest event that Lambda hands to a function.
+const MOST_BYTES: usize = 6 * 1024 * 1024;
 
 /// A function that is compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
-    pub(crate) name: String,
+    pub(crate) label: &'static str,
     variant: &'static str,
     runtime: &'static str,
     binary: PathBuf,
@@ -26,37 +28,49 @@ pub(crate) struct Function {
 impl Function {
     pub(crate) fn all(options: &Options) -> Vec<Self> {
         let ours = options.binary("measured", env!("CARGO_BIN_EXE_measured"));
-        let new = |name: &str, variant, runtime| Self {
-            name: name.to_owned(),
-            variant,
-            runtime,
-            binary: ours.clone(),
-        };
-        let mut all = vec![
-            new("floor", "floor", "current_thread"),
-            new("by hand", "by-hand", "current_thread"),
-            new("this", "protected", "current_thread"),
-            new("by hand, threads", "by-hand", "multi_thread"),
-            new("this, threads", "protected", "multi_thread"),
-        ];
-        if let Some(binary) = &options.beside {
-            let beside = |name: &str, runtime| Self {
+        let mut all = Vec::new();
+        for runtime in ["current_thread", "multi_thread"] {
+            let new = |label, variant, binary: &PathBuf| Self {
+                label,
+                variant,
+                runtime,
                 binary: binary.clone(),
-                ..new(name, "protected", runtime)
             };
-            all.push(beside("beside", "current_thread"));
-            all.push(beside("beside, threads", "multi_thread"));
+            all.push(new("floor", "floor", &ours));
+            all.push(new("by hand", "by-hand", &ours));
+            all.push(new("this", "protected", &ours));
+            all.extend(options.beside.as_ref().map(|other| new("beside", "protected", other)));
         }
         all
+    }
+
+    /// Ours, built with the feature `amazon-roots`.
+    pub(crate) fn with_roots(options: &Options) -> Option<Self> {
+        let binary = options.roots.clone()?;
+        let (label, variant, runtime) = ("this, amazon-roots", "protected", "current_thread");
+        Some(Self { label, variant, runtime, binary })
+    }
+
+    /// Its name in the tables that are printed.
+    pub(crate) fn name(&self) -> String {
+        match self.threads() {
+            "one" => self.label.to_owned(),
+            threads => format!("{}, {threads} threads", self.label),
+        }
+    }
+
+    /// How many threads its runtime has.
+    pub(crate) fn threads(&self) -> &'static str {
+        if self.runtime == "current_thread" { "one" } else { "several" }
     }
 
     pub(crate) fn does_nothing(&self) -> bool {
         self.variant == "floor"
     }
 
-    /// The function by hand on the same runtime.
-    pub(crate) fn by_hand(&self) -> &'static str {
-        if self.runtime == "current_thread" { "by hand" } else { "by hand, threads" }
+    /// Whether `other` is the function by hand on the same runtime.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        other.variant == "by-hand" && other.runtime == self.runtime
     }
 }
 
@@ -119,6 +133,10 @@ impl Worker {
 
     /// Invokes the function once, and fails if a record did.
     pub(crate) async fn invoke(&self, event: &Value) -> Result<Duration> {
+        let bytes = event.to_string().len();
+        if bytes > MOST_BYTES {
+            return Err(format!("Lambda takes no event of {bytes} bytes").into());
+        }
         let invocation = self.local.invoke(event).await?;
         let InvocationResult::Response(response) = &invocation.result else {
             return Err(invocation.result.to_string().into());

@@ -1,15 +1,18 @@
 //! Idempotency as it is written by hand: for each record a conditional `PutItem`, the handler, and an
-//! `UpdateItem`.
+//! `UpdateItem`, for many records at once.
 
 use std::sync::Arc;
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{Client, error::DisplayErrorContext, types::AttributeValue};
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, future::ready, stream};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::{Value, json};
 
 use crate::{Order, Orders, SqsEvent, is_set, micros, variable};
+
+/// How many records at once. Lambda allows a process 1,024 open files, and each request needs a connection.
+const AT_ONCE: usize = 100;
 
 pub(crate) async fn serve() -> Result<(), Error> {
     let table = &Table::from_env().await;
@@ -20,7 +23,8 @@ pub(crate) async fn serve() -> Result<(), Error> {
             let done = table.once(&order.order_id, deadline).await;
             done.is_none().then(|| json!({ "itemIdentifier": record.message_id }))
         });
-        let failures: Vec<Value> = join_all(records).await.into_iter().flatten().collect();
+        let failures = stream::iter(records).buffer_unordered(AT_ONCE).filter_map(ready);
+        let failures: Vec<Value> = failures.collect().await;
         Ok::<Value, Error>(json!({ "batchItemFailures": failures }))
     }))
     .await
@@ -32,7 +36,8 @@ pub(crate) async fn serve_runs() -> Result<(), Error> {
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Orders>| {
         let deadline = event.context.deadline;
         let orders = event.payload.orders.iter().map(|order| table.once(order, deadline));
-        let done = join_all(orders).await.into_iter().flatten().count();
+        let orders = stream::iter(orders).buffer_unordered(AT_ONCE);
+        let done = orders.filter(|done| ready(done.is_some())).count().await;
         Ok::<Value, Error>(json!({ "done": done }))
     }))
     .await
