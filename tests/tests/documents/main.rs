@@ -16,6 +16,7 @@ mod names;
 mod outcomes;
 mod packages;
 mod pages;
+mod performance;
 mod powertools;
 mod release;
 mod scenarios;

@@ -19,6 +19,7 @@
 //! | [Metrics](metrics) | what is counted and measured, and how CloudWatch gets it |
 //! | [Operating a table](operating) | what is stuck and why; having work done again; redrives |
 //! | [Cost](cost) | requests, and dollars per million records |
+//! | [Performance](performance) | processor time, memory and time, beside a function by hand; what is aimed at |
 //! | [At a billion records a day](at_scale) | capacity, cost, settings, and what breaks first |
 //! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
 //! | [Durable functions](durable_functions) | a dispatcher that starts each execution once, and what each layer deduplicates |
@@ -132,6 +133,11 @@ pub mod metrics {
 }
 pub mod cost {
     #![doc = include_str!("cost.md")]
+}
+pub mod performance {
+    // First, because rustdoc takes the first definition of a name: the plots as data, which docs.rs can show.
+    #![doc = include_str!("measured/plots.txt")]
+    #![doc = include_str!("performance.md")]
 }
 pub mod at_scale {
     #![doc = include_str!("at_scale.md")]

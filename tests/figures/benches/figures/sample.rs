@@ -22,11 +22,13 @@ impl Sample {
         records: f64,
         (cpu, switches): (f64, f64),
         (before, after): (Usage, Usage),
+        writes_alone: bool,
         took: Vec<Duration>,
     ) -> Self {
         let written = after.write_units - before.write_units;
-        // DynamoDB bills a refused write as a unit. The embedded one says nothing if all are refused.
-        let refused = if written == 0.0 { (after.refused - before.refused) as f64 } else { 0.0 };
+        // DynamoDB bills a refused write as a unit. The embedded one says nothing if all of a request are refused.
+        let is_silent = writes_alone || written == 0.0;
+        let refused = if is_silent { (after.refused - before.refused) as f64 } else { 0.0 };
         Self {
             cpu_micros: cpu / records,
             switches: switches / records,

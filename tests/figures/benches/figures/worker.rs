@@ -78,6 +78,8 @@ impl Function {
 pub(crate) struct Worker {
     local: Local,
     pub(crate) proxy: ProxyId,
+    /// Whether each of its requests has one write.
+    writes_alone: bool,
     pub(crate) pid: u32,
 }
 
@@ -117,9 +119,8 @@ impl Worker {
             .env("VARIANT", function.variant)
             .env("RUNTIME", function.runtime)
             .env("IDEMPOTENCY_TABLE", "idempotency");
-        if let Some(url) = url {
-            config = config.env("AWS_ENDPOINT_URL_DYNAMODB", url);
-        }
+        // An empty variable names no endpoint.
+        config = config.env("AWS_ENDPOINT_URL_DYNAMODB", url.unwrap_or_default());
         for variable in variables {
             config = config.env(*variable, "1");
         }
@@ -128,7 +129,8 @@ impl Worker {
         local.warm().await?;
         let children = process::children()?;
         let pid = children.into_iter().find(|child| !others.contains(child));
-        Ok(Self { local, proxy, pid: pid.ok_or("the function has ended")? })
+        let writes_alone = function.variant == "by-hand";
+        Ok(Self { local, proxy, writes_alone, pid: pid.ok_or("the function has ended")? })
     }
 
     /// Invokes the function once, and fails if a record did.
@@ -165,7 +167,7 @@ impl Worker {
         }
         let (cpu, switches) = Counts::of(self.pid)?.since(&counts);
         let used = database.usage(self.proxy).await?;
-        Ok(Sample::new(records as f64, (cpu, switches), (usage, used), took))
+        Ok(Sample::new(records as f64, (cpu, switches), (usage, used), self.writes_alone, took))
     }
 
     pub(crate) async fn stop(self) {

@@ -1,0 +1,105 @@
+//! The guide's page about performance is made from the figures of one run: its tables, and its plots. `WRITE_PAGE=1`
+//! writes them; without it, the test fails if they are not those of the file.
+
+mod aims;
+mod dollars;
+mod lines;
+mod measured;
+mod plots;
+mod tables;
+
+use std::{env, fs};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use crate::{read, root};
+use measured::Measured;
+
+const FOLDER: &str = "crates/lambda/src/guide/measured";
+const PAGE: &str = "crates/lambda/src/guide/performance.md";
+/// The plots as data, which docs.rs shows: it has no files beside its pages. rustdoc takes the first definition of a name,
+/// which is in this file; GitHub has the one at the end of the page, which names a file.
+const EMBEDDED: &str = "crates/lambda/src/guide/measured/plots.txt";
+
+/// Every file that is made from the figures, with its text.
+fn made(page: &str, measured: &Measured, peers: &Measured) -> Vec<(String, String)> {
+    let mut page = page.to_owned();
+    for (name, text) in tables::all(measured, peers) {
+        page = with_block(&page, name, &text);
+    }
+    let mut embedded = String::new();
+    let mut files = vec![(PAGE.to_owned(), page)];
+    for (name, plot) in plots::all(measured, peers) {
+        let data = STANDARD.encode(&plot);
+        embedded.push_str(&format!("[plot-{name}]: data:image/svg+xml;base64,{data}\n"));
+        files.push((format!("{FOLDER}/{name}.svg"), plot));
+    }
+    files.push((EMBEDDED.to_owned(), embedded));
+    files
+}
+
+/// Replaces what is between `<!-- measured: name -->` and the next `<!-- end -->`.
+fn with_block(page: &str, name: &str, text: &str) -> String {
+    let begin = format!("<!-- measured: {name} -->\n");
+    let (before, rest) =
+        page.split_once(&begin).unwrap_or_else(|| panic!("{begin} is not in the page"));
+    let (_, after) = rest.split_once("<!-- end -->\n").expect("an end of the block");
+    format!("{before}{begin}\n{text}\n<!-- end -->\n{after}")
+}
+
+fn measured() -> (Measured, Measured) {
+    let file = |name| Measured::parse(&read(&format!("{FOLDER}/{name}.tsv")));
+    (file("figures"), file("powertools"))
+}
+
+#[test]
+fn the_page_and_its_plots_are_those_of_the_figures() {
+    let (measured, peers) = measured();
+    for (path, text) in made(&read(PAGE), &measured, &peers) {
+        let file = root().join(&path);
+        if env::var_os("WRITE_PAGE").is_some() {
+            fs::write(&file, &text).expect("a file");
+        }
+        let there = fs::read_to_string(&file).unwrap_or_default();
+        assert!(there == text, "{path} is not made from {FOLDER}/*.tsv: see tests/run figures");
+    }
+}
+
+/// Every block and every plot of the page is made, and the page shows every plot.
+#[test]
+fn nothing_of_the_page_is_left_out() {
+    let (measured, peers) = measured();
+    let page = read(PAGE);
+    let blocks = page.matches("<!-- measured: ").count();
+    assert_eq!(blocks, tables::all(&measured, &peers).len());
+    let plots = plots::all(&measured, &peers);
+    assert_eq!(page.matches("![").count(), plots.len());
+    for (name, _) in plots {
+        assert!(page.contains(&format!("][plot-{name}]\n")), "{name} is not shown");
+        assert!(page.contains(&format!("\n[plot-{name}]: measured/{name}.svg\n")), "{name}");
+    }
+    let guide = read("crates/lambda/src/guide/mod.rs");
+    let (data, text) = (guide.find("measured/plots.txt"), guide.find("\"performance.md\""));
+    assert!(
+        data.is_some() && data < text,
+        "the plots come first: rustdoc takes the first definition"
+    );
+}
+
+/// Another figure makes another page, and plots that differ.
+#[test]
+fn a_figure_that_differs_is_found() {
+    let (measured, peers) = measured();
+    let page = read(PAGE);
+    let right = made(&page, &measured, &peers);
+    let dearer = measured.with("fresh", 10, "this", "one", "cpu_us", 4321.0);
+    let wrong = made(&page, &dearer, &peers);
+    let differ =
+        |end: &str| right.iter().zip(&wrong).any(|(a, b)| a.0.ends_with(end) && a.1 != b.1);
+    assert!(
+        differ("performance.md")
+            && differ("cpu.svg")
+            && differ("dollars.svg")
+            && differ("plots.txt")
+    );
+}
