@@ -7,8 +7,8 @@ use lambda_idempotency_core::clock::{Clock, SystemClock};
 use crate::{
     codec::{Codec, Elsewhere, MAX_BYTES},
     key_provider::KeyProvider,
-    remembered::Remembered,
     result_store::ResultStore,
+    reused::Reused,
 };
 
 /// A store around another, which stores results in another form: see the [crate](crate).
@@ -27,7 +27,7 @@ use crate::{
 pub struct Results<S> {
     pub(crate) store: S,
     pub(crate) codec: Codec,
-    pub(crate) remembered: Remembered,
+    pub(crate) reused: Reused,
 }
 
 impl<S> Results<S> {
@@ -43,7 +43,7 @@ impl<S> Results<S> {
             elsewhere: None,
             clock: Arc::new(SystemClock),
         };
-        Self { store, codec, remembered: Remembered::default() }
+        Self { store, codec, reused: Reused::default() }
     }
 
     /// Compresses results of more than `bytes` bytes with zlib, if that makes them smaller. Default: no result

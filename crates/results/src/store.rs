@@ -37,7 +37,7 @@ impl<S: Store> Store for Results<S> {
                 self.store.write(writes, call_deadline).await
             };
             for (write, verdict) in writes.iter().zip(&verdicts) {
-                self.remembered.answered(owner(write), write, verdict);
+                self.reused.answered(owner(write), write, verdict);
             }
             if !verdicts.iter().any(|verdict| found(verdict).is_some_and(needs_decoding)) {
                 return verdicts;
@@ -169,7 +169,7 @@ impl<S: Store> Results<S> {
         turns: &Turns,
         deadline: Timestamp,
     ) -> Result<(), StoreError> {
-        let known = |part, text: &Json| self.remembered.form(claim?, part, key, text);
+        let known = |part, text: &Json| self.reused.form(claim?, part, key, text);
         for part in Part::OTHERS {
             let Some(text) = part.of(record).filter(|text| self.codec.changes(part, text)) else {
                 continue;
@@ -179,7 +179,7 @@ impl<S: Store> Results<S> {
                 None => {
                     let place = (part, key, record.owner);
                     let stored = self.codec.encode_part(place, text, turns, deadline).await?;
-                    self.remembered.keep(part, key, record, &stored);
+                    self.reused.keep(part, key, record, &stored);
                     stored
                 }
             };
@@ -190,7 +190,7 @@ impl<S: Store> Results<S> {
         } else if record.result.is_some() {
             let stored = self.codec.encode(key, record, turns, deadline).await?;
             if let Some(form) = stored.as_ref().filter(|stored| is_form(stored)) {
-                self.remembered.keep(Part::Result, key, record, form);
+                self.reused.keep(Part::Result, key, record, form);
             }
             record.result = stored;
         }
@@ -273,7 +273,7 @@ impl<S> Results<S> {
                     tracing::warn!(%key, "the result of a record is not in the result store any more");
                 }
                 record.result = result;
-                self.remembered.keep(Part::Result, key, &record, &stored);
+                self.reused.keep(Part::Result, key, &record, &stored);
             }
             Err(error) if self.codec.is_answer(&record) => return Err(error),
             // The key can be claimed again, whether its old result can be read or not.

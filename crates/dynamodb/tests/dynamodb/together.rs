@@ -216,7 +216,7 @@ async fn each_call_recognises_its_own_write_after_a_lost_answer() {
 #[tokio::test]
 async fn a_throttled_member_delays_no_other_call() {
     let fixture = Fixture::start().await;
-    let pause = Duration::from_millis(600);
+    let pause = Duration::from_secs(3);
     let store = fixture.builder().backoff(pause, pause).build().unwrap();
     fixture.wire.fault([Fault::Pass, Fault::Refuse(vec![0], "ThrottlingError")]);
     let began = Instant::now();

@@ -28,7 +28,7 @@ fn key() -> Key {
     Key::from_text("a")
 }
 
-fn answered(forms: &Remembered, owner: u128, record: Option<IdempotencyRecord>, verdict: &Verdict) {
+fn answered(forms: &Reused, owner: u128, record: Option<IdempotencyRecord>, verdict: &Verdict) {
     let owner = Owner::from_bits(owner);
     let write = Write::new(key(), Guard::OwnedBy(owner), record);
     forms.answered(Some(owner), &write, verdict);
@@ -36,7 +36,7 @@ fn answered(forms: &Remembered, owner: u128, record: Option<IdempotencyRecord>, 
 
 #[test]
 fn a_result_is_kept_until_its_record_is_written_without_messages() {
-    let forms = Remembered::default();
+    let forms = Reused::default();
     forms.keep(Part::Result, &key(), &completed(1), &"form".into());
     answered(&forms, 1, Some(completed(1)), &Verdict::Written);
     let form = |claim, key: &str, text: &str| {
@@ -65,7 +65,7 @@ fn what_a_claim_carries_is_kept_until_the_claim_is_over() {
         (Some(running(1)), Verdict::Found(None)),
     ];
     for (record, verdict) in over {
-        let forms = Remembered::default();
+        let forms = Reused::default();
         forms.keep(Part::Payload, &key(), &running(1), &"payload".into());
         forms.keep(Part::Steps, &key(), &running(1), &"steps".into());
         answered(&forms, 1, Some(running(1)), &Verdict::Written);
@@ -83,7 +83,7 @@ fn what_a_claim_carries_is_kept_until_the_claim_is_over() {
 
 #[test]
 fn a_few_megabytes_are_kept_at_most() {
-    let forms = Remembered::default();
+    let forms = Reused::default();
     let long: Json = "x".repeat(MOST / 3).into();
     for owner in 0..10 {
         forms.keep(Part::Result, &key(), &completed(owner), &long);

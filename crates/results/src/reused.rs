@@ -21,7 +21,7 @@ const MOST: usize = 4 * 1024 * 1024;
 
 /// The stored forms of texts that will be written again. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Remembered(Arc<Mutex<Forms>>);
+pub(crate) struct Reused(Arc<Mutex<Forms>>);
 
 #[derive(Default)]
 struct Forms {
@@ -42,7 +42,7 @@ impl Form {
     }
 }
 
-impl Remembered {
+impl Reused {
     /// Keeps the stored form of this part of a record, if the part will be written again.
     pub(crate) fn keep(&self, part: Part, key: &Key, record: &IdempotencyRecord, stored: &Json) {
         let Some(owner) = record.owner.filter(|_| is_written_again(part, record)) else { return };
@@ -97,12 +97,12 @@ const fn is_written_again(part: Part, record: &IdempotencyRecord) -> bool {
     }
 }
 
-impl fmt::Debug for Remembered {
+impl fmt::Debug for Reused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remembered").field("bytes", &self.forms().bytes).finish_non_exhaustive()
+        f.debug_struct("Reused").field("bytes", &self.forms().bytes).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
-#[path = "remembered_tests.rs"]
+#[path = "reused_tests.rs"]
 mod tests;
