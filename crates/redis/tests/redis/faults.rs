@@ -18,7 +18,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
-use crate::server::{Server, claim, claimed, complete, completed, key, owner, soon, timed, within};
+use crate::server::{Server, claim, claimed, complete, key, owner, soon, timed, within};
 
 fn impatient(url: &str) -> RedisStoreBuilder {
     RedisStore::builder(url)
@@ -66,12 +66,10 @@ async fn a_server_that_was_restarted_is_used_again_with_what_it_kept() {
     assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
     server.kill();
     assert!(server.run().await);
-    assert!(matches!(one(&store, complete(1, 1, "1"), 60_000).await, Verdict::Written));
-    assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &Some(read_back()));
-
-    fn read_back() -> lambda_idempotency_core::record::IdempotencyRecord {
-        completed(1, "1")
-    }
+    let completion = complete(1, 1, "1");
+    let stored = completion.record.clone();
+    assert!(matches!(one(&store, completion, 60_000).await, Verdict::Written));
+    assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &stored);
 }
 
 #[tokio::test]
