@@ -4,8 +4,12 @@
 //!
 //! An `insert` returns what it found for the keys that have a record: that is how duplicates are answered. At the isolation
 //! level `READ COMMITTED` it sees what was committed before it began, and may not insert because of a record that is
-//! newer. Then it finds none, and the write is sent again. An `update` and a `delete` return the keys that they wrote. Who has
-//! lost a key is rare, and asks for it with `read` in another transaction.
+//! newer. Then it finds none, and the write is sent again. Or it waits for a transaction that changes the record, and finds the
+//! record as it was before: inserting and looking share a snapshot. A duplicate that meets a completion which is being committed
+//! is told that the key is in progress. That is safe, because a takeover names the version that it replaces, and fails.
+//!
+//! An `update` and a `delete` return the keys that they wrote. Who has lost a key is rare, and asks for it with `read` in
+//! another transaction.
 //!
 //! Two transactions never wait for each other in a circle. First inserts wait for inserts of the same key, in the order of
 //! the keys, and hold none but lower ones. Then rows are locked, in the order of the keys, which does not see rows whose insert
