@@ -24,5 +24,7 @@ CREATE TABLE IF NOT EXISTS {table} (
     -- no index has to change, and the new row can be in the same page (`pg_stat_user_tables.n_tup_hot_upd`).
     sweep_slot bigint GENERATED ALWAYS AS (expires_at >> 19) STORED
 ) WITH (fillfactor = 45); -- Leaves room in each page for the rows that replace those of claims.
+-- For tables that were made before there was this column; others have it.
+ALTER TABLE {table} ADD COLUMN IF NOT EXISTS sweep_slot bigint GENERATED ALWAYS AS (expires_at >> 19) STORED;
 -- Serves the removal of expired records.
 CREATE INDEX IF NOT EXISTS {index} ON {table} (sweep_slot);

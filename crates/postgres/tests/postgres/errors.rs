@@ -237,6 +237,27 @@ async fn a_migration_can_be_applied_again_and_at_once() {
     assert_eq!(late.kind(), StoreErrorKind::Unavailable);
 }
 
+/// Its owner has it from an earlier commit, with records.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_migration_adds_the_column_that_a_table_does_not_have() {
+    let server = Postgres::shared();
+    let builder = new_table(&server.url()).await;
+    let name = format!("{builder:?}").split('"').nth(1).unwrap().to_owned();
+    let store = builder.build().unwrap();
+    let mut old = completed(1);
+    old.expires_at = SystemClock.now().minus(Duration::from_secs(7200));
+    let old = Write::new(key("old"), Guard::Absent, Some(old));
+    written(&one(&store, old, in_secs(20)).await);
+    written(&one(&store, claim("new", 1), in_secs(20)).await);
+    // The index goes with it.
+    run(server, &format!("ALTER TABLE {name} DROP COLUMN sweep_slot")).await;
+    store.migrate(in_secs(20)).await.unwrap();
+    assert_eq!(store.sweep(8.try_into().unwrap(), in_secs(20)).await.unwrap(), 1);
+    written(&one(&store, complete("new", 1), in_secs(20)).await);
+    assert!(stored(&store, "old").await.is_none());
+}
+
 #[test]
 fn a_url_that_cannot_be_used_is_refused_without_being_shown() {
     for url in
