@@ -17,7 +17,7 @@ use crate::{
     member::{Member, Verb},
     parameters::{Columns, guard_cells, key_cell, keys, record_cells},
     retry::{Budget, backoff, budget},
-    row::{self, Corrupt},
+    row,
     statements::{Change, MANY, ONE},
     store::PostgresStore,
     transaction::Rows,
@@ -35,11 +35,14 @@ const OPERATION: &str = "write to";
 /// The state of a call.
 type Rounds<'w> = retry::Rounds<Member<'w>, Scope>;
 
+/// What there is in place of what was to be written, or why it could not be read.
+type Found = Result<Option<IdempotencyRecord>, Failure>;
+
 /// What a transaction did: it wrote all keys but these.
 #[derive(Default)]
 pub(crate) struct Done {
-    /// What there is in place of what was to be written.
-    found: HashMap<String, Result<Option<IdempotencyRecord>, Corrupt>>,
+    /// The guard failed, and this is there.
+    found: HashMap<String, Found>,
     /// The guard failed, and what there is has to be read.
     unread: Vec<String>,
     /// Nothing was written because of this effect.
@@ -92,8 +95,7 @@ impl PostgresStore {
             && let Some(effects) = member.effects
         {
             let done = self.commit(doing, member, effects, budget).await;
-            let done = self.with_unread(done, budget).await;
-            return (parcel, done);
+            return (parcel, self.with_unread(done, budget).await);
         }
         let statements = self.statements_of(&parcel);
         let planning = if parcel.len() > 1 { MANY } else { ONE };
@@ -101,12 +103,15 @@ impl PostgresStore {
             [] => Ok(Rows::new()),
             statements => self.transaction(doing, planning, statements, budget).await,
         };
-        let done = sent.and_then(|rows| done(&self.config, &parcel, rows));
+        // The transaction is committed by now, whatever is wrong with its rows.
+        let read = |rows| done(&self.config, &parcel, rows).map_err(|f| f.with_doubt(true));
+        let done = sent.and_then(read);
         let done = self.with_unread(done, budget).await;
         (parcel, done)
     }
 
-    /// Reads what there is where a guard failed. It was not written, whatever becomes of this.
+    /// Reads what there is where a guard failed. If that fails, it is the failure of those writes only, which were not
+    /// applied: the others of the transaction were.
     async fn with_unread(
         &self,
         done: Result<Done, Failure>,
@@ -117,21 +122,33 @@ impl PostgresStore {
         if unread.is_empty() {
             return Ok(done);
         }
+        let mut read = self.read_found(&unread, budget).await;
+        for key in unread {
+            let found = match &mut read {
+                Ok(found) => found.remove(&key).unwrap_or(Ok(None)),
+                Err(failure) => Err(failure.clone().with_doubt(false)),
+            };
+            done.found.insert(key, found);
+        }
+        Ok(done)
+    }
+
+    /// Reads the records of these keys, in a transaction of its own.
+    async fn read_found(
+        &self,
+        unread: &[String],
+        budget: &Budget<'_>,
+    ) -> Result<HashMap<String, Found>, Failure> {
         let parameters = vec![keys(unread.iter().map(String::as_str))];
         let read = [Statement::new(&*self.statements.read, parameters)];
         let doing = Doing { config: &self.config, operation: OPERATION };
-        let rows = self.transaction(doing, MANY, &read, budget).await;
-        let rows = rows.map_err(|failure| failure.with_doubt(false))?;
+        let rows = self.transaction(doing, MANY, &read, budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
-        for row in rows.iter().flatten() {
+        let found = rows.iter().flatten().map(|row| {
             let key = row::key(row).map_err(corrupt)?;
-            done.found.insert(key.as_str().to_owned(), row::decode(row).map(Some));
-        }
-        drop(read);
-        for key in unread {
-            done.found.entry(key).or_insert(Ok(None));
-        }
-        Ok(done)
+            Ok((key.as_str().to_owned(), row::decode(row).map(Some).map_err(corrupt)))
+        });
+        found.collect()
     }
 
     /// The statements for these writes, in the order that [`statements`](crate::statements) explains.
@@ -190,8 +207,8 @@ pub(crate) fn done(config: &Config, parcel: &[Member<'_>], rows: Rows) -> Result
             written.insert(row::key(row).map_err(corrupt)?);
         } else {
             let key = row::wanted(row).map_err(corrupt)?.to_owned();
-            let found = if row::is_there(row) { row::decode(row).map(Some) } else { Ok(None) };
-            done.found.insert(key, found);
+            let found = row::is_there(row).then(|| row::decode(row).map_err(corrupt));
+            done.found.insert(key, found.transpose());
         }
     }
     let unread = parcel.iter().filter(|member| match member.verb() {
@@ -242,14 +259,12 @@ fn take<'w>(
 }
 
 /// The guard did not hold, and this is there now.
-fn lost<'w>(
-    rounds: &mut Rounds<'w>,
-    config: &Config,
-    mut member: Member<'w>,
-    found: Result<Option<IdempotencyRecord>, Corrupt>,
-) {
+fn lost<'w>(rounds: &mut Rounds<'w>, config: &Config, mut member: Member<'w>, found: Found) {
     let verdict = match found {
-        Err(problem) => member.unknown(error::corrupt(config, problem)),
+        Err(failure) => {
+            rounds.fail(member, failure);
+            return;
+        }
         Ok(None) if member.write.record.is_none() => Verdict::Written,
         Ok(Some(found)) if member.is_own_work(&found) => Verdict::Written,
         // It failed because of another record, which has been changed since.

@@ -24,10 +24,13 @@ use crate::{
 
 /// A server, a proxy before it, and a store that waits a fifth of a second for each answer.
 async fn behind_a_proxy() -> (TcpProxy, PostgresStore) {
+    behind_a_proxy_waiting(Duration::from_millis(200)).await
+}
+
+async fn behind_a_proxy_waiting(attempt_timeout: Duration) -> (TcpProxy, PostgresStore) {
     let server = Postgres::shared();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let builder =
-        new_table(&url(proxy.address())).await.attempt_timeout(Duration::from_millis(200));
+    let builder = new_table(&url(proxy.address())).await.attempt_timeout(attempt_timeout);
     let store = builder.build().unwrap();
     written(&one(&store, claim("held", 1), in_secs(20)).await);
     (proxy, store)
@@ -79,6 +82,75 @@ async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works(
     }
     // The second one was applied.
     is_completed(stored(&store, "held").await, 1);
+}
+
+/// Of three writes one is applied, and two guards fail. What there is instead of one of them is asked in a second exchange,
+/// which fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_call() {
+    let (proxy, store) = behind_a_proxy_waiting(Duration::from_secs(1)).await;
+    let passes_one = || TcpFault::delay(Duration::ZERO).times(1);
+    let too_slow = TcpFault::delay(Duration::from_secs(10));
+    let failures = [TcpFault::cut(), TcpFault::lose_answer(), too_slow, TcpFault::cut().times(1)];
+    for (round, failing) in failures.into_iter().enumerate() {
+        let is_healed = round == 3;
+        let [a, b] = ["a", "b"].map(|name| format!("{name}{round}"));
+        for write in [claim(&a, 1), claim(&b, 1)] {
+            written(&one(&store, write, in_secs(20)).await);
+        }
+        let writes = [complete(&a, 1), claim("held", 2), complete(&b, 2)];
+        let first = proxy.faults().add(passes_one());
+        let failing = proxy.faults().add(failing);
+        let deadline = if is_healed { in_secs(20) } else { in_secs(2) };
+        let verdicts: [Verdict; 3] = store.write(&writes, deadline).await.try_into().unwrap();
+        let injected = [first, failing].map(|fault| proxy.faults().injected(fault));
+        proxy.faults().clear();
+        assert!(injected[0] == 1 && injected[1] > 0, "{injected:?}");
+        let [of_a, of_held, of_b] = verdicts;
+        written(&of_a);
+        is_completed(stored(&store, &a).await, 1);
+        assert!(matches!(&of_held, Verdict::Found(Some(_))), "{of_held:?}");
+        if is_healed {
+            assert!(matches!(&of_b, Verdict::Found(Some(_))), "{of_b:?}");
+        } else {
+            let error = unknown(of_b);
+            assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+            assert!(!error.may_have_applied(), "{error}");
+            let found = stored(&store, &b).await.map(|record| record.owner);
+            assert_eq!(found, Some(Some(Owner::from_bits(1))));
+        }
+    }
+}
+
+/// As above, with a failure after which no request is repeated.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_call() {
+    let server = Postgres::shared();
+    let table = new_table(&server.url()).await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let store = table.build().unwrap();
+    for name in ["a", "b"] {
+        written(&one(&store, claim(name, 1), in_secs(20)).await);
+    }
+    let (owner, wire) =
+        tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    // It may read what a guard names, and no more.
+    let grant = format!(
+        "CREATE ROLE {name}_role LOGIN; GRANT UPDATE, SELECT (key, status, owner, last_owner, lease_until, \
+         expires_at) ON {name} TO {name}_role"
+    );
+    let granting = std::pin::pin!(owner.batch_execute(&grant));
+    futures_util::future::select(granting, std::pin::pin!(wire)).await;
+    let url = server.url().replace("tests@", &format!("{name}_role@"));
+    let narrow = PostgresStore::builder(&url).table(&*name).build().unwrap();
+    let verdicts = narrow.write(&[complete("a", 1), complete("b", 2)], in_secs(20)).await;
+    let [of_a, of_b]: [Verdict; 2] = verdicts.try_into().unwrap();
+    written(&of_a);
+    is_completed(stored(&store, "a").await, 1);
+    let error = unknown(of_b);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Denied, false));
 }
 
 /// A statement that is slow is not repeated in vain: each attempt waits for longer.
