@@ -46,9 +46,11 @@ impl<'a> Budget<'a> {
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
         // The SDK's log lines show requests, with the content of records.
         let log = if self.config.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
-        // To a table that is slow for all, a request that is cut off is one more to answer.
+        // To a table that is slow for all, a request that is cut off is one more to answer. Half of the time stays for
+        // another: the last one may have been slow for a reason of its own, and this one get no answer.
         let (clock, last_took) = (&self.config.timing.clock, &self.config.last_took);
-        self.be_patient(Duration::from_millis(last_took.load(Ordering::Relaxed)).saturating_mul(2));
+        let twice = Duration::from_millis(last_took.load(Ordering::Relaxed)).saturating_mul(2);
+        self.be_patient(twice.min(self.left() / 2));
         let began = clock.now();
         let answer = self.time.attempt(self.limit(), request.with_subscriber(log)).await;
         if answer.is_ok() {

@@ -115,8 +115,10 @@ impl Slots {
             None => {
                 let permits = self.wait(permits, purpose, clock).await;
                 // The connection of the request that has just ended comes back to its pool in a task of its own. Before
-                // that, another would be opened.
-                turns(2).await;
+                // that, another would be opened. A completion does not wait for that, nor for what runs meanwhile.
+                if purpose == Purpose::Claim {
+                    turns(2).await;
+                }
                 permits
             }
         };
@@ -186,12 +188,22 @@ mod tests {
         assert!(claim.as_mut().now_or_never().is_none());
         assert!(completion.as_mut().now_or_never().is_none());
         held.pop();
-        // Each takes a turn of the executor more, for the connection to come back.
         let first = select(claim.as_mut(), completion.as_mut()).await;
         assert!(matches!(first, Either::Right(_)), "the claim was first");
         drop(first);
         held.pop();
         assert!(claim.now_or_never().is_none(), "it waits for its turn");
+    }
+
+    #[tokio::test]
+    async fn a_completion_is_sent_as_soon_as_there_is_room() {
+        let slots = Slots::default();
+        let mut held: Vec<_> =
+            (0..MOST_REQUESTS).map_while(|_| enter(&slots, Purpose::Settle)).collect();
+        let mut completion = pin!(slots.enter(Purpose::Settle, &SystemClock));
+        assert!(completion.as_mut().now_or_never().is_none());
+        held.pop();
+        assert!(completion.now_or_never().is_some(), "it waits for no other task");
     }
 
     /// As the calls of a stream, while the body of the loop over it makes a claim.

@@ -18,6 +18,8 @@ use crate::part::Part;
 
 /// The most bytes of texts and their stored forms that are kept.
 const MOST: usize = 4 * 1024 * 1024;
+/// What a form takes beside its texts, about.
+const BESIDE: usize = 512;
 
 /// The stored forms of texts that will be written again. Clones share them.
 #[derive(Clone, Default)]
@@ -38,7 +40,8 @@ struct Form {
 
 impl Form {
     fn bytes(&self) -> usize {
-        self.text.len().saturating_add(self.stored.len())
+        let texts = self.text.len().saturating_add(self.stored.len());
+        texts.saturating_add(self.key.as_str().len()).saturating_add(BESIDE)
     }
 }
 
@@ -48,6 +51,9 @@ impl Reused {
         let Some(owner) = record.owner.filter(|_| is_written_again(part, record)) else { return };
         let Some(text) = part.of(record) else { return };
         let form = Form { key: key.clone(), text: text.clone(), stored: stored.clone() };
+        if form.bytes() > MOST {
+            return;
+        }
         let mut forms = self.forms();
         if forms.bytes.saturating_add(form.bytes()) > MOST {
             // What is forgotten is encoded again.

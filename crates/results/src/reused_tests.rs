@@ -82,6 +82,15 @@ fn what_a_claim_carries_is_kept_until_the_claim_is_over() {
 }
 
 #[test]
+fn a_text_that_is_too_large_is_not_kept_and_displaces_none() {
+    let forms = Reused::default();
+    forms.keep(Part::Result, &key(), &completed(1), &"form".into());
+    forms.keep(Part::Result, &key(), &completed(2), &"x".repeat(MOST).into());
+    let kept = |owner| forms.form(Owner::from_bits(owner), Part::Result, &key(), &"1".into());
+    assert_eq!((kept(1).is_some(), kept(2).is_some()), (true, false));
+}
+
+#[test]
 fn a_few_megabytes_are_kept_at_most() {
     let forms = Reused::default();
     let long: Json = "x".repeat(MOST / 3).into();

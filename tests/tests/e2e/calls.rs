@@ -99,13 +99,14 @@ fn at_once(requests: &[StoreRequest]) -> usize {
 
 /// A request that begins while the connection of another is on its way back to the pool opens one more, and under load a
 /// completion does not wait for others for long: so there can be more of them than requests at a time.
-const MOST_CONNECTIONS: u64 = 24;
+const MOST_CONNECTIONS: u64 = 40;
 
 #[track_caller]
 fn assert_few(delay: u64, work: u64, runtime: fn() -> Runtime) {
     let counts = count(1000, delay, work, &runtime());
     assert_eq!(counts.failed, 0, "{counts:?}");
-    assert!(counts.requests <= 100, "{counts:?}");
+    // 0.08 each where nothing else runs; a call makes two by itself.
+    assert!(counts.requests <= 150, "{counts:?}");
     assert!(counts.connections <= MOST_CONNECTIONS, "{counts:?}");
 }
 

@@ -39,7 +39,9 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// No key occurs twice in one call. The store may repeat a write until `call_deadline`, since
     /// every write carries a token by which the store recognises it; a write whose result is not
-    /// known by then is [`Verdict::Unknown`]. A call after its deadline may send nothing.
+    /// known by then is [`Verdict::Unknown`]. A call after its deadline may send nothing. One request without
+    /// an answer must not take all of that time: the engine does not repeat the claim of a batch with
+    /// one record.
     ///
     /// The [effects](Write::effects) of a write are applied if and only if the write is, in the same
     /// transaction. A store that cannot do that answers such a write with

@@ -122,6 +122,18 @@ async fn a_request_may_take_twice_as_long_as_the_last_one() {
     assert_eq!(fixture.wire.operations(), ["PutItem"; 2]);
 }
 
+/// The one before may have been slow because this process was frozen.
+#[tokio::test]
+async fn after_a_slow_request_one_that_hangs_leaves_time_for_another() {
+    let fixture = Fixture::start().await;
+    let store = fixture.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
+    fixture.wire.fault([Fault::Slow(Duration::from_millis(1_800)), Fault::Hang]);
+    assert_eq!(plain(&one(&store, claim(0)).await), PlainVerdict::Written);
+    let due = SystemClock.now().plus(Duration::from_millis(3_500));
+    assert_eq!(plain(&store.write(&[claim(1)], due).await.remove(0)), PlainVerdict::Written);
+    assert_eq!(fixture.wire.operations(), ["PutItem"; 3]);
+}
+
 #[tokio::test]
 async fn requests_of_their_own_are_bounded_too() {
     let fixture = Fixture::start().await;

@@ -81,7 +81,7 @@ impl Claims {
 
     /// The next call to make, with its deadline. Claims that need no call are answered into `answers`. A
     /// claim that is sent gets the lease `lease_until`, and undoing ends at `last`. With `is_only`, the batch has no
-    /// other record that a slow claim could delay.
+    /// other record that a slow claim could delay; a look ends early all the same, since writes may succeed where reads fail.
     pub(super) fn send(
         &mut self,
         call: CallId,
@@ -94,7 +94,8 @@ impl Claims {
             let mut members = self.take(kind);
             let until = members.iter().map(|member| member.wanted.until).min()?;
             let early = FIRST_CLAIM_CALL.min(until.since(now) / 2);
-            let first = if is_only { until.since(now) } else { early };
+            let is_write = kind.0 == 1;
+            let first = if is_only && is_write { until.since(now) } else { early };
             let first = first.min(lease_until.since(now) / 6);
             let deadline = if kind.1 { until } else { now.plus(first) };
             let (request, deadline) = match kind.0 {

@@ -37,15 +37,16 @@ fn send(claims: &mut Claims, number: &mut CallIds, now: Timestamp) -> (CallId, R
 }
 
 #[test]
-fn the_first_call_ends_early_unless_the_batch_has_no_other_record() {
-    let deadline = |is_only| {
-        let mut claims = claims([Begins::Write(None)]);
+fn the_first_call_ends_early_unless_it_writes_for_the_only_record_of_the_batch() {
+    let deadline = |begins, is_only| {
+        let mut claims = claims([begins]);
         let ends = (after(60_000), after(10_000));
         let sent = claims.send(CallIds::default().next(), START, ends, is_only, &mut vec![]);
         sent.unwrap().1
     };
-    assert_eq!(deadline(false), after(1_000));
-    assert_eq!(deadline(true), after(5_000), "the time for claims");
+    assert_eq!(deadline(Begins::Write(None), false), after(1_000));
+    assert_eq!(deadline(Begins::Write(None), true), after(5_000), "the time for claims");
+    assert_eq!(deadline(Begins::Look, true), after(1_000), "writes may succeed where reads fail");
 }
 
 fn keys(request: Request) -> (&'static str, Vec<String>) {
