@@ -12,6 +12,14 @@ use lambda_idempotency_core::browse::Browse as _;
 use lambda_idempotency_local::{PostgresServer, RedisServer};
 use tokio_postgres::NoTls;
 
+use crate::pgbouncer::PgBouncer;
+
+/// The schemas and tables of all users.
+const NAMES: &str = "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' \
+     UNION ALL SELECT relnamespace::regnamespace || '.' || relname FROM pg_class \
+     WHERE relnamespace::regnamespace::text NOT LIKE 'pg\\_%' \
+     AND relnamespace::regnamespace::text <> 'information_schema'";
+
 /// A server with data of somebody else.
 enum Server {
     Postgres(PostgresServer),
@@ -76,15 +84,9 @@ impl Server {
     async fn contents(&self) -> Contents {
         match self {
             Self::Postgres(_) => {
-                self.run(
-                    "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' \
-                     UNION ALL SELECT relnamespace::regnamespace || '.' || relname FROM pg_class \
-                     WHERE relnamespace::regnamespace::text NOT LIKE 'pg\\_%' \
-                     AND relnamespace::regnamespace::text <> 'information_schema' \
-                     UNION ALL SELECT 'row ' || mine FROM idempotency UNION ALL SELECT 'row ' || mine FROM orders \
-                     ORDER BY 1",
-                )
-                .await
+                let rows = "UNION ALL SELECT 'row ' || mine FROM idempotency \
+                            UNION ALL SELECT 'row ' || mine FROM orders";
+                self.run(&format!("{NAMES} {rows} ORDER BY 1")).await
             }
             Self::Redis(_) => {
                 let all = RedisStore::builder(&self.url()).prefix("").build().unwrap();
@@ -204,6 +206,27 @@ async fn a_server_that_does_not_fit_is_refused_and_left_as_it_was() {
         assert!(!format!("{text} {error:?}").contains("s3cr3t"), "{text}");
     }
     assert_eq!(postgres.contents().await, before);
+}
+
+/// PgBouncer either drops the option with the schema, or refuses it. Without it, a run would make its tables in `public`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL and PgBouncer: `bash tests/run stores` runs this"]
+async fn a_proxy_that_does_not_pass_the_schema_on_is_refused_and_nothing_is_left() {
+    let server = Server::Postgres(PostgresServer::start(&[]).await.unwrap());
+    let Server::Postgres(postgres) = &server else { unreachable!() };
+    let names = format!("{NAMES} ORDER BY 1");
+    let before = server.run(&names).await;
+    for (setting, remedy) in [
+        ("ignore_startup_parameters = options", "name the server itself in the URL"),
+        ("", "unsupported startup parameter"),
+    ] {
+        let pooler = PgBouncer::before(postgres.address(), setting);
+        let settings = Settings::new("never started").with_store(pooler.url().parse().unwrap());
+        let error = run(&settings, |_| {}).await.map(|_| ()).unwrap_err();
+        let is_refused = matches!(&error, Error::Store(text) if text.contains(remedy));
+        assert!(is_refused, "{setting}: {error:?}");
+        assert_eq!(server.run(&names).await, before, "{setting}");
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::{
 use lambda_idempotency_core::{record::Owner, retry::chain};
 use redis::aio::MultiplexedConnection;
 use tokio::time::{sleep, timeout};
-use tokio_postgres::NoTls;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use crate::{Error, TestedStore};
 
@@ -84,7 +84,16 @@ impl Place {
                 Kind::Own => Ok(()),
                 Kind::Postgres(url) => {
                     let create = format!("CREATE SCHEMA {}", self.name);
-                    in_postgres(url, &create, || self.is_made.store(true, Ordering::Relaxed)).await
+                    in_postgres(url, &create, || self.is_made.store(true, Ordering::Relaxed))
+                        .await?;
+                    // PgBouncer can ignore the options of a URL. The run would then work in the user's schema.
+                    let inside = in_schema(url, &self.name);
+                    let current = in_postgres(&inside, "SELECT current_schema()", || {}).await?;
+                    if current.as_ref() == Some(&self.name) {
+                        Ok(())
+                    } else {
+                        Err(IGNORED_SCHEMA.to_owned())
+                    }
                 }
                 Kind::Redis(url) => {
                     let mut server = connect(url).await?;
@@ -129,7 +138,7 @@ impl Place {
             Kind::Own => Ok(()),
             Kind::Postgres(url) => {
                 let drop = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.name);
-                in_postgres(url, &drop, || {}).await
+                in_postgres(url, &drop, || {}).await.map(|_| ())
             }
             Kind::Redis(url) => self.remove_names(&mut connect(url).await?).await,
         }
@@ -175,6 +184,10 @@ impl Place {
 const CLUSTER: &str = "it is a cluster, whose servers the function would reach past the proxy that injects faults: use a \
      single server";
 
+/// Why a server is refused that does not use the schema of the URL.
+const IGNORED_SCHEMA: &str = "a proxy before it, such as PgBouncer, does not pass on the schema that the run has made for \
+     itself: name the server itself in the URL";
+
 /// The URL with the schema as the only one in which names are looked for. A URL may have options already.
 fn in_schema(url: &str, schema: &str) -> String {
     let option = format!("-c%20search_path%3D{schema}");
@@ -194,16 +207,24 @@ fn in_schema(url: &str, schema: &str) -> String {
     format!("{server}?{query}{more}")
 }
 
-/// Runs a statement on a connection of its own, which `connected` is told of before.
-async fn in_postgres(url: &str, statement: &str, connected: impl FnOnce()) -> Result<(), String> {
+/// Runs a statement on a connection of its own, which `connected` is told of before, and returns the first value.
+async fn in_postgres(
+    url: &str,
+    statement: &str,
+    connected: impl FnOnce(),
+) -> Result<Option<String>, String> {
     let config: tokio_postgres::Config =
         url.parse().map_err(|_| "its URL cannot be read".to_owned())?;
     let (client, connection) = config.connect(NoTls).await.map_err(|error| chain(&error))?;
     connected();
-    tokio::select! {
-        done = client.batch_execute(statement) => done.map_err(|error| chain(&error)),
-        _ = connection => Err("its server has closed the connection".to_owned()),
-    }
+    let answer = tokio::select! {
+        answer = client.simple_query(statement) => answer.map_err(|error| chain(&error))?,
+        _ = connection => return Err("its server has closed the connection".to_owned()),
+    };
+    Ok(answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    }))
 }
 
 async fn connect(url: &str) -> Result<MultiplexedConnection, String> {

@@ -25,13 +25,18 @@ impl PgBouncer {
 
     /// With this line in its settings.
     pub(crate) fn start_with(server: &Postgres, setting: &str) -> Self {
+        Self::before(server.address(), setting)
+    }
+
+    /// In front of the server at this address.
+    pub(crate) fn before(server: SocketAddr, setting: &str) -> Self {
         let (directory, port) = (new_directory("pgbouncer"), free_port());
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
              listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n\
              default_pool_size = 2\nmax_client_conn = 200\n\
              {setting}\nlogfile = {}\n",
-            server.address().port(),
+            server.port(),
             directory.join("log").display()
         );
         // `auth_type = any` logs everybody in as the user of the database.
