@@ -14,7 +14,7 @@ const fn aim(what: &'static str, figure: (&'static str, usize, &'static str), mo
 }
 
 /// Of the function on one thread.
-const AIMS: [Aim; 17] = [
+const AIMS: [Aim; 16] = [
     aim("batch of one: processor time, by hand = 1", ("fresh", 1, "x_by_hand"), 0.75),
     aim("batch of 10: processor time of a record, us", ("fresh", 10, "cpu_us"), 100.0),
     aim("batch of 100: processor time of a record, us", ("fresh", 100, "cpu_us"), 55.0),
@@ -32,7 +32,6 @@ const AIMS: [Aim; 17] = [
     aim("batches of 10: peak memory, MB", ("peak", 10, "peak_mb"), 12.0),
     aim("batches of 1,000: peak memory, MB", ("peak", 1000, "peak_mb"), 16.0),
     aim("start: processor time, best, ms", ("start", 0, "start_best_ms"), 4.5),
-    aim("start with `amazon-roots`: best, ms", ("start-amazon-roots", 0, "start_best_ms"), 4.5),
     aim("1,000 calls of `run` at once: requests for a call", ("calls", 1000, "requests"), 0.1),
     aim("1,000 calls of `run` at once: processor time, us", ("calls", 1000, "cpu_us"), 100.0),
     aim("1,000 calls of `run` at once: connections", ("calls", 1000, "connections"), 16.0),
