@@ -8,13 +8,13 @@
 //! record as it was before: inserting and looking share a snapshot. A duplicate that meets a completion which is being committed
 //! is told that the key is in progress. That is safe, because a takeover names the version that it replaces, and fails.
 //!
-//! An `update` and a `delete` return the keys that they wrote. Who has lost a key is rare, and asks for it with `read` in
-//! another transaction.
+//! An `update` and a `delete` return the keys that they wrote. The others are read with `read` in another transaction: a
+//! worker rarely loses its key.
 //!
-//! Two transactions never wait for each other in a circle. First inserts wait for inserts of the same key, in the order of
-//! the keys, and hold none but lower ones. Then rows are locked, in the order of the keys, which does not see rows whose insert
-//! is not committed: by `lock`, after which nothing waits, or by a single `update` or `delete`, whose [plan](MANY) takes its
-//! rows in the order in which they are sent.
+//! Two transactions never wait for each other in a circle, because each waits for keys in ascending order. First it
+//! inserts: an insert waits for other inserts of its key, while its transaction holds lower keys only. Then it locks rows
+//! that exist, either by `lock`, after which nothing waits, or by a single `update` or `delete`, whose [plan](MANY) takes
+//! its rows in the order in which they are sent. Rows whose insert is not committed are not seen by then.
 
 use std::borrow::Cow;
 
