@@ -80,6 +80,7 @@ impl Engine {
             clock: Arc::new(SystemClock),
             sender: None,
             observers: Observers::default(),
+            has_opentelemetry_fields: false,
             single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
             isolation: Arc::default(),
@@ -122,6 +123,14 @@ impl Engine {
     #[must_use]
     pub const fn with_log(mut self, log: Option<TracingObserver>) -> Self {
         self.parts.observers.set_log(log);
+        self
+    }
+
+    /// Gives the span of each call of a handler the fields of OpenTelemetry's conventions for messaging, beside those that
+    /// name the record. Default: without.
+    #[must_use]
+    pub const fn with_opentelemetry_fields(mut self) -> Self {
+        self.parts.has_opentelemetry_fields = true;
         self
     }
 

@@ -53,6 +53,8 @@ pub(crate) struct Due<'a> {
     pub(crate) call: Call,
     pub(crate) latest: Latest,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Whether its span has the fields of OpenTelemetry.
+    pub(crate) has_opentelemetry_fields: bool,
 }
 
 /// One call of a handler, as a future, in a span of its own. It catches what the handler throws, also while
@@ -105,14 +107,16 @@ impl<'a> Handler<'a> {
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
         let Self { due, running, begun, renewed, span, effects, shared } = self;
         let mut entered = None;
-        if let Some(Due { operation, job, call, latest, clock }) = due.take() {
+        if let Some(Due { operation, job, call, latest, clock, has_opentelemetry_fields }) =
+            due.take()
+        {
             let now = clock.now();
             if let Some(why) = latest.missed(*renewed, now) {
                 return Poll::Ready(Ended::NotBegun(why));
             }
             *begun = Some(now);
             shared.polled_by(context.waker());
-            *span = handler_span::of(operation, &call);
+            *span = handler_span::of(operation, &call, has_opentelemetry_fields);
             entered = Some(span.enter());
             *running = Contained::new(job(call));
         }

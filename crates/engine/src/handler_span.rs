@@ -9,18 +9,30 @@ use crate::{call::Call, delivered::Messaging};
 /// The span of one call of a handler. It is made when the handler is called, and entered for each of
 /// its polls. If no subscriber wants it, its fields are not evaluated.
 ///
-/// The names with dots are those of OpenTelemetry's conventions for messaging, and of `tracing-opentelemetry`.
-pub(crate) fn of(operation: &str, call: &Call) -> Span {
+/// A subscriber may format the fields when the span is made, although most handlers log nothing. So there are only those
+/// that name the record, unless those of OpenTelemetry are asked for. Their names, with dots, are those of its conventions
+/// for messaging, and of `tracing-opentelemetry`.
+pub(crate) fn of(operation: &str, call: &Call, has_opentelemetry_fields: bool) -> Span {
     let record = call.record();
-    tracing::info_span!(
-        target: "lambda_idempotency::handler",
-        "handler",
-        source = record.source,
-        record = record.label(),
-        operation,
-        key_hash = call.key_hash(),
-        failed_attempts = call.failed_attempts(),
-        lost_attempts = call.lost_attempts(),
+    macro_rules! span {
+        ($($more:tt)*) => {
+            tracing::info_span!(
+                target: "lambda_idempotency::handler",
+                "handler",
+                source = record.source,
+                record = record.label(),
+                operation,
+                key_hash = call.key_hash(),
+                failed_attempts = call.failed_attempts(),
+                lost_attempts = call.lost_attempts(),
+                $($more)*
+            )
+        };
+    }
+    if !has_opentelemetry_fields {
+        return span!();
+    }
+    span!(
         "otel.name" = field::display(Name { operation, messaging: call.messaging() }),
         "otel.kind" = if call.messaging().is_some() { "consumer" } else { "internal" },
         "otel.status_code" = field::Empty,
@@ -34,7 +46,7 @@ pub(crate) fn of(operation: &str, call: &Call) -> Span {
     )
 }
 
-/// The handler of this span has failed, with an error of this type.
+/// The handler of this span has failed, with an error of this type. A span without the fields does not record it.
 pub(crate) fn failed(span: &Span, error_type: &str) {
     span.record("error.type", error_type);
     span.record("otel.status_code", "ERROR");

@@ -17,6 +17,8 @@ pub(crate) struct Parts {
     /// Sends the messages that calls publish.
     pub(crate) sender: Option<Arc<dyn Sender>>,
     pub(crate) observers: Observers,
+    /// Whether the spans of handlers have the fields of OpenTelemetry.
+    pub(crate) has_opentelemetry_fields: bool,
     pub(crate) single_flight: Arc<SingleFlight>,
     pub(crate) completed: Arc<Completed>,
     pub(crate) isolation: Arc<Isolation>,

@@ -210,6 +210,23 @@ impl Idempotency {
         Self { engine: self.engine.with_log(None), ..self }
     }
 
+    /// Gives the [span of each call of a handler][span] the fields of OpenTelemetry's conventions for messaging
+    /// (`otel.*`, `messaging.*`, `error.type`, `trace.parent`), for a subscriber that exports spans, such as
+    /// `tracing-opentelemetry`. Default: only the fields that name the record, because a subscriber that writes lines
+    /// formats all fields of each span.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Idempotency, MemoryStore};
+    ///
+    /// let idempotency = Idempotency::new(MemoryStore::new()).with_opentelemetry_fields();
+    /// ```
+    ///
+    /// [span]: crate::guide::logs_and_traces#a-span-for-each-call-of-a-handler
+    #[must_use]
+    pub fn with_opentelemetry_fields(self) -> Self {
+        Self { engine: self.engine.with_opentelemetry_fields(), ..self }
+    }
+
     /// How many completed keys this process caches, to answer their duplicates without a request to
     /// the store. Default: 1000 keys, 1 MiB, 60 seconds. Each call of this method starts with an
     /// empty cache.

@@ -174,6 +174,7 @@ impl<'a> Surroundings<'a> {
     pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Option<Timestamp>) {
         let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
         let effects = self.effects.filter(|_| held.is_some());
+        let has_opentelemetry_fields = self.parts.has_opentelemetry_fields;
         let has_sender = self.parts.sender.is_some();
         let records = self.slots.capacity();
         let shared = self.shared.get_or_insert_with(|| AllShared::of(records)).at(at);
@@ -206,7 +207,8 @@ impl<'a> Surroundings<'a> {
             .collecting(effects)
             .with_steps(steps)
             .publishing(publishes);
-        let due = Due { operation, job, call, latest: Latest { lease, stop }, clock };
+        let latest = Latest { lease, stop };
+        let due = Due { operation, job, call, latest, clock, has_opentelemetry_fields };
         let handler = self.running.start(at, Handler::new(due));
         let now = self.parts.clock.now();
         let slot = self.slot(at);

@@ -98,11 +98,9 @@ async fn lines_of_concurrent_handlers_say_which_record_they_are_of() {
     assert_ne!(key_hashes[0], key_hashes[1]);
 }
 
-#[tokio::test]
-async fn a_span_has_the_fields_of_the_log_line_and_those_of_opentelemetry() {
-    let world = World::new();
-    let place = Operation::new("place").key("id");
-    let function = world.idempotency().sqs(place, handler(&world)).unwrap();
+/// The span of a handler that fails for the second time, without its key hash.
+async fn span_of_a_failure(world: &World, idempotency: &Idempotency) -> Value {
+    let function = idempotency.sqs(Operation::new("place").key("id"), handler(world)).unwrap();
     let orders = batch([order("m-1", "fails", "")]);
     let lines = lines(async {
         for _ in 0..2 {
@@ -113,9 +111,28 @@ async fn a_span_has_the_fields_of_the_log_line_and_those_of_opentelemetry() {
     let second = lines.iter().rfind(|line| line["fields"]["message"] == "after").unwrap();
     let mut span = second["span"].clone();
     assert_eq!(span["key_hash"].take().as_str().unwrap().len(), 64);
+    span
+}
+
+#[tokio::test]
+async fn a_span_has_the_fields_of_the_log_line_that_name_the_record() {
+    let world = World::new();
+    assert_eq!(
+        span_of_a_failure(&world, &world.idempotency()).await,
+        json!({
+            "name": "handler", "source": "sqs", "record": "m-1", "operation": "place",
+            "key_hash": null, "failed_attempts": 1, "lost_attempts": 0,
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_span_has_the_fields_of_opentelemetry_if_they_are_asked_for() {
+    let world = World::new();
+    let idempotency = world.idempotency().with_opentelemetry_fields();
     let destination = QUEUE.rsplit(':').next().unwrap();
     assert_eq!(
-        span,
+        span_of_a_failure(&world, &idempotency).await,
         json!({
             "name": "handler", "source": "sqs", "record": "m-1", "operation": "place",
             "key_hash": null, "failed_attempts": 1, "lost_attempts": 0,
@@ -131,7 +148,8 @@ async fn a_span_has_the_fields_of_the_log_line_and_those_of_opentelemetry() {
 async fn a_handler_that_is_stopped_is_dropped_in_its_span() {
     let world = World::new();
     let place = Operation::new("place").key("id");
-    let function = world.idempotency().sqs(place, handler(&world)).unwrap();
+    let idempotency = world.idempotency().with_opentelemetry_fields();
+    let function = idempotency.sqs(place, handler(&world)).unwrap();
     let lines = lines(async {
         world.invoke(&function, &batch([order("m-1", "never", "")])).await.unwrap();
     })
@@ -153,7 +171,8 @@ async fn ids_that_an_application_has_chosen_are_in_no_span() {
         "eventSource": "aws:rmq", "eventSourceArn": "arn:aws:mq:eu-west-1:1:broker:shop:b-1",
         "rmqMessagesByQueue": { "orders::/": [message] },
     });
-    let function = world.idempotency().rabbit_mq(Operation::new("a"), handler(&world)).unwrap();
+    let idempotency = world.idempotency().with_opentelemetry_fields();
+    let function = idempotency.rabbit_mq(Operation::new("a"), handler(&world)).unwrap();
     let lines = lines(async {
         world.invoke(&function, &event).await.unwrap();
     })
@@ -170,7 +189,7 @@ async fn ids_that_an_application_has_chosen_are_in_no_span() {
 #[tokio::test]
 async fn whole_events_and_calls_of_run_have_a_span() {
     let world = World::new();
-    let idempotency = world.idempotency();
+    let idempotency = world.idempotency().with_opentelemetry_fields();
     let (of_event, of_run) = (world.clone(), world.clone());
     let charge = move |_: LambdaEvent<Value>| {
         let world = of_event.clone();
@@ -222,7 +241,8 @@ async fn trace(
     function: impl Fn(&Idempotency, Operation, &World) -> Function,
 ) -> Option<String> {
     let world = World::new();
-    let function = function(&world.idempotency(), Operation::new("a"), &world);
+    let idempotency = world.idempotency().with_opentelemetry_fields();
+    let function = function(&idempotency, Operation::new("a"), &world);
     let event = event.to_string();
     let lines = lines(async {
         world.clock.drive(serve(function, &event, traced(&world))).await.unwrap();

@@ -25,7 +25,8 @@ async fn main() -> Result<(), Error> {
     let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO).with(log);
     tracing::subscriber::set_global_default(subscriber.with(spans(&provider)))?;
 
-    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
+    let store = DynamoDbStore::from_env().await?;
+    let idempotency = Idempotency::new(store).with_opentelemetry_fields();
     let function = idempotency.sqs(Operation::new("place-order").key("orderId"), place_order)?;
     let flush = OpenTelemetryLayer::new(move || {
         if let Err(error) = provider.force_flush() {
@@ -78,7 +79,7 @@ mod tests {
         let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
         let subscriber = tracing_subscriber::registry().with(spans(&provider));
         let guard = tracing::subscriber::set_default(subscriber);
-        let idempotency = Idempotency::new(MemoryStore::new());
+        let idempotency = Idempotency::new(MemoryStore::new()).with_opentelemetry_fields();
         let function = idempotency.sqs(Operation::new("place").key("id"), place_order).unwrap();
         let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let event = serde_json::json!({ "Records": [{
