@@ -28,7 +28,8 @@
 //!
 //! # The server
 //!
-//! Redis 7 or later, or Valkey 7.2 or later; ElastiCache, MemoryDB or your own; a single primary, one with replicas, or
+//! Redis 7 or later, or Valkey 7.2 or later. The suite runs on Redis 7.0 of Debian, and on its Valkey where it has one; it was
+//! run by hand on Redis 8.0 and on Valkey 8.1 and 9.1. ElastiCache, MemoryDB or your own; a single primary, one with replicas, or
 //! a cluster, which the store recognises by itself. Give it the address of the primary, or of any server of the
 //! cluster: in ElastiCache the *primary endpoint* or the *configuration endpoint*.
 //!
