@@ -98,6 +98,28 @@ impl Connection {
         Ok(is_own)
     }
 
+    /// Lets the server keep statements, if `text` returns a row after `probe` was prepared, in one transaction.
+    pub(crate) async fn keep_statements_if_renamed(
+        &mut self,
+        probe: &str,
+        text: &str,
+    ) -> Result<bool, Error> {
+        let Self { client, wire, prepared } = self;
+        let mut begin = Request::new(client.batch_execute("BEGIN READ ONLY"));
+        let mut probed = Request::new(client.prepare_typed(probe, &[]));
+        let mut asked = Request::new(client.query_typed(text, &[]));
+        drive(wire, |cx| begin.is_ready(cx) & probed.is_ready(cx) & asked.is_ready(cx)).await;
+        begin.answer().await?;
+        // A proxy that keeps nothing apart has passed it on. It is closed before the session is another client's.
+        drop(probed.answer().await?);
+        let mut end = Request::new(client.batch_execute("COMMIT"));
+        drive(wire, |cx| end.is_ready(cx)).await;
+        end.answer().await?;
+        let is_renamed = !asked.answer().await?.is_empty();
+        *prepared = is_renamed.then(HashMap::new);
+        Ok(is_renamed)
+    }
+
     /// Whether the server or the network has closed it, as far as this is known without waiting.
     pub(crate) fn is_closed(&mut self) -> bool {
         poll_wire(&mut self.wire, &mut Context::from_waker(Waker::noop()));

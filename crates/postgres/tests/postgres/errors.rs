@@ -146,6 +146,43 @@ async fn a_read_only_server_is_left_for_another() {
     assert!(stored(&store, "a").await.is_some());
 }
 
+/// An operator may limit how long transactions take, by `transaction_timeout` of PostgreSQL 17 for example. The error is
+/// that of a trigger, because older servers do not have the limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_transaction_that_the_server_ended_is_sent_again() {
+    let server = Postgres::shared();
+    for code in ["25P03", "25P04"] {
+        let table = new_table(&server.url()).await;
+        let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+        let store = table.build().unwrap();
+        run(
+            server,
+            &format!(
+                "CREATE SEQUENCE {name}_tries; \
+                 CREATE FUNCTION {name}_end() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 IF nextval('{name}_tries') < 3 THEN \
+                 RAISE EXCEPTION 'terminating connection' USING ERRCODE = '{code}'; END IF; \
+                 RETURN NEW; END $$; CREATE TRIGGER ended BEFORE INSERT ON {name} \
+                 FOR EACH ROW EXECUTE FUNCTION {name}_end()"
+            ),
+        )
+        .await;
+        written(&one(&store, claim("a", 1), in_secs(20)).await);
+        run(
+            server,
+            &format!(
+                "SELECT setval('{name}_tries', 1, false); \
+             ALTER SEQUENCE {name}_tries INCREMENT BY -1 MINVALUE -1000000"
+            ),
+        )
+        .await;
+        let error = unknown(one(&store, claim("b", 1), in_secs(1)).await);
+        let told = (error.kind(), error.may_have_applied());
+        assert_eq!(told, (StoreErrorKind::Unavailable, false), "{}", whole(&error));
+    }
+}
+
 /// A server that a failover has made a standby refuses to begin a transaction that may write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]

@@ -21,6 +21,7 @@ mod errors;
 mod faults;
 mod pgbouncer;
 mod prepared;
+mod renamed;
 mod server;
 mod sharing;
 mod sweeping;

@@ -54,6 +54,8 @@ async fn a_kept_statement_survives_changes_of_the_table() {
         String::new(),
         format!("ALTER TABLE {table} ADD COLUMN note text"),
         format!("ALTER TABLE {table} DROP COLUMN note"),
+        // The rows of a kept statement would have another type: the server refuses it.
+        format!("ALTER TABLE {table} ALTER COLUMN application TYPE varchar(200)"),
         format!("DROP TABLE {table}"),
     ]
     .iter()
