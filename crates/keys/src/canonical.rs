@@ -126,14 +126,14 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
         // The byte is ASCII, so both halves are valid UTF-8.
         let (plain, after) = rest.split_at(at);
         let (special, after) = after.split_at(1);
-        out.extend(plain.bytes());
+        out.extend_from_slice(plain.as_bytes());
         match special {
             "\"" | "\\" => out.extend(b"\\".iter().copied().chain(special.bytes())),
             control => control.bytes().for_each(|byte| drop(write!(out, "\\u{byte:04x}"))),
         }
         rest = after;
     }
-    out.extend(rest.bytes());
+    out.extend_from_slice(rest.as_bytes());
     out.push(b'"');
 }
 

@@ -165,7 +165,7 @@ impl Reader<'_> {
             if self.peek() != Some(b'"') {
                 return Err(self.unexpected());
             }
-            let name = self.string()?;
+            let name = self.name_of_member()?;
             self.skip_space();
             if !self.take(":") {
                 return Err(self.unexpected());
@@ -175,7 +175,7 @@ impl Reader<'_> {
                 Wanted::Members(members) => name.to_str().and_then(|name| members.get(name)),
             };
             match inside {
-                Some(inside) => members.push((name, self.value(inside, depth + 1)?)),
+                Some(inside) => members.push((name.into(), self.value(inside, depth + 1)?)),
                 None => self.skip()?,
             }
             self.skip_space();

@@ -7,6 +7,54 @@ pub(super) const EARLY: &str = "it ends too early";
 pub(super) const CHARACTER: &str = "a character that cannot stand there";
 pub(super) const ESCAPE: &str = "an invalid escape";
 
+/// The name of a member: most have no escapes, and are not copied unless the member is wanted.
+pub(super) enum Name<'a> {
+    Plain(&'a str),
+    Copied(Text),
+}
+
+impl Name<'_> {
+    pub(super) fn to_str(&self) -> Option<&str> {
+        match self {
+            Self::Plain(name) => Some(name),
+            Self::Copied(name) => name.to_str(),
+        }
+    }
+}
+
+impl From<Name<'_>> for Text {
+    fn from(name: Name<'_>) -> Self {
+        match name {
+            Name::Plain(name) => name.into(),
+            Name::Copied(name) => name,
+        }
+    }
+}
+
+/// How many bytes come before the first quotation mark, backslash or control character.
+fn plain_length(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks();
+    for (position, word) in words.iter().enumerate() {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return position * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    words.len() * 8 + rest.iter().position(is_special).unwrap_or(rest.len())
+}
+
+/// Eight bytes at once: the lowest bit that is set is the highest of the first special byte. Bits above it mean nothing.
+const fn special_bytes(word: u64) -> u64 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const fn below(word: u64, limit: u8) -> u64 {
+        word.wrapping_sub(EACH * limit as u64) & !word
+    }
+    let quotes = below(word ^ (EACH * b'"' as u64), 1);
+    let backslashes = below(word ^ (EACH * b'\\' as u64), 1);
+    (quotes | backslashes | below(word, 0x20)) & (EACH << 7)
+}
+
 /// A text, and how far it is read.
 pub(super) struct Reader<'a> {
     pub(super) variant: Variant,
@@ -60,8 +108,7 @@ impl<'a> Reader<'a> {
     /// Skips the unescaped characters of a string.
     pub(super) fn plain(&mut self) -> &'a str {
         let rest = self.json.get(self.at..).unwrap_or("");
-        let special = |byte: u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-        let length = rest.bytes().position(special).unwrap_or(rest.len());
+        let length = plain_length(rest.as_bytes());
         self.at += length;
         rest.get(..length).unwrap_or("")
     }
@@ -82,7 +129,34 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A string without escapes; `None`, and nothing is read, if it has some or is no string.
+    fn plain_string(&mut self) -> Option<&'a str> {
+        let start = self.at;
+        self.at += 1;
+        let text = self.plain();
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Some(text);
+        }
+        self.at = start;
+        None
+    }
+
+    pub(super) fn name_of_member(&mut self) -> Result<Name<'a>, DocumentError> {
+        match self.plain_string() {
+            Some(name) => Ok(Name::Plain(name)),
+            None => self.escaped().map(Name::Copied),
+        }
+    }
+
     pub(super) fn string(&mut self) -> Result<Text, DocumentError> {
+        match self.plain_string() {
+            Some(text) => Ok(text.into()),
+            None => self.escaped(),
+        }
+    }
+
+    fn escaped(&mut self) -> Result<Text, DocumentError> {
         let start = self.at;
         self.at += 1;
         let mut text = String::new();
@@ -196,6 +270,30 @@ impl<'a> Reader<'a> {
             self.plain();
             if self.special()?.is_none() {
                 return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_special_byte_is_found_wherever_it_is() {
+        let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+        for byte in 0..=u8::MAX {
+            for length in 0..20 {
+                for at in 0..length {
+                    // What follows the first one must not hide it.
+                    for after in [b'a', b'"', b'!', 0x1f, 0x80, 0xff] {
+                        let mut bytes = vec![b'z'; at];
+                        bytes.push(byte);
+                        bytes.resize(length, after);
+                        let expected = bytes.iter().position(|byte| is_special(*byte));
+                        assert_eq!(plain_length(&bytes), expected.unwrap_or(length), "{bytes:?}");
+                    }
+                }
             }
         }
     }
