@@ -1,8 +1,14 @@
 //! The outermost members of an event, which show its source.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{
+        IgnoredAny, MapAccess, SeqAccess, Visitor,
+        value::{MapAccessDeserializer, SeqAccessDeserializer},
+    },
+};
 use serde_json::value::RawValue;
 
 use crate::operation::{Kind, Operation};
@@ -47,8 +53,9 @@ pub(super) type Member<'e> = Option<&'e RawValue>;
 
 #[derive(Default, Deserialize)]
 pub(super) struct Outside<'e> {
-    #[serde(rename = "Records", borrow, default)]
-    list: Member<'e>,
+    /// Its items, read together with the other members: they are nearly all of an event.
+    #[serde(rename = "Records", borrow, default, deserialize_with = "items")]
+    list: Option<Vec<&'e RawValue>>,
     /// Kafka: lists of records by partition.
     #[serde(borrow, default)]
     pub(super) records: Member<'e>,
@@ -135,8 +142,9 @@ impl<'e> Origin<'e> {
 impl<'e> Event<'e> {
     /// Reads the outermost members of an event.
     pub(crate) fn read(raw: &'e RawValue, request_id: &'e str) -> Self {
-        let outside: Outside<'e> = object(Some(raw));
-        Self { raw, request_id, records: list(outside.list), items: list(Some(raw)), outside }
+        let mut outside: Outside<'e> = object(Some(raw));
+        let records = outside.list.take();
+        Self { raw, request_id, records, items: list(Some(raw)), outside }
     }
 
     /// Whether its `Records` are from this event source, and all of them pass the filters of
@@ -231,12 +239,13 @@ impl<'e> Event<'e> {
     }
 }
 
+/// A string, borrowed if it has no escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'e>(#[serde(borrow)] pub(super) Cow<'e, str>);
+
 /// A member that is a string, borrowed if it has no escapes.
 pub(super) fn text(member: Member<'_>) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    #[serde(transparent)]
-    struct Text<'e>(#[serde(borrow)] Cow<'e, str>);
-
     serde_json::from_str::<Text<'_>>(member?.get()).ok().map(|text| text.0)
 }
 
@@ -279,6 +288,53 @@ pub(super) fn id(member: Member<'_>) -> Option<Cow<'_, str>> {
     text(member).filter(|id| !id.is_empty())
 }
 
+/// The items of a member that is a list; `None` if it is something else.
+fn items<'e, D: Deserializer<'e>>(member: D) -> Result<Option<Vec<&'e RawValue>>, D::Error> {
+    struct Items;
+
+    impl<'e> Visitor<'e> for Items {
+        type Value = Option<Vec<&'e RawValue>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("any value")
+        }
+
+        fn visit_seq<A: SeqAccess<'e>>(self, items: A) -> Result<Self::Value, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(items)).map(Some)
+        }
+
+        fn visit_map<A: MapAccess<'e>>(self, members: A) -> Result<Self::Value, A::Error> {
+            IgnoredAny::deserialize(MapAccessDeserializer::new(members)).map(|_| None)
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+
+    member.deserialize_any(Items)
+}
+
 /// A member that is a list.
 pub(super) fn list(member: Member<'_>) -> Option<Vec<&RawValue>> {
     serde_json::from_str(member?.get()).ok()
@@ -291,7 +347,7 @@ pub(super) fn object<'e, T: Deserialize<'e> + Default>(member: Member<'e>) -> T 
 
 /// The members of an object. Arrays are refused, because `serde` would read their items as members
 /// in order.
-fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> {
+pub(super) fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> {
     if !value.get().starts_with('{') {
         return None;
     }
@@ -315,6 +371,23 @@ pub(super) fn takes_all<'e>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_of_another_type_count_as_missing() {
+        for other in ["null", "true", "-1", "1", "1.5", r#""a\u0062""#, r#"{"a":[{"b":1}]}"#] {
+            let json = format!(r#"{{"Records":{other},"detail-type":"Placed"}}"#);
+            let raw: &RawValue = serde_json::from_str(&json).unwrap();
+            let event = Event::read(raw, "r-1");
+            assert!(event.records.is_none(), "{json}");
+            assert_eq!(text(event.outside.detail_type).as_deref(), Some("Placed"), "{json}");
+        }
+        let raw =
+            serde_json::from_str(r#"{"Records":[1,{"a":2}],"detail-type":"Placed"}"#).unwrap();
+        let event = Event::read(raw, "r-1");
+        let records: Vec<&str> = event.records.iter().flatten().map(|item| item.get()).collect();
+        assert_eq!(records, ["1", r#"{"a":2}"#]);
+        assert!(event.outside.detail_type.is_some());
+    }
 
     #[test]
     fn a_member_is_found_however_its_name_is_written() {

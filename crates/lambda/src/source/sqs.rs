@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source,
-    event::{Member, descend, id, object, text},
+    event::{Member, Text, descend, members, object, text},
     record::{Item, record_id},
     response::{all_or_error, partial},
     sns,
@@ -27,16 +27,36 @@ pub(crate) struct Sqs;
 
 const NAME: &str = "sqs";
 
-#[derive(Default, Deserialize)]
-struct Message<'e> {
-    #[serde(rename = "messageId", borrow, default)]
-    id: Member<'e>,
-    #[serde(borrow, default)]
-    body: Member<'e>,
-    #[serde(rename = "eventSourceARN", borrow, default)]
-    queue: Member<'e>,
-    #[serde(borrow, default)]
+/// A message whose texts are read as `T`.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Message<'e, T> {
+    #[serde(rename = "messageId")]
+    id: Option<T>,
+    body: Option<T>,
+    #[serde(rename = "eventSourceARN")]
+    queue: Option<T>,
+    #[serde(borrow)]
     attributes: Member<'e>,
+}
+
+impl<'e> Message<'e, Text<'e>> {
+    fn of(raw: &'e RawValue) -> Self {
+        members(raw).unwrap_or_else(|| Self::tolerant(raw))
+    }
+
+    /// A member that is not a text, or an invalid one, counts as missing, and the others are read.
+    fn tolerant(raw: &'e RawValue) -> Self {
+        let Some(message) = members::<Message<'e, &'e RawValue>>(raw) else {
+            return Self { id: None, body: None, queue: None, attributes: None };
+        };
+        Self {
+            id: text(message.id).map(Text),
+            body: text(message.body).map(Text),
+            queue: text(message.queue).map(Text),
+            attributes: message.attributes,
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -104,15 +124,15 @@ pub(super) fn respond(
 }
 
 pub(super) fn read(raw: &RawValue) -> Record<'_> {
-    let message: Message<'_> = object(Some(raw));
+    let message = Message::of(raw);
     let attributes: Attributes<'_> = object(message.attributes);
-    let queue = text(message.queue).unwrap_or_default();
-    let id = id(message.id);
-    let payload = match (&id, text(message.body)) {
+    let queue = message.queue.map_or(Cow::Borrowed(""), |Text(queue)| queue);
+    let id = message.id.map(|Text(id)| id).filter(|id| !id.is_empty());
+    let payload = match (&id, message.body) {
         // Without an id, the response could not name it.
         (None, _) => Err(Rejection::NoMember("messageId")),
         (_, None) => Err(Rejection::NoMember("body")),
-        (_, Some(body)) => Ok(body),
+        (_, Some(Text(body))) => Ok(body),
     };
     // Messages of fair queues have groups, too, but those queues keep no order.
     let group = text(attributes.group).filter(|_| queue.ends_with(".fifo"));
@@ -153,4 +173,22 @@ fn trace_header(record: &str) -> Option<String> {
 fn attribute_of_notification(record: &str, name: &str) -> Option<String> {
     attribute(record, name)
         .or_else(|| sns::attribute_in_envelope(&text(descend(record, &["body"]))?, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_is_no_valid_text_does_not_hide_the_others() {
+        for (queue, body) in [("7", r#""{}""#), ("null", r#""\ud800""#), (r#""q.fifo""#, "{}")] {
+            let json = format!(r#"{{"messageId":"m-1","eventSourceARN":{queue},"body":{body}}}"#);
+            let record = read(serde_json::from_str(&json).unwrap());
+            assert_eq!(record.item, Some(Item::Id("m-1".to_owned())), "{json}");
+            let payload = record.payload.ok();
+            assert_eq!(payload.as_deref(), (body == r#""{}""#).then_some("{}"), "{json}");
+        }
+        let twice = serde_json::from_str(r#"{"messageId":"m-1","messageId":"m-2"}"#).unwrap();
+        assert_eq!(read(twice).item, None);
+    }
 }
