@@ -1,6 +1,6 @@
 //! What is counted.
 
-use crate::{delivering, extracting, storing};
+use crate::{delivering, extracting, invoking, storing};
 
 /// A part of the library.
 pub(crate) struct Case {
@@ -18,7 +18,8 @@ impl Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    extracting::cases().chain(delivering::cases()).chain(storing::cases()).collect()
+    let parts = extracting::cases().chain(delivering::cases()).chain(storing::cases());
+    parts.chain(invoking::cases()).collect()
 }
 
 /// Runs each case twice, and has the second run counted.

@@ -1,10 +1,7 @@
 //! The engine from its deliveries to their outcomes, over the store in memory: planning, claims, handlers that do
 //! nothing, settlements.
 
-use std::time::Duration;
-
 use futures_util::FutureExt as _;
-use lambda_idempotency_core::clock::{BoxFuture, Clock, Timestamp};
 use lambda_idempotency_core::memory::MemoryStore;
 use lambda_idempotency_core::policy::Policy;
 use lambda_idempotency_engine::batch::{
@@ -16,6 +13,7 @@ use lambda_idempotency_engine::process::Cache;
 use lambda_idempotency_keys::Key;
 
 use crate::cases::{Case, Work};
+use crate::still::Still;
 
 /// What is delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,19 +25,6 @@ enum Kind {
     Stored,
     /// The process remembers them.
     Remembered,
-}
-
-/// A clock that stands still, so that the engine makes the same calls each time.
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_secs(1_800_000_000)
-    }
-
-    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
 }
 
 pub(crate) fn cases() -> impl Iterator<Item = Case> {

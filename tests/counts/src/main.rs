@@ -17,7 +17,9 @@
 mod cases;
 mod delivering;
 mod extracting;
+mod invoking;
 mod recorded;
+mod still;
 mod storing;
 mod valgrind;
 
