@@ -48,12 +48,14 @@ impl TcpFault {
         Self::new(Action::DelayAnswers(delay))
     }
 
-    /// The server gets everything, its answers are lost, and the connection stays open.
+    /// The server gets everything, its answers are lost, and the connection stays open. No answer comes through a
+    /// connection that has lost one, also after this fault has ended: TCP loses no bytes between others.
     pub fn swallow_answers() -> Self {
         Self::new(Action::SwallowAnswers)
     }
 
-    /// Nothing passes in either direction, and nobody is told: a network that is gone.
+    /// Nothing passes in either direction, and nobody is told: a network that is gone. A connection that has lost
+    /// something stays silent after this fault has ended.
     pub fn silence() -> Self {
         Self::new(Action::Silence)
     }

@@ -156,20 +156,26 @@ async fn requests(
     (is_lost, is_answered): (&AtomicBool, &AtomicBool),
 ) -> bool {
     let mut bytes = vec![0; CHUNK];
+    // A connection never loses bytes between others: what comes after lost ones is lost, too.
+    let mut is_silent = false;
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
         let Some(request) = bytes.get(..count) else { return false };
         if is_answered.swap(false, Ordering::Relaxed) {
             state.requests.fetch_add(1, Ordering::Relaxed);
         }
         match state.faults.on_request(request) {
-            OnRequest::Pass => {}
-            OnRequest::Swallow => continue,
             OnRequest::Cut => return false,
+            OnRequest::Swallow => is_silent = true,
+            _ if is_silent => {}
+            OnRequest::Pass => {}
             OnRequest::Delay(delay) => sleep(delay).await,
             OnRequest::LoseAnswer => {
                 is_lost.store(true, Ordering::Relaxed);
                 return to.write_all(request).await.is_ok();
             }
+        }
+        if is_silent {
+            continue;
         }
         if to.write_all(request).await.is_err() {
             return false;
@@ -186,6 +192,8 @@ async fn answers(
 ) {
     let mut to = Some(to);
     let mut bytes = vec![0; CHUNK];
+    // As for requests. The next answer would be taken for that of an earlier request.
+    let mut is_silent = false;
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
         is_answered.store(true, Ordering::Relaxed);
         if is_lost.load(Ordering::Relaxed) {
@@ -193,9 +201,13 @@ async fn answers(
             continue;
         }
         match state.faults.on_answer() {
+            OnAnswer::Swallow => is_silent = true,
+            _ if is_silent => {}
             OnAnswer::Pass => {}
-            OnAnswer::Swallow => continue,
             OnAnswer::Delay(delay) => sleep(delay).await,
+        }
+        if is_silent {
+            continue;
         }
         let (Some(to), Some(answer)) = (&mut to, bytes.get(..count)) else { continue };
         if to.write_all(answer).await.is_err() {
