@@ -1,1 +1,0 @@
-//! Empty: Cargo wants a library beside the benchmark.
