@@ -29,6 +29,8 @@ pub(crate) struct Usage {
     pub(crate) write_units: f64,
     pub(crate) read_units: f64,
     pub(crate) refused: u64,
+    /// For how long at least one request was being answered.
+    pub(crate) answering_ms: f64,
 }
 
 impl Database {

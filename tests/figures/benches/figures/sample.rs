@@ -15,6 +15,8 @@ pub(crate) struct Sample {
     pub(crate) connections: f64,
     /// The median of its invocations, in milliseconds.
     pub(crate) millis: f64,
+    /// For how long the table was answering requests, in the mean of its invocations, in milliseconds.
+    pub(crate) table_millis: f64,
 }
 
 impl Sample {
@@ -36,6 +38,7 @@ impl Sample {
             write_units: (written + refused) / records,
             read_units: (after.read_units - before.read_units) / records,
             connections: after.connections as f64,
+            table_millis: (after.answering_ms - before.answering_ms) / took.len() as f64,
             millis: median(took.iter().map(|took| took.as_secs_f64() * 1000.0)),
         }
     }
@@ -45,7 +48,7 @@ impl Sample {
 type Measure = (&'static str, fn(&Sample) -> f64);
 
 /// What is recorded of the samples of a function, but for the ratio.
-pub(crate) const MEASURES: [Measure; 7] = [
+pub(crate) const MEASURES: [Measure; 8] = [
     ("cpu_us", |sample| sample.cpu_micros),
     ("switches", |sample| sample.switches),
     ("requests", |sample| sample.requests),
@@ -53,6 +56,7 @@ pub(crate) const MEASURES: [Measure; 7] = [
     ("read_units", |sample| sample.read_units),
     ("connections", |sample| sample.connections),
     ("p50_ms", |sample| sample.millis),
+    ("table_ms", |sample| sample.table_millis),
 ];
 
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {

@@ -17,6 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     database.create_table(&Table::new(TABLE, "id").ttl("expiration"))?;
     let mut proxies: Vec<Proxy> = Vec::new();
     let mut requests: Vec<StoreRequest> = Vec::new();
+    let mut answering = Duration::ZERO;
     let epoch = (Instant::now(), SystemTime::now());
     let mut commands = BufReader::new(stdin()).lines();
     while let Some(line) = commands.next_line().await? {
@@ -44,12 +45,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 let proxy = proxies.get(usize::try_from(number)?).ok_or("no such proxy")?;
                 requests = proxy.take_requests();
                 let usage = proxy.usage();
+                answering += answering_for(&requests);
                 json!({
                     "requests": usage.requests(),
                     "connections": proxy.connections(),
                     "write_units": usage.write_units,
                     "read_units": usage.read_units,
                     "refused": usage.refused_conditions,
+                    "answering_ms": answering.as_secs_f64() * 1000.0,
                 })
             }
             // For how long each completion of the requests that the last `usage` took was missing.
@@ -59,6 +62,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{answer}");
     }
     Ok(())
+}
+
+/// For how long at least one of these requests was being answered, delays included.
+fn answering_for(requests: &[StoreRequest]) -> Duration {
+    let mut spans: Vec<_> = requests.iter().map(|it| (it.began, it.began + it.took)).collect();
+    spans.sort_unstable();
+    let mut answering = Duration::ZERO;
+    let mut until = None;
+    for (began, ended) in spans {
+        let counted = until.map_or(began, |until| began.max(until));
+        answering += ended.saturating_duration_since(counted);
+        until = until.max(Some(ended));
+    }
+    answering
 }
 
 /// From the time that the handler returned, which is in the record, to the completion, in microseconds.
