@@ -33,7 +33,7 @@
 //!
 //! PostgreSQL 13 or later: RDS, Aurora or your own, directly or through PgBouncer in transaction mode. The suite runs
 //! on PostgreSQL 15 and PgBouncer 1.18 of Debian, and was run by hand on PostgreSQL 13, 14, 16, 17 and 18, and with PgBouncer
-//! 1.24 and 1.26. `fsync` and `synchronous_commit` have to be on, or the
+//! 1.21, 1.24 and 1.26. `fsync` and `synchronous_commit` have to be on, or the
 //! server forgets in a crash what it has confirmed; [`PostgresStore::check`] refuses it otherwise.
 //!
 //! With **asynchronous replication**, a failover may lose the last writes: a claim that is lost leaves its key free

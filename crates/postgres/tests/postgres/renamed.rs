@@ -60,7 +60,10 @@ async fn renamed_statements_of_clients_do_not_meet() {
         let log = server.log();
         let kept = |name: &str| log.matches(&format!("execute {name}")).count();
         // Twelve statements for each client: the first of each text is sent as text, also after an error.
-        assert!(kept("PGBOUNCER_") >= 6 * 6, "{more}: {} statements", kept("PGBOUNCER_"));
+        // PgBouncer 1.21 does not see that it has emptied a connection: statements are refused, and sent again as text.
+        let is_lost = more.starts_with("server_reset") && version() < (1, 22);
+        let least = if is_lost { 1 } else { 6 * 6 };
+        assert!(kept("PGBOUNCER_") >= least, "{more}: {} statements", kept("PGBOUNCER_"));
         assert_eq!(kept("s"), 0, "{more}: statements under the names that clients gave them");
     }
 }
