@@ -37,7 +37,9 @@ fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
         Shared::alone(),
     );
     let latest = Latest { lease: None, stop: None };
-    Handler::new(Due { operation: "op", job: Box::new(|_| work()), call, latest, clock })
+    let job = Box::new(|_| work());
+    let due = Due { operation: "op", job, call, latest, clock, has_opentelemetry_fields: false };
+    Handler::new(due)
 }
 
 /// Which record was polled, and whether it ended.
