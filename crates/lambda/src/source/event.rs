@@ -1,16 +1,11 @@
 //! The outermost members of an event, which show its source.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{
-        IgnoredAny, MapAccess, SeqAccess, Visitor,
-        value::{MapAccessDeserializer, SeqAccessDeserializer},
-    },
-};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::items::items;
 use crate::operation::{Kind, Operation};
 
 /// The outermost members of an event.
@@ -288,53 +283,6 @@ pub(super) fn id(member: Member<'_>) -> Option<Cow<'_, str>> {
     text(member).filter(|id| !id.is_empty())
 }
 
-/// The items of a member that is a list; `None` if it is something else.
-fn items<'e, D: Deserializer<'e>>(member: D) -> Result<Option<Vec<&'e RawValue>>, D::Error> {
-    struct Items;
-
-    impl<'e> Visitor<'e> for Items {
-        type Value = Option<Vec<&'e RawValue>>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("any value")
-        }
-
-        fn visit_seq<A: SeqAccess<'e>>(self, items: A) -> Result<Self::Value, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(items)).map(Some)
-        }
-
-        fn visit_map<A: MapAccess<'e>>(self, members: A) -> Result<Self::Value, A::Error> {
-            IgnoredAny::deserialize(MapAccessDeserializer::new(members)).map(|_| None)
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-    }
-
-    member.deserialize_any(Items)
-}
-
 /// A member that is a list.
 pub(super) fn list(member: Member<'_>) -> Option<Vec<&RawValue>> {
     serde_json::from_str(member?.get()).ok()
@@ -371,23 +319,6 @@ pub(super) fn takes_all<'e>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn records_of_another_type_count_as_missing() {
-        for other in ["null", "true", "-1", "1", "1.5", r#""a\u0062""#, r#"{"a":[{"b":1}]}"#] {
-            let json = format!(r#"{{"Records":{other},"detail-type":"Placed"}}"#);
-            let raw: &RawValue = serde_json::from_str(&json).unwrap();
-            let event = Event::read(raw, "r-1");
-            assert!(event.records.is_none(), "{json}");
-            assert_eq!(text(event.outside.detail_type).as_deref(), Some("Placed"), "{json}");
-        }
-        let raw =
-            serde_json::from_str(r#"{"Records":[1,{"a":2}],"detail-type":"Placed"}"#).unwrap();
-        let event = Event::read(raw, "r-1");
-        let records: Vec<&str> = event.records.iter().flatten().map(|item| item.get()).collect();
-        assert_eq!(records, ["1", r#"{"a":2}"#]);
-        assert!(event.outside.detail_type.is_some());
-    }
 
     #[test]
     fn a_member_is_found_however_its_name_is_written() {

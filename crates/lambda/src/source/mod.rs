@@ -6,6 +6,7 @@
 //! contract.rs   the trait of all sources: `Source`
 //! record.rs     a record of any source: `Record`
 //! event.rs      an event's outermost members, which show its source
+//! items.rs      a list among them, read in the same pass
 //! <source>.rs   its records: id, identity, order group, payload
 //! messaging.rs  a record in the words of OpenTelemetry
 //! response.rs   the response to a source: ids, checkpoints, or an error
@@ -21,6 +22,7 @@ mod event;
 mod event_bridge;
 mod identity;
 mod invoke;
+mod items;
 mod kafka;
 mod kinesis;
 mod messaging;
