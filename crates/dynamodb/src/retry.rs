@@ -75,7 +75,13 @@ pub(crate) fn backoff(config: &Config) -> Backoff {
 }
 
 /// Runs all requests, a few at a time, and collects their results in any order.
-pub(crate) async fn bounded<T>(requests: Vec<BoxFuture<'_, Vec<T>>>) -> Vec<T> {
+pub(crate) async fn bounded<T>(mut requests: Vec<BoxFuture<'_, Vec<T>>>) -> Vec<T> {
+    // As usual: a batch of up to 25, and a call of `run`.
+    if requests.len() == 1
+        && let Some(only) = requests.pop()
+    {
+        return only.await;
+    }
     let answers = stream::iter(requests).buffer_unordered(CONCURRENCY);
     answers.collect::<Vec<_>>().await.into_iter().flatten().collect()
 }

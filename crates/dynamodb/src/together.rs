@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{Either, select};
-use lambda_idempotency_core::retry::PendingWrite;
+use futures_util::{
+    future::{Either, select},
+    stream::{FuturesUnordered, StreamExt as _},
+};
+use lambda_idempotency_core::{clock::BoxFuture, retry::PendingWrite};
 
 use crate::{
     error,
@@ -25,7 +28,7 @@ impl DynamoDbStore {
     ) -> Vec<Answer> {
         let ticket = self
             .groups
-            .join(members, budget, purpose, |group| Box::pin(send(self.clone(), group, purpose)));
+            .join(members, budget, purpose, |group| once_woken(send(self.clone(), group, purpose)));
         // The other calls of this turn can join before the first of them is polled again. A completion is sent at
         // once as long as there are requests for all: until it is polled again, a handler may compute for long.
         if purpose == Purpose::Claim || self.groups.are_crowded() {
@@ -50,6 +53,12 @@ impl DynamoDbStore {
     }
 }
 
+/// Polls the request of a group only when it was woken: that wakes all calls of the group, and each of them polls it.
+fn once_woken(request: impl Future<Output = ()> + Send + 'static) -> BoxFuture<'static, ()> {
+    let mut request = FuturesUnordered::from_iter([request]);
+    Box::pin(async move { request.next().await.unwrap_or_default() })
+}
+
 /// Sends a group when a request may be sent.
 async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
     let config = &*store.config;
@@ -72,4 +81,35 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
     };
     let places = members.iter().map(|member| member.index);
     group.answer(places.zip(answers), budget.patience());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::poll_fn,
+        pin::pin,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use futures_util::{FutureExt as _, future::join_all};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_calls_of_a_group_poll_its_request_only_when_it_was_woken() {
+        let (polls, (answer, mut answered)) =
+            (AtomicUsize::new(0), tokio::sync::oneshot::channel());
+        let polls = Arc::new(polls);
+        let counted = Arc::clone(&polls);
+        let request = once_woken(poll_fn(move |context| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            answered.poll_unpin(context).map(Result::unwrap_or_default)
+        }));
+        let request = request.shared();
+        let mut calls = pin!(join_all((0..25).map(|_| request.clone())));
+        assert!(calls.as_mut().now_or_never().is_none());
+        answer.send(()).unwrap();
+        calls.await;
+        assert_eq!(polls.load(Ordering::Relaxed), 2, "of 25 calls");
+    }
 }

@@ -84,17 +84,26 @@ impl DynamoDbStore {
         let answers = if self.config.statements() && self.groups.are_for(&parcel) {
             self.write_together(&parcel, purpose, budget).await
         } else {
-            let Some(_slot) = self.slot(purpose, budget).await else {
-                let failure = error::too_late(&self.config);
-                let late = |member| (member, Answer::Failed(failure.clone()));
-                return parcel.into_iter().map(late).collect();
-            };
-            match &*parcel {
-                [member] => vec![self.write_one(member, budget).await],
-                members => self.write_batch(members, budget).await,
-            }
+            // In a box: a process may have very many calls at once, and this part is not for them.
+            Box::pin(self.write_apart(&parcel, purpose, budget)).await
         };
         parcel.into_iter().zip(answers).collect()
+    }
+
+    /// Sends these writes in a request of their own; answers in order.
+    async fn write_apart(
+        &self,
+        members: &[Member<'_>],
+        purpose: Purpose,
+        budget: &Budget<'_>,
+    ) -> Vec<Answer> {
+        let Some(_slot) = self.slot(purpose, budget).await else {
+            return vec![Answer::Failed(error::too_late(&self.config)); members.len()];
+        };
+        match members {
+            [member] => vec![self.write_one(member, budget).await],
+            members => self.write_batch(members, budget).await,
+        }
     }
 
     /// Waits until a request may be sent. `None` if there is no time left by then.

@@ -185,6 +185,13 @@ impl<'a> Entry<'a> {
         self.stage = stage;
     }
 
+    /// It has its outcome. Its claim is dropped now and not with the batch: an event can hold very many records.
+    pub(super) fn done(&mut self) {
+        self.stage = Stage::Done;
+        self.ask.key = None;
+        (self.held, self.assumed, self.seen) = (None, None, None);
+    }
+
     /// Its claim was granted.
     pub(super) fn granted(&mut self, held: Arc<Held>) {
         self.held = Some(held);
@@ -276,7 +283,7 @@ impl<'a> Entry<'a> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing::{START, after},
+        super::testing::{START, after, held},
         *,
     };
 
@@ -286,6 +293,16 @@ mod tests {
         assert!(!entry.has_waited());
         assert_eq!([entry.met_busy(START), entry.met_busy(after(100))], [START, START]);
         assert!(entry.has_waited());
+    }
+
+    #[test]
+    fn a_record_with_its_outcome_keeps_nothing_of_its_claim() {
+        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        entry.assumed(held(1_000), Box::new(Guard::Absent));
+        assert!(entry.key().is_some() && entry.held().is_some() && entry.assumption().is_some());
+        entry.done();
+        assert!(entry.is_done());
+        assert!(entry.key().is_none() && entry.held().is_none() && entry.assumption().is_none());
     }
 
     #[test]

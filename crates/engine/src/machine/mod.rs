@@ -177,6 +177,8 @@ impl<'a> Machine<'a> {
         };
         order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
         let budget = Budget::new(now, setting.deadline);
+        // A batch of one, as each call of `run` is, has few at a time.
+        let actions = VecDeque::with_capacity(records.all().len().clamp(2, 16));
         let mut machine = Self {
             starts: Starts::new(budget, setting.policy.concurrency, records.all().len()),
             leases: Leases::new(Terms::new(setting.policy, setting.deadline)),
@@ -190,7 +192,7 @@ impl<'a> Machine<'a> {
             settlements: Settlements::default(),
             outboxes: Outboxes::default(),
             call_ids: CallIds::default(),
-            actions: VecDeque::with_capacity(16),
+            actions,
             blocked: false,
         };
         let present = &mut Present { now, host };

@@ -56,7 +56,7 @@ impl<'a> Records<'a> {
 
     /// Record `at` has its outcome.
     pub(super) fn done(&mut self, at: usize) {
-        self.at(at).enter(Stage::Done);
+        self.at(at).done();
         self.open -= 1;
     }
 

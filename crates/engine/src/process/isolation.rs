@@ -23,6 +23,7 @@
 //! An invocation that need not wait takes its place in one step, without an allocation.
 
 use std::{
+    collections::VecDeque,
     mem,
     sync::{Arc, PoisonError},
     task::{Context, Poll, Waker},
@@ -40,7 +41,9 @@ pub(crate) struct Isolation {
 #[derive(Default)]
 pub(super) struct Places {
     /// In the order in which they were asked for.
-    pub(super) all: Vec<Asked>,
+    pub(super) all: VecDeque<Asked>,
+    /// How many of them are isolated. While none is, nobody waits, however many invocations there are.
+    isolated: usize,
     last_ticket: u64,
 }
 
@@ -67,19 +70,15 @@ pub(crate) struct Until {
 
 impl Places {
     fn find(&mut self, ticket: u64) -> Option<(usize, &mut Asked)> {
-        self.all.iter_mut().enumerate().find(|(_, asked)| asked.ticket == ticket)
+        // From the back: most are looked for just after they were asked for.
+        self.all.iter_mut().enumerate().rfind(|(_, asked)| asked.ticket == ticket)
     }
 
     /// Takes a place, or says up to and including when others keep it from being taken.
     fn take(&mut self, ticket: u64, until: Until, now: Timestamp) -> Result<(), Timestamp> {
         let Some((at, asked)) = self.find(ticket) else { return Ok(()) };
         let (is_isolated, is_taken) = (asked.is_isolated, asked.is_taken);
-        let all = self.all.iter().enumerate();
-        let blocking = all.filter(|(place, other)| {
-            let is_before = *place != at && (other.is_taken || *place < at);
-            is_before && (is_isolated || other.is_isolated) && now <= other.until
-        });
-        let blocked = blocking.map(|(_, other)| other.until).max().filter(|_| !is_taken);
+        let blocked = self.blocked(at, is_isolated, now).filter(|_| !is_taken);
         if let Some((_, asked)) = self.find(ticket) {
             asked.changed = false;
             asked.is_taken = blocked.is_none();
@@ -88,9 +87,28 @@ impl Places {
         blocked.map_or(Ok(()), Err)
     }
 
+    /// Up to and including when others keep this place from being taken, if they do.
+    fn blocked(&self, at: usize, is_isolated: bool, now: Timestamp) -> Option<Timestamp> {
+        if !is_isolated && self.isolated == 0 {
+            return None;
+        }
+        let blocking = self.all.iter().enumerate().filter(|(place, other)| {
+            let is_before = *place != at && (other.is_taken || *place < at);
+            is_before && (is_isolated || other.is_isolated) && now <= other.until
+        });
+        blocking.map(|(_, other)| other.until).max()
+    }
+
     /// Gives a place up. Returns the wakers of the invocations that wait for a place.
     pub(super) fn leave(&mut self, ticket: u64) -> Vec<Waker> {
-        self.all.retain(|asked| asked.ticket != ticket);
+        let nobody_waits = self.isolated == 0;
+        let left = self.all.iter().position(|asked| asked.ticket == ticket);
+        let left = left.and_then(|place| self.all.remove(place));
+        let was_isolated = left.is_some_and(|asked| asked.is_isolated);
+        self.isolated = self.isolated.saturating_sub(usize::from(was_isolated));
+        if nobody_waits {
+            return Vec::new();
+        }
         let waiting = self.all.iter_mut().filter(|asked| !asked.is_taken);
         let wakers = waiting.filter_map(|asked| {
             asked.changed = true;
@@ -112,7 +130,8 @@ impl Isolation {
         let mut places = self.lock();
         places.last_ticket = places.last_ticket.wrapping_add(1);
         let ticket = places.last_ticket;
-        places.all.push(Asked {
+        places.isolated += usize::from(is_isolated);
+        places.all.push_back(Asked {
             ticket,
             is_isolated,
             is_taken: false,

@@ -108,6 +108,7 @@ impl Host for Surroundings<'_> {
             self.place = Some(place);
             taken
         };
+        self.waits = taken.is_err();
         taken.map_or_else(|until| Enter::Waits { until }, |()| Enter::Entered)
     }
 

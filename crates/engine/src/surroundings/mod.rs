@@ -92,6 +92,8 @@ pub(crate) struct Surroundings<'a> {
     running: Running<'a>,
     /// This invocation's place in the process, taken or waited for.
     place: Option<Place>,
+    /// Whether that place is waited for.
+    waits: bool,
     /// Whether a handler of this engine makes the invocation: it then shares that handler's place.
     is_nested: bool,
     cache_hits: usize,
@@ -126,6 +128,7 @@ impl<'a> Surroundings<'a> {
             shared: None,
             running,
             place: None,
+            waits: false,
             is_nested,
             cache_hits: 0,
             following: None,
@@ -255,7 +258,8 @@ impl<'a> Surroundings<'a> {
 
     /// Ends when the place that this invocation waits for may have become free.
     pub(crate) fn poll_place(&self, context: &Context<'_>) -> Poll<()> {
-        self.place.as_ref().map_or(Poll::Pending, |place| place.poll_changed(context))
+        let waited = self.place.as_ref().filter(|_| self.waits);
+        waited.map_or(Poll::Pending, |place| place.poll_changed(context))
     }
 
     pub(crate) fn record(&self, at: usize) -> Option<(&RecordId, Option<&Key>)> {

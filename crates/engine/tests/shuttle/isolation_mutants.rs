@@ -78,7 +78,7 @@ impl Steps for Overtakes {
 impl Overtakes {
     fn overtake(place: &Place) {
         let mut places = place.isolation.lock();
-        places.all.sort_by_key(|asked| (asked.is_isolated, asked.ticket));
+        places.all.make_contiguous().sort_by_key(|asked| (asked.is_isolated, asked.ticket));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::database::Database;
 use crate::events::{batch, calls};
-use crate::process::peak_megabytes;
+use crate::process::megabytes;
 use crate::record::Record;
 use crate::worker::{Function, Worker};
 
@@ -22,7 +22,7 @@ pub(crate) async fn measure(
     database: &mut Database,
     record: &mut Record,
 ) -> Result<()> {
-    println!("\nPeak resident memory, MB\n");
+    println!("\nPeak resident memory, and what is anonymous after the last batch, MB\n");
     println!("| | start | 10 | 100 | 1000 | 10,000 | `run`, 1000 |\n|---|--:|--:|--:|--:|--:|--:|");
     for function in functions {
         let mut peaks = Vec::new();
@@ -37,9 +37,10 @@ pub(crate) async fn measure(
                 let orders = (0..size).map(order);
                 worker.invoke(&if by_run { calls(orders) } else { batch(orders) }).await?;
             }
-            let peak = peak_megabytes(worker.pid)?;
+            let peak = megabytes(worker.pid, "VmHWM")?;
+            let anonymous = megabytes(worker.pid, "RssAnon")?;
             record.row(name, size, function, &[("peak_mb", peak)]);
-            peaks.push(format!("{peak:.1}"));
+            peaks.push(format!("{peak:.1} ({anonymous:.1})"));
             worker.stop().await;
         }
         println!("| {} | {} |", function.name(), peaks.join(" | "));

@@ -45,12 +45,13 @@ impl Counts {
     }
 }
 
-/// The peak memory of a process, in MB.
-pub(crate) fn peak_megabytes(pid: u32) -> Result<f64> {
+/// A part of a process's memory, in MB: `VmHWM` is the peak, `RssAnon` what is not a page of a file now.
+pub(crate) fn megabytes(pid: u32, part: &str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).ok_or("no VmHWM")?;
-    Ok(kib.trim().parse::<f64>()? * 1024.0 / 1e6)
+    let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+    let size = lines.find_map(|(name, size)| (name == part).then_some(size)).ok_or(part)?;
+    let kib = size.trim().strip_suffix(" kB").ok_or(part)?;
+    Ok(kib.parse::<f64>()? * 1024.0 / 1e6)
 }
 
 /// The processes that this one has started and that have not ended.

@@ -6,7 +6,7 @@ use lambda_idempotency_local::{FunctionConfig, InvocationResult, Local, OutputLi
 use serde_json::Value;
 
 use crate::Result;
-use crate::process::{Counts, children, peak_megabytes};
+use crate::process::{Counts, children, megabytes};
 use crate::server::{Path, Server};
 
 const LONG: Duration = Duration::from_secs(300);
@@ -84,7 +84,7 @@ impl Function {
     }
 
     pub(crate) fn peak_megabytes(&self) -> Result<f64> {
-        peak_megabytes(self.pid)
+        megabytes(self.pid, "VmHWM")
     }
 
     pub(crate) async fn stop(self) {
