@@ -11,7 +11,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// The items of a member that is a list; `None` if it is something else.
+/// The items of a member that is a list; `None` if it is something else. What is not a list is read as a value, so the object
+/// around it cannot be read if that is half a surrogate pair, or a number beyond the range of doubles. No source has one there.
 pub(super) fn items<'e, D: Deserializer<'e>>(
     member: D,
 ) -> Result<Option<Vec<&'e RawValue>>, D::Error> {
