@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
 use crate::{
     config::Config,
     config_error::PostgresConfigError,
-    keeping::Keeping,
+    own_session,
     pool::{Pool, Target},
     statements::Statements,
     store::PostgresStore,
@@ -71,7 +71,7 @@ pub struct PostgresStoreBuilder {
     connect_timeout: Duration,
     max_connections: usize,
     max_idle: Duration,
-    keeping: Keeping,
+    prepared_statements: bool,
 }
 
 impl PostgresStoreBuilder {
@@ -85,7 +85,7 @@ impl PostgresStoreBuilder {
             connect_timeout: CONNECT_TIMEOUT,
             max_connections: MAX_CONNECTIONS,
             max_idle: MAX_IDLE,
-            keeping: Keeping::Nowhere,
+            prepared_statements: false,
         }
     }
 
@@ -173,8 +173,7 @@ impl PostgresStoreBuilder {
     ///
     /// The URL has to name the server itself. Behind a proxy that gives each transaction another connection, a kept
     /// statement would meet other clients: the store connects to none, and says so. RDS Proxy and PgBouncer in transaction
-    /// mode are such proxies. For newer versions of PgBouncer there is
-    /// [`prepared_statements_through_pgbouncer`](Self::prepared_statements_through_pgbouncer).
+    /// mode are such proxies.
     ///
     /// ```no_run
     /// # use lambda_idempotency_postgres::PostgresStore;
@@ -187,22 +186,7 @@ impl PostgresStoreBuilder {
     /// # }
     /// ```
     pub fn prepared_statements(mut self, are_kept: bool) -> Self {
-        self.keeping = if are_kept { Keeping::OwnSession } else { Keeping::Nowhere };
-        self
-    }
-
-    /// As [`prepared_statements`](Self::prepared_statements), and in place of it, where `PgBouncer` is before the server: of
-    /// version 1.21 or later, with [`max_prepared_statements`][max], which is on from version 1.24. It keeps the statements
-    /// of its clients apart, and prepares them on the connection that it uses next. Each new connection looks whether it
-    /// does; with another proxy, or none, the store connects to nothing, and says so.
-    ///
-    /// No other proxy may be between the function and this one. If one that does not know prepared statements were before it,
-    /// `PgBouncer` would take all of its clients for one, and a kept statement would meet those of others. Nothing shows that
-    /// to the store.
-    ///
-    /// [max]: https://www.pgbouncer.org/config.html#max_prepared_statements
-    pub fn prepared_statements_through_pgbouncer(mut self) -> Self {
-        self.keeping = Keeping::PgBouncer;
+        self.prepared_statements = are_kept;
         self
     }
 
@@ -234,7 +218,9 @@ impl PostgresStoreBuilder {
             (None, _) => None,
         };
         let tls = if tls { Some(Tls::new(pem.as_deref())?) } else { None };
-        self.keeping.ask(&mut server);
+        if self.prepared_statements {
+            own_session::ask(&mut server);
+        }
         let target = Target { server, password: self.password, tls };
         let statements = Arc::new(Statements::of(&table));
         let config = Config {
@@ -243,7 +229,7 @@ impl PostgresStoreBuilder {
             connect_timeout: self.connect_timeout,
             max_connections: self.max_connections,
             max_idle: self.max_idle,
-            keeping: self.keeping,
+            prepared_statements: self.prepared_statements,
         };
         let pool = Arc::new(Pool::new(target, &config));
         Ok(PostgresStore { pool, config: Arc::new(config), statements })

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::settings::Timing;
 
-use crate::{keeping::Keeping, table::Table};
+use crate::table::Table;
 
 /// The settings of a store.
 #[derive(Clone)]
@@ -14,7 +14,7 @@ pub(crate) struct Config {
     pub(crate) connect_timeout: Duration,
     pub(crate) max_connections: usize,
     pub(crate) max_idle: Duration,
-    pub(crate) keeping: Keeping,
+    pub(crate) prepared_statements: bool,
 }
 
 impl fmt::Debug for Config {
@@ -24,7 +24,7 @@ impl fmt::Debug for Config {
             .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("max_connections", &self.max_connections)
             .field("max_idle", &self.max_idle)
-            .field("prepared_statements", &self.keeping)
+            .field("prepared_statements", &self.prepared_statements)
             .finish_non_exhaustive()
     }
 }

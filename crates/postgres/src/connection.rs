@@ -72,6 +72,8 @@ pub(crate) struct Answers {
     pub(crate) begin: Result<(), Error>,
     /// For each statement what it did, in order.
     pub(crate) statements: Vec<Result<Ran, Error>>,
+    /// For each statement whether it was one that the server had kept.
+    pub(crate) were_kept: Vec<bool>,
     /// The answer to the end; `Ok` if none was sent.
     pub(crate) end: Result<(), Error>,
 }
@@ -98,28 +100,6 @@ impl Connection {
         Ok(is_own)
     }
 
-    /// Lets the server keep statements, if `text` returns a row after `probe` was prepared, in one transaction.
-    pub(crate) async fn keep_statements_if_renamed(
-        &mut self,
-        probe: &str,
-        text: &str,
-    ) -> Result<bool, Error> {
-        let Self { client, wire, prepared } = self;
-        let mut begin = Request::new(client.batch_execute("BEGIN READ ONLY"));
-        let mut probed = Request::new(client.prepare_typed(probe, &[]));
-        let mut asked = Request::new(client.query_typed(text, &[]));
-        drive(wire, |cx| begin.is_ready(cx) & probed.is_ready(cx) & asked.is_ready(cx)).await;
-        begin.answer().await?;
-        // A proxy that keeps nothing apart has passed it on. It is closed before the session is another client's.
-        drop(probed.answer().await?);
-        let mut end = Request::new(client.batch_execute("COMMIT"));
-        drive(wire, |cx| end.is_ready(cx)).await;
-        end.answer().await?;
-        let is_renamed = !asked.answer().await?.is_empty();
-        *prepared = is_renamed.then(HashMap::new);
-        Ok(is_renamed)
-    }
-
     /// Whether the server or the network has closed it, as far as this is known without waiting.
     pub(crate) fn is_closed(&mut self) -> bool {
         poll_wire(&mut self.wire, &mut Context::from_waker(Waker::noop()));
@@ -143,6 +123,7 @@ impl Connection {
         let keeps = |statement: &&Statement<'_>| end.is_some() && statement.is_kept;
         let known = |statement| prepared.as_ref()?.get(&*Some(statement).filter(keeps)?.text);
         let mut begin = Request::new(client.batch_execute(begin));
+        let were_kept = statements.iter().map(|s| known(s).is_some()).collect();
         let running = statements.iter().map(|s| Request::new(one(client, s, known(s).cloned())));
         let mut running: Vec<_> = running.collect();
         let mut ended = end.map(|end| Request::new(client.batch_execute(end)));
@@ -178,6 +159,7 @@ impl Connection {
         Answers {
             begin: begin.answer().await,
             statements: answers,
+            were_kept,
             end: match ended {
                 Some(end) => end.answer().await,
                 None => Ok(()),

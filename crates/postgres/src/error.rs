@@ -14,7 +14,7 @@ use tokio_postgres::{
     error::{DbError, Severity, SqlState},
 };
 
-use crate::{config::Config, keeping::Keeping, pool::Unconnected, retry::TimedOut, row::Corrupt};
+use crate::{config::Config, pool::Unconnected, retry::TimedOut, row::Corrupt};
 
 /// What an error names.
 #[derive(Clone, Copy)]
@@ -101,18 +101,15 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
             unavailable(format!("could not {doing}: the function given to `password` failed"))
         }
         Unconnected::Closed => too_late(doing.config),
-        Unconnected::Unfit => unfit_for_statements(doing),
+        Unconnected::Shared => shared(doing),
         Unconnected::Failed(error) => match error.as_db_error() {
             None => unavailable(format!(
                 "could not {doing}: no connection; check host, port, security group and certificates"
             ))
             .because(chain(&error)),
             // A proxy does not take what the store asks for.
-            Some(said) if doing.config.keeping == Keeping::OwnSession && is_protocol(said) => {
-                unfit_for_statements(doing).because(told(said))
-            }
-            Some(said) if doing.config.keeping == Keeping::PgBouncer && is_taken(said) => {
-                unfit_for_statements(doing).because(told(said))
+            Some(said) if doing.config.prepared_statements && is_protocol(said) => {
+                shared(doing).because(told(said))
             }
             Some(_) => failure(doing, &error),
         },
@@ -120,27 +117,17 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
     failure.with_doubt(false)
 }
 
-/// The name of the statement that was to be prepared is that of another client.
-fn is_taken(said: &DbError) -> bool {
-    *said.code() == SqlState::DUPLICATE_PSTATEMENT
-}
-
 fn is_protocol(said: &DbError) -> bool {
     *said.code() == SqlState::PROTOCOL_VIOLATION
 }
 
 /// Prepared statements would meet those of other clients.
-fn unfit_for_statements(doing: Doing<'_>) -> Failure {
-    let why = match doing.config.keeping {
-        Keeping::PgBouncer => {
-            "no PgBouncer that keeps the prepared statements of its clients apart is before the server; leave \
-             `prepared_statements_through_pgbouncer` out, or use PgBouncer 1.21 or later with `max_prepared_statements`"
-        }
-        Keeping::OwnSession | Keeping::Nowhere => {
-            "a proxy shares the connections of the server; leave `prepared_statements` off, or connect to the server itself"
-        }
-    };
-    Failure::new(StoreErrorKind::Misconfigured, format!("could not {doing}: {why}"))
+fn shared(doing: Doing<'_>) -> Failure {
+    let context = format!(
+        "could not {doing}: a proxy shares the connections of the server; leave `prepared_statements` off, or connect to \
+         the server itself"
+    );
+    Failure::new(StoreErrorKind::Misconfigured, context)
 }
 
 /// Classifies an error of a statement, which was not applied if the server says so.
@@ -151,6 +138,18 @@ pub(crate) fn failure(doing: Doing<'_>, error: &Error) -> Failure {
             let failure = Failure::unanswered(format!("could not {doing}: the connection failed"));
             failure.because(chain(error))
         }
+    }
+}
+
+/// Classifies an error of a statement that the server had kept. It may have lost it, or the columns of the table have other
+/// types now. The next attempt sends the whole text, and what the server says of that is final.
+pub(crate) fn kept_failure(doing: Doing<'_>, error: &Error) -> Failure {
+    match error.as_db_error() {
+        Some(said) if matches!(said.code().code(), "26000" | "0A000") => unavailable(format!(
+            "could not {doing}: the server refused a statement that it had prepared"
+        ))
+        .because(told(said)),
+        _ => failure(doing, error),
     }
 }
 
@@ -201,11 +200,6 @@ fn server_failure(doing: Doing<'_>, said: &DbError) -> Failure {
         // `idle_in_transaction_session_timeout`, and `transaction_timeout` of PostgreSQL 17.
         "25P03" | "25P04" => unavailable(format!(
             "could not {doing}: the server ended the transaction, which took too long"
-        )),
-        // It has lost a statement that it kept, or the columns of the table have other types now. The next attempt sends the
-        // whole statement.
-        "26000" | "0A000" if doing.config.keeping != Keeping::Nowhere => unavailable(format!(
-            "could not {doing}: the server refused a statement that it had prepared"
         )),
         "53300" => unavailable(format!(
             "could not {doing}: the server has no connection left; put a proxy before it, or \

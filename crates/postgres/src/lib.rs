@@ -110,9 +110,7 @@
 //!   `statement_timeout`, `lock_timeout` and `idle_in_transaction_session_timeout`.
 //! * **Nothing stays on the server** between transactions: no prepared statement, no setting of the session, no
 //!   advisory lock. So a proxy may give each transaction another connection. Without a proxy,
-//!   [`prepared_statements`](PostgresStoreBuilder::prepared_statements) saves most of what a single write costs the server, and
-//!   with PgBouncer 1.21 or later
-//!   [`prepared_statements_through_pgbouncer`](PostgresStoreBuilder::prepared_statements_through_pgbouncer).
+//!   [`prepared_statements`](PostgresStoreBuilder::prepared_statements) saves most of what a single write costs the server.
 //! * **A lost response** (a timeout, a broken connection): the write is sent again on a new connection. If it then
 //!   finds the record that it was to write, with its own token, the first request was applied.
 //! * **A server that cannot serve now** (it starts, ends, is read-only since a failover, has no connection left): the
@@ -148,9 +146,9 @@ mod connection;
 mod effects;
 mod env;
 mod error;
-mod keeping;
 mod limits;
 mod member;
+mod own_session;
 mod parameters;
 mod pool;
 mod read;

@@ -21,12 +21,7 @@ use lambda_idempotency_core::{clock::Timestamp, settings::LoadPassword};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::Error;
 
-use crate::{
-    config::Config,
-    connection::Connection,
-    keeping::{IS_OWN, IS_RENAMED, Keeping, PROBE},
-    tls::Tls,
-};
+use crate::{config::Config, connection::Connection, own_session::IS_OWN, tls::Tls};
 
 /// How long a call waits while no connection comes back. Then one of those that wait opens another connection, which is
 /// closed after it, so an overload adds two connections a second at most.
@@ -60,8 +55,8 @@ pub(crate) enum Unconnected {
     NoPassword,
     /// The server could not be reached, or refused.
     Failed(Error),
-    /// The server may not keep statements on it.
-    Unfit,
+    /// A proxy shares the sessions of the server among its clients.
+    Shared,
     /// The store is being dropped.
     Closed,
 }
@@ -105,13 +100,11 @@ impl Pool {
             }
         }
         let mut connection = self.target.connect().await?;
-        let is_fit = match config.keeping {
-            Keeping::Nowhere => Ok(true),
-            Keeping::OwnSession => connection.keep_statements_if(IS_OWN).await,
-            Keeping::PgBouncer => connection.keep_statements_if_renamed(PROBE, IS_RENAMED).await,
-        };
-        if !is_fit.map_err(Unconnected::Failed)? {
-            return Err(Unconnected::Unfit);
+        if config.prepared_statements {
+            let is_own = connection.keep_statements_if(IS_OWN).await;
+            if !is_own.map_err(Unconnected::Failed)? {
+                return Err(Unconnected::Shared);
+            }
         }
         Ok(Lease { pool: self, connection, place })
     }

@@ -60,7 +60,7 @@ async fn conforms(url: &str) {
     browsing::the_count_is_that_of_all_pages(&*new_store(url).await).await;
 }
 
-pub(crate) async fn conforms_in(store: Arc<PostgresStore>) {
+async fn conforms_in(store: Arc<PostgresStore>) {
     let mut failed = Vec::new();
     {
         let store: &dyn Store = &*store;

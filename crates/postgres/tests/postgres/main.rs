@@ -21,7 +21,6 @@ mod errors;
 mod faults;
 mod pgbouncer;
 mod prepared;
-mod renamed;
 mod server;
 mod sharing;
 mod sweeping;

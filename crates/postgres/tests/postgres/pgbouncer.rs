@@ -10,15 +10,6 @@ use std::{
 
 use crate::server::{Postgres, USER, as_nobody, free_port, new_directory, program, url};
 
-/// The first two numbers of its version.
-pub(crate) fn version() -> (u32, u32) {
-    let said = Command::new(program("pgbouncer")).arg("--version").output();
-    let said = String::from_utf8(said.expect("PgBouncer starts").stdout).expect("text");
-    let mut numbers = said.split([' ', '.', '\n']).filter_map(|word| word.parse().ok());
-    let mut next = || numbers.next().unwrap_or_else(|| panic!("a version: {said}"));
-    (next(), next())
-}
-
 /// A running PgBouncer. Dropping it ends it.
 pub(crate) struct PgBouncer {
     directory: std::path::PathBuf,

@@ -1,9 +1,10 @@
 //! Statements that the server keeps, on connections that are not shared, and on no others.
 
 use lambda_idempotency_core::store::{Store as _, StoreErrorKind};
+use lambda_idempotency_postgres::PostgresStatement;
 
 use crate::{
-    effects::Counts,
+    effects::{Counts, with},
     pgbouncer::PgBouncer,
     server::Postgres,
     table::{claim, complete, in_secs, new_table, one, stored, unknown, written},
@@ -73,6 +74,43 @@ async fn a_kept_statement_survives_changes_of_the_table() {
             written(&one(&store, claim(&name, 1), in_secs(30)).await);
             written(&one(&store, complete(&name, 1), in_secs(30)).await);
             assert!(stored(&store, &name).await.is_some());
+        }
+    }
+}
+
+/// It is sent as text then, once. What the server says of a text is final: here a trigger of the user uses the same code.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_kept_statement_that_the_server_has_lost_is_sent_as_text() {
+    let server = Postgres::shared();
+    let counts = Counts::new(&server.url()).await;
+    let table = format!("p{}", counts.table);
+    let builder = lambda_idempotency_postgres::PostgresStore::builder(&server.url());
+    let store = builder.table(&table).prepared_statements(true).build().unwrap();
+    store.migrate(in_secs(30)).await.unwrap();
+    for name in ["a", "b"] {
+        written(&one(&store, claim(name, 1), in_secs(30)).await);
+    }
+    let lose = "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$";
+    let losing = with(complete("a", 1), [PostgresStatement::new(lose)]);
+    written(&one(&store, losing, in_secs(30)).await);
+    for name in ["c", "d"] {
+        written(&one(&store, claim(name, 1), in_secs(30)).await);
+    }
+    for code in ["0A000", "26000"] {
+        let trigger = format!(
+            "CREATE OR REPLACE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             RAISE EXCEPTION 'never' USING ERRCODE = '{code}'; END $$; CREATE TRIGGER refuse \
+             BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_refuse()"
+        );
+        counts.ask(&trigger).await;
+        let error = unknown(one(&store, claim("e", 1), in_secs(5)).await);
+        let told = (error.kind(), error.may_have_applied());
+        assert_eq!(told, (StoreErrorKind::Refused, false), "{code}: {error}");
+        counts.ask(&format!("DROP TRIGGER refuse ON {table}")).await;
+        // So that they are kept again.
+        for name in ["f", "g"] {
+            written(&one(&store, claim(&format!("{name}{code}"), 1), in_secs(30)).await);
         }
     }
 }
