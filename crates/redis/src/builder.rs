@@ -159,8 +159,8 @@ impl RedisStoreBuilder {
     /// them the write is repeated until the deadline of the call, and is then in doubt.
     ///
     /// It makes it less likely that a failover loses a write, not impossible: a replica that has not confirmed it may
-    /// be promoted. The server counts the first replica that it gets once it has sent it all data, which that replica then has to
-    /// read. Each write takes as long as the replication. A deletion is not waited for: if it is lost, the key is
+    /// be promoted. If a server has had no replica before, it counts the first one as soon as all data is sent. The replica
+    /// may not have read it yet. Each write takes as long as the replication. A deletion is not waited for: if it is lost, the key is
     /// held until its lease ends.
     ///
     /// A worker that repeats a write in doubt, in another call, waits for replicas again: what it finds of its own claim
