@@ -10,8 +10,9 @@ use crate::sample::MEASURES;
 use crate::worker::Function;
 
 /// The columns beside those of the rounds.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "x_by_hand",
+    "x_table",
     "completions",
     "window_p50_ms",
     "window_p99_ms",
@@ -84,7 +85,7 @@ fn columns() -> impl Iterator<Item = &'static str> {
 
 /// Three decimals at most.
 fn cell(value: f64) -> String {
-    if value.is_nan() {
+    if !value.is_finite() {
         return "-".into();
     }
     let text = format!("{value:.3}");
