@@ -10,7 +10,8 @@
 //! `bash tests/run figures` makes a whole run and records it in the guide, with `--record`.
 //!
 //! Each function is a process of its own, driven over the Runtime API; the embedded DynamoDB is another
-//! process, behind the proxy that counts and delays requests. The rounds of all functions alternate, so that
+//! process, behind the proxy that counts and delays requests. It is started anew for each scenario and size, because it
+//! answers later the more items it has. The rounds of all functions alternate, so that
 //! a busy machine slows all of them, and what is printed are medians over the rounds. The processor time is
 //! that of the function's process alone, as Linux counts it for its threads. Compare ratios, not times:
 //! those of a function `by hand` on the same runtime are in the column `x by hand`.
@@ -31,11 +32,10 @@ mod worker;
 
 use std::error::Error;
 
-use database::Database;
 use options::Options;
 use record::Record;
 use rounds::Scenario;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use worker::Function;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -45,23 +45,23 @@ async fn main() -> Result<()> {
     let options = Options::from_args()?;
     let functions = Function::all(&options);
     let record = &mut Record::new()?;
-    let database = &mut Database::start(&options).await?;
-    // Lambda's limit. The functions inherit it from this process, and the database has started without it.
-    setrlimit(Resource::Nofile, Rlimit { current: Some(1024), maximum: Some(1024) })?;
+    // Lambda's limit of open files. The functions inherit it from this process, and the database raises its own.
+    let limit = Rlimit { current: Some(1024), ..getrlimit(Resource::Nofile) };
+    setrlimit(Resource::Nofile, limit)?;
     println!("Medians of {} rounds.", options.rounds(1));
     for scenario in Scenario::ALL {
         if options.wants(scenario.name()) {
-            rounds::measure(scenario, &functions, database, &options, record).await?;
+            rounds::measure(scenario, &functions, &options, record).await?;
         }
     }
     if options.wants("windows") {
-        windows::measure(&functions, database, &options, record).await?;
+        windows::measure(&functions, &options, record).await?;
     }
     if options.wants("memory") {
-        memory::measure(&functions, database, record).await?;
+        memory::measure(&functions, &options, record).await?;
     }
     if options.wants("start") {
-        start::measure(&functions, database, &options, record).await?;
+        start::measure(&functions, &options, record).await?;
     }
     if let Some(file) = &options.record {
         record.write(file, options.rounds(1))?;

@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::database::Database;
 use crate::events::{batch, calls};
+use crate::options::Options;
 use crate::process::megabytes;
 use crate::record::Record;
 use crate::worker::{Function, Worker};
@@ -19,9 +20,10 @@ const WORK: [(&str, usize, usize, bool); 6] = [
 
 pub(crate) async fn measure(
     functions: &[Function],
-    database: &mut Database,
+    options: &Options,
     record: &mut Record,
 ) -> Result<()> {
+    let database = &mut Database::start(options).await?;
     println!("\nPeak resident memory, and what is anonymous after the last batch, MB\n");
     println!("| | start | 10 | 100 | 1000 | 10,000 | `run`, 1000 |\n|---|--:|--:|--:|--:|--:|--:|");
     for function in functions {

@@ -89,7 +89,6 @@ const fn invocations(scenario: Scenario, size: usize) -> usize {
 pub(crate) async fn measure(
     scenario: Scenario,
     functions: &[Function],
-    database: &mut Database,
     options: &Options,
     record: &mut Record,
 ) -> Result<()> {
@@ -97,6 +96,7 @@ pub(crate) async fn measure(
         if !options.wants_size(size) {
             continue;
         }
+        let database = &mut Database::start(options).await?;
         let mut samples: Vec<(&Function, Vec<Sample>)> = Vec::new();
         let mut workers = Vec::new();
         let variables: &[&str] = if scenario == Scenario::Calls { &["RUN"] } else { &[] };

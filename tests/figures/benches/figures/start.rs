@@ -11,10 +11,10 @@ use crate::worker::{Function, Worker};
 
 pub(crate) async fn measure(
     functions: &[Function],
-    database: &mut Database,
     options: &Options,
     record: &mut Record,
 ) -> Result<()> {
+    let database = &mut Database::start(options).await?;
     let with_roots = Function::with_roots(options);
     let mut rows: Vec<(&Function, Vec<f64>)> =
         functions.iter().chain(&with_roots).map(|function| (function, Vec::new())).collect();

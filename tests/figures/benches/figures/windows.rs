@@ -11,11 +11,11 @@ use crate::worker::{Function, Worker};
 
 pub(crate) async fn measure(
     functions: &[Function],
-    database: &mut Database,
     options: &Options,
     record: &mut Record,
 ) -> Result<()> {
     for size in [1, 10, 100, 1000] {
+        let database = &mut Database::start(options).await?;
         let mut rows = Vec::new();
         for function in functions.iter().filter(|function| !function.does_nothing()) {
             rows.push((function, Worker::start(function, &["STAMP"], database).await?, Vec::new()));

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lambda_idempotency_local::{DynamoDb, Fault, ItemAnswer, Proxy, StoreRequest, Table};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
 
@@ -13,6 +14,9 @@ const TABLE: &str = "idempotency";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
+    // Each connection of a function takes three files here, and the limit is that of a function.
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     let database = DynamoDb::start().await?;
     database.create_table(&Table::new(TABLE, "id").ttl("expiration"))?;
     let mut proxies: Vec<Proxy> = Vec::new();
