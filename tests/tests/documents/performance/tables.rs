@@ -161,11 +161,27 @@ fn together(measured: &Measured) -> String {
 
 /// The duration of an invocation with slower requests.
 fn latency(measured: &Measured) -> String {
-    let (mut table, columns) = columns("records at a time", &["by hand", "this"]);
+    let mut table = head(&[
+        "records at a time",
+        "by hand, one",
+        "of it the table",
+        "this, one",
+        "of it the table",
+        "by hand, several",
+        "this, several",
+    ]);
     for size in SIZES {
-        let cells = columns.iter().map(|(function, threads)| {
-            digits(measured.get("delayed", size, function, threads, "p50_ms"))
-        });
+        let of = |function, threads, column| {
+            digits(measured.get("delayed", size, function, threads, column))
+        };
+        let cells = [
+            of("by hand", "one", "p50_ms"),
+            of("by hand", "one", "table_ms"),
+            of("this", "one", "p50_ms"),
+            of("this", "one", "table_ms"),
+            of("by hand", "several", "p50_ms"),
+            of("this", "several", "p50_ms"),
+        ];
         table.push_str(&row(&grouped(&size.to_string()), cells));
     }
     table
