@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// The failure is the outcome: it is recorded, and later deliveries get it as an answer.
+    /// The failure is permanent: it is recorded, and it answers later deliveries. The handler is not called again for the key.
     #[must_use]
     pub fn permanent<E: Into<BoxError>>(error: E) -> Self {
         Self { declared: Declared::Permanent, ..Self::transient(error) }
@@ -151,7 +151,7 @@ impl Failure {
         matches!(self.declared, Declared::Permanent)
     }
 
-    /// Whether it was made by [`retry`](Self::transient).
+    /// Whether it was made by [`transient`](Self::transient).
     pub const fn is_declared_transient(&self) -> bool {
         matches!(self.declared, Declared::Transient)
     }

@@ -95,7 +95,8 @@ impl DynamoDbStoreBuilder {
     /// Builds the store.
     ///
     /// # Errors
-    /// [`DynamoDbConfigError::UnfitName`] and [`DynamoDbConfigError::NameUsedTwice`] for attribute names.
+    /// [`DynamoDbConfigError::UnfitName`] and [`DynamoDbConfigError::NameUsedTwice`] for attribute names, and
+    /// [`DynamoDbConfigError::UnfitPartition`] for a partition.
     pub fn build(self) -> Result<DynamoDbStore, DynamoDbConfigError> {
         self.config.attributes.check()?;
         Ok(self.build_unchecked())

@@ -1,4 +1,4 @@
-//! Errors that name the remedy and contain no data.
+//! Errors that name the request and the table, the remedy where there is one, and no data.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //!
 //! Lambda delivers events at least once. Wrap the handler, say where the idempotency key is in each
 //! record, and each record is processed once: its key is claimed in a store by one conditional
-//! write, the handler runs, the record is completed, and later deliveries are answered from it.
+//! write, the handler runs, the key is completed, and later deliveries are answered from its idempotency record.
 //!
 //! ```no_run
 //! use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation};
@@ -35,7 +35,7 @@
 //! | to see an event's records and keys | [`inspect`] |
 //! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
 //! | the trace in which a record was sent | [`Call::trace_context`] |
-//! | effects in DynamoDB that happen exactly once | [`Operation::transactional`], [`CallExt::transact`] |
+//! | effects in DynamoDB or PostgreSQL that happen exactly once | [`Operation::transactional`], [`CallExt::transact`] |
 //! | a part of a handler that runs once over all attempts | [`Call::step`] |
 //! | to put aside records that will never be processed | [`Operation::divert`] |
 //! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |

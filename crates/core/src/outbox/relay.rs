@@ -60,11 +60,11 @@ pub struct Relay<S> {
 pub struct Relayed {
     /// How many idempotency records it has read.
     pub examined: u64,
-    /// Of how many it has sent all messages.
+    /// Records whose messages were all sent.
     pub sent: u64,
-    /// Of how many a message could not be sent. A later run tries again.
+    /// Records with a message that could not be sent. A later run tries again.
     pub unsent: u64,
-    /// Of how many it has sent all messages, but the store did not say that this was recorded. A later run may send
+    /// Records whose messages were all sent, but the store did not say that this was recorded. A later run may send
     /// them again.
     pub unrecorded: u64,
     /// How many could not be read.

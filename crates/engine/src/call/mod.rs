@@ -279,7 +279,7 @@ impl Call {
 
     /// The id of the invocation, to find the call in its log: the same in each attempt of an
     /// asynchronous invocation, another for each batch of a queue or stream. `None` where no invocation
-    /// is known: with `run`, and in tests.
+    /// is known: outside Lambda, and in tests that name none.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         self.delivered.invocation().map(Invocation::request_id)

@@ -39,7 +39,7 @@ impl Call {
         self
     }
 
-    /// As if the invocation ended at `handler_deadline`.
+    /// As if the handler were stopped at `handler_deadline`.
     #[must_use]
     pub const fn with_handler_deadline(mut self, handler_deadline: Timestamp) -> Self {
         self.handler_deadline = Some(handler_deadline);

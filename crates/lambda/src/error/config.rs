@@ -158,7 +158,7 @@ pub enum ConfigError {
         scope: SettingScope,
     },
     /// An operation is transactional where its effects could not be committed.
-    #[error("operation `{operation}` is `.transactional()`, but it has no transactions: {mistake}")]
+    #[error("operation `{operation}` cannot be `.transactional()`: {mistake}")]
     Transaction {
         /// The operation.
         operation: Arc<str>,

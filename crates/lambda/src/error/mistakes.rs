@@ -36,7 +36,7 @@ pub enum FilterMistake {
 #[non_exhaustive]
 pub enum NoTransaction {
     /// The store has no transactions.
-    #[error("the store has none; use one that commits effects, such as `DynamoDbStore`")]
+    #[error("its store has no transactions; use `DynamoDbStore` or `PostgresStore`")]
     Store,
     /// A policy runs handlers without a claim.
     #[error(

@@ -13,9 +13,9 @@ impl Operation {
     ///
     /// **A duplicate that arrives later is processed again.** Choose the longest time between two
     /// deliveries of the same work. 24 hours cover Lambda's own retries of an asynchronous event,
-    /// which end after 6 hours. A queue keeps messages for 4 days by default and for 14 at most,
-    /// and so does its dead-letter queue; a redrive starts both periods again. If you redrive, set
-    /// a retention that covers them, and a [`key`](Self::key) from the payload, because a redriven
+    /// which end after 6 hours. A queue keeps messages for 4 days by default and for 14 at most.
+    /// That time begins again in a dead-letter queue that is FIFO, and after a redrive. If you redrive, set
+    /// a retention that covers it all, and a [`key`](Self::key) from the payload, because a redriven
     /// message has another id. A longer retention costs storage: one item for each key.
     ///
     /// # Errors

@@ -32,7 +32,8 @@ impl Operation {
         self.recoverable_up_to(DEFAULT_BYTES)
     }
 
-    /// The same for records of at most so many bytes, as JSON text with what is around the payload. On DynamoDB,
+    /// Like [`recoverable`](Self::recoverable), with a size limit of your own, in bytes. The size is that of the whole
+    /// record as JSON text. On DynamoDB,
     /// each KiB is one more write unit for the claim and one for the completion, and an item has at most
     /// 400 KB, so leave room for the rest.
     ///

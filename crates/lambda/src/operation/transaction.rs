@@ -11,8 +11,8 @@ use crate::{
     on_missing_key::OnMissingKey,
 };
 
-/// The shortest retention without a claim. DynamoDB refuses requests that were signed longer ago than this, so none is
-/// applied after the record that excludes it has expired.
+/// The shortest retention without a claim. DynamoDB refuses requests that were signed longer ago than this. So a
+/// delayed request cannot be applied after the record that excludes it has expired.
 const LEAST_RETENTION: Duration = Duration::from_mins(15);
 
 impl Operation {

@@ -69,18 +69,18 @@ pub struct Recovery<S> {
 pub struct Recovered {
     /// How many idempotency records it has read.
     pub examined: u64,
-    /// For how many the handler was called and succeeded, or the record was put aside.
+    /// Records whose handler was called and succeeded, or that were put aside.
     pub recovered: u64,
-    /// For how many it was called or was to be called, and did not succeed. A later run tries again, as long as there
-    /// are attempts left.
+    /// Records whose handler did not succeed, or could not be called. A later run tries again, as long as there are
+    /// attempts left.
     pub failed: u64,
-    /// How many another worker had in hand, or had completed, when this run came to them.
+    /// Records that another worker held, or had completed, when this run came to them.
     pub overtaken: u64,
-    /// How many have used up their attempts. They are left as they are until they expire: look at them, and see
-    /// to it that somebody does (an alarm).
+    /// Records that have used up their attempts. They are left as they are until they expire. Set an alarm on this
+    /// number, and look at them.
     pub given_up: u64,
-    /// How many are none of this function: another operation or application, or a key that is made in
-    /// another way than before.
+    /// Records that are not this function's: of another operation or application, or with a key that is not made as
+    /// it was before.
     pub unknown: u64,
     /// How many could not be read.
     pub unreadable: u64,
