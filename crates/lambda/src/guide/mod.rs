@@ -1,5 +1,8 @@
 //! The guide: what to know before, while and after putting this library into a function.
 //!
+//! Begin with [quick start](quick_start), [keys](keys), the page of your [event source](sources), and
+//! [failure modes](failure_modes). The others are for when you need them.
+//!
 //! | page | for |
 //! |---|---|
 //! | [Quick start](quick_start) | from an empty crate to a function in AWS |
