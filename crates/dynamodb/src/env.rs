@@ -10,7 +10,7 @@ use crate::{
     builder::DynamoDbStoreBuilder, config_error::DynamoDbConfigError, store::DynamoDbStore,
 };
 #[cfg(feature = "default-https-client")]
-use crate::{https::Https, roots};
+use crate::{https::Https, roots::Roots};
 
 /// The environment variable that names the table.
 const TABLE: &str = "IDEMPOTENCY_TABLE";
@@ -53,16 +53,12 @@ impl DynamoDbStore {
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).build());
         #[cfg(feature = "default-https-client")]
-        let loader = loader.http_client(Https::new(roots::of_system()));
+        let loader = loader.http_client(Https::new(Roots::from_env()).ready(CONNECT_TIMEOUT));
         let config = loader.load().await;
         if config.region().is_none() {
             return Err(DynamoDbConfigError::NoRegion);
         }
-        let client = aws_sdk_dynamodb::config::Builder::from(&config);
-        #[cfg(feature = "default-https-client")]
-        let client =
-            client.http_client(Https::new(roots::of_dynamodb(&config)).ready(CONNECT_TIMEOUT));
-        Ok(Self::builder(Client::from_conf(client.build()), table))
+        Ok(Self::builder(Client::new(&config), table))
     }
 }
 

@@ -1,14 +1,18 @@
 //! The HTTPS client of a store from the environment.
 //!
-//! It is the SDK's own, with what the SDK's default has: rustls with aws-lc, the proxy that the environment names, and
-//! the system's root certificates. The difference is when certificates are read. The SDK's default reads and parses all
-//! of them for each client that is made, to see that it can: also for the clients of credentials providers that are never
-//! asked, and again for the first request. Here a connector is made when it is first needed, and that of DynamoDB while
-//! the function starts.
+//! It is the SDK's own, with what the SDK's default has: rustls with aws-lc, and the proxy that the environment names. There
+//! are two differences.
+//!
+//! * The SDK's default reads and parses root certificates for each client that is made, to see that it can: also for the
+//!   clients of credentials providers that are never asked, and again for the first request. Here a connector is made when
+//!   it is first needed, and that of DynamoDB while the function starts.
+//! * The system's root certificates are read only if Amazon's do not know a server. Its handshake then fails, before any of
+//!   the request is sent, and the request is sent over another connection. Nothing else is sent again here: the store counts
+//!   its attempts, and has to know of each that may have been applied.
 
 use std::{
     borrow::Cow,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -18,15 +22,21 @@ use aws_smithy_http_client::{
     tls::{Provider, TlsContext, rustls_provider::CryptoMode},
 };
 use aws_smithy_runtime_api::client::{
+    connection::CaptureSmithyConnection,
     connector_metadata::ConnectorMetadata,
-    http::{HttpClient, HttpConnectorSettings, SharedHttpConnector},
+    http::{
+        HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+    },
+    orchestrator::HttpRequest,
     runtime_components::RuntimeComponents,
 };
+
+use crate::{roots::Roots, untrusted::is_untrusted};
 
 /// A client with a connector for each of the time limits that are asked for.
 #[derive(Debug)]
 pub(crate) struct Https {
-    tls: TlsContext,
+    roots: Roots,
     connectors: Mutex<Vec<(Limits, SharedHttpConnector)>>,
 }
 
@@ -34,9 +44,9 @@ pub(crate) struct Https {
 type Limits = (Option<Duration>, Option<Duration>);
 
 impl Https {
-    /// A client that trusts what `tls` says. Certificates are read when the first connector is made.
-    pub(crate) fn new(tls: TlsContext) -> Self {
-        Self { tls, connectors: Mutex::default() }
+    /// A client that trusts these certificates. The first are read when a connector is made.
+    pub(crate) fn new(roots: Roots) -> Self {
+        Self { roots, connectors: Mutex::default() }
     }
 
     /// Makes the connector for connections that are open within `connect_timeout`, so that no request has to.
@@ -52,13 +62,7 @@ impl Https {
         if let Some((_, connector)) = connectors.iter().find(|(own, _)| *own == limits) {
             return connector.clone();
         }
-        let connector = Connector::builder()
-            .connector_settings(settings.clone())
-            .proxy_config(ProxyConfig::from_env())
-            .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
-            .tls_context(self.tls.clone())
-            .build();
-        let connector = SharedHttpConnector::new(connector);
+        let connector = SharedHttpConnector::new(Trusting::new(&self.roots, settings));
         connectors.push((limits, connector.clone()));
         connector
     }
@@ -79,27 +83,81 @@ impl HttpClient for Https {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::roots;
+/// A connector that trusts the first certificates, or the others once the first did not know a server.
+#[derive(Debug)]
+struct Trusting {
+    first: SharedHttpConnector,
+    others: Option<Arc<Others>>,
+}
 
-    #[test]
-    fn there_is_one_connector_for_the_same_time_limits() {
-        let connect = Duration::from_secs(1);
-        let client = Https::new(roots::of_system()).ready(connect);
-        let count = || client.connectors.lock().unwrap().len();
-        assert_eq!(count(), 1, "made before the first request");
-        let settings = || HttpConnectorSettings::builder().connect_timeout(connect);
-        client.connector(&settings().build());
-        assert_eq!(count(), 1, "that of the store's requests");
-        client.connector(&settings().read_timeout(connect).build());
-        assert_eq!(count(), 2, "a credentials provider has limits of its own");
-    }
+/// The connector that trusts the others. It is made when it is first needed.
+#[derive(Debug)]
+struct Others {
+    tls: TlsContext,
+    settings: HttpConnectorSettings,
+    connector: OnceLock<SharedHttpConnector>,
+}
 
-    #[test]
-    fn no_connector_is_made_before_it_is_needed() {
-        let client = Https::new(roots::of_system());
-        assert!(client.connectors.lock().unwrap().is_empty());
+impl Trusting {
+    fn new(roots: &Roots, settings: &HttpConnectorSettings) -> Self {
+        let (settings, connector) = (settings.clone(), OnceLock::new());
+        let first = connector_with(roots.first.clone(), settings.clone());
+        let others = roots.others.clone().map(|tls| Arc::new(Others { tls, settings, connector }));
+        Self { first, others }
     }
 }
+
+impl Others {
+    /// The connector. The first call reads the certificates.
+    fn connector(&self) -> &SharedHttpConnector {
+        self.connector.get_or_init(|| connector_with(self.tls.clone(), self.settings.clone()))
+    }
+}
+
+impl HttpConnector for Trusting {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let Some(others) = self.others.clone() else { return self.first.call(request) };
+        if let Some(connector) = others.connector.get() {
+            return connector.call(request);
+        }
+        let copy = copied(&request);
+        let sent = self.first.call(request);
+        HttpConnectorFuture::new(async move {
+            match sent.await {
+                Err(error) if is_untrusted(&error) => {
+                    // Now, also if the caller does not wait for the answer: its next request needs it.
+                    let connector = others.connector();
+                    match copy {
+                        Some(request) => connector.call(request).await,
+                        None => Err(error),
+                    }
+                }
+                answer => answer,
+            }
+        })
+    }
+}
+
+/// The same request once more, with little more than a copy of its headers. `None` if its body is a stream.
+fn copied(request: &HttpRequest) -> Option<HttpRequest> {
+    let mut copy = request.try_clone()?;
+    // By this the SDK finds the connection of the request, to close it after some errors.
+    if let Some(connection) = request.extension::<CaptureSmithyConnection>() {
+        copy.add_extension(connection.clone());
+    }
+    Some(copy)
+}
+
+fn connector_with(tls: TlsContext, settings: HttpConnectorSettings) -> SharedHttpConnector {
+    let connector = Connector::builder()
+        .connector_settings(settings)
+        .proxy_config(ProxyConfig::from_env())
+        .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+        .tls_context(tls)
+        .build();
+    SharedHttpConnector::new(connector)
+}
+
+#[cfg(test)]
+#[path = "https_tests.rs"]
+mod tests;

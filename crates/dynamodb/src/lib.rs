@@ -92,6 +92,16 @@
 //! completes and deletes without conditions, so it can overwrite a record of this library. It
 //! raises an error for a `FAILED` record.
 //!
+//! # Certificates
+//!
+//! Connections of [`DynamoDbStore::from_env`] trust the five root certificates of [Amazon Trust
+//! Services](https://www.amazontrust.com/repository/), which sign DynamoDB's. If a server is not known by those, such as a
+//! company's proxy, the handshake fails before anything is sent; the system's certificates are then read, once, and the
+//! request is sent with them. Reading them at each start would be most of its processor time.
+//!
+//! `SSL_CERT_FILE` names a file, and `SSL_CERT_DIR` a directory, of certificates that are trusted in place of all others. If
+//! `AWS_CA_BUNDLE` is set, which the SDK for Rust does not read, the system's are trusted.
+//!
 //! # Another client
 //!
 //! [`DynamoDbStore::new`] takes your own client, for another region, endpoint or HTTP client. Set
@@ -123,13 +133,6 @@
 //!
 //! * `from-env` (default): [`DynamoDbStore::from_env`], with `aws-config`.
 //! * `default-https-client` (default): the SDK's HTTPS client. Without it, set one in your client.
-//! * `amazon-roots`: the client of [`DynamoDbStore::from_env`] trusts the five roots of [Amazon Trust
-//!   Services](https://www.amazontrust.com/repository/), which sign DynamoDB's certificates, in place of the system's.
-//!   Reading the system's is most of the processor time of a start. The system's are used all the same
-//!   in China, the European Sovereign Cloud and isolated Regions, and where the environment has one of `SSL_CERT_FILE`,
-//!   `SSL_CERT_DIR`, `AWS_CA_BUNDLE`, `AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_CONFIG_FILE`,
-//!   `AWS_SHARED_CREDENTIALS_FILE`, `AWS_PROFILE`, a proxy, or a file `~/.aws/config`: another server may answer then, with
-//!   a certificate of another authority.
 //!
 //! [powertools]: https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/
 
@@ -167,6 +170,7 @@ mod store;
 mod together;
 mod transaction;
 mod turns;
+mod untrusted;
 mod write;
 
 use lambda_idempotency_core::{

@@ -78,8 +78,6 @@
 //! # Cargo features
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
-//! * `amazon-roots`: `DynamoDbStore::from_env()` trusts Amazon's root certificates in place of the system's, so a function
-//!   starts faster; see [the guide](guide::performance#start).
 //! * `http`: `Idempotency::http`, a layer around a service of HTTP requests, with `lambda_http`.
 //! * `metrics`: `CloudWatchMetrics`, an observer that writes metrics in CloudWatch's embedded metric
 //!   format; see [the guide](guide::metrics).

@@ -16,8 +16,6 @@ pub(crate) struct Options {
     pub(crate) sizes: Vec<usize>,
     /// Another build of `measured`, to compare two versions of the library.
     pub(crate) beside: Option<PathBuf>,
-    /// `measured` with the feature `amazon-roots`, whose start is measured.
-    pub(crate) roots: Option<PathBuf>,
     /// Where the figures are written.
     pub(crate) record: Option<PathBuf>,
     /// The directory of the binaries to measure, if they are not those that Cargo has just built.
@@ -28,15 +26,8 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn from_args() -> Result<Self> {
         let (sizes, only) = (Vec::new(), Vec::new());
-        let mut options = Self {
-            rounds: ROUNDS,
-            sizes,
-            beside: None,
-            roots: None,
-            record: None,
-            binaries: None,
-            only,
-        };
+        let mut options =
+            Self { rounds: ROUNDS, sizes, beside: None, record: None, binaries: None, only };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("`{argument}` needs a value"));
@@ -46,12 +37,11 @@ impl Options {
                 "--size" => options.sizes.push(value()?.parse()?),
                 "--only" => options.only.push(value()?),
                 "--beside" => options.beside = Some(std::path::absolute(value()?)?),
-                "--roots" => options.roots = Some(std::path::absolute(value()?)?),
                 "--record" => options.record = Some(std::path::absolute(value()?)?),
                 "--binaries" => options.binaries = Some(std::path::absolute(value()?)?),
                 _ => {
                     let known = "--rounds N, --size RECORDS, --only SCENARIO, --beside PATH, --binaries DIRECTORY, \
-                                 --roots PATH, --record FILE";
+                                 --record FILE";
                     return Err(format!("`{argument}` is not one of: {known}").into());
                 }
             }
@@ -70,7 +60,6 @@ impl Options {
             (self.rounds < FEWEST_ROUNDS, "two rounds have no median"),
             (self.beside.is_some(), "--beside is another build"),
             (self.binaries.is_some(), "--binaries may be of another build"),
-            (self.roots.is_none(), "--roots is missing"),
             (cfg!(debug_assertions), "this is not a release build"),
         ];
         match refused.iter().find(|(is_so, _)| *is_so) {

@@ -22,6 +22,8 @@ pub(crate) struct Function {
     pub(crate) label: &'static str,
     variant: &'static str,
     runtime: &'static str,
+    /// Variables that are set for it.
+    variables: &'static [&'static str],
     binary: PathBuf,
 }
 
@@ -34,6 +36,7 @@ impl Function {
                 label,
                 variant,
                 runtime,
+                variables: &[],
                 binary: binary.clone(),
             };
             all.push(new("floor", "floor", &ours));
@@ -44,11 +47,12 @@ impl Function {
         all
     }
 
-    /// Ours, built with the feature `amazon-roots`.
-    pub(crate) fn with_roots(options: &Options) -> Option<Self> {
-        let binary = options.roots.clone()?;
-        let (label, variant, runtime) = ("this, amazon-roots", "protected", "current_thread");
-        Some(Self { label, variant, runtime, binary })
+    /// Ours, which reads the root certificates of the system in its start, because somebody has named some. The SDK does
+    /// not know this variable, so it reads them where they are.
+    pub(crate) fn with_certificates_of_the_system(options: &Options) -> Self {
+        let binary = options.binary("measured", env!("CARGO_BIN_EXE_measured"));
+        let (label, variables) = ("this, the system's certificates", &["AWS_CA_BUNDLE"]);
+        Self { label, variant: "protected", runtime: "current_thread", variables, binary }
     }
 
     /// Its name in the tables that are printed.
@@ -121,7 +125,7 @@ impl Worker {
             .env("IDEMPOTENCY_TABLE", "idempotency");
         // An empty variable names no endpoint.
         config = config.env("AWS_ENDPOINT_URL_DYNAMODB", url.unwrap_or_default());
-        for variable in variables {
+        for variable in variables.iter().chain(function.variables) {
             config = config.env(*variable, "1");
         }
         let others = process::children()?;
