@@ -54,7 +54,10 @@ pub(crate) fn other_schema(config: &Config) -> Failure {
 }
 
 pub(crate) fn contended(config: &Config) -> Failure {
-    let context = format!("a record in DynamoDB table {} came and went at each try", config.table);
+    let context = format!(
+        "a record in DynamoDB table {} was created and deleted between the requests of this call, again and again",
+        config.table
+    );
     Failure::new(StoreErrorKind::Contended, context)
 }
 

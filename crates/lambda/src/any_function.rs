@@ -86,7 +86,7 @@ impl Idempotency {
         self.allow(&prepared, EntryPoint::Run)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let task = Task {
-            record: RecordId::new("call", operation.name()),
+            record: RecordId::new("run", operation.name()),
             payload: &payload,
             tenant: context.tenant(),
             request_id: context.request_id(),

@@ -77,7 +77,9 @@ pub(crate) fn unfit(config: &Config, why: &str) -> Failure {
 
 pub(crate) fn contended(config: &Config) -> Failure {
     let table = config.table.name();
-    let context = format!("a record in PostgreSQL table {table} came and went at each try");
+    let context = format!(
+        "a record in PostgreSQL table {table} was created and deleted between the requests of this call, again and again"
+    );
     Failure::new(StoreErrorKind::Contended, context)
 }
 

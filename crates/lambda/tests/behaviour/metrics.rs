@@ -235,7 +235,7 @@ async fn names_of_operations_that_are_made_from_data_do_not_multiply_the_metrics
         documents.iter().map(|document| document["operation"].as_str().unwrap()).collect();
     assert_eq!((documents.len(), names.len()), (103, 101));
     assert!(names.contains("others") && !names.contains("operation-100"));
-    assert_eq!(documents[0]["source"], "call");
+    assert_eq!(documents[0]["source"], "run");
 }
 
 /// A store that says what its calls consume.

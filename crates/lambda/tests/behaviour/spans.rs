@@ -209,7 +209,7 @@ async fn whole_events_and_calls_of_run_have_a_span() {
         ),
         (
             "refund",
-            "call",
+            "run",
             lines(async {
                 let context = traced(&world);
                 let payload = json!({ "id": "a" });
