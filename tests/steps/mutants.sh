@@ -44,5 +44,5 @@ mutants_engine() {
 }
 
 mutants_keys() {
-    mutants keys --file 'crates/keys/src/{canonical,digest,hash}.rs' -- --lib --test keys
+    mutants keys --file 'crates/keys/src/{canonical,digest,make_key}.rs' -- --lib --test keys
 }

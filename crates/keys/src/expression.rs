@@ -13,9 +13,9 @@ use super::{
         Collisions, Variant, absences::Absences, ast::Node, evaluate::Evaluation, parser,
         state::State, value,
     },
-    limits, own,
+    limits,
     parts::{self, Optional, Shape},
-    reach, warning,
+    reach, user_functions, warning,
 };
 
 /// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with additional
@@ -227,7 +227,7 @@ impl Expression {
     /// The evaluation fails, or the selected value holds a number that a double cannot hold exactly
     /// or is larger than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        own::value(&self.run(document)?.0)
+        user_functions::value(&self.run(document)?.0)
     }
 
     /// The selected value, and the error of the first missing part of a list in it.

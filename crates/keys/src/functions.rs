@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     jmespath::{Variant, signatures::named},
-    own::Own,
+    user_functions::Own,
 };
 
 /// The functions that an expression may call: the standard ones and your own.

@@ -41,12 +41,11 @@ mod document;
 mod document_error;
 mod expression;
 pub mod external;
+mod field_set;
 mod field_sets;
 mod functions;
-mod hash;
 // For `lambda-idempotency-powertools`, which evaluates with the same code. Not covered by semantic
 // versioning.
-mod field_set;
 #[doc(hidden)]
 pub mod internal;
 mod invalid;
@@ -54,8 +53,8 @@ mod jmespath;
 mod key;
 mod known;
 mod limits;
+mod make_key;
 mod missing;
-mod own;
 mod parts;
 mod path;
 pub mod producer;
@@ -63,6 +62,7 @@ mod reach;
 mod readable;
 mod secret;
 mod selection;
+mod user_functions;
 mod warning;
 
 pub use digest::Digest;
@@ -71,10 +71,10 @@ pub use document_error::DocumentError;
 pub use expression::Expression;
 pub use field_set::FieldSet;
 pub use functions::Functions;
-pub use hash::{KeyFormat, Scope, is_operation_name};
 pub use invalid::ExpressionError;
 pub use jmespath::Collision;
 pub use key::Key;
+pub use make_key::{KeyFormat, Scope, is_operation_name};
 pub use parts::Shape;
 pub use path::{KeyPath, View, payload, record};
 pub use secret::{Secret, SecretError};

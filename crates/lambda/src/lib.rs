@@ -110,6 +110,7 @@ mod call;
 pub mod clock;
 mod disabled;
 mod divert;
+mod envelope;
 pub mod error;
 mod event;
 mod find_key;
@@ -122,6 +123,7 @@ mod handler;
 pub mod http;
 mod idempotency;
 pub mod inspect;
+mod keep_order;
 mod layers;
 mod log;
 #[cfg(feature = "metrics")]
@@ -132,7 +134,6 @@ mod on_missing_key;
 mod operation;
 pub mod outbox;
 pub mod outcome;
-mod records;
 mod recovery;
 mod rejection;
 mod routes;
@@ -151,15 +152,16 @@ pub use crate::{
     busy::BusyRecord,
     call::CallExt,
     divert::{DivertedRecord, Sink},
+    envelope::Envelope,
     error::{ConfigError, InvocationError, RunError},
     event::EventLayer,
     function::Function,
     function_builder::FunctionBuilder,
     handler::{Handler, HandlerResult, keep_result},
     idempotency::Idempotency,
+    keep_order::KeepOrder,
     on_missing_key::OnMissingKey,
     operation::Operation,
-    records::{Envelope, KeepOrder},
     recovery::{Recovered, Recovery},
     rejection::Rejection,
     run::{Run, RunContext},

@@ -26,7 +26,7 @@
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | Which messages are to be sent, which were handed to the sender? | `outboxes` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
-//! | What goes in and what comes out? | `messages`, `host` |
+//! | What goes in and what comes out? | `inputs_outputs`, `host` |
 //! | For how long does a call of the store delay the next one? | `calls` |
 //! | How are errors, which have no equality, part of a state that is compared? | `carried` |
 //! | What does an outcome mean for copies, for sinks, for a lost lease? | `outcomes` |
@@ -62,11 +62,11 @@ mod entering;
 mod entry;
 mod finishing;
 mod host;
+mod inputs_outputs;
 mod isolation;
 mod launching;
 mod leases;
 mod lost_leases;
-mod messages;
 mod mutex;
 mod optimistic;
 mod order;
@@ -101,7 +101,7 @@ pub use self::{
     calls::CallId,
     carried::Carried,
     host::{Enter, Host, Join, Side},
-    messages::{Action, Collected, Ended, Input, RecordOutcome, Setting},
+    inputs_outputs::{Action, Collected, Ended, Input, RecordOutcome, Setting},
     outcomes::Why,
 };
 use self::{

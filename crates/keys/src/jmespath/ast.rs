@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{text::Text, value::Value};
-use crate::own::Own;
+use crate::user_functions::Own;
 
 #[derive(Clone)]
 pub(crate) enum Node {

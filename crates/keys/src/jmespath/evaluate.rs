@@ -14,7 +14,7 @@ use super::{
     text::Text,
     value::{Members, Value},
 };
-use crate::{SelectionError, own};
+use crate::{SelectionError, user_functions};
 
 const STEP: &str = "the step of a slice cannot be 0";
 
@@ -126,7 +126,7 @@ impl Evaluation<'_> {
             Node::Own { name, function, arguments, offset } => {
                 let given: Result<Vec<_>, _> =
                     arguments.iter().map(|argument| self.run(argument, value)).collect();
-                own::call(function, &given?).map_err(|error| match error {
+                user_functions::call(function, &given?).map_err(|error| match error {
                     SelectionError::Evaluation { reason, .. } => {
                         evaluation(format!("{name}(): {reason}"), *offset)
                     }

@@ -42,12 +42,8 @@ pub(crate) use prepared::{FieldSets, Path, Prepared};
 use filter::Filter;
 
 use crate::{
-    bad_record::OnBadRecord,
-    busy::Hook,
-    divert::Sink,
-    error::ConfigError,
-    on_missing_key::OnMissingKey,
-    records::{Envelope, KeepOrder},
+    bad_record::OnBadRecord, busy::Hook, divert::Sink, envelope::Envelope, error::ConfigError,
+    keep_order::KeepOrder, on_missing_key::OnMissingKey,
 };
 
 /// A piece of work that is done once per idempotency key.

@@ -2,9 +2,8 @@
 
 use super::{Operation, filter::Kind};
 use crate::{
-    bad_record::OnBadRecord,
+    bad_record::OnBadRecord, envelope::Envelope, keep_order::KeepOrder,
     on_missing_key::OnMissingKey,
-    records::{Envelope, KeepOrder},
 };
 
 /// # Which records

@@ -14,8 +14,8 @@ use super::{
     record::record_id,
 };
 use crate::{
+    keep_order::KeepOrder,
     operation::{Kind, Operation},
-    records::KeepOrder,
     rejection::Rejection,
 };
 

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     error::InvocationError,
+    keep_order::KeepOrder,
     operation::{Kind, Operation},
-    records::KeepOrder,
     rejection::Rejection,
 };
 

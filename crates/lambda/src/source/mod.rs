@@ -18,6 +18,7 @@ mod base64;
 mod contract;
 mod document_db;
 mod dynamodb;
+mod envelopes;
 mod event;
 mod event_bridge;
 mod identity;
@@ -35,12 +36,12 @@ mod scheduler;
 mod shape;
 mod sns;
 mod sqs;
-mod unwrap;
 
 pub(crate) use active_mq::ActiveMq;
 pub(crate) use contract::Source;
 pub(crate) use document_db::DocumentDb;
 pub(crate) use dynamodb::DynamoDb;
+pub(crate) use envelopes::{hidden_with, known_by, unwrap};
 pub(crate) use event::Event;
 pub(crate) use event_bridge::EventBridge;
 pub(crate) use identity::Identity;
@@ -56,7 +57,6 @@ pub(crate) use scheduler::Scheduler;
 pub(crate) use shape::Shape;
 pub(crate) use sns::Sns;
 pub(crate) use sqs::Sqs;
-pub(crate) use unwrap::{hidden_with, known_by, unwrap};
 
 /// Every source, in the order in which they are tried: [`Invoke`] is the last, because it takes any
 /// event.

@@ -7,7 +7,7 @@ use lambda_idempotency_keys::Secret;
 use serde_json::value::RawValue;
 
 use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
-use crate::{operation::Operation, records::Envelope, rejection::Rejection};
+use crate::{envelope::Envelope, operation::Operation, rejection::Rejection};
 
 /// Removes the envelopes that `operation` names, outermost first. Ids that logs must not show are
 /// hashed with the operation's secret, if it has one, like its keys.
