@@ -1,6 +1,6 @@
 //! The guide: what to know before, while and after putting this library into a function.
 //!
-//! Begin with [quick start](quick_start), [keys](keys), the page of your [event source](sources), and
+//! Begin with [quick start](quick_start), [what makes a key](keys), the page of your [event source](sources), and
 //! [failure modes](failure_modes). The others are for when you need them.
 //!
 //! | page | for |
