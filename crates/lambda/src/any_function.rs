@@ -91,6 +91,7 @@ impl Idempotency {
             tenant: context.tenant(),
             request_id: context.request_id(),
             invocation_deadline: context.invocation_deadline(),
+            receives: context.receives(),
             invoked: context.invoked(),
             keeps: None,
             on_replay: None,

@@ -179,6 +179,7 @@ where
                 tenant: context.tenant_id.as_deref(),
                 request_id: Some(&context.request_id),
                 invocation_deadline: invocation_deadline(&context),
+                receives: 0,
                 // For the span only: the service has the event itself, and no `Call`.
                 invoked: Some(Invoked::without_event(context.clone())),
                 keeps,

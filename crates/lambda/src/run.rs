@@ -54,9 +54,15 @@ pub struct Run<R> {
 /// | [`Timestamp`](crate::Timestamp) | this one | none |
 /// | [`without_deadline`](Self::without_deadline) | none | none |
 ///
+/// A program that polls a queue itself can add how often it received the message: [`with_receives`](Self::with_receives).
+///
 /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
 #[derive(Clone, Copy)]
-pub struct RunContext<'a>(Part<'a>);
+pub struct RunContext<'a> {
+    part: Part<'a>,
+    /// 0 if it is not known.
+    receives: u32,
+}
 
 #[derive(Clone, Copy)]
 enum Part<'a> {
@@ -75,11 +81,51 @@ impl RunContext<'_> {
     /// invocation, and two tenants with equal payloads would share a key.
     #[must_use]
     pub const fn without_deadline() -> Self {
-        Self(Part::Alone)
+        Self::of(Part::Alone)
+    }
+
+    /// Says how often the source has delivered the payload, this time included: of a message of SQS, its
+    /// `ApproximateReceiveCount`. For programs that poll a queue themselves.
+    ///
+    /// What was received before was probably done before. From 2 on, the key is therefore read before it is claimed: in
+    /// DynamoDB, a duplicate costs a read unit in place of a write unit, and a new payload a read unit more. 0 is as if
+    /// this was not called. [`Call::receives`](crate::Call::receives) returns the number.
+    ///
+    /// A wrong number costs requests and never changes an answer: the claim is conditional all the same. It has one more
+    /// effect, on a payload that may have [killed its process](crate::guide::failure_modes) several times in a row. Such a
+    /// payload runs while no other call of this process does, unless it was received several times since without being
+    /// tried. With a number that is too large it may run beside other calls, which die with it and are delivered again;
+    /// without a number it waits for the others each time.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Call, Failure, Idempotency, Operation, RunContext, RunError};
+    /// # use lambda_idempotency::MemoryStore;
+    ///
+    /// async fn received(body: &serde_json::Value, receives: u32, idempotency: &Idempotency) -> Result<(), RunError> {
+    ///     let place = Operation::new("place-order").key("orderId");
+    ///     let context = RunContext::without_deadline().with_receives(receives);
+    ///     let run = idempotency.run(&place, body, context, async |_: Call| Ok::<_, Failure>(())).await?;
+    ///     Ok(run.result)
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), RunError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// # received(&serde_json::json!({ "orderId": "o-1" }), 2, &idempotency).await
+    /// # }
+    /// ```
+    ///
+    /// [`Recovery::run`](crate::Recovery::run) has no use for it.
+    #[must_use]
+    pub const fn with_receives(self, receives: u32) -> Self {
+        Self { receives, ..self }
+    }
+
+    pub(crate) const fn receives(&self) -> u32 {
+        self.receives
     }
 
     pub(crate) fn invocation_deadline(&self) -> Option<Timestamp> {
-        match self.0 {
+        match self.part {
             Part::Invocation(context) => invocation_deadline(context),
             Part::Until(invocation_deadline) => Some(invocation_deadline),
             Part::Alone => None,
@@ -87,7 +133,7 @@ impl RunContext<'_> {
     }
 
     pub(crate) fn invoked(&self) -> Option<Arc<Invoked>> {
-        match self.0 {
+        match self.part {
             Part::Invocation(context) => Some(Invoked::without_event(context.clone())),
             Part::Until(_) | Part::Alone => None,
         }
@@ -95,15 +141,19 @@ impl RunContext<'_> {
 }
 
 impl<'a> RunContext<'a> {
+    const fn of(part: Part<'a>) -> Self {
+        Self { part, receives: 0 }
+    }
+
     pub(crate) fn request_id(&self) -> Option<&'a str> {
-        match self.0 {
+        match self.part {
             Part::Invocation(context) => Some(&context.request_id),
             Part::Until(_) | Part::Alone => None,
         }
     }
 
     pub(crate) fn tenant(&self) -> Option<&'a str> {
-        match self.0 {
+        match self.part {
             Part::Invocation(context) => context.tenant_id.as_deref(),
             Part::Until(_) | Part::Alone => None,
         }
@@ -112,7 +162,7 @@ impl<'a> RunContext<'a> {
 
 impl<'a> From<&'a Context> for RunContext<'a> {
     fn from(context: &'a Context) -> Self {
-        Self(Part::Invocation(context))
+        Self::of(Part::Invocation(context))
     }
 }
 
@@ -120,7 +170,7 @@ impl<'a> From<&'a Context> for RunContext<'a> {
 /// then.
 impl From<Timestamp> for RunContext<'_> {
     fn from(invocation_deadline: Timestamp) -> Self {
-        Self(Part::Until(invocation_deadline))
+        Self::of(Part::Until(invocation_deadline))
     }
 }
 
@@ -141,6 +191,8 @@ pub(crate) struct Task<'a> {
     /// The request id of the invocation, if it is in one.
     pub(crate) request_id: Option<&'a str>,
     pub(crate) invocation_deadline: Option<Timestamp>,
+    /// How often it was received; 0 if that is not known.
+    pub(crate) receives: u32,
     /// The invocation around it, if it is known.
     pub(crate) invoked: Option<Arc<Invoked>>,
     /// Selects the results that answer later calls; `None` if all do.
@@ -206,6 +258,7 @@ where
     let returned = Arc::clone(&slot);
     let keeps = task.keeps;
     let delivered = task.invoked.map(Invoked::without_record).unwrap_or_default();
+    let delivered = delivered.receives(Some(task.receives));
     let job: Job<'_> = Box::new(move |call| {
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
@@ -249,7 +302,7 @@ where
             record: task.record.clone(),
             delivered,
             group: None,
-            receives: 0,
+            receives: task.receives,
             work,
             divert: None,
         }],

@@ -13,7 +13,7 @@ use lambda_idempotency_local::{DynamoDb, Fault, Proxy, StoreRequest, Table};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
-const TABLE: &str = "idempotency";
+pub(crate) const TABLE: &str = "idempotency";
 
 /// What the proxy saw.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ fn count(calls: usize, delay: u64, work: u64, function: &Runtime) -> Counts {
     }
 }
 
-fn idempotency(proxy: &Proxy) -> Idempotency {
+pub(crate) fn idempotency(proxy: &Proxy) -> Idempotency {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("eu-west-1"))

@@ -4,10 +4,12 @@
 //! `cargo test -p lambda-idempotency-tests --test e2e costs -- --nocapture` prints the figures of the guide's
 //! page about costs. Each of its rows is compared with the measurement.
 
-use lambda_idempotency_local::{Local, Usage};
+use lambda_idempotency::{Call, Failure, Operation, RunContext};
+use lambda_idempotency_local::{DynamoDb, Local, Table, Usage};
 use lambda_idempotency_tests::events::{batch_of, order, order_with};
 use serde_json::json;
 
+use crate::calls::{TABLE, idempotency};
 use crate::support::{World, history, idle, quick_queue, returned, scripted_orders};
 
 const PAGE: &str = include_str!("../../../crates/lambda/src/guide/cost.md");
@@ -182,6 +184,24 @@ async fn records_that_are_received_again_cost_a_read_and_save_a_write() {
         println!("batch of {records:>3}, received again: new {fresh:?}, duplicates {again:?}");
         documented(&row("new, received again", fresh));
         documented(&row("duplicate, received again", again));
+    }
+}
+
+/// A program that polls a queue itself says how often it received a message.
+#[tokio::test]
+async fn calls_of_run_that_say_how_often_they_were_received_cost_the_same() {
+    let dynamodb = DynamoDb::start().await.unwrap();
+    dynamodb.create_table(&Table::new(TABLE, "id").ttl("expiration")).unwrap();
+    let (operation, payload) =
+        (Operation::new("place-order").key("orderId"), json!({ "orderId": "o-1" }));
+    for (kind, is_duplicate) in [("new", false), ("duplicate", true)] {
+        // Another process each time, which knows nothing of the other one.
+        let proxy = dynamodb.proxy().await.unwrap();
+        let context = RunContext::without_deadline().with_receives(2);
+        let handler = async |_: Call| Ok::<_, Failure>(());
+        let done = idempotency(&proxy).run(&operation, &payload, context, handler).await.unwrap();
+        assert_eq!(done.replayed, is_duplicate);
+        documented_record(&format!("{kind}, a call of `run` with receives"), &proxy.usage(), 0.0);
     }
 }
 

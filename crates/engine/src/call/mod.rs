@@ -209,7 +209,7 @@ impl Call {
     }
 
     /// How often the source has delivered the record, this time included, if the source counts that:
-    /// SQS does (`ApproximateReceiveCount`), also through a pipe. `None` otherwise.
+    /// SQS does (`ApproximateReceiveCount`), also through a pipe; a program that calls `run` can say it. `None` otherwise.
     ///
     /// It counts deliveries, not attempts: a message that was received while another worker held its
     /// key, or behind one that failed, was not tried. Attempts are counted by

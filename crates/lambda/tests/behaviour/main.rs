@@ -43,6 +43,7 @@ mod producers;
 mod provenance;
 mod recovery;
 mod run;
+mod run_receives;
 mod run_results;
 mod s3;
 mod samples;
