@@ -67,7 +67,7 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
         Ok::<_, Failure>(())
     });
     let error = run.await.unwrap_err().to_string();
-    assert!(error.contains("such as `DynamoDbStore`"), "{error}");
+    assert!(error.contains("use `DynamoDbStore`"), "{error}");
 
     for (operation, setting) in [
         (deposits().on_outage(OnOutage::RunUnprotected), "on_outage"),
