@@ -1,4 +1,4 @@
-//! A server for tests, whose certificate is of an authority of its own. The files of `tests/tls` are that authority, the
+//! A server for tests, whose certificate is of an authority of its own. The files of `https_server` are that authority, the
 //! server's certificate for `localhost`, and an expired one that another authority gave to this one.
 #![allow(
     clippy::disallowed_methods,
@@ -21,10 +21,10 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-pub(super) const ROOT: &str = include_str!("../tests/tls/root.pem");
-const CERTIFICATE: &str = include_str!("../tests/tls/server.pem");
-const KEY: &str = include_str!("../tests/tls/server.key");
-const EXPIRED: &str = include_str!("../tests/tls/expired.pem");
+pub(super) const ROOT: &str = include_str!("https_server/root.pem");
+const CERTIFICATE: &str = include_str!("https_server/server.pem");
+const KEY: &str = include_str!("https_server/server.key");
+const EXPIRED: &str = include_str!("https_server/expired.pem");
 
 /// What becomes of a connection.
 #[derive(Clone, Copy)]
