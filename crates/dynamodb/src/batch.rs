@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     error::{self, Doing, Failure},
     guard::{predicate, terms},
-    item::{fields, key_fields},
+    item::{changes, fields, key_fields},
     member::{Answer, Lost, Member},
     retry::Budget,
     sdk_error::sdk_failure,
@@ -142,11 +142,11 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
             }
             text.push('}');
         }
-        (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(record)) => {
+        (guard @ (Guard::OwnedBy(_) | Guard::Unchanged(_)), Some(record)) => {
             // Sets or removes every attribute of ours. Attributes that others added are kept; a
             // single write would remove them.
             add(&mut text, &["UPDATE \"", table, "\""]);
-            for (name, value) in fields(names, record) {
+            for (name, value) in changes(names, record, guard) {
                 if let Some(value) = value {
                     add(&mut text, &[" SET \"", name, "\" = ?"]);
                     parameters.push(value);

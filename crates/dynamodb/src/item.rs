@@ -11,6 +11,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
+    store::Guard,
 };
 
 use crate::{
@@ -18,6 +19,9 @@ use crate::{
     data, provenance,
     scalar::{millis, scaled, seconds, status, token},
 };
+
+/// How many attributes an item of ours has at most.
+const ATTRIBUTES: usize = 20;
 
 /// An item as the SDK has it.
 pub(crate) type Item = HashMap<String, AttributeValue>;
@@ -45,44 +49,68 @@ pub(crate) fn key_text<'i>(names: &Attributes, item: &'i Item) -> Option<&'i str
     item.get(name.as_ref())?.as_s().ok().map(String::as_str)
 }
 
-/// Every attribute beside the key, with `None` for what the record does not have: a write that
-/// replaces an item has to remove those.
-pub(crate) fn fields<'n>(
+/// An attribute of a record, with `None` if the record does not have it.
+type Field<'n> = (&'n str, Option<AttributeValue>);
+
+/// Every attribute beside the key. A write that replaces an item has to remove those that the record does not have.
+pub(crate) fn fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Vec<Field<'n>> {
+    let mut fields = most_fields(names, record);
+    fields.push((&names.owner, record.owner.map(token)));
+    let provenance = record.provenance.as_ref().map(provenance::attribute);
+    fields.push((&names.provenance, provenance));
+    fields
+}
+
+/// What an update under this guard has to set or remove. Who settles a claim leaves its token, which the guard names, and
+/// its provenance, which no write with that token changes: a third of what a completion would say.
+pub(crate) fn changes<'n>(
     names: &'n Attributes,
     record: &IdempotencyRecord,
-) -> Vec<(&'n str, Option<AttributeValue>)> {
+    guard: &Guard,
+) -> Vec<Field<'n>> {
+    let Guard::OwnedBy(owner) = guard else { return fields(names, record) };
+    let mut changes = most_fields(names, record);
+    if record.owner != Some(*owner) {
+        changes.push((&names.owner, record.owner.map(token)));
+    }
+    if record.provenance.is_none() {
+        changes.push((&names.provenance, None));
+    }
+    changes
+}
+
+fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Vec<Field<'n>> {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
-    vec![
-        (&names.status, Some(status(record.status))),
-        (&names.expiration, Some(seconds(record.expires_at))),
-        (&names.in_progress_expiration, record.lease_until.map(millis)),
-        (&names.data, record.result.as_deref().map(|json| data::attribute(names.data_form, json))),
-        (&names.validation, record.fingerprint.as_ref().map(|f| text(f.as_str()))),
-        (&names.owner, record.owner.map(token)),
-        (&names.last_owner, record.last_owner.map(token)),
-        (&names.failed_attempts, count(record.failed_attempts.into())),
-        (&names.lost_attempts, count(record.lost_attempts.into())),
-        (&names.consecutive_losses, count(record.consecutive_losses.into())),
-        (&names.last_receive, count(record.last_receive.into())),
-        (&names.fence, count(record.fence)),
-        (&names.error, record.error_type.as_deref().map(text)),
-        (&names.application, record.application.as_deref().map(text)),
-        (&names.provenance, record.provenance.as_ref().map(provenance::attribute)),
-        (&names.steps, record.steps.as_deref().map(text)),
-        (&names.outbox, record.outbox.as_deref().map(text)),
-        (&names.payload, record.payload.as_deref().map(text)),
-    ]
+    let mut fields: Vec<Field<'n>> = Vec::with_capacity(ATTRIBUTES);
+    fields.extend([
+        (&*names.status, Some(status(record.status))),
+        (&*names.expiration, Some(seconds(record.expires_at))),
+        (&*names.in_progress_expiration, record.lease_until.map(millis)),
+        (&*names.data, record.result.as_deref().map(|json| data::attribute(names.data_form, json))),
+        (&*names.validation, record.fingerprint.as_ref().map(|f| text(f.as_str()))),
+        (&*names.last_owner, record.last_owner.map(token)),
+        (&*names.failed_attempts, count(record.failed_attempts.into())),
+        (&*names.lost_attempts, count(record.lost_attempts.into())),
+        (&*names.consecutive_losses, count(record.consecutive_losses.into())),
+        (&*names.last_receive, count(record.last_receive.into())),
+        (&*names.fence, count(record.fence)),
+        (&*names.error, record.error_type.as_deref().map(text)),
+        (&*names.application, record.application.as_deref().map(text)),
+        (&*names.steps, record.steps.as_deref().map(text)),
+        (&*names.outbox, record.outbox.as_deref().map(text)),
+        (&*names.payload, record.payload.as_deref().map(text)),
+    ]);
+    fields
 }
 
 /// The whole item.
 pub(crate) fn encode(names: &Attributes, key: &Key, record: &IdempotencyRecord) -> Item {
-    let fields = fields(names, record);
-    // Room for all, so that the map does not grow step by step.
-    let mut item = Item::with_capacity(fields.len().saturating_add(2));
+    // So that the map does not grow step by step.
+    let mut item = Item::with_capacity(ATTRIBUTES);
     let key = key_fields(names, key).into_iter();
     item.extend(key.map(|(name, value)| (name.to_owned(), value)));
-    for (name, value) in fields {
+    for (name, value) in fields(names, record) {
         if let Some(value) = value {
             item.insert(name.to_owned(), value);
         }

@@ -29,6 +29,9 @@ pub enum Guard {
     /// The record is exactly the one that was read.
     Unchanged(RecordVersion),
     /// The record is in progress and carries this token.
+    ///
+    /// If what is written has a provenance, that is the provenance of the claim with this token, which is stored: a store
+    /// need not write it again.
     OwnedBy(Owner),
 }
 

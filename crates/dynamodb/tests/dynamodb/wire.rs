@@ -119,10 +119,10 @@ async fn statements_quote_names_and_carry_no_values() {
         text(1),
         "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
-         SET \"owner\" = ? REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
+         REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
          REMOVE \"consecutive_losses\" REMOVE \"last_receive\" REMOVE \"fence\" REMOVE \"error\" \
-         REMOVE \"application\" REMOVE \"provenance\" REMOVE \"steps\" REMOVE \"outbox\" \
-         REMOVE \"payload\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
+         REMOVE \"application\" REMOVE \"steps\" REMOVE \"outbox\" REMOVE \"payload\" \
+         REMOVE \"provenance\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(
         text(2),
