@@ -61,6 +61,8 @@ pub(crate) struct Driver<'a> {
     surroundings: Surroundings<'a>,
     calls: FuturesUnordered<BoxFuture<'static, Called>>,
     timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
+    /// The machine had nothing to do when it was asked last, and nothing has happened since.
+    rests: bool,
     gives_way: bool,
 }
 
@@ -95,6 +97,7 @@ impl<'a> Driver<'a> {
             surroundings,
             calls: FuturesUnordered::new(),
             timer: None,
+            rests: false,
             gives_way: false,
         }
     }
@@ -269,20 +272,28 @@ impl<'a> Driver<'a> {
         Poll::Pending
     }
 
+    /// Whether the machine still has nothing to do: the request of a call wakes the batch several times before it is
+    /// answered. A clock that steps back is noticed by the timer, which does not sleep for long.
+    fn still_rests(&self) -> bool {
+        let is_due = |(due, _): &(Timestamp, _)| self.now() >= *due;
+        self.rests && !self.timer.as_ref().is_some_and(is_due)
+    }
+
+    /// Sleeps until it is time to look at the clock again.
+    fn set_timer(&mut self, now: Timestamp) {
+        match (self.machine.wake(now), &self.timer) {
+            (None, _) => self.timer = None,
+            (Some(wake), Some((due, _))) if *due == wake => {}
+            (Some(wake), _) => {
+                let sleep = self.parts.clock.sleep(wake.since(now).min(LONGEST_SLEEP));
+                self.timer = Some((wake, sleep));
+            }
+        }
+    }
+
     /// Whether it is time to look at the clock again.
     fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let now = self.now();
-        let Some(wake) = self.machine.wake(now) else {
-            self.timer = None;
-            return Poll::Pending;
-        };
-        let timer = match &mut self.timer {
-            Some((due, timer)) if *due == wake => timer,
-            timer => {
-                let sleep = self.parts.clock.sleep(wake.since(now).min(LONGEST_SLEEP));
-                &mut timer.insert((wake, sleep)).1
-            }
-        };
+        let Some((_, timer)) = &mut self.timer else { return Poll::Pending };
         timer.as_mut().poll(context).map(|()| self.timer = None)
     }
 }
@@ -293,13 +304,17 @@ impl Future for Driver<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         this.surroundings.begin_turn();
+        this.rests = this.still_rests();
         loop {
-            this.act();
-            if this.machine.is_done() {
-                this.tell_end();
-                return Poll::Ready(this.surroundings.take_outcomes(this.end.records));
+            if !this.rests {
+                this.act();
+                if this.machine.is_done() {
+                    this.tell_end();
+                    return Poll::Ready(this.surroundings.take_outcomes(this.end.records));
+                }
             }
             if let Poll::Ready(input) = this.poll_events(context) {
+                this.rests = false;
                 let now = this.now();
                 this.machine.handle(input, now, &mut this.surroundings);
                 continue;
@@ -308,13 +323,18 @@ impl Future for Driver<'_> {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let now = this.now();
-            if this.machine.rest(now, &mut this.surroundings) {
-                continue;
+            if !this.rests {
+                let now = this.now();
+                if this.machine.rest(now, &mut this.surroundings) {
+                    continue;
+                }
+                this.set_timer(now);
+                this.rests = true;
             }
             if this.poll_timer(context).is_pending() {
                 return Poll::Pending;
             }
+            this.rests = false;
         }
     }
 }

@@ -107,7 +107,9 @@ impl<'a> Running<'a> {
     /// The batch is polled anew: each handler may be polled once more.
     pub(crate) fn begin_turn(&mut self) {
         self.turn += 1;
-        self.woken.put_back(self.again.drain(..));
+        if !self.again.is_empty() {
+            self.woken.put_back(self.again.drain(..));
+        }
     }
 
     /// Polls the handler that was woken first. `Pending` if there is none that may be polled in this

@@ -37,6 +37,7 @@ mod policies;
 mod post;
 mod quarantine;
 mod refused_steps;
+mod resting;
 mod scheduling;
 mod settling;
 mod slow_settlements;
