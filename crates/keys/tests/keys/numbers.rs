@@ -15,7 +15,8 @@ fn numeral() -> impl Strategy<Value = String> {
         "900719925474099[0-9](\\.[0-9])?",
         "1844674407370955[0-9]{4}",
         any::<f64>()
-            .prop_filter("JSON has no such number", |d| d.is_finite())
+            // Also not infinite; a larger one is refused, which `bounds` tests.
+            .prop_filter("documents have no such number", |d| d.abs() <= 1.797e308)
             .prop_map(|d| format!("{d:e}")),
         (0.0..1e6).prop_map(|d: f64| d.to_string()),
     ]
