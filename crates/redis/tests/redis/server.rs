@@ -59,7 +59,8 @@ impl Server {
 
     /// Starts the process, again on the same port and with the same files.
     pub(crate) async fn run(&mut self) -> bool {
-        let log = std::fs::File::create(self.directory.join("log")).unwrap();
+        let path = self.directory.join("log");
+        let log = std::fs::File::create(&path).unwrap();
         let process = Command::new(program())
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--dir", self.directory.to_str().unwrap()])
@@ -76,7 +77,8 @@ impl Server {
             if self.process.as_mut().unwrap().try_wait().unwrap().is_some() {
                 return false;
             }
-            if tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.is_ok() {
+            // A connection would not show it: another test's server may have taken the port, and this one not ended yet.
+            if std::fs::read_to_string(&path).unwrap().contains("Ready to accept connections") {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
