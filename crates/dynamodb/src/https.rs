@@ -12,7 +12,10 @@
 
 use std::{
     borrow::Cow,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -96,13 +99,18 @@ struct Others {
     tls: TlsContext,
     settings: HttpConnectorSettings,
     connector: OnceLock<SharedHttpConnector>,
+    /// Whether it has reached a server. Until then, the first certificates are tried again for each request: perhaps
+    /// something else was wrong, for example the clock for a moment, and there may be no others at all.
+    is_right: AtomicBool,
 }
 
 impl Trusting {
     fn new(roots: &Roots, settings: &HttpConnectorSettings) -> Self {
-        let (settings, connector) = (settings.clone(), OnceLock::new());
+        let (settings, connector, is_right) =
+            (settings.clone(), OnceLock::new(), AtomicBool::new(false));
         let first = connector_with(roots.first.clone(), settings.clone());
-        let others = roots.others.clone().map(|tls| Arc::new(Others { tls, settings, connector }));
+        let others =
+            roots.others.clone().map(|tls| Arc::new(Others { tls, settings, connector, is_right }));
         Self { first, others }
     }
 }
@@ -117,8 +125,8 @@ impl Others {
 impl HttpConnector for Trusting {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let Some(others) = self.others.clone() else { return self.first.call(request) };
-        if let Some(connector) = others.connector.get() {
-            return connector.call(request);
+        if others.is_right.load(Ordering::Relaxed) {
+            return others.connector().call(request);
         }
         let copy = copied(&request);
         let sent = self.first.call(request);
@@ -128,7 +136,13 @@ impl HttpConnector for Trusting {
                     // Now, also if the caller does not wait for the answer: its next request needs it.
                     let connector = others.connector();
                     match copy {
-                        Some(request) => connector.call(request).await,
+                        Some(request) => {
+                            let answer = connector.call(request).await;
+                            if answer.is_ok() {
+                                others.is_right.store(true, Ordering::Relaxed);
+                            }
+                            answer
+                        }
                         None => Err(error),
                     }
                 }

@@ -90,6 +90,18 @@ async fn a_server_that_only_the_others_know_gets_each_request_once() {
 }
 
 #[tokio::test]
+async fn the_first_are_tried_again_until_the_others_have_reached_a_server() {
+    let server = Server::start(&[Fate::Answered]).await;
+    let connector = trusting(ours(), amazons());
+    // Its certificate is not for this name, whoever signed it.
+    let unnamed = server.url.replace("localhost", "127.0.0.1");
+    send(&connector, &unnamed, "one").await.unwrap_err();
+    assert!(has_read_the_others(&connector));
+    send(&connector, &server.url, "two").await.unwrap();
+    assert_eq!(server.seen().requests, ["two"]);
+}
+
+#[tokio::test]
 async fn requests_at_once_are_each_sent_once() {
     let server = Server::start(&[Fate::Answered]).await;
     let connector = &trusting(amazons(), ours());
