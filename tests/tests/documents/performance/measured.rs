@@ -51,17 +51,6 @@ impl Measured {
         *self.figures.get(&name).unwrap_or_else(|| panic!("no figure {name:?}"))
     }
 
-    pub(crate) fn has(
-        &self,
-        scenario: &str,
-        records: usize,
-        function: &str,
-        threads: &str,
-        column: &str,
-    ) -> bool {
-        self.figures.contains_key(&name(scenario, records, function, threads, column))
-    }
-
     /// The same figures, but for this one.
     pub(crate) fn with(
         &self,

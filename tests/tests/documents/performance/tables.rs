@@ -224,9 +224,6 @@ fn memory(measured: &Measured) -> String {
     table
 }
 
-/// Ours, in runs of versions that had this feature.
-const BEFORE: &str = "this library, with its feature `amazon-roots`";
-
 /// Processor time of a start.
 fn start(measured: &Measured) -> String {
     let mut table = head(&["function", "best", "median"]);
@@ -235,20 +232,9 @@ fn start(measured: &Measured) -> String {
         ("by hand", "by hand"),
         ("this library", "this"),
         ("this library, with the system's certificates", "this, the system's certificates"),
-        (BEFORE, "this, amazon-roots"),
     ] {
-        // A file has one of the last two: that of its version.
-        if !measured.has("start", 0, function, "one", "start_ms") {
-            continue;
-        }
         let of = |column| digits(measured.get("start", 0, function, "one", column));
         table.push_str(&row(name, [of("start_best_ms"), of("start_ms")]));
-    }
-    if measured.has("start", 0, "this, amazon-roots", "one", "start_ms") {
-        table.push_str(
-            "\nThis run was of a version that read the system's certificates at each start, unless it had that feature. The \
-             version of this page starts as that one did with it, and has no such feature.\n",
-        );
     }
     table
 }
