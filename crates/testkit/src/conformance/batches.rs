@@ -6,7 +6,8 @@ use lambda_idempotency_core::{
 };
 
 use super::kit::{
-    Slot, completed, explain, found, in_progress, now, read_all, secs, token, write_all, written,
+    Slot, completed, explain, found, in_progress, now, read_all, released, secs, token,
+    whole_provenance, write_all, written,
 };
 
 /// A call without writes returns no verdicts.
@@ -157,6 +158,41 @@ pub async fn batch_of_settlements(store: &dyn Store) {
     for (index, (verdict, write)) in again.into_iter().zip(&done).enumerate() {
         let why = format!("completed is final; member {index} finds its own completion");
         found(verdict, write.record.as_ref(), &why);
+    }
+}
+
+/// Settlements name the provenance of their claim, or none. A store may leave what the claim has written; what it
+/// returns is the record of the settlement all the same, from a call with one member as from a call with many.
+pub async fn settlements_have_the_provenance_that_they_name(store: &dyn Store) {
+    for count in [1, 30] {
+        for keeps in [true, false] {
+            settle_with_provenance(store, count, keeps).await;
+        }
+    }
+}
+
+/// Completes and releases `count` keys in one call, with the provenance of their claims or without one.
+async fn settle_with_provenance(store: &dyn Store, count: usize, keeps: bool) {
+    let (mut slots, mut settlements) = (Vec::new(), Vec::new());
+    for index in 0..count * 2 {
+        let owner = token();
+        let mut claim = in_progress(owner);
+        claim.provenance = Some(whole_provenance());
+        let mut settled =
+            if index < count { completed(owner, &index.to_string()) } else { released(owner) };
+        settled.provenance = claim.provenance.clone().filter(|_| keeps);
+        let slot = Slot::with(store, &claim).await;
+        settlements.push(slot.asks(Guard::OwnedBy(owner), Some(&settled)));
+        slots.push(slot);
+    }
+    for settlements in settlements.chunks(count) {
+        for verdict in write_all(store, settlements).await {
+            written(verdict, "every owner can settle its key");
+        }
+    }
+    for (slot, settlement) in slots.iter().zip(&settlements) {
+        let why = format!("a settlement among {count} has the provenance that it names: {keeps}");
+        slot.holds(settlement.record.as_ref(), &why).await;
     }
 }
 

@@ -146,6 +146,7 @@ macro_rules! __scenarios {
                 batch_of_60_is_written
                 batch_of_130_is_written
                 batch_of_settlements
+                settlements_have_the_provenance_that_they_name
                 one_bad_member_harms_only_itself
                 result_that_is_too_large_leaves_the_claim
                 reads_are_in_order_with_gaps

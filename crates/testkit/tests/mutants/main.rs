@@ -95,7 +95,9 @@ mutants! {
     ForgetsApplication: each_optional_field_by_itself
         another_application_is_refused_and_changes_nothing;
     ForgetsProvenance: each_optional_field_by_itself every_field_present provenance_of_every_shape;
-    KeepsOldProvenance: takeover_replaces_every_field settling_replaces_every_field;
+    KeepsOldProvenance: takeover_replaces_every_field settling_replaces_every_field
+        settlements_have_the_provenance_that_they_name;
+    ReplacingForgetsProvenance: settlements_have_the_provenance_that_they_name;
     ForgetsSteps: each_optional_field_by_itself every_field_present;
     KeepsOldSteps: takeover_replaces_every_field settling_replaces_every_field;
     ForgetsOutbox: each_optional_field_by_itself every_field_present;

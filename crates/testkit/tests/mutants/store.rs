@@ -153,6 +153,7 @@ impl Mutant {
             Bug::ForgetsError => kept.error_type = None,
             Bug::ForgetsApplication => kept.application = None,
             Bug::ForgetsProvenance => kept.provenance = None,
+            Bug::ReplacingForgetsProvenance if old.is_some() => kept.provenance = None,
             Bug::ForgetsSteps => kept.steps = None,
             Bug::KeepsOldSteps => {
                 kept.steps = old.and_then(|old| old.steps.clone()).or_else(|| kept.steps.take());
