@@ -59,8 +59,8 @@ enum Declared {
 }
 
 impl Failure {
-    /// The key is released; a later delivery calls the handler again, whatever the operation's
-    /// policy is.
+    /// The key is released, and a later delivery calls the handler again, also if the operation's policy is to record
+    /// failures. Attempts that the operation limits still end.
     #[must_use]
     pub fn transient<E: Into<BoxError>>(error: E) -> Self {
         Self {
@@ -71,7 +71,8 @@ impl Failure {
         }
     }
 
-    /// The failure is permanent: it is recorded, and it answers later deliveries. The handler is not called again for the key.
+    /// The failure is permanent: it is recorded, and it answers later deliveries. The handler is not called again for the
+    /// key.
     #[must_use]
     pub fn permanent<E: Into<BoxError>>(error: E) -> Self {
         Self { declared: Declared::Permanent, ..Self::transient(error) }

@@ -42,8 +42,8 @@ where
             }
             if dispatch.as_connector_error().is_some_and(|error| is_untrusted(error)) {
                 let context = format!(
-                    "{doing} was not sent: the server's certificate is not trusted; `SSL_CERT_FILE` names a file with root \
-                     certificates to trust"
+                    "{doing} was not sent: the server's certificate is not trusted: check the endpoint, the clock of this \
+                     machine and its root certificates, all of which `SSL_CERT_FILE` replaces by those in a file"
                 );
                 return Failure::transient(StoreErrorKind::Unavailable, context).because(cause);
             }

@@ -216,8 +216,9 @@ fn a_request_to_a_server_that_is_not_trusted_was_not_sent() {
     let error = failure.report(false);
     assert_eq!(
         error.to_string(),
-        "store unavailable: PutItem on DynamoDB table orders was not sent: the server's certificate is not trusted; \
-         `SSL_CERT_FILE` names a file with root certificates to trust"
+        "store unavailable: PutItem on DynamoDB table orders was not sent: the server's certificate is not trusted: \
+         check the endpoint, the clock of this machine and its root certificates, all of which `SSL_CERT_FILE` replaces by \
+         those in a file"
     );
     let cause = error.source().unwrap().to_string();
     assert!(cause.ends_with("invalid peer certificate: UnknownIssuer"), "{cause}");
