@@ -21,7 +21,7 @@ use crate::rejection::Rejection;
 /// | [`Config`](Self::Config) | `Idempotency.Config` |
 /// | [`Failed`](Self::Failed) | `Idempotency.HandlerFailed` |
 /// | [`PermanentlyFailed`](Self::PermanentlyFailed) | `Idempotency.PermanentlyFailed` |
-/// | [`Busy`](Self::Busy) | `Idempotency.InProgress` |
+/// | [`Busy`](Self::Busy) | `Idempotency.Busy` |
 /// | [`Mismatch`](Self::Mismatch) | `Idempotency.Mismatch` |
 /// | [`Foreign`](Self::Foreign) | `Idempotency.Foreign` |
 /// | [`Nested`](Self::Nested) | `Idempotency.Nested` |
@@ -128,7 +128,7 @@ impl RunError {
             Self::Config(_) => "Config",
             Self::Failed(_) => "HandlerFailed",
             Self::PermanentlyFailed { .. } => "PermanentlyFailed",
-            Self::Busy { .. } => "InProgress",
+            Self::Busy { .. } => "Busy",
             Self::Mismatch => "Mismatch",
             Self::Foreign(_) => "Foreign",
             Self::Nested { .. } => "Nested",
