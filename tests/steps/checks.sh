@@ -154,3 +154,27 @@ step_panics() {
     printf '%s\n' '[profile.release]' 'panic = "unwind"' >>"$probe/Cargo.toml"
     (cd "$probe" && "${build[@]}")
 }
+
+# Counts the instructions of keys, engine and whole functions over the store in memory in Valgrind, and compares them with the
+# recorded ones.
+step_counts() {
+    after build
+    count_instructions
+}
+
+count_instructions() { # FLAG...
+    if [[ $(uname -sm) != "Linux x86_64" ]]; then
+        echo "Nothing is compared: the recorded counts are those of Linux on x86-64, and this is $(uname -sm)."
+        return
+    fi
+    if ! command -v valgrind >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind
+    fi
+    if ! command -v valgrind >/dev/null; then
+        echo "There is no Valgrind. Install the package valgrind." >&2
+        return 1
+    fi
+    # It compiles for release, and takes only the processor time that tests leave: some of them measure time.
+    nice -n 19 cargo run --quiet --release --locked -p lambda-idempotency-counts "$@"
+}

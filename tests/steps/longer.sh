@@ -12,22 +12,10 @@ step_publish() {
     CARGO_PROFILE_DEV_DEBUG=0 cargo publish --workspace --dry-run --allow-dirty --locked --target-dir target/publish
 }
 
-# Counts the instructions of keys, engine and store calls in Valgrind, and compares them with the recorded ones. Not part of
-# the gate, because it builds the AWS SDK for release, which takes minutes. The counts are those of x86-64.
-step_counts() {
-    if [[ $(uname -sm) != "Linux x86_64" ]]; then
-        echo "The recorded counts are those of Linux on x86-64. This is $(uname -sm)." >&2
-        return 1
-    fi
-    if ! command -v valgrind >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
-        apt-get update -qq
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind
-    fi
-    if ! command -v valgrind >/dev/null; then
-        echo "There is no Valgrind. Install the package valgrind." >&2
-        return 1
-    fi
-    cargo run --quiet --release --locked -p lambda-idempotency-counts
+# Counts the instructions of calls of the DynamoDB store. Not part of the gate, because it builds the AWS SDK for release,
+# which takes minutes from nothing.
+step_counts-dynamodb() {
+    count_instructions --features dynamodb
 }
 
 # Measures whole functions beside others, and makes the guide's page about performance, with its plots, from the figures of

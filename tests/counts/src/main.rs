@@ -6,6 +6,8 @@
 //! $ cargo run --release -p lambda-idempotency-counts -- record   # after a change that is meant
 //! ```
 //!
+//! With `--features dynamodb`, it counts the calls of the DynamoDB store, and has `recorded-dynamodb.tsv`.
+//!
 //! The program starts itself in Valgrind, which counts between the begin and the end of the function
 //! [`counted`](cases::counted) and writes a file for each of its calls. What is counted has run once before.
 #![allow(
@@ -15,11 +17,16 @@
 )]
 
 mod cases;
+#[cfg(not(feature = "dynamodb"))]
 mod delivering;
+#[cfg(not(feature = "dynamodb"))]
 mod extracting;
+#[cfg(not(feature = "dynamodb"))]
 mod invoking;
 mod recorded;
+#[cfg(not(feature = "dynamodb"))]
 mod still;
+#[cfg(feature = "dynamodb")]
 mod storing;
 mod valgrind;
 
