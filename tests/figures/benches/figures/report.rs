@@ -26,7 +26,7 @@ pub(crate) fn table(
         let ratio = median(ratios);
         let mut values: Vec<_> = MEASURES.iter().map(|(name, field)| (*name, of(*field))).collect();
         values.push(("x_by_hand", ratio));
-        values.push(("x_table", of(|sample| sample.millis / sample.table_millis)));
+        values.push(("x_table", of(|sample| sample.beside_table)));
         record.row(scenario.name(), size, function, &values);
         println!(
             "| {} | {:.0} | {ratio:.2} | {:.2} | {:.3} | {:.2} | {:.2} | {:.0} | {:.1} | {:.1} |",

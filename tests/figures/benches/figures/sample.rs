@@ -17,6 +17,8 @@ pub(crate) struct Sample {
     pub(crate) millis: f64,
     /// For how long the table was answering requests, in the mean of its invocations, in milliseconds.
     pub(crate) table_millis: f64,
+    /// The duration of all invocations, as a multiple of the time in which the table was answering.
+    pub(crate) beside_table: f64,
 }
 
 impl Sample {
@@ -31,6 +33,8 @@ impl Sample {
         // DynamoDB bills a refused write as a unit. The embedded one says nothing if all of a request are refused.
         let is_silent = writes_alone || written == 0.0;
         let refused = if is_silent { (after.refused - before.refused) as f64 } else { 0.0 };
+        let answering = after.answering_ms - before.answering_ms;
+        let all_took = took.iter().sum::<Duration>().as_secs_f64() * 1000.0;
         Self {
             cpu_micros: cpu / records,
             switches: switches / records,
@@ -38,7 +42,8 @@ impl Sample {
             write_units: (written + refused) / records,
             read_units: (after.read_units - before.read_units) / records,
             connections: after.connections as f64,
-            table_millis: (after.answering_ms - before.answering_ms) / took.len() as f64,
+            table_millis: answering / took.len() as f64,
+            beside_table: all_took / answering,
             millis: median(took.iter().map(|took| took.as_secs_f64() * 1000.0)),
         }
     }

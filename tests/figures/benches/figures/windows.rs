@@ -9,6 +9,9 @@ use crate::record::Record;
 use crate::sample::share;
 use crate::worker::{Function, Worker};
 
+/// Of large batches in a round: otherwise the longest window would be that of one batch.
+const FEWEST: usize = 5;
+
 pub(crate) async fn measure(
     functions: &[Function],
     options: &Options,
@@ -23,7 +26,7 @@ pub(crate) async fn measure(
         for round in 0..=options.rounds(size) {
             for (nth, (_, worker, windows)) in rows.iter_mut().enumerate() {
                 database.usage(worker.proxy).await?;
-                for event in 0..(100 / size).max(1) {
+                for event in 0..(100 / size).max(FEWEST) {
                     let name = |record| format!("window-{size}-{nth}-{round}-{event}-{record}");
                     worker.invoke(&batch((0..size).map(name))).await?;
                 }

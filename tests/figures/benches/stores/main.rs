@@ -120,10 +120,21 @@ fn how(options: &Options) -> Result<String> {
     let load = load.split(' ').next().unwrap_or_default();
     let processors = std::thread::available_parallelism()?;
     let servers = ["redis-server", "postgres"].map(version).join(", ");
+    let commit = said("git", &["describe", "--always", "--dirty", "--exclude=*"])?;
+    let date = said("date", &["-u", "+%F"])?;
     Ok(format!(
-        "Medians of {} rounds with {build} on {processors} processors, whose load was {load} before; {servers}.",
+        "Medians of {} rounds with {build} of commit {commit}, {date}, on {processors} processors, whose load was {load} before; \
+         {servers}.",
         options.rounds
     ))
+}
+
+fn said(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(arguments).output()?;
+    if !output.status.success() {
+        return Err(format!("{program} {arguments:?} has ended with {}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 /// What a server says of its version.

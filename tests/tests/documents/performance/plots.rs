@@ -78,7 +78,9 @@ pub(crate) fn all(measured: &Measured, peers: &Measured) -> Vec<(&'static str, S
 fn dollars(measured: &Measured, peers: &Measured) -> String {
     let bills = bills(measured, peers);
     let most = bills.iter().map(|(_, bill)| bill.total()).fold(0.0, f64::max);
-    let title = format!("Estimated bill for a million new records, in batches of {BATCH}");
+    let title = format!(
+        "Estimated bill for a million new records, batches of {BATCH}; Powertools from another run"
+    );
     written(&title, |root| {
         let mut chart = ChartBuilder::on(root)
             .margin(12)

@@ -189,10 +189,18 @@ fn latency(measured: &Measured) -> String {
 
 /// From the handler's return to the completion.
 fn window(measured: &Measured) -> String {
-    let mut table =
-        head(&["records at a time", "p50", "p99", "longest", "by hand: p50", "p99", "longest"]);
+    let mut table = head(&[
+        "records at a time",
+        "completions",
+        "p50",
+        "p99",
+        "longest",
+        "by hand: p50",
+        "p99",
+        "longest",
+    ]);
     for size in [1, 10, 100, 1000] {
-        let mut cells = Vec::new();
+        let mut cells = vec![digits(measured.get("window", size, "this", "one", "completions"))];
         for function in ["this", "by hand"] {
             for column in ["window_p50_ms", "window_p99_ms", "window_max_ms"] {
                 cells.push(digits(measured.get("window", size, function, "one", column)));
