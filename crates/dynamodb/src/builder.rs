@@ -58,6 +58,9 @@ impl DynamoDbStoreBuilder {
 
     /// How long one request may take before it is sent again, if the deadline of the call allows.
     /// Default 1 s: DynamoDB answers in milliseconds, so a slower response is most likely lost.
+    ///
+    /// After an answer that took longer than half of it, the next request may take twice as long as that answer, up to half of
+    /// the time that is left: to a table that is slow for all, a request that is cut off is one more to answer.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.config.timing.attempt_timeout = timeout;
         self

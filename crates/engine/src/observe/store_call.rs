@@ -26,7 +26,8 @@ pub struct StoreCall<'a> {
     pub took: Duration,
     /// The errors of those that failed.
     pub errors: &'a [StoreErrorKind],
-    /// What it consumed, if an observer [wants](super::Observer::wants_usage) to know it.
+    /// What it consumed, if an observer [wants](super::Observer::wants_usage) to know it. If calls of a process share a
+    /// request, it counts for one of them.
     pub usage: Option<Usage>,
 }
 
