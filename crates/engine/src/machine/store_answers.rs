@@ -42,7 +42,7 @@ impl Machine<'_> {
             for ((kept, write), verdict) in answers {
                 self.renewed(kept, write.record, verdict, present);
             }
-        } else if let Some(answers) = self.claims.written(call, verdicts, now) {
+        } else if let Some(answers) = self.claims.written(call, writes, verdicts, now) {
             self.answered(answers, present);
         }
     }

@@ -14,7 +14,7 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use self::pending::{Free, PendingClaim, Step, judge};
+use self::pending::{Free, PendingClaim, Step, held, judge};
 use super::{
     calls::{CallId, Calls},
     wanted::{Answer, Claimed, Wanted},
@@ -167,11 +167,10 @@ impl Claims {
                 self.answer(Answer::new(at, claimed), answers);
             }
             Ok(Free { guard, held, seen }) => {
-                let record = Some(held.record.clone());
                 let key = wanted.key.clone();
                 pending.before = Some(held.receive_before);
-                pending.step = Step::Writing { held, over: seen };
-                return Some(Write::new(key, guard, record));
+                pending.step = Step::Writing(seen);
+                return Some(Write::new(key, guard, Some(held.record)));
             }
         }
         None
@@ -213,44 +212,49 @@ impl Claims {
         Some(answers)
     }
 
-    /// A write was answered. `None` if the call is not one of claims.
+    /// These writes were answered. `None` if the call is not one of claims.
     pub(super) fn written(
         &mut self,
         call: CallId,
+        writes: Vec<Write>,
         verdicts: impl Iterator<Item = Verdict>,
         now: Timestamp,
     ) -> Option<Vec<Answer>> {
         let answered = self.calls.answered(call, now)?;
         let mut answers = Vec::with_capacity(answered.members.len());
-        for (mut pending, verdict) in answered.members.into_iter().zip(verdicts) {
+        for ((mut pending, write), verdict) in
+            answered.members.into_iter().zip(writes).zip(verdicts)
+        {
             let at = pending.wanted.at;
             let verdict = match verdict {
                 Verdict::EffectRefused(refused) => Verdict::Unknown(refused.into()),
                 verdict => verdict,
             };
-            match (pending.step, verdict) {
+            match (pending.step, write.record, verdict) {
                 // The claim may be undone or not: there is no time to try again.
-                (Step::Undo(error), _) => {
+                (Step::Undo(error), _, _) => {
                     self.answer(Answer::new(at, Claimed::Unavailable(error.0)), &mut answers);
                 }
-                (Step::Writing { held, .. }, Verdict::Written) => {
+                (Step::Writing(_), Some(record), Verdict::Written) => {
+                    let held = held(pending.wanted.claim, record, pending.before);
                     self.answer(Answer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
                 }
-                (_, Verdict::Found(seen)) => {
+                (_, _, Verdict::Found(seen)) => {
                     // The write that was in doubt is resolved: this record is stored.
                     pending.doubt = None;
                     pending.rounds += 1;
                     pending.step = Step::Write(seen);
                     self.to_send.push(pending);
                 }
-                (Step::Writing { held, over }, Verdict::Unknown(error)) => {
+                (Step::Writing(over), Some(record), Verdict::Unknown(error)) => {
                     if error.may_have_applied() {
-                        pending.doubt = Some(Box::new(held));
+                        let claim = pending.wanted.claim.clone();
+                        pending.doubt = Some(Box::new(held(claim, record, pending.before)));
                     }
                     pending.step = Step::Write(over);
                     self.failed(pending, error, answered.cut_short, now, &mut answers);
                 }
-                (step, Verdict::Written | Verdict::EffectRefused(_) | Verdict::Unknown(_)) => {
+                (step, _, Verdict::Written | Verdict::EffectRefused(_) | Verdict::Unknown(_)) => {
                     pending.step = step;
                     self.to_send.push(pending);
                 }

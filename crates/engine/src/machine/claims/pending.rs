@@ -7,7 +7,7 @@ use super::super::{
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
-    admission::{Held, admit},
+    admission::{Claim, Held, admit},
     clock::Timestamp,
     record::IdempotencyRecord,
     store::{Guard, StoreError},
@@ -24,20 +24,18 @@ pub(super) struct PendingClaim {
     pub(super) is_slow: bool,
     /// The claim that a call without an answer may have written.
     pub(super) doubt: Option<Box<Held>>,
-    /// The receive of the attempt before the claim that was written last. If that write was applied and its
-    /// answer lost, nothing else knows it.
+    /// The receive of the attempt before the claim that was written last, which is not in what was written.
     pub(super) before: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::large_enum_variant, reason = "the large ones are the usual ones")]
 pub(super) enum Step {
     /// Read the record.
     Look,
     /// Write the claim over the record that was read.
     Write(Option<IdempotencyRecord>),
-    /// The write was sent; this is the claim if it is applied.
-    Writing { held: Held, over: Option<IdempotencyRecord> },
+    /// The write was sent over the record that was read. What it writes comes back with its answer.
+    Writing(Option<IdempotencyRecord>),
     /// Undo the write that may have been applied; then the record gets this error.
     Undo(Carried<StoreError>),
 }
@@ -56,11 +54,16 @@ impl PendingClaim {
     pub(super) const fn kind(&self) -> (u8, bool) {
         let step = match self.step {
             Step::Look => 0,
-            Step::Write(_) | Step::Writing { .. } => 1,
+            Step::Write(_) | Step::Writing(_) => 1,
             Step::Undo(_) => 2,
         };
         (step, self.is_slow)
     }
+}
+
+/// The key as it is held once `record`, which `claim` has written, is stored.
+pub(super) fn held(claim: Claim, record: IdempotencyRecord, before: Option<u32>) -> Held {
+    Held { claim, record, receive_before: before.unwrap_or_default() }
 }
 
 /// A key that can be claimed.

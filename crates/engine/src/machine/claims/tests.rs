@@ -49,6 +49,21 @@ fn the_first_call_ends_early_unless_it_writes_for_the_only_record_of_the_batch()
     assert_eq!(deadline(Begins::Look, true), after(1_000), "writes may succeed where reads fail");
 }
 
+/// The writes of a request, which come back with their answer.
+fn writes(request: Request) -> Vec<Write> {
+    match request {
+        Request::Write(writes) => writes,
+        Request::Read(_) => panic!("a write"),
+    }
+}
+
+/// A thousand calls of `run` at once have a thousand claims on their way.
+#[test]
+fn a_claim_on_its_way_keeps_no_copy_of_what_it_writes() {
+    let size = size_of::<PendingClaim>();
+    assert!(size <= 608, "{size} bytes; 1,056 with the claim and its record once more");
+}
+
 fn keys(request: Request) -> (&'static str, Vec<String>) {
     let text = |key: Key| key.as_str().to_owned();
     match request {
@@ -77,8 +92,9 @@ fn throttled() -> StoreError {
 /// A claim that is in doubt since its answer was lost at once.
 fn in_doubt(number: &mut CallIds) -> Claims {
     let mut claims = claims([Begins::Write(None)]);
-    let (call, ..) = send(&mut claims, number, START);
-    let answers = claims.written(call, [Verdict::Unknown(lost_answer())].into_iter(), START);
+    let (call, sent, _) = send(&mut claims, number, START);
+    let verdicts = [Verdict::Unknown(lost_answer())].into_iter();
+    let answers = claims.written(call, writes(sent), verdicts, START);
     assert!(answers.unwrap().is_empty(), "it is undone before its record has an outcome");
     claims
 }
@@ -98,8 +114,9 @@ fn looks_and_writes_share_a_call_with_their_like() {
 fn a_record_that_changes_under_three_writes_of_a_claim_is_contended() {
     let (mut claims, mut number) = (claims([Begins::Write(None)]), CallIds::default());
     for _ in 0..ROUNDS {
-        let (call, ..) = send(&mut claims, &mut number, START);
-        let answers = claims.written(call, [Verdict::Found(None)].into_iter(), START);
+        let (call, sent, _) = send(&mut claims, &mut number, START);
+        let verdicts = [Verdict::Found(None)].into_iter();
+        let answers = claims.written(call, writes(sent), verdicts, START);
         assert!(answers.unwrap().is_empty());
     }
     let mut answers = Vec::new();
@@ -117,10 +134,10 @@ fn a_claim_whose_call_was_cut_short_is_asked_again_while_there_is_time() {
     let mut number = CallIds::default();
     for (now, is_asked_again) in [(4_999, true), (5_000, false)] {
         let mut claims = claims([Begins::Write(None)]);
-        let (call, _, deadline) = send(&mut claims, &mut number, START);
+        let (call, sent, deadline) = send(&mut claims, &mut number, START);
         assert_eq!(deadline, after(1_000));
         let verdicts = [Verdict::Unknown(throttled())].into_iter();
-        let answers = claims.written(call, verdicts, after(now));
+        let answers = claims.written(call, writes(sent), verdicts, after(now));
         if is_asked_again {
             assert!(answers.unwrap().is_empty());
             let (_, _, deadline) = send(&mut claims, &mut number, after(now));
@@ -142,15 +159,16 @@ fn claims_that_were_not_sent_end_with_the_time_for_handlers() {
 #[test]
 fn a_claim_in_doubt_that_waits_for_its_next_try_is_undone_at_the_end() {
     let (mut claims, mut number) = (claims([Begins::Write(None)]), CallIds::default());
-    let (call, ..) = send(&mut claims, &mut number, START);
+    let (call, sent, _) = send(&mut claims, &mut number, START);
     let verdicts = [Verdict::Unknown(lost_answer())].into_iter();
-    assert!(claims.written(call, verdicts, after(1_000)).unwrap().is_empty(), "asked again");
+    let answers = claims.written(call, writes(sent), verdicts, after(1_000));
+    assert!(answers.unwrap().is_empty(), "asked again");
     assert!(claims.stop().is_empty(), "its record has an outcome once it is undone");
     let (call, undo, deadline) = send(&mut claims, &mut number, after(1_000));
-    let Request::Write(writes) = undo else { panic!("a write") };
-    assert!(matches!(&*writes, [Write { guard: Guard::OwnedBy(_), record: None, .. }]));
+    let undo = writes(undo);
+    assert!(matches!(&*undo, [Write { guard: Guard::OwnedBy(_), record: None, .. }]));
     assert_eq!(deadline, after(10_000));
-    let error = error(claims.written(call, [Verdict::Written].into_iter(), after(1_100)));
+    let error = error(claims.written(call, undo, [Verdict::Written].into_iter(), after(1_100)));
     assert!(error.to_string().contains("before the time for handlers was over"), "{error}");
 }
 
@@ -159,8 +177,8 @@ fn undoing_that_has_begun_keeps_its_error_at_the_end() {
     let mut number = CallIds::default();
     let mut claims = in_doubt(&mut number);
     assert!(claims.stop().is_empty());
-    let (call, ..) = send(&mut claims, &mut number, START);
-    let error = error(claims.written(call, [Verdict::Written].into_iter(), START));
+    let (call, undo, _) = send(&mut claims, &mut number, START);
+    let error = error(claims.written(call, writes(undo), [Verdict::Written].into_iter(), START));
     assert_eq!(error.to_string(), lost_answer().to_string());
 }
 
@@ -179,12 +197,11 @@ fn undoing_a_takeover_keeps_the_counts_of_earlier_attempts() {
     let (_, released) = held(60_000).write(&release, START);
     let (mut claims, mut number) =
         (claims([Begins::Write(released.map(Box::new))]), CallIds::default());
-    let (call, ..) = send(&mut claims, &mut number, START);
-    claims.written(call, [Verdict::Unknown(lost_answer())].into_iter(), START);
-    let (_, Request::Write(writes), _) = send(&mut claims, &mut number, START) else {
-        panic!("a write")
-    };
-    let left = writes.into_iter().next().and_then(|write| write.record);
+    let (call, sent, _) = send(&mut claims, &mut number, START);
+    let verdicts = [Verdict::Unknown(lost_answer())].into_iter();
+    claims.written(call, writes(sent), verdicts, START);
+    let (_, undo, _) = send(&mut claims, &mut number, START);
+    let left = writes(undo).into_iter().next().and_then(|write| write.record);
     assert_eq!(left.map(|record| record.failed_attempts), Some(1));
 }
 
@@ -196,14 +213,14 @@ fn a_claim_that_was_applied_without_an_answer_knows_the_attempt_before() {
     let (mut claims, mut number) =
         (claims([Begins::Write(Some(Box::new(earlier)))]), CallIds::default());
     claims.to_send[0].wanted.losses = 1;
-    let (call, Request::Write(writes), _) = send(&mut claims, &mut number, after(1)) else {
-        panic!("a write")
-    };
-    let verdicts = [Verdict::Unknown(lost_answer())].into_iter();
-    assert!(claims.written(call, verdicts, after(1_001)).unwrap().is_empty(), "asked again");
-    let (call, ..) = send(&mut claims, &mut number, after(1_001));
-    let stored = writes.into_iter().next().unwrap().record;
-    claims.written(call, [Verdict::Found(stored)].into_iter(), after(1_001));
+    let (call, sent, _) = send(&mut claims, &mut number, after(1));
+    let (sent, verdicts) = (writes(sent), [Verdict::Unknown(lost_answer())].into_iter());
+    let stored = sent.first().and_then(|write| write.record.clone());
+    let answers = claims.written(call, sent, verdicts, after(1_001));
+    assert!(answers.unwrap().is_empty(), "asked again");
+    let (call, again, _) = send(&mut claims, &mut number, after(1_001));
+    let verdicts = [Verdict::Found(stored)].into_iter();
+    claims.written(call, writes(again), verdicts, after(1_001));
     let mut answers = Vec::new();
     claims.send(number.next(), after(1_001), (after(60_000), after(10_000)), false, &mut answers);
     let Some(Claimed::Held(held)) = answers.pop().map(|answer| answer.claimed) else {
