@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
@@ -148,13 +148,14 @@ impl<'a> Driver<'a> {
             let of_store = Some(OfStore { purpose, members, since, usage });
             Called { answer, of_store }
         };
+        // An `async` block would have room for the call twice.
         self.calls.push(if self.parts.observers.want_usage() {
             Box::pin(async move {
                 let (answer, usage) = measured(pin!(call)).await;
                 called(answer, Some(usage))
             })
         } else {
-            Box::pin(async move { called(call.await, None) })
+            Box::pin(call.map(move |answer| called(answer, None)))
         });
     }
 

@@ -136,6 +136,10 @@ pub(super) struct Settlements {
 
 impl Settlements {
     pub(super) fn add(&mut self, settling: Settling) {
+        if self.waiting.capacity() == 0 {
+            // As with calls: a list would make room for four.
+            self.waiting.reserve_exact(1);
+        }
         self.waiting.push(settling);
     }
 
