@@ -41,8 +41,9 @@ pub use crate::{
     pace::Pace,
 };
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
+use futures_util::future::{FutureExt as _, lazy};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, admit},
     capabilities::Capabilities,
@@ -63,6 +64,7 @@ use crate::{
     process::{Cache, Completed},
     store_calls,
     unanswered::{each, unanswered},
+    workers::Workers,
 };
 
 /// Drives a store and handlers. Cheap to clone; clones share all.
@@ -86,7 +88,7 @@ impl Engine {
             isolation: Arc::default(),
             is_unprotected: false,
             application: None,
-            worker: Arc::default(),
+            workers: Arc::default(),
         };
         Self { parts }
     }
@@ -157,7 +159,7 @@ impl Engine {
     /// [provenance](lambda_idempotency_core::record::Provenance) in records. Default: nothing is known.
     #[must_use]
     pub fn with_worker(mut self, worker: Worker) -> Self {
-        self.parts.worker = Arc::new(worker);
+        self.parts.workers = Arc::new(Workers::of(worker));
         self
     }
 
@@ -214,7 +216,13 @@ impl Engine {
     ///
     /// If the returned future is dropped, running handlers are dropped with it and their leases
     /// stand until they lapse.
-    pub async fn run<'a>(&'a self, mut batch: Batch<'a>) -> Vec<Outcome> {
+    pub fn run<'a>(&'a self, batch: Batch<'a>) -> impl Future<Output = Vec<Outcome>> + Send + 'a {
+        // Not an `async` function, which would keep the place of the batch beside its driver.
+        lazy(move |_| Driver::new(&self.parts, self.protected(batch))).flatten()
+    }
+
+    /// The batch as it is, or without protection, if this engine has none.
+    fn protected<'a>(&self, mut batch: Batch<'a>) -> Batch<'a> {
         if self.parts.is_unprotected {
             tracing::warn!(
                 operation = batch.operation,
@@ -224,6 +232,6 @@ impl Engine {
             let deliveries = batch.deliveries.into_iter();
             batch.deliveries = deliveries.map(Delivery::without_protection).collect();
         }
-        Driver::new(&self.parts, batch).await
+        batch
     }
 }

@@ -36,6 +36,7 @@ mod store_calls;
 mod surroundings;
 mod trace_context;
 mod unanswered;
+mod workers;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

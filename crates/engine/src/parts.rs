@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};
+use lambda_idempotency_core::{clock::Clock, outbox::Sender, store::Store};
 
 use crate::{
     observe::Observers,
     process::{Completed, Isolation, SingleFlight},
+    workers::Workers,
 };
 
 /// The parts of an engine, which its clones share.
@@ -26,5 +27,5 @@ pub(crate) struct Parts {
     pub(crate) is_unprotected: bool,
     pub(crate) application: Option<Arc<str>>,
     /// The function, for the provenance of claims.
-    pub(crate) worker: Arc<Worker>,
+    pub(crate) workers: Arc<Workers>,
 }

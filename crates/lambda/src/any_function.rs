@@ -1,6 +1,6 @@
 //! [`Idempotency::run`] and [`Idempotency::kept_result`]: any function, once per key of a payload.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use lambda_idempotency_core::{admission::Admission, failure::Failure};
 use lambda_idempotency_engine::call::{Call, RecordId};
@@ -86,17 +86,19 @@ impl Idempotency {
         self.allow(&prepared, EntryPoint::Run)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let task = Task {
-            record: RecordId::new("run", operation.name()),
+            record: RecordId::new("run", Arc::clone(&prepared.name)),
             payload: &payload,
             tenant: context.tenant(),
             request_id: context.request_id(),
             invocation_deadline: context.invocation_deadline(),
             receives: context.receives(),
-            invoked: context.invoked(),
+            invoked: context.invoked(&self.last_invoked),
             keeps: None,
             on_replay: None,
         };
-        run::run(&self.engine, &prepared, task, function).await
+        // By itself, so that there is no room for the result around it.
+        let running = run::run(&self.engine, &prepared, task, function)?;
+        running.await
     }
 
     /// The result that the handler or function of `operation` returned for the key of `payload`, if
@@ -146,5 +148,29 @@ impl Idempotency {
             }
             Admission::Try { .. } | Admission::Won(_) => Ok(None),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use lambda_idempotency_core::memory::MemoryStore;
+    use lambda_runtime::Context;
+
+    use super::*;
+
+    /// A program may have a thousand calls at once, and what each of them has room for is most of its memory.
+    #[test]
+    fn a_call_has_no_room_for_its_arguments_beside_the_engine() {
+        let idempotency = Idempotency::new(MemoryStore::new());
+        let (charge, context) = (Operation::new("charge").key("id"), Context::default());
+        let run =
+            idempotency.run(&charge, "payload", &context, async |_: Call| Ok::<_, Infallible>(1));
+        assert!(
+            size_of_val(&run) <= 1_450,
+            "{} bytes; 2,184 as nested `async` functions",
+            size_of_val(&run)
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! What a handler learns from a [`Call`] about the invocation on Lambda.
 
-use std::{any::Any, sync::Arc};
+use std::{
+    any::Any,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
 
 #[cfg(feature = "dynamodb")]
 use lambda_idempotency_dynamodb::{DynamoDbEffects, TransactWriteItem};
@@ -196,6 +199,24 @@ impl Invoked {
     }
 }
 
+/// The invocation to which calls of [`Idempotency::run`](crate::Idempotency::run) belong, which those of one invocation
+/// share: a program may have very many at once.
+#[derive(Clone, Default)]
+pub(crate) struct LastInvoked(Arc<Mutex<Weak<Invoked>>>);
+
+impl LastInvoked {
+    /// The invocation of this context.
+    pub(crate) fn of(&self, context: &Context) -> Arc<Invoked> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(invoked) = last.upgrade().filter(|invoked| invoked.context() == context) {
+            return invoked;
+        }
+        let invoked = Invoked::without_event(context.clone());
+        *last = Arc::downgrade(&invoked);
+        invoked
+    }
+}
+
 impl Invocation for Invoked {
     fn request_id(&self) -> &str {
         &self.context().request_id
@@ -211,5 +232,30 @@ impl Invocation for Invoked {
 
     fn messaging<'r>(&self, record: &'r RecordId) -> Option<Messaging<'r>> {
         messaging(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calls_of_an_invocation_share_its_context() {
+        let of = |request_id: &str| {
+            let mut context = Context::default();
+            context.request_id = request_id.to_owned();
+            context
+        };
+        let last = LastInvoked::default();
+        let (one, same, next) = (last.of(&of("r-1")), last.of(&of("r-1")), last.of(&of("r-2")));
+        assert!(Arc::ptr_eq(&one, &same));
+        assert_eq!([one, next].each_ref().map(|one| one.request_id()), ["r-1", "r-2"]);
+        let mut of_tenant = of("r-2");
+        of_tenant.tenant_id = Some("t-1".to_owned());
+        assert_eq!(
+            last.of(&of_tenant).context().tenant_id.as_deref(),
+            Some("t-1"),
+            "all is compared"
+        );
     }
 }

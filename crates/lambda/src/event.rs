@@ -187,8 +187,8 @@ where
             };
             let call_context = context.clone();
             let function = |_| inner.call(LambdaEvent::new(typed, call_context));
-            let run = run(&engine, &operation, task, function).await?;
-            Ok(run.result)
+            let running = run(&engine, &operation, task, function)?;
+            Ok(running.await?.result)
         })
     }
 }

@@ -27,7 +27,6 @@ pub(crate) struct Extraction<'a> {
 
 /// The texts that a key is selected from.
 pub(crate) struct Texts<'w> {
-    pub(crate) id: &'w RecordId,
     pub(crate) payload: &'w str,
     pub(crate) record: &'w str,
     /// The record's own identity, or why it has none. `None` if there is no record; then the
@@ -65,7 +64,7 @@ impl<'a> Extraction<'a> {
         job: impl FnOnce(&str) -> Result<Job<'a>, Rejection>,
     ) -> Delivery<'a> {
         let work = match &record.payload {
-            Ok(payload) => self.work(record.texts(payload), job),
+            Ok(payload) => self.work(&record.id, record.texts(payload), job),
             Err(rejection) => Work::Reject(rejection.clone().into()),
         };
         let work = match work {
@@ -121,20 +120,22 @@ impl<'a> Extraction<'a> {
     /// The work for a payload.
     pub(crate) fn work<'w>(
         &self,
+        id: &RecordId,
         texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Work<'w> {
-        self.keyed(texts, job).unwrap_or_else(|rejection| Work::Reject(rejection.into()))
+        self.keyed(id, texts, job).unwrap_or_else(|rejection| Work::Reject(rejection.into()))
     }
 
     /// Finds the key first, because for a record without a key that is the most helpful error. Then
     /// decodes, because a record that cannot be decoded must not claim its key.
     fn keyed<'w>(
         &self,
+        id: &RecordId,
         texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Result<Work<'w>, Rejection> {
-        let (id, payload) = (texts.id, texts.payload);
+        let payload = texts.payload;
         let mut views = self.views(&texts);
         let (key, _) = match self.find(texts.identity, &mut views) {
             Ok(found) => found,
@@ -258,7 +259,7 @@ impl Record<'_> {
             Ok(parts) => Ok(parts.iter().map(|part| &**part).collect()),
             Err(rejection) => Err(rejection.clone()),
         };
-        Texts { id: &self.id, payload, record: &self.raw, identity: Some(identity) }
+        Texts { payload, record: &self.raw, identity: Some(identity) }
     }
 }
 

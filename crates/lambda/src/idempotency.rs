@@ -10,7 +10,9 @@ use lambda_idempotency_engine::{
 };
 
 use crate::{
-    application, disabled,
+    application,
+    call::LastInvoked,
+    disabled,
     error::ConfigError,
     function_builder::FunctionBuilder,
     log,
@@ -42,6 +44,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Idempotency {
     pub(crate) engine: Engine,
+    pub(crate) last_invoked: LastInvoked,
     names: Names,
     /// A mistake in the application's name.
     mistake: Option<ConfigError>,
@@ -57,7 +60,8 @@ impl Idempotency {
         let engine = Engine::new(store)
             .with_log(Some(log::from_environment()))
             .with_worker(Worker::from_environment());
-        let new = Self { engine, names: Names::of_process(), mistake: None, refused: None };
+        let (names, last_invoked) = (Names::of_process(), LastInvoked::default());
+        let new = Self { engine, last_invoked, names, mistake: None, refused: None };
         new.named(application::from_environment())
             .without_protection_if(disabled::from_environment())
     }

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use futures_util::FutureExt as _;
 use lambda_idempotency_core::{
     clock::Timestamp, contained::caught, failure::Failure, outcome::Outcome, record::Json,
 };
@@ -18,7 +19,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    call::Invoked,
+    call::{Invoked, LastInvoked},
     error::{ResultLost, RunError},
     find_key::{Extraction, Texts},
     function::invocation_deadline,
@@ -132,9 +133,9 @@ impl RunContext<'_> {
         }
     }
 
-    pub(crate) fn invoked(&self) -> Option<Arc<Invoked>> {
+    pub(crate) fn invoked(&self, last: &LastInvoked) -> Option<Arc<Invoked>> {
         match self.part {
-            Part::Invocation(context) => Some(Invoked::without_event(context.clone())),
+            Part::Invocation(context) => Some(last.of(context)),
             Part::Until(_) | Part::Alone => None,
         }
     }
@@ -241,25 +242,28 @@ fn is_kept(keeps: Option<&Keeps>, json: &str) -> bool {
 }
 
 /// Runs `function` once per key of the payload.
-pub(crate) async fn run<R, F, Fut, E>(
-    engine: &Engine,
-    operation: &Prepared,
-    task: Task<'_>,
+///
+/// Not an `async` function: a program may have very many calls at once, and each would have room for the task and for the
+/// batch beside the engine's future.
+pub(crate) fn run<'a, R, F, Fut, E>(
+    engine: &'a Engine,
+    operation: &'a Prepared,
+    task: Task<'a>,
     function: F,
-) -> Result<Run<R>, RunError>
+) -> Result<impl Future<Output = Result<Run<R>, RunError>> + use<'a, R, F, Fut, E>, RunError>
 where
-    R: Serialize + DeserializeOwned + Send,
-    F: FnOnce(Call) -> Fut + Send,
-    Fut: Future<Output = Result<R, E>> + Send,
-    E: Into<Failure>,
+    R: Serialize + DeserializeOwned + Send + 'a,
+    F: FnOnce(Call) -> Fut + Send + 'a,
+    Fut: Future<Output = Result<R, E>> + Send + 'a,
+    E: Into<Failure> + 'a,
 {
+    let Task { keeps, on_replay, receives, .. } = task;
     // The caller gets the value itself; the engine and the store get its JSON.
     let slot = Arc::new(Mutex::new(None));
     let returned = Arc::clone(&slot);
-    let keeps = task.keeps;
     let delivered = task.invoked.map(Invoked::without_record).unwrap_or_default();
-    let delivered = delivered.receives(Some(task.receives));
-    let job: Job<'_> = Box::new(move |call| {
+    let delivered = delivered.receives(Some(receives));
+    let job: Job<'a> = Box::new(move |call| {
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
             let kept = match (serialized(&value), &operation.powertools) {
@@ -275,18 +279,12 @@ where
             Ok(kept)
         })
     });
-    let mut policy = operation.policy.clone();
-    policy.on_conflict = operation.on_conflict.unwrap_or(policy.on_conflict);
     let extraction = Extraction { operation, tenant: task.tenant };
     // Without a key expression the whole payload is the key, unless it is an event that cannot be one.
     let identity = if operation.names_key() { None } else { not_a_key(task.payload).map(Err) };
-    let id = &task.record;
-    let texts = Texts { id, payload: task.payload, record: task.payload, identity };
-    let work = extraction.work(texts, |_| Ok(job));
-    if let Work::Reject(rejected) = work {
-        return Err(RunError::Rejected(rejected.into()));
-    }
-    let work = match work {
+    let texts = Texts { payload: task.payload, record: task.payload, identity };
+    let work = match extraction.work(&task.record, texts, |_| Ok(job)) {
+        Work::Reject(rejected) => return Err(RunError::Rejected(rejected.into())),
         Work::Keyed { key, fingerprint, payload, job } => {
             let outer = nested::OuterKey::new(engine, &key);
             if outer.is_entered() {
@@ -296,27 +294,23 @@ where
         }
         other => other,
     };
+    let (record, group, divert) = (task.record, None, None);
     let batch = Batch {
         operation: &operation.name,
-        deliveries: vec![Delivery {
-            record: task.record.clone(),
-            delivered,
-            group: None,
-            receives: task.receives,
-            work,
-            divert: None,
-        }],
+        deliveries: vec![Delivery { record, delivered, group, receives, work, divert }],
         after_failure: AfterFailure::Group,
-        policy: &policy,
+        policy: &operation.policy,
         request_id: task.request_id,
         invocation_deadline: task.invocation_deadline,
         pace: &operation.pace,
     };
-    let outcome = engine.run(batch).await.pop();
-    let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let run = answer(outcome, value, task.on_replay.as_deref())?;
     // A mutex records nothing.
-    Ok(Run { recorded: run.recorded && !policy.mutex, ..run })
+    let is_mutex = operation.policy.mutex;
+    Ok(engine.run(batch).map(move |mut outcomes| {
+        let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let run = answer(outcomes.pop(), value, on_replay.as_deref())?;
+        Ok(Run { recorded: run.recorded && !is_mutex, ..run })
+    }))
 }
 
 /// Why the whole payload cannot be a key: it is an event that differs on each delivery, or that

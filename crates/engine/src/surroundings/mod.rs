@@ -110,17 +110,13 @@ impl<'a> Surroundings<'a> {
         effects: Option<EffectsKind>,
         records: usize,
     ) -> Self {
-        let worker = match request_id {
-            Some(id) => Arc::new(Worker::clone(&parts.worker).with_request_id(id)),
-            None => Arc::clone(&parts.worker),
-        };
         let slots = Vec::with_capacity(records);
         let is_nested = is_nested(&parts.isolation);
         let running = Running::default();
         Self {
             parts,
             operation,
-            worker,
+            worker: parts.workers.within(request_id),
             pace,
             effects,
             keeps: Keeps::All,

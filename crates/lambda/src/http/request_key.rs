@@ -120,7 +120,6 @@ impl Settings {
     ) -> Option<Texts<'w>> {
         let identity = request_key.key.as_deref().map(|key| Ok(vec!["http", key]));
         (identity.is_some() || self.operation.names_key()).then_some(Texts {
-            id: &request_key.id,
             payload: body,
             record: body,
             identity,

@@ -125,8 +125,6 @@ impl Settings {
         let work =
             self.work(&request_key, body, self.job(inner, request, &slot, request_key.cookies));
         let record = request_key.id.clone();
-        let mut policy = self.operation.policy.clone();
-        policy.on_conflict = self.operation.on_conflict.unwrap_or(policy.on_conflict);
         let batch = Batch {
             operation: &self.operation.name,
             deliveries: vec![Delivery {
@@ -138,7 +136,7 @@ impl Settings {
                 divert: None,
             }],
             after_failure: AfterFailure::Group,
-            policy: &policy,
+            policy: &self.operation.policy,
             request_id: request_id.as_deref(),
             invocation_deadline,
             pace: &self.operation.pace,
@@ -202,7 +200,7 @@ impl Settings {
                 job,
             };
         };
-        let mut work = extraction.work(texts, |_| Ok(job));
+        let mut work = extraction.work(&request_key.id, texts, |_| Ok(job));
         if let Work::Keyed { fingerprint, .. } = &mut work {
             *fingerprint = Some(self.fingerprint(request_key, fingerprint.take()));
         }

@@ -54,6 +54,8 @@ impl Operation {
             let expression = key.as_ref().map(|path| &*path.text);
             tracing::warn!(operation = &*operation, expression, "key expression: {warning}");
         }
+        let mut policy = self.policy.clone();
+        policy.on_conflict = self.on_conflict.unwrap_or(policy.on_conflict);
         Ok(Prepared {
             name: operation,
             field_sets: FieldSets::of(&[key.as_ref(), fingerprint.as_ref()]),
@@ -62,7 +64,7 @@ impl Operation {
             whole: self.whole()?,
             fingerprint,
             powertools,
-            policy: self.policy.clone(),
+            policy,
             on_conflict: self.on_conflict,
             on_missing_key: self.on_missing_key,
             bad_records: match &self.bad_record {

@@ -26,7 +26,9 @@ pub(crate) struct Prepared {
     pub(crate) key_format: KeyFormat,
     /// Replaces the key and the fingerprint if the operation has Powertools keys.
     pub(crate) powertools: Option<CompiledPowertools>,
+    /// With `on_conflict`, if that is set.
     pub(crate) policy: Policy,
+    /// For sources, which have defaults of their own.
     pub(crate) on_conflict: Option<OnConflict>,
     pub(crate) on_missing_key: OnMissingKey,
     /// The sink for bad records.
