@@ -180,6 +180,11 @@ impl Group {
             return None;
         }
         state.bytes = bytes;
+        if state.members.capacity() < to {
+            // Twice as much, but never for more than a request has.
+            let room = to.max(from.saturating_mul(2)).clamp(4, MOST_STATEMENTS);
+            state.members.reserve_exact(room.saturating_sub(from));
+        }
         let (patience, call_deadline) = (budget.patience(), budget.call_deadline());
         state.members.extend(
             members.iter().map(|member| {

@@ -80,6 +80,7 @@ pub(crate) async fn bounded<T>(mut requests: Vec<BoxFuture<'_, Vec<T>>>) -> Vec<
     if requests.len() == 1
         && let Some(only) = requests.pop()
     {
+        drop(requests);
         return only.await;
     }
     let answers = stream::iter(requests).buffer_unordered(CONCURRENCY);

@@ -47,6 +47,8 @@ impl<'w> PendingWrite<'w> {
 /// [`Failure`]s. A round sends each write once: [`next`](Self::next) gives out the writes, and each of them goes back
 /// by [`settle`](Self::settle), [`again`](Self::again) or [`fail`](Self::fail).
 pub struct Rounds<M, D = ()> {
+    /// How many writes the call has.
+    writes: usize,
     verdicts: Vec<(usize, Verdict)>,
     pending: Vec<M>,
     /// The last failure of each write that is sent again.
@@ -63,14 +65,12 @@ where
         writes: &'w [Write],
         member: impl Fn(PendingWrite<'w>) -> Result<M, V>,
     ) -> Self {
-        // Room for all: a verdict is large, and a list would make room for four at once.
-        let (verdicts, pending) =
-            (Vec::with_capacity(writes.len()), Vec::with_capacity(writes.len()));
-        let mut rounds = Self { verdicts, pending, failures: vec![] };
+        let pending = Vec::with_capacity(writes.len());
+        let mut rounds = Self { writes: writes.len(), verdicts: vec![], pending, failures: vec![] };
         for (index, write) in writes.iter().enumerate() {
             match member(PendingWrite::new(index, write)) {
                 Ok(member) => rounds.pending.push(member),
-                Err(verdict) => rounds.verdicts.push((index, verdict.into())),
+                Err(verdict) => rounds.decide(index, verdict.into()),
             }
         }
         rounds
@@ -113,7 +113,15 @@ where
 
     /// The write has its verdict.
     pub fn settle(&mut self, member: &M, verdict: Verdict) {
-        self.verdicts.push((member.index, verdict));
+        self.decide(member.index, verdict);
+    }
+
+    /// A verdict is large, so there is room for all from the first one on, and for none while all wait.
+    fn decide(&mut self, index: usize, verdict: Verdict) {
+        if self.verdicts.capacity() == 0 {
+            self.verdicts.reserve_exact(self.writes);
+        }
+        self.verdicts.push((index, verdict));
     }
 
     /// The write is sent again in the next round.
