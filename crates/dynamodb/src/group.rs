@@ -6,8 +6,8 @@
 //! it back; what the program asks for in one turn of its executor goes together, and what comes while no
 //! request may be sent. Completions do not wait for the end of that turn while there are few calls.
 //!
-//! Only the request is shared. Each call keeps its own deadline, repeats its own writes and knows which of
-//! them are in doubt. A call that is dropped takes its writes out of a group that has not been sent.
+//! Only the request is shared. Each call keeps its own deadline, repeats its own writes, knows which of
+//! them are in doubt, and is charged for its share of what the request consumed. A call that is dropped takes its writes out of a group that has not been sent.
 //!
 //! Nothing is spawned: whichever call is polled polls the request for all of them.
 
@@ -28,6 +28,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     store::Write,
+    usage::{self, Usage},
 };
 
 use crate::{
@@ -66,6 +67,11 @@ struct State {
     answers: Vec<Option<Answer>>,
     /// For how long a next request may take, if this one took too long.
     patience: Duration,
+    /// Whether a call wants to know what its writes consume.
+    is_measured: bool,
+    /// What the requests consumed that no call was charged for yet, and by how many writes.
+    usage: Usage,
+    uncharged: usize,
 }
 
 /// A write that waits to be sent.
@@ -136,6 +142,19 @@ impl Groups {
     }
 }
 
+impl State {
+    /// What a call is charged that has so many of the writes: their share of the units, and the requests if it is the first
+    /// that is charged. So all calls together are charged for what the requests consumed.
+    fn charge(&mut self, writes: usize) -> Usage {
+        let requests = std::mem::take(&mut self.usage.requests);
+        let share = writes as f64 / self.uncharged.max(writes).max(1) as f64;
+        let capacity_units = self.usage.capacity_units * share;
+        self.usage.capacity_units -= capacity_units;
+        self.uncharged = self.uncharged.saturating_sub(writes);
+        Usage { requests, capacity_units }
+    }
+}
+
 impl Group {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -148,14 +167,20 @@ impl Group {
         std::mem::take(&mut state.members)
     }
 
-    /// The answers, each with its place, and for how long a next request may take.
+    /// Whether a call wants to know what its writes consume.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.lock().is_measured
+    }
+
+    /// The answers, each with its place, for how long a next request may take, and what these writes consumed.
     pub(crate) fn answer(
         &self,
-        answers: impl Iterator<Item = (usize, Answer)>,
+        answers: impl ExactSizeIterator<Item = (usize, Answer)>,
         patience: Duration,
+        usage: Usage,
     ) {
         let mut state = self.lock();
-        state.patience = patience;
+        (state.patience, state.usage, state.uncharged) = (patience, usage, answers.len());
         for (place, answer) in answers {
             if place >= state.answers.len() {
                 state.answers.resize_with(place.saturating_add(1), || None);
@@ -185,6 +210,7 @@ impl Group {
             let room = to.max(from.saturating_mul(2)).clamp(4, MOST_STATEMENTS);
             state.members.reserve_exact(room.saturating_sub(from));
         }
+        state.is_measured |= usage::is_measured();
         let (patience, call_deadline) = (budget.patience(), budget.call_deadline());
         state.members.extend(
             members.iter().map(|member| {
@@ -219,9 +245,12 @@ impl Ticket {
         !state.is_sent
     }
 
-    /// The answers, and for how long a next request may take.
+    /// The answers, and for how long a next request may take. Charges the call for its writes.
     pub(crate) fn fetch(&self, missing: &Answer) -> (Vec<Answer>, Duration) {
         let mut state = self.group.lock();
+        if usage::is_measured() {
+            usage::add(state.charge(self.places.len()));
+        }
         let mut answer = |place: usize| state.answers.get_mut(place).and_then(Option::take);
         let answers = self
             .places

@@ -1,12 +1,16 @@
 //! Sends writes in a request with those of other calls: see [`group`](crate::group).
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use futures_util::{
     future::{Either, select},
     stream::{FuturesUnordered, StreamExt as _},
 };
-use lambda_idempotency_core::{clock::BoxFuture, retry::PendingWrite};
+use lambda_idempotency_core::{
+    clock::BoxFuture,
+    retry::PendingWrite,
+    usage::{Usage, measured},
+};
 
 use crate::{
     error,
@@ -74,13 +78,20 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
         .iter()
         .filter_map(|(place, one)| Member::new(config, PendingWrite::new(*place, &one.write)).ok())
         .collect();
-    let answers = match &*members {
-        [] => vec![],
-        [member] => vec![store.write_one(member, &budget).await],
-        members => store.write_batch(members, &budget).await,
+    let request = async {
+        match &*members {
+            [] => vec![],
+            [member] => vec![store.write_one(member, &budget).await],
+            members => store.write_batch(members, &budget).await,
+        }
+    };
+    // Whichever call polls this would be charged for all of it.
+    let (answers, usage) = match group.is_measured() {
+        true => measured(pin!(request)).await,
+        false => (request.await, Usage::default()),
     };
     let places = members.iter().map(|member| member.index);
-    group.answer(places.zip(answers), budget.patience());
+    group.answer(places.zip(answers), budget.patience(), usage);
 }
 
 #[cfg(test)]

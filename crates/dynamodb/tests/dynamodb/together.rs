@@ -17,6 +17,7 @@ use futures_util::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock},
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
+    usage::measured,
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use serde_json::Value;
@@ -108,6 +109,24 @@ async fn a_thousand_calls_need_a_tenth_of_a_request_each() {
 #[tokio::test]
 async fn five_thousand_calls_need_a_tenth_of_a_request_each() {
     claim_and_complete(5000, WORK[1], DELAYS[1]).await;
+}
+
+/// Metrics say what each operation consumes, although its writes share requests with those of others.
+#[tokio::test]
+async fn each_call_is_charged_for_its_own_writes() {
+    let fixture = Fixture::start().await;
+    let store = &fixture.store();
+    let writes: Vec<Write> = (0..12).map(claim).collect();
+    // No other call is on its way yet, so this one has a request of its own.
+    let alone = measured(store.write(&writes[..1], soon()));
+    let unmeasured = store.write(&writes[1..4], soon());
+    let first = measured(store.write(&writes[4..6], soon()));
+    let second = measured(store.write(&writes[6..], soon()));
+    let ((alone, _), (first, second)) = join(join(alone, unmeasured), join(first, second)).await;
+    let usages = [alone.1, first.1, second.1];
+    assert_eq!(usages.map(|usage| usage.capacity_units), [1.0, 2.0, 6.0], "a unit for each write");
+    let requests: u32 = usages.iter().map(|usage| usage.requests).sum();
+    assert_eq!((requests, fixture.wire.operations().len()), (2, 2), "{usages:?}");
 }
 
 /// A request that is cut off has to be sent again, which makes a slow table slower.

@@ -27,7 +27,7 @@ pub struct StoreCall<'a> {
     /// The errors of those that failed.
     pub errors: &'a [StoreErrorKind],
     /// What it consumed, if an observer [wants](super::Observer::wants_usage) to know it. If calls of a process share a
-    /// request, it counts for one of them.
+    /// request, it counts for one of them, and its units by the number of writes.
     pub usage: Option<Usage>,
 }
 
