@@ -45,7 +45,7 @@ impl DynamoDbStoreBuilder {
             timing: Timing::default(),
             partiql: true,
             sdk_logs: false,
-            last_took: Arc::default(),
+            patience: Arc::default(),
         };
         Self { client, config }
     }

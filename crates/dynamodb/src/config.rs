@@ -1,11 +1,8 @@
 //! The settings of a store, as its requests need them.
 
-use std::{
-    fmt,
-    sync::{Arc, atomic::AtomicU64},
-};
+use std::{fmt, sync::Arc};
 
-use lambda_idempotency_core::settings::Timing;
+use lambda_idempotency_core::{retry::Patience, settings::Timing};
 
 use crate::attributes::Attributes;
 
@@ -18,8 +15,8 @@ pub(crate) struct Config {
     pub(crate) timing: Timing,
     pub(crate) partiql: bool,
     pub(crate) sdk_logs: bool,
-    /// How long the last request that was answered took, in milliseconds.
-    pub(crate) last_took: Arc<AtomicU64>,
+    /// Of the requests of all calls.
+    pub(crate) patience: Arc<Patience>,
 }
 
 impl Config {

@@ -1,6 +1,6 @@
 //! Time limits, pauses and concurrency of requests.
 
-use std::{future::Future, ops::Deref, pin::Pin, sync::atomic::Ordering, time::Duration};
+use std::{future::Future, ops::Deref, pin::Pin, time::Duration};
 
 use futures_util::stream::{self, StreamExt};
 use lambda_idempotency_core::{
@@ -46,18 +46,7 @@ impl<'a> Budget<'a> {
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
         // The SDK's log lines show requests, with the content of records.
         let log = if self.config.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
-        // To a table that is slow for all, a request that is cut off is one more to answer. Half of the time stays for
-        // another: the last one may have been slow for a reason of its own, and this one get no answer.
-        let (clock, last_took) = (&self.config.timing.clock, &self.config.last_took);
-        let twice = Duration::from_millis(last_took.load(Ordering::Relaxed)).saturating_mul(2);
-        self.be_patient(twice.min(self.left() / 2));
-        let began = clock.now();
-        let answer = self.time.attempt(self.limit(), request.with_subscriber(log)).await;
-        if answer.is_ok() {
-            let took = clock.now().since(began).as_millis();
-            last_took.store(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
-        }
-        answer
+        self.config.patience.attempt(&self.time, request.with_subscriber(log)).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! The store of a function: what `lambda-idempotency-dynamodb` does between the engine and the table.
 //!
-//! Its times, pauses and rounds are the real ones ([`Timing`], [`Rounds`]). What is written together and what is read
+//! Its times, pauses and rounds are the real ones ([`Timing`], [`Patience`], [`Rounds`]). What is written together and what is read
 //! afterwards follow its `write.rs` and `read.rs`. Left out are the requests that concurrent invocations of a process
 //! share: a function here has one invocation at a time.
 
@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     record::IdempotencyRecord,
-    retry::{self, Backoff, Budget, Failure, PendingWrite},
+    retry::{self, Backoff, Budget, Failure, Patience, PendingWrite},
     settings::Timing,
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
@@ -42,6 +42,8 @@ const NO_PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from
 pub struct TableStore {
     table: Table,
     timing: Timing,
+    /// Of the requests of all calls.
+    patience: Patience,
     /// For the pauses.
     seeds: AtomicU64,
 }
@@ -109,7 +111,7 @@ impl TableStore {
         if table.0.scenario.broken == Some(Broken::NoPause) {
             timing.backoff = NO_PAUSE;
         }
-        Self { table, timing, seeds: AtomicU64::new(seed) }
+        Self { table, timing, patience: Patience::default(), seeds: AtomicU64::new(seed) }
     }
 
     fn backoff(&self) -> Backoff {
@@ -188,7 +190,7 @@ impl TableStore {
         budget: &Budget<'_>,
     ) -> Vec<(Member<'w>, Result<Written, Failure>)> {
         let writes = parcel.iter().map(|member| member.write.clone()).collect();
-        match budget.attempt(budget.limit(), self.table.write(writes)).await {
+        match self.patience.attempt(budget, self.table.write(writes)).await {
             Ok(Ok(answers)) => parcel.into_iter().zip(answers.into_iter().map(Ok)).collect(),
             Ok(Err(ServerError)) | Err(_) => {
                 parcel.into_iter().map(|member| (member, Err(unanswered()))).collect()
@@ -221,7 +223,7 @@ impl TableStore {
             }
             let asked = pending.len();
             let sent = self.table.read(pending.clone());
-            let failure = match budget.attempt(budget.limit(), sent).await {
+            let failure = match self.patience.attempt(budget, sent).await {
                 Ok(Ok(found)) => {
                     let mut left = Vec::new();
                     for (key, found) in pending.into_iter().zip(found) {
