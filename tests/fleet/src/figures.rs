@@ -33,6 +33,12 @@ pub struct Second {
     pub pollers: u64,
     /// Records that wait in the queue, at the end of the second.
     pub waiting: u64,
+    /// Records that were sent, and are neither deleted nor in the dead-letter queue, at the end of the second.
+    pub backlog: u64,
+    /// Full batches that ended while nothing was going wrong.
+    pub full_batches: u64,
+    /// How long these took in all, in microseconds.
+    pub in_full_batches: Micros,
 }
 
 impl Figures {
@@ -95,6 +101,9 @@ impl Second {
             idle: sum.idle + one.idle,
             pollers: sum.pollers.max(one.pollers),
             waiting: sum.waiting.max(one.waiting),
+            backlog: sum.backlog.max(one.backlog),
+            full_batches: sum.full_batches + one.full_batches,
+            in_full_batches: sum.in_full_batches + one.in_full_batches,
         })
     }
 }

@@ -18,6 +18,7 @@ use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
     delivered::Delivered,
+    process::Cache,
 };
 
 use crate::{
@@ -184,7 +185,9 @@ fn trace(world: &World, batch: &[Message], begun: Micros, outcomes: Option<&[Out
 impl Process {
     fn new(world: &World, clock: &MachineClock, random: &mut Random) -> Self {
         let store = TableStore::new(world.table.clone(), clock.clone(), random.number());
-        Self { engine: Engine::new(store).with_clock(clock.clone()), pace: Pace::default() }
+        let cache = if world.scenario.remembers { Cache::new() } else { Cache::off() };
+        let engine = Engine::new(store).with_clock(clock.clone()).with_cache(cache);
+        Self { engine, pace: Pace::default() }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`scenario`] | what is simulated, and what goes wrong |
+//! | [`runs`], [`record`] | the runs whose figures the guide shows, and the file that has these |
 //! | [`table`] | the table: partitions, throttling, lost answers; and the store of a function |
 //! | [`queue`], `pollers` | SQS, and how Lambda polls it |
 //! | `function` | an execution environment with the engine and its handlers |
@@ -34,7 +35,9 @@ pub mod ledger;
 mod pollers;
 pub mod queue;
 pub mod random;
+pub mod record;
 pub mod report;
+pub mod runs;
 pub mod scenario;
 pub mod table;
 pub mod time;

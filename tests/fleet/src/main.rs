@@ -2,9 +2,21 @@
 
 #![allow(clippy::expect_used, reason = "a panic is how it reports a wrong argument")]
 
-use std::{env, process::ExitCode, time::Duration};
+use std::{
+    env, fs,
+    process::{Command, ExitCode},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use lambda_idempotency_fleet::{
+    record,
+    report::Report,
+    runs,
     scenario::{Fault, FaultKind, Scenario},
     simulate,
 };
@@ -28,7 +40,65 @@ lambda-idempotency-fleet [OPTION VALUE]...
   --from S             when it begins (a third of the time in which records are sent)
   --lasts S            how long it lasts (300)
   --trace RECORD       prints what happens to this record
+  --hot-keys N         how many keys are hot (4)
+  --more N             how many more batches are processed at once after each minute (300)
+  --partition N        the write units a second of a partition (1000)
+  --memory off         processes do not remember the keys that they saw completed
+  --run NAME           a run of the guide, in place of the options before it
+  --record FILE        writes the figures of all runs of the guide into a file: minutes
   --small yes          20 functions and a table that is as small, in place of the defaults above";
+
+/// Makes all runs of the guide, as many at once as there are processors, and writes their figures into a file.
+fn record_all(file: &str) -> ExitCode {
+    let runs = runs::all();
+    let next = AtomicUsize::new(0);
+    let reports: Vec<OnceLock<Report>> = runs.iter().map(|_| OnceLock::new()).collect();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((at, (name, run))) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    runs.get(at).map(|run| (at, run))
+                } {
+                    let report = reports[at].get_or_init(|| simulate(run.clone()));
+                    eprintln!(
+                        "{name}: {}",
+                        if report.wrong().is_empty() { "done" } else { "WRONG" }
+                    );
+                }
+            });
+        }
+    });
+    let reports = reports.into_iter().map(|report| report.into_inner().expect("a report"));
+    let reports: Vec<_> = runs.into_iter().map(|(name, _)| name).zip(reports).collect();
+    for (name, report) in reports.iter().filter(|(_, report)| !report.wrong().is_empty()) {
+        println!("nothing is recorded, because of `{name}`:\n{report}");
+        return ExitCode::FAILURE;
+    }
+    let about = format!(
+        "`bash tests/run fleet`, {}, commit {}",
+        said("date", &["-u", "+%F"]),
+        said("git", &["describe", "--always", "--dirty", "--exclude=*"]),
+    );
+    fs::write(file, record::text(&about, &reports)).expect("a file that can be written");
+    ExitCode::SUCCESS
+}
+
+/// What a command prints.
+fn said(command: &str, arguments: &[&str]) -> String {
+    let output = Command::new(command).args(arguments).output().expect(command);
+    assert!(output.status.success(), "{command} {arguments:?}: {}", output.status);
+    String::from_utf8(output.stdout).expect("text").trim().to_owned()
+}
+
+/// A run of the guide.
+fn run(name: &str) -> Scenario {
+    let mut all = runs::all();
+    let names: Vec<String> = all.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let at = all.iter().position(|(other, _)| other == name);
+    let at = at.unwrap_or_else(|| panic!("no run `{name}`, but {}", names.join(", ")));
+    all.swap_remove(at).1
+}
 
 fn main() -> ExitCode {
     let mut scenario = Scenario::new(1, 1000, 1_000_000, 1e9 / 86_400.0);
@@ -59,6 +129,12 @@ fn main() -> ExitCode {
             "--fault" => faults.push(value),
             "--from" => from = Some(seconds),
             "--trace" => scenario.trace = Some(whole as u32),
+            "--hot-keys" => scenario.hot_keys = whole.max(1) as u32,
+            "--more" => scenario.pollers.more_per_minute = number,
+            "--partition" => scenario.table.partition = number,
+            "--memory" => scenario.remembers = value != "off",
+            "--record" => return record_all(&value),
+            "--run" => scenario = run(&value),
             "--small" => scenario = Scenario::small(scenario.seed),
             "--lasts" => lasts = seconds,
             _ => {

@@ -39,7 +39,9 @@ pub(crate) async fn poll(world: Arc<World>, number: usize) {
         }
         world.figures.count(now, |second| second.received += batch.len() as u64);
         let acknowledged = function.invoke(&world, &batch).await;
+        let took = world.timeline.now() - now;
         let now = world.timeline.now();
+        let is_full = batch.len() == world.scenario.batch && !world.scenario.suffers_any(now);
         let deletes_all = world.scenario.broken == Some(Broken::DeletesAll);
         let is_answered = acknowledged.is_some();
         let acknowledged = acknowledged.unwrap_or_default();
@@ -53,6 +55,10 @@ pub(crate) async fn poll(world: Arc<World>, number: usize) {
             second.invocations += 1;
             second.killed += u64::from(!is_answered);
             second.acknowledged += deleted;
+            if is_full {
+                second.full_batches += 1;
+                second.in_full_batches += took;
+            }
         });
     }
 }
@@ -61,12 +67,13 @@ pub(crate) async fn poll(world: Arc<World>, number: usize) {
 pub(crate) async fn scale(world: Arc<World>) {
     let settings = world.scenario.pollers;
     let most = world.scenario.functions as f64;
-    let fewest = (settings.first as f64).min(most);
-    let mut pollers = fewest;
+    let fewest = (settings.fewest as f64).min(most);
+    let mut pollers = (settings.first as f64).min(most);
     while !world.is_over() {
         world.timeline.sleep(A_SECOND).await;
         let now = world.timeline.now();
         let waiting = world.queue().waiting(now);
+        let backlog = world.queue().backlog(now);
         let last = world.figures.of(now - 1);
         if last.killed as f64 > FAILED * last.invocations as f64 {
             pollers *= LESS;
@@ -80,6 +87,7 @@ pub(crate) async fn scale(world: Arc<World>) {
         world.figures.count(now - 1, |second| {
             second.pollers = pollers as u64;
             second.waiting = waiting;
+            second.backlog = backlog;
         });
     }
 }

@@ -129,6 +129,13 @@ impl Queue {
         u64::from(self.scenario.sent_by(now) - self.fresh) + self.again.len() as u64
     }
 
+    /// How many records were sent by then, and are neither deleted nor in the dead-letter queue.
+    #[must_use]
+    pub fn backlog(&self, now: Micros) -> u64 {
+        let settled = self.scenario.records - self.unsettled();
+        u64::from(self.scenario.sent_by(now).saturating_sub(settled))
+    }
+
     /// Whether nothing will be received any more.
     #[must_use]
     pub fn is_finished(&self) -> bool {

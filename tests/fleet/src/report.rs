@@ -13,6 +13,9 @@ use crate::{
 const MEAN: usize = 10;
 /// The throughput is back when it is this share of what it was before.
 const BACK: f64 = 0.9;
+/// There is no backlog if what was sent and is not settled is less than was sent in so many seconds. Without one, it is
+/// what is being processed: half a second's.
+const NO_BACKLOG: f64 = 2.0;
 /// The most writes that a delivery may cost on average while the table throttles or does not answer. The pauses
 /// between requests grow to 200 ms at least, so a claim, which is given up after 5 seconds, is sent 29 times at most.
 const MOST_WRITES: f64 = 29.0;
@@ -44,6 +47,10 @@ pub struct Report {
     pub stuck: u32,
     /// When the last record was sent, and when the last one was through.
     pub ended: (Duration, Duration),
+    /// The last second with a backlog, while records were sent.
+    pub backlog_until: Duration,
+    /// The backlog when the last record was sent.
+    pub backlog_left: u64,
     /// The most records that were acknowledged in a second, as a mean of ten seconds.
     pub fastest: f64,
     /// The write units a second that the table could serve in the end.
@@ -65,6 +72,10 @@ pub struct FaultReport {
     pub during: f64,
     /// How long after its end the throughput was back.
     pub back_after: Option<Duration>,
+    /// How long after its end there was no backlog, while records were still sent.
+    pub no_backlog_after: Option<Duration>,
+    /// The backlog when it ended.
+    pub backlog: u64,
     /// What happened while it lasted.
     pub sum: Second,
 }
@@ -87,6 +98,7 @@ impl Report {
     pub(crate) fn of(world: &World) -> Self {
         let scenario = &*world.scenario;
         let seconds = world.figures.all();
+        let sending = sending(scenario, &seconds);
         let (queue, ledger) = (world.queue(), world.ledger());
         let is_hopeless = |record: u32| {
             let key = scenario.key(record);
@@ -116,6 +128,13 @@ impl Report {
                 .count(),
             stuck: queue.unsettled(),
             ended: (scenario.sent(), Duration::from_micros(world.timeline.now())),
+            backlog_until: Duration::from_secs(
+                sending
+                    .iter()
+                    .rposition(|second| is_backlog(scenario, second))
+                    .map_or(0, |at| at as u64 + 1),
+            ),
+            backlog_left: sending.last().map_or(0, |second| second.backlog),
             fastest: fastest(&seconds),
             capacity: world.table.capacity(),
             faults: faults(scenario, &seconds),
@@ -126,6 +145,12 @@ impl Report {
     #[must_use]
     pub fn requests_per_record(&self) -> f64 {
         self.total.requests as f64 / f64::from(self.size.0)
+    }
+
+    /// How long a full batch took while nothing was going wrong.
+    #[must_use]
+    pub fn full_batch(&self) -> Duration {
+        Duration::from_micros(self.total.in_full_batches / self.total.full_batches.max(1))
     }
 
     /// What is not as it must be.
@@ -166,6 +191,15 @@ impl Report {
     }
 }
 
+/// The seconds in which records were sent.
+fn sending<'a>(scenario: &Scenario, seconds: &'a [Second]) -> &'a [Second] {
+    seconds.get(..scenario.sent().as_secs() as usize).unwrap_or(seconds)
+}
+
+fn is_backlog(scenario: &Scenario, second: &Second) -> bool {
+    second.backlog as f64 > NO_BACKLOG * scenario.rate
+}
+
 fn rate(seconds: &[Second]) -> f64 {
     Second::sum(seconds).acknowledged as f64 / seconds.len().max(1) as f64
 }
@@ -182,6 +216,8 @@ fn faults(scenario: &Scenario, seconds: &[Second]) -> Vec<FaultReport> {
         let before = rate(&seconds[from.saturating_sub(3 * MEAN)..from]).min(scenario.rate);
         let after = seconds[to..].windows(MEAN);
         let back = after.map(rate).position(|rate| rate >= BACK * before);
+        let mut afterwards = sending(scenario, seconds).iter().skip(to);
+        let gone = afterwards.position(|second| !is_backlog(scenario, second));
         FaultReport {
             kind: fault.kind,
             window: (fault.from, fault.lasts),
@@ -189,6 +225,8 @@ fn faults(scenario: &Scenario, seconds: &[Second]) -> Vec<FaultReport> {
             during: rate(&seconds[from..to]),
             // The end of the ten seconds in which it was back.
             back_after: back.map(|at| Duration::from_secs((at + MEAN) as u64)),
+            no_backlog_after: gone.map(|at| Duration::from_secs(at as u64)),
+            backlog: seconds[from..to].last().map_or(0, |second| second.backlog),
             sum: Second::sum(&seconds[from..to]),
         }
     };
@@ -204,6 +242,14 @@ impl fmt::Display for Report {
         writeln!(f, "  at most {} batches at once, of {functions}", total.pollers)?;
         writeln!(f, "  at most {:.0} records a second", self.fastest)?;
         writeln!(f, "  at most {} records waiting", total.waiting)?;
+        writeln!(
+            f,
+            "  a backlog of at most {}, until {} s, and of {} when all were sent",
+            total.backlog,
+            self.backlog_until.as_secs(),
+            self.backlog_left
+        )?;
+        writeln!(f, "  a full batch took {:.3} s", self.full_batch().as_secs_f64())?;
         writeln!(f, "  {} invocations, {} killed", total.invocations, total.killed)?;
         writeln!(f, "  received once, twice, ...: {:?}", self.receives)?;
         let others = self.dead_in_vain.get(..10).unwrap_or(&self.dead_in_vain);
@@ -251,6 +297,10 @@ impl fmt::Display for FaultReport {
                 writeln!(f, "  90 % of the throughput back {} s after its end", after.as_secs())?;
             }
             None => writeln!(f, "  90 % of the throughput never came back")?,
+        }
+        match self.no_backlog_after {
+            Some(after) => writeln!(f, "  no backlog {} s after its end", after.as_secs())?,
+            None => writeln!(f, "  there was a backlog as long as records were sent")?,
         }
         writeln!(
             f,

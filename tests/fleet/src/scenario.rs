@@ -7,6 +7,9 @@ use crate::{
     time::{Micros, micros},
 };
 
+/// A billion records a day, as records a second.
+pub const A_BILLION_A_DAY: f64 = 1e9 / 86_400.0;
+
 /// One simulation. Two runs of the same scenario have the same figures.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -44,6 +47,8 @@ pub struct Scenario {
     pub redelivered: f64,
     /// The share of records that the producer has sent within the second before, under the same key.
     pub copies: f64,
+    /// How many keys are hot, if some are.
+    pub hot_keys: u32,
     /// Of so many keys one has a handler that always fails; 0 for none.
     pub poison_every: u32,
     /// Of so many keys one kills each process that works on it; 0 for none.
@@ -52,6 +57,8 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
     /// What is wrong with the system itself, to show that the checks find it.
     pub broken: Option<Broken>,
+    /// Whether a process remembers the keys that it saw completed.
+    pub remembers: bool,
     /// Prints what happens to this record.
     pub trace: Option<u32>,
 }
@@ -62,6 +69,8 @@ pub struct Scenario {
 pub struct Pollers {
     /// How many batches are processed at once in the beginning.
     pub first: usize,
+    /// How many there are at least.
+    pub fewest: usize,
     /// How many more there are after each minute, as long as there are messages.
     pub more_per_minute: f64,
 }
@@ -100,7 +109,7 @@ pub enum FaultKind {
     Outage,
     /// The table serves a third of the write units that the load needs.
     Throttling,
-    /// A fifth of the records that are sent have one of four keys.
+    /// A fifth of the records that are sent have one of a few keys.
     HotKeys,
     /// Each request takes 700 ms longer, so that some exceed the second after which they are sent again.
     SlowTable,
@@ -165,7 +174,7 @@ impl Scenario {
             visibility: Duration::from_secs(180),
             max_receives: 10,
             most_in_flight: 120_000,
-            pollers: Pollers { first: 5, more_per_minute: 300.0 },
+            pollers: Pollers { first: 5, fewest: 5, more_per_minute: 300.0 },
             table: TableSettings {
                 warm: 40_000.0,
                 quota: 40_000.0,
@@ -176,12 +185,28 @@ impl Scenario {
             skew: Duration::from_millis(500),
             redelivered: 0.001,
             copies: 0.001,
+            hot_keys: 4,
             poison_every: 100_003,
             killer_every: 0,
             faults: Vec::new(),
             broken: None,
+            remembers: true,
             trace: None,
         }
+    }
+
+    /// A tenth of a fleet that processes a billion records a day: whatever has a number is a tenth of what it is at AWS,
+    /// also how fast the pollers grow, and what a partition serves.
+    #[must_use]
+    pub fn tenth(seed: u64, records: u32) -> Self {
+        let mut tenth = Self::new(seed, 100, records, A_BILLION_A_DAY / 10.0);
+        // Of five pollers, half of one would be a tenth.
+        tenth.pollers = Pollers { first: 1, fewest: 1, more_per_minute: 30.0 };
+        tenth.most_in_flight /= 10;
+        tenth.table.partition /= 10.0;
+        tenth.table.warm /= 10.0;
+        tenth.table.quota /= 10.0;
+        tenth
     }
 
     /// 20 functions and 20,000 records, on a table that is as small.
@@ -191,7 +216,7 @@ impl Scenario {
         small.handler.0 = Duration::from_millis(300);
         small.timeout = Duration::from_secs(10);
         small.visibility = Duration::from_secs(60);
-        small.pollers = Pollers { first: 2, more_per_minute: 20.0 };
+        small.pollers = Pollers { first: 2, fewest: 2, more_per_minute: 20.0 };
         small.most_in_flight = 300;
         small.table.partition = 20.0;
         small.table.warm = 200.0;
@@ -234,6 +259,14 @@ impl Scenario {
         self.faults.iter().any(|fault| fault.kind == kind && fault.window().contains(&now))
     }
 
+    /// Whether anything goes wrong now, or has done so while an invocation that ends now was running.
+    #[must_use]
+    pub fn suffers_any(&self, now: Micros) -> bool {
+        let began = now.saturating_sub(micros(self.timeout));
+        let windows = self.faults.iter().map(Fault::window);
+        windows.into_iter().any(|window| began < window.end && window.start <= now)
+    }
+
     /// The number of the key that a record has. Most have their own.
     #[must_use]
     pub fn key(&self, record: u32) -> u32 {
@@ -246,7 +279,9 @@ impl Scenario {
         if let Some(fault) = hot
             && mixed.is_multiple_of(5)
         {
-            return self.sent_by(fault.window().start).saturating_add((mixed >> 40) as u32 % 4);
+            return self
+                .sent_by(fault.window().start)
+                .saturating_add((mixed >> 40) as u32 % self.hot_keys);
         }
         let is_copy = (mixed % 1_000_000) as f64 / 1e6 < self.copies;
         match is_copy {

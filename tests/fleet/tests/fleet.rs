@@ -7,27 +7,17 @@ use std::time::Duration;
 use lambda_idempotency_fleet::{
     ledger::Cause,
     report::Report,
+    runs::each_fault_once,
     scenario::{Broken, FaultKind, Scenario},
     simulate,
 };
 
-/// How long a fault lasts, and the time from one to the next.
+/// How long the fault of a broken fleet lasts.
 const LASTS: Duration = Duration::from_secs(15);
-const APART: Duration = Duration::from_secs(50);
-
-/// 20 functions, 20,000 records, and each fault once.
-fn each_fault_once(seed: u64) -> Scenario {
-    let mut scenario = Scenario::small(seed);
-    scenario.killer_every = 9001;
-    for (number, kind) in (0..).zip(FaultKind::ALL) {
-        scenario = scenario.with(kind, APART * number + APART, LASTS);
-    }
-    scenario
-}
 
 /// 5,000 records with one fault, and something that is broken.
 fn broken(broken: Broken, kind: FaultKind) -> Report {
-    let mut scenario = Scenario::small(1).with(kind, APART / 2, LASTS);
+    let mut scenario = Scenario::small(1).with(kind, Duration::from_secs(25), LASTS);
     scenario.records = 5000;
     scenario.copies = 0.1;
     scenario.broken = Some(broken);
