@@ -1,6 +1,6 @@
 //! Simulates a fleet and prints its figures.
 
-#![allow(clippy::expect_used, reason = "a panic is how it reports a wrong argument")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a panic is how it reports a wrong argument")]
 
 use std::{
     env, fs,
@@ -50,28 +50,23 @@ lambda-idempotency-fleet [OPTION VALUE]...
 
 /// Makes all runs of the guide, as many at once as there are processors, and writes their figures into a file.
 fn record_all(file: &str) -> ExitCode {
-    let runs = runs::all();
+    let runs: Vec<_> =
+        runs::all().into_iter().map(|(name, run)| (name, run, OnceLock::new())).collect();
     let next = AtomicUsize::new(0);
-    let reports: Vec<OnceLock<Report>> = runs.iter().map(|_| OnceLock::new()).collect();
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some((at, (name, run))) = {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    runs.get(at).map(|run| (at, run))
-                } {
-                    let report = reports[at].get_or_init(|| simulate(run.clone()));
-                    eprintln!(
-                        "{name}: {}",
-                        if report.wrong().is_empty() { "done" } else { "WRONG" }
-                    );
+                while let Some((name, run, report)) = runs.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    report.get_or_init(|| simulate(run.clone()));
+                    eprintln!("{name}: done");
                 }
             });
         }
     });
-    let reports = reports.into_iter().map(|report| report.into_inner().expect("a report"));
-    let reports: Vec<_> = runs.into_iter().map(|(name, _)| name).zip(reports).collect();
-    for (name, report) in reports.iter().filter(|(_, report)| !report.wrong().is_empty()) {
+    let report = |report: OnceLock<Report>| report.into_inner().expect("a report");
+    let reports: Vec<_> = runs.into_iter().map(|(name, _, done)| (name, report(done))).collect();
+    if let Some((name, report)) = reports.iter().find(|(_, report)| !report.wrong().is_empty()) {
         println!("nothing is recorded, because of `{name}`:\n{report}");
         return ExitCode::FAILURE;
     }
