@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     contained::Contained,
     outcome::DivertReason,
-    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
+    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance, Status},
     store::StoreError,
 };
 use lambda_idempotency_keys::Key;
@@ -70,7 +70,11 @@ impl Host for Surroundings<'_> {
         self.slot(at).leader = None;
     }
 
-    fn learn(&mut self, at: usize, key: &Key, record: IdempotencyRecord, now: Timestamp) {
+    fn learn(&mut self, at: usize, key: &Key, mut record: IdempotencyRecord, now: Timestamp) {
+        if record.status == Status::Completed && record.outbox.is_none() {
+            // It is not written again, and is kept for long: where its claim came from is for people.
+            record.provenance = None;
+        }
         let record = Arc::new(record);
         self.parts.completed.keep(key, &record, now);
         if let Some(leader) = &mut self.slot(at).leader {
