@@ -115,6 +115,26 @@ pub enum Work<'a> {
     Reject(Rejected),
 }
 
+impl<'a> Work<'a> {
+    /// The key under which it is done once.
+    #[must_use]
+    pub const fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Keyed { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The same work with this payload, to recognise copies. Only records with equal keys are compared.
+    #[must_use]
+    pub fn with_payload(mut self, text: &'a str) -> Self {
+        if let Self::Keyed { payload, .. } = &mut self {
+            *payload = text;
+        }
+        self
+    }
+}
+
 /// What is not started any more after a record that returns to its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! Turns a source's record into a delivery: finds the key and decodes the payload.
 
-use std::sync::Arc;
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use lambda_idempotency_core::{outcome::Rejected, record::Fingerprint};
 use lambda_idempotency_engine::{
@@ -56,20 +56,52 @@ pub(crate) struct Inspected {
 }
 
 impl<'a> Extraction<'a> {
-    /// Turns a record into a delivery. `job` makes the handler's call from a payload.
+    /// The work for a record, without its payload. `job` makes the handler's call from the payload.
+    pub(crate) fn work_of<'w>(
+        &self,
+        record: &Record<'_>,
+        job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
+    ) -> Work<'w> {
+        let work = match &record.payload {
+            Ok(payload) => self.keyed(&record.id, record.texts(payload), job),
+            Err(rejection) => Err(rejection.clone()),
+        };
+        work.unwrap_or_else(|rejection| Work::Reject(rejection.into()))
+    }
+
+    /// Drops the payloads that nothing compares any more: those of records whose key no other record of the event has. A
+    /// large event has as many bytes of them as it has itself.
+    pub(crate) fn forget_payloads(&self, records: &mut [Record<'_>], works: &[Work<'_>]) {
+        // A record that is put aside is identified by its content.
+        if records.len() < 2
+            || self.operation.sink.is_some()
+            || self.operation.bad_records.is_some()
+        {
+            return;
+        }
+        let mut times = HashMap::with_capacity(works.len());
+        let keys = || works.iter().map(Work::key);
+        for key in keys().flatten() {
+            *times.entry(key).or_insert(0_usize) += 1;
+        }
+        for (record, key) in records.iter_mut().zip(keys()) {
+            if key.is_some_and(|key| times.get(key) == Some(&1)) {
+                record.payload = Ok(Cow::Borrowed(""));
+            }
+        }
+    }
+
+    /// Turns a record and its work into a delivery.
     pub(crate) fn delivery(
         &self,
         record: &'a Record<'a>,
         delivered: Delivered,
-        job: impl FnOnce(&str) -> Result<Job<'a>, Rejection>,
+        work: Work<'a>,
     ) -> Delivery<'a> {
-        let work = match &record.payload {
-            Ok(payload) => self.work(&record.id, record.texts(payload), job),
-            Err(rejection) => Work::Reject(rejection.clone().into()),
-        };
-        let work = match work {
-            Work::Reject(rejected) => self.bad_record(record, rejected),
-            work => work,
+        let work = match (work, &record.payload) {
+            (Work::Reject(rejected), _) => self.bad_record(record, rejected),
+            (work, Ok(payload)) => work.with_payload(payload),
+            (work, Err(_)) => work,
         };
         // Only records that reach the handler can fail permanently or mismatch, and be put aside later.
         let known = match &work {
@@ -124,15 +156,19 @@ impl<'a> Extraction<'a> {
         texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Work<'w> {
-        self.keyed(id, texts, job).unwrap_or_else(|rejection| Work::Reject(rejection.into()))
+        let payload = texts.payload;
+        match self.keyed(id, texts, job) {
+            Ok(work) => work.with_payload(payload),
+            Err(rejection) => Work::Reject(rejection.into()),
+        }
     }
 
     /// Finds the key first, because for a record without a key that is the most helpful error. Then
-    /// decodes, because a record that cannot be decoded must not claim its key.
+    /// decodes, because a record that cannot be decoded must not claim its key. The work is without the payload.
     fn keyed<'w>(
         &self,
         id: &RecordId,
-        texts: Texts<'w>,
+        texts: Texts<'_>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Result<Work<'w>, Rejection> {
         let payload = texts.payload;
@@ -147,7 +183,7 @@ impl<'a> Extraction<'a> {
             Err(Missing::Skip) => return Ok(Work::Skip),
         };
         let fingerprint = self.fingerprint(&mut views)?;
-        Ok(Work::Keyed { key, fingerprint, payload, job: job(payload)? })
+        Ok(Work::Keyed { key, fingerprint, payload: "", job: job(payload)? })
     }
 
     /// The key of a record and its parts, for [`inspect`](crate::inspect).
@@ -315,3 +351,7 @@ impl Views<'_> {
         parsed.map_err(Clone::clone)
     }
 }
+
+#[cfg(test)]
+#[path = "find_key_tests.rs"]
+mod tests;

@@ -26,7 +26,7 @@ use crate::{
     handler::ErasedHandler,
     operation::{Operation, Prepared},
     rejection::Rejection,
-    source::{Event, Record, Source, hidden_with, unwrap},
+    source::{Event, Record, Source, hidden_with, share_arns, unwrap},
 };
 
 /// A Lambda function: a service for `lambda_runtime::run` or `run_concurrent`.
@@ -198,17 +198,22 @@ impl Inner {
         invoked: &Arc<Invoked>,
     ) -> Vec<(Record<'e>, Outcome)> {
         let context = invoked.context();
-        let records = unwrap(route.source.records(event, &route.operation), &route.operation);
+        let mut records = unwrap(route.source.records(event, &route.operation), &route.operation);
+        share_arns(&mut records);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
+        let work = |record: &Record<'_>| extraction.work_of(record, |payload| route.job(payload));
+        let works: Vec<Work<'_>> = records.iter().map(work).collect();
+        extraction.forget_payloads(&mut records, &works);
         // The trace of an invocation is that of its record if the record caused the invocation alone.
         let is_cause = route.source.is_cause_of_invocation() && records.len() == 1;
         let deliveries = records
             .iter()
-            .map(|record| {
+            .zip(works)
+            .map(|(record, work)| {
                 let kept = route.kept(event, record, context);
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
-                extraction.delivery(record, delivered, |payload| route.job(payload))
+                extraction.delivery(record, delivered, work)
             })
             .collect();
         let batch = Batch {
@@ -253,9 +258,9 @@ impl Inner {
                 let kept = route.kept(&event, record, context);
                 let is_cause = route.source.is_cause_of_invocation();
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
-                let delivery = extraction.delivery(record, delivered, |payload| route.job(payload));
-                matches!(&delivery.work, Work::Keyed { key: found, .. } if found == key)
-                    .then_some(delivery)
+                let work = extraction.work_of(record, |payload| route.job(payload));
+                let delivery = extraction.delivery(record, delivered, work);
+                (delivery.work.key() == Some(key)).then_some(delivery)
             });
             let Some(delivery) = delivery else { continue };
             let batch = Batch {

@@ -51,7 +51,7 @@ pub(crate) use kinesis::Kinesis;
 pub(crate) use messaging::messaging;
 pub(crate) use pipe::Pipe;
 pub(crate) use rabbit_mq::RabbitMq;
-pub(crate) use record::Record;
+pub(crate) use record::{Record, share_arns};
 pub(crate) use s3::S3;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use shape::Shape;

@@ -70,6 +70,17 @@ pub(super) fn record_id(source: &'static str, id: Option<&str>, arn: &str) -> Re
     RecordId::new(source, id.unwrap_or_default()).with_arn(Some(Arc::from(arn)))
 }
 
+/// Lets neighbours that are of one origin share its name: usually all records of an event are.
+pub(crate) fn share_arns(records: &mut [Record<'_>]) {
+    let mut last: Option<Arc<str>> = None;
+    for record in records {
+        match (&last, &mut record.id.arn) {
+            (Some(last), Some(arn)) if last == arn => *arn = Arc::clone(last),
+            (_, arn) => last.clone_from(arn),
+        }
+    }
+}
+
 /// The identifier of a record in a partial batch response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
