@@ -101,17 +101,23 @@ struct Others {
     connector: OnceLock<SharedHttpConnector>,
     /// Whether it has reached a server. Until then, the first certificates are tried again for each request: perhaps
     /// something else was wrong, for example the clock for a moment, and there may be no others at all.
-    is_right: AtomicBool,
+    are_right: AtomicBool,
+    /// Whether the first have reached a server, and have refused none since. Then the others are not expected to be
+    /// needed, and no copies of requests are made for them.
+    first_are_right: AtomicBool,
 }
 
 impl Trusting {
     fn new(roots: &Roots, settings: &HttpConnectorSettings) -> Self {
-        let (settings, connector, is_right) =
-            (settings.clone(), OnceLock::new(), AtomicBool::new(false));
         let first = connector_with(roots.first.clone(), settings.clone());
-        let others =
-            roots.others.clone().map(|tls| Arc::new(Others { tls, settings, connector, is_right }));
-        Self { first, others }
+        let others = roots.others.clone().map(|tls| Others {
+            tls,
+            settings: settings.clone(),
+            connector: OnceLock::new(),
+            are_right: AtomicBool::new(false),
+            first_are_right: AtomicBool::new(false),
+        });
+        Self { first, others: others.map(Arc::new) }
     }
 }
 
@@ -125,29 +131,32 @@ impl Others {
 impl HttpConnector for Trusting {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let Some(others) = self.others.clone() else { return self.first.call(request) };
-        if others.is_right.load(Ordering::Relaxed) {
+        if others.are_right.load(Ordering::Relaxed) {
             return others.connector().call(request);
         }
-        let copy = copied(&request);
+        let first_are_right = others.first_are_right.load(Ordering::Relaxed);
+        let copy = if first_are_right { None } else { copied(&request) };
         let sent = self.first.call(request);
         HttpConnectorFuture::new(async move {
-            match sent.await {
-                Err(error) if is_untrusted(&error) => {
-                    // Now, also if the caller does not wait for the answer: its next request needs it.
-                    let connector = others.connector();
-                    match copy {
-                        Some(request) => {
-                            let answer = connector.call(request).await;
-                            if answer.is_ok() {
-                                others.is_right.store(true, Ordering::Relaxed);
-                            }
-                            answer
-                        }
-                        None => Err(error),
-                    }
+            let answer = sent.await;
+            match &answer {
+                Err(error) if is_untrusted(error) => {}
+                Err(_) => return answer,
+                Ok(_) => {
+                    others.first_are_right.store(true, Ordering::Relaxed);
+                    return answer;
                 }
-                answer => answer,
             }
+            // A request without a copy fails, and its caller sends it again, with one.
+            others.first_are_right.store(false, Ordering::Relaxed);
+            // Now, also if the caller does not wait for the answer: its next request needs it.
+            let connector = others.connector();
+            let Some(request) = copy else { return answer };
+            let answer = connector.call(request).await;
+            if answer.is_ok() {
+                others.are_right.store(true, Ordering::Relaxed);
+            }
+            answer
         })
     }
 }

@@ -124,6 +124,33 @@ async fn for_a_server_that_the_first_know_the_others_are_never_read() {
     assert!(!has_read_the_others(&connector));
 }
 
+/// No copy of a request is made for them then.
+#[tokio::test]
+async fn once_the_first_have_reached_a_server_the_others_are_for_the_request_after_a_refusal() {
+    let server = Server::start(&[Fate::Answered]).await;
+    let connector = trusting(ours(), ours());
+    send(&connector, &server.url, "one").await.unwrap();
+    let unnamed = server.url.replace("localhost", "127.0.0.1");
+    let error = send(&connector, &unnamed, "two").await.unwrap_err();
+    assert!(is_untrusted(&error), "so the store sends it again: {error:?}");
+    assert!(has_read_the_others(&connector));
+    assert_eq!(server.seen(), observed(2, 1, &["one"]));
+    send(&connector, &unnamed, "three").await.unwrap_err();
+    assert_eq!(server.seen(), observed(4, 1, &["one"]), "both");
+    send(&connector, &server.url, "four").await.unwrap();
+    assert_eq!(server.seen(), observed(5, 2, &["one", "four"]));
+}
+
+#[tokio::test]
+async fn a_server_that_the_first_do_not_know_any_more_is_reached_with_the_next_request() {
+    let server = Server::start(&[Fate::Answered]).await;
+    let connector = trusting(amazons(), ours());
+    connector.others.as_ref().unwrap().first_are_right.store(true, Ordering::Relaxed);
+    send(&connector, &server.url, "one").await.unwrap_err();
+    send(&connector, &server.url, "two").await.unwrap();
+    assert_eq!(server.seen(), observed(3, 1, &["two"]));
+}
+
 /// The environment names the proxy, so the test is run once more in a process of its own.
 #[tokio::test]
 async fn through_a_proxy_it_is_the_same() {
