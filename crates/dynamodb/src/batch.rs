@@ -133,8 +133,7 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
         // A delete under `Absent` changes nothing; it is a read in the form of a write.
         (Guard::Absent, None) => return None,
         (Guard::Absent, Some(record)) => {
-            let fields = fields(names, record).into_iter();
-            let fields = fields.filter_map(|(name, value)| Some((name, value?)));
+            let fields = fields(names, record).filter_map(|(name, value)| Some((name, value?)));
             add(&mut text, &["INSERT INTO \"", table, "\" VALUE {"]);
             for (position, (name, value)) in key.into_iter().chain(fields).enumerate() {
                 add(&mut text, &[if position > 0 { ", '" } else { "'" }, name, "': ?"]);

@@ -53,12 +53,12 @@ pub(crate) fn key_text<'i>(names: &Attributes, item: &'i Item) -> Option<&'i str
 type Field<'n> = (&'n str, Option<AttributeValue>);
 
 /// Every attribute beside the key. A write that replaces an item has to remove those that the record does not have.
-pub(crate) fn fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Vec<Field<'n>> {
-    let mut fields = most_fields(names, record);
-    fields.push((&names.owner, record.owner.map(token)));
-    let provenance = record.provenance.as_ref().map(provenance::attribute);
-    fields.push((&names.provenance, provenance));
-    fields
+pub(crate) fn fields<'n>(
+    names: &'n Attributes,
+    record: &IdempotencyRecord,
+) -> impl Iterator<Item = Field<'n>> {
+    let (owner, provenance) = (of_owner(names, record), of_provenance(names, record));
+    most_fields(names, record).into_iter().chain([owner, provenance])
 }
 
 /// What an update under this guard has to set or remove. Who settles a claim leaves its token, which the guard names, and
@@ -67,23 +67,28 @@ pub(crate) fn changes<'n>(
     names: &'n Attributes,
     record: &IdempotencyRecord,
     guard: &Guard,
-) -> Vec<Field<'n>> {
-    let Guard::OwnedBy(owner) = guard else { return fields(names, record) };
-    let mut changes = most_fields(names, record);
-    if record.owner != Some(*owner) {
-        changes.push((&names.owner, record.owner.map(token)));
-    }
-    if record.provenance.is_none() {
-        changes.push((&names.provenance, None));
-    }
-    changes
+) -> impl Iterator<Item = Field<'n>> {
+    let (has_owner, has_provenance) = match guard {
+        Guard::OwnedBy(owner) => (record.owner == Some(*owner), record.provenance.is_some()),
+        Guard::Absent | Guard::Unchanged(_) => (false, false),
+    };
+    let owner = (!has_owner).then(|| of_owner(names, record));
+    let provenance = (!has_provenance).then(|| of_provenance(names, record));
+    most_fields(names, record).into_iter().chain(owner).chain(provenance)
 }
 
-fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Vec<Field<'n>> {
+fn of_owner<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field<'n> {
+    (&names.owner, record.owner.map(token))
+}
+
+fn of_provenance<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field<'n> {
+    (&names.provenance, record.provenance.as_ref().map(provenance::attribute))
+}
+
+fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<'n>; 16] {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
-    let mut fields: Vec<Field<'n>> = Vec::with_capacity(ATTRIBUTES);
-    fields.extend([
+    [
         (&*names.status, Some(status(record.status))),
         (&*names.expiration, Some(seconds(record.expires_at))),
         (&*names.in_progress_expiration, record.lease_until.map(millis)),
@@ -100,8 +105,7 @@ fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Vec<Fie
         (&*names.steps, record.steps.as_deref().map(text)),
         (&*names.outbox, record.outbox.as_deref().map(text)),
         (&*names.payload, record.payload.as_deref().map(text)),
-    ]);
-    fields
+    ]
 }
 
 /// The whole item.
