@@ -50,6 +50,12 @@ lambda-idempotency-fleet [OPTION VALUE]...
 
 /// Makes all runs of the guide, as many at once as there are processors, and writes their figures into a file.
 fn record_all(file: &str) -> ExitCode {
+    // First: whoever waits may change files meanwhile.
+    let about = format!(
+        "`bash tests/run fleet`, {}, commit {}",
+        said("date", &["-u", "+%F"]),
+        said("git", &["describe", "--always", "--dirty", "--exclude=*"]),
+    );
     let runs: Vec<_> =
         runs::all().into_iter().map(|(name, run)| (name, run, OnceLock::new())).collect();
     let next = AtomicUsize::new(0);
@@ -70,11 +76,6 @@ fn record_all(file: &str) -> ExitCode {
         println!("nothing is recorded, because of `{name}`:\n{report}");
         return ExitCode::FAILURE;
     }
-    let about = format!(
-        "`bash tests/run fleet`, {}, commit {}",
-        said("date", &["-u", "+%F"]),
-        said("git", &["describe", "--always", "--dirty", "--exclude=*"]),
-    );
     fs::write(file, record::text(&about, &reports)).expect("a file that can be written");
     ExitCode::SUCCESS
 }

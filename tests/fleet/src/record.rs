@@ -58,12 +58,28 @@ fn of_fault(fault: &FaultReport) -> impl Iterator<Item = (String, f64)> {
     known.map(move |(figure, value)| (format!("{name}: {figure}"), value))
 }
 
-/// The text of the file. `about` says where its figures are from.
+/// The means of the figures that all these runs have.
+#[must_use]
+pub fn means<'a>(reports: impl IntoIterator<Item = &'a Report>) -> Vec<(String, f64)> {
+    let all: Vec<_> = reports.into_iter().map(figures).collect();
+    let (first, count) = (all.first().cloned().unwrap_or_default(), all.len() as f64);
+    let of = |figures: &[(String, f64)], name: &str| {
+        figures.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
+    };
+    let mean = |(name, _): (String, f64)| {
+        let sum: Option<f64> = all.iter().map(|figures| of(figures, &name)).sum();
+        Some((name, sum? / count))
+    };
+    first.into_iter().filter_map(mean).collect()
+}
+
+/// The text of the file: of runs of one name, the means. `about` says where its figures are from.
 #[must_use]
 pub fn text(about: &str, reports: &[(String, Report)]) -> String {
     let mut text = format!("# {about}\nrun\tfigure\tvalue\n");
-    for (run, report) in reports {
-        for (figure, value) in figures(report) {
+    for runs in reports.chunk_by(|(one, _), (other, _)| one == other) {
+        for (figure, value) in means(runs.iter().map(|(_, report)| report)) {
+            let run = &runs[0].0;
             writeln!(text, "{run}\t{figure}\t{}", rounded(value)).expect("text");
         }
     }
