@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod apis;
+mod at_scale;
 mod crates;
 mod examples;
 mod figures;

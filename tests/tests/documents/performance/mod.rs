@@ -6,7 +6,7 @@ mod dollars;
 mod lines;
 mod measured;
 mod plots;
-mod tables;
+pub(crate) mod tables;
 
 use std::{env, fs};
 
