@@ -233,24 +233,19 @@ fn faults(figures: &Figures, runs: &[(&str, &str)]) -> String {
 
 fn whole_sums(figures: &Figures) -> String {
     let of = |figure| figures.get("whole outage", figure);
+    assert!(of("doubled") < 0.5, "effects were doubled: say why");
     format!(
-        "In the outage at most {} records were sent and not processed. All {} came through, {} of them, whose handlers always fail, \
-         into the dead-letter queue.\n{} effects, {} of them doubled; {} of their completions could not be stored. A record cost \
-         {:.2} requests, {:.2} write units and {:.3} read units.\n",
+        "In the outage, at most {} records were sent and not yet processed. In the end all {} came through; {} of them, whose\n\
+         handlers always fail, into the dead-letter queue. No effect was doubled. {} completions could not be stored. A record\n\
+         cost {:.2} requests, {:.2} write units and {:.3} read units, over all of the run.\n",
         whole(of("backlog")),
         whole(of("records")),
         whole(of("dead")),
-        whole(of("effects")),
-        none(of("doubled")),
         whole(of("completion_lost")),
         of("requests"),
         of("write_units"),
         of("read_units"),
     )
-}
-
-fn none(count: f64) -> String {
-    if count > 0.0 { whole(count) } else { "none".into() }
 }
 
 fn effects(figures: &Figures) -> String {
