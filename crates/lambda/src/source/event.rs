@@ -21,8 +21,6 @@ pub(crate) struct Event<'e> {
     pub(super) outside: Outside<'e>,
     /// `Records`, if that is a list: parsed once for all sources.
     pub(super) records: Option<Vec<&'e RawValue>>,
-    /// The first of them, read once for all sources.
-    pub(super) first: Option<Head<'e>>,
     /// The items of the event, if it is itself a list.
     pub(super) items: Option<Vec<&'e RawValue>>,
 }
@@ -92,24 +90,17 @@ pub(super) struct Outside<'e> {
     pub(super) bucket: Member<'e>,
 }
 
-/// The members of a record that name its source, and those of a message of SQS, with texts that are read as `T`. One pass
-/// reads both: for a batch of one, a pass is a hundredth of its instructions.
-#[derive(Clone, Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"))]
-pub(super) struct Head<'e, T = Text<'e>> {
-    #[serde(rename = "eventSource", alias = "EventSource")]
-    pub(super) source: Option<T>,
-    #[serde(rename = "eventSourceARN")]
-    pub(super) arn: Option<T>,
+/// The members by which a record names its source.
+#[derive(Default, Deserialize)]
+struct Origin<'e> {
+    #[serde(rename = "eventSource", alias = "EventSource", borrow, default)]
+    source: Member<'e>,
+    #[serde(rename = "eventSourceARN", borrow, default)]
+    arn: Member<'e>,
     #[serde(rename = "Sns", borrow, default)]
     sns: Member<'e>,
     #[serde(borrow, default)]
     s3: Member<'e>,
-    #[serde(rename = "messageId")]
-    pub(super) id: Option<T>,
-    pub(super) body: Option<T>,
-    #[serde(borrow, default)]
-    pub(super) attributes: Member<'e>,
 }
 
 #[derive(Default, Deserialize)]
@@ -130,49 +121,17 @@ struct Bucket<'e> {
     arn: Member<'e>,
 }
 
-impl<'e> Head<'e> {
-    pub(super) fn of(record: &'e RawValue) -> Self {
-        members(record).unwrap_or_else(|| Self::tolerant(record))
-    }
-
-    /// A member that is not a text, or an invalid one, counts as missing, and the others are read.
-    fn tolerant(record: &'e RawValue) -> Self {
-        let Head { source, arn, sns, s3, id, body, attributes } = Head::origin(record);
-        let [source, arn, id, body] = [source, arn, id, body].map(|member| text(member).map(Text));
-        Self { source, arn, sns, s3, id, body, attributes }
+impl<'e> Origin<'e> {
+    fn of(record: &'e RawValue) -> Self {
+        object(Some(record))
     }
 
     /// The queue, topic, stream or bucket.
-    pub(super) fn arn(&self) -> Option<Cow<'e, str>> {
-        let own = self.arn.clone().map(|Text(arn)| arn);
-        own.or_else(|| arn_within(self.sns, self.s3))
+    fn arn(&self) -> Option<Cow<'e, str>> {
+        text(self.arn)
+            .or_else(|| text(object::<Topic<'_>>(self.sns).arn))
+            .or_else(|| text(object::<Bucket<'_>>(object::<Notification<'_>>(self.s3).bucket).arn))
     }
-}
-
-impl<'e> Head<'e, &'e RawValue> {
-    /// With texts as they are written, for records of which only the origin is asked.
-    pub(super) fn origin(record: &'e RawValue) -> Self {
-        let none = Self {
-            source: None,
-            arn: None,
-            sns: None,
-            s3: None,
-            id: None,
-            body: None,
-            attributes: None,
-        };
-        members(record).unwrap_or(none)
-    }
-
-    /// The queue, topic, stream or bucket.
-    pub(super) fn arn(&self) -> Option<Cow<'e, str>> {
-        text(self.arn).or_else(|| arn_within(self.sns, self.s3))
-    }
-}
-
-fn arn_within<'e>(sns: Member<'e>, s3: Member<'e>) -> Option<Cow<'e, str>> {
-    text(object::<Topic<'_>>(sns).arn)
-        .or_else(|| text(object::<Bucket<'_>>(object::<Notification<'_>>(s3).bucket).arn))
 }
 
 impl<'e> Event<'e> {
@@ -180,8 +139,7 @@ impl<'e> Event<'e> {
     pub(crate) fn read(raw: &'e RawValue, request_id: &'e str) -> Self {
         let mut outside: Outside<'e> = object(Some(raw));
         let records = outside.list.take();
-        let first = records.as_deref().and_then(<[_]>::first).map(|first| Head::of(first));
-        Self { raw, request_id, records, first, items: list(Some(raw)), outside }
+        Self { raw, request_id, records, items: list(Some(raw)), outside }
     }
 
     /// Whether its `Records` are from this event source, and all of them pass the filters of
@@ -191,25 +149,25 @@ impl<'e> Event<'e> {
     /// ARN every source accepts it, because it contains no work.
     pub(super) fn delivers(&self, source: &str, kind: Kind, operation: &Operation) -> bool {
         let Some(records) = &self.records else { return false };
-        let Some(first) = &self.first else {
+        let Some(first) = records.first() else {
             return text(self.outside.arn).is_none_or(|arn| {
                 let service = source.strip_prefix("aws:").unwrap_or(source);
                 arn.split(':').nth(2) == Some(service) && operation.takes(&[(kind, Some(&arn))])
             });
         };
-        first.source.as_ref().is_some_and(|Text(found)| found == source)
+        let first = Origin::of(first);
+        text(first.source).is_some_and(|found| found == source)
             && operation.takes(&[(kind, first.arn().as_deref())])
-            && takes_all(records, operation, |record| (kind, Head::origin(record).arn()))
+            && takes_all(records, operation, |record| (kind, Origin::of(record).arn()))
     }
 
     /// The event source that a batch names: in its records, in the items of a pipe, or in an
     /// outermost member.
     pub(super) fn source_of_batch(&self) -> Option<Cow<'e, str>> {
-        if let Some(first) = &self.first {
-            return first.source.clone().map(|Text(source)| source);
-        }
-        let item = self.items.as_deref().and_then(<[_]>::first);
-        item.map_or_else(|| text(self.outside.event_source), |item| text(Head::origin(item).source))
+        let lists = [self.records.as_deref(), self.items.as_deref()];
+        let first = lists.into_iter().flatten().find_map(<[_]>::first);
+        first
+            .map_or_else(|| text(self.outside.event_source), |first| text(Origin::of(first).source))
     }
 
     /// Divides a list of events into those that `takes` accepts and the others, if there are any.
@@ -220,7 +178,6 @@ impl<'e> Event<'e> {
         let rest = (!others.is_empty()).then(|| Self {
             items: Some(others),
             records: None,
-            first: None,
             outside: Outside::default(),
             ..self
         });
@@ -248,14 +205,14 @@ impl<'e> Event<'e> {
         if !self.raw.get().starts_with('{') {
             return "it is not a JSON object".to_owned();
         }
-        if self.records.is_some() {
-            return match &self.first {
+        if let Some(records) = &self.records {
+            return match records.first().map(|first| Origin::of(first)) {
                 None => "its list of `Records` is empty".to_owned(),
-                Some(first) => match (&first.source, first.arn()) {
-                    (Some(Text(source)), Some(arn)) => {
+                Some(origin) => match (text(origin.source), origin.arn()) {
+                    (Some(source), Some(arn)) => {
                         format!("it contains `Records` of event source {source:?} from {arn}")
                     }
-                    (Some(Text(source)), None) => {
+                    (Some(source), None) => {
                         format!("it contains `Records` of event source {source:?}")
                     }
                     (None, _) => "it contains `Records` without an event source".to_owned(),
@@ -278,7 +235,7 @@ impl<'e> Event<'e> {
 }
 
 /// A string, borrowed if it has no escapes.
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct Text<'e>(#[serde(borrow)] pub(super) Cow<'e, str>);
 

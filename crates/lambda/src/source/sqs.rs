@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, Identity, Record, Source,
-    event::{Head, Member, Text, descend, object, text},
+    event::{Member, Text, descend, members, object, text},
     record::{Item, record_id},
     response::{all_or_error, partial},
     sns,
@@ -26,6 +26,38 @@ use crate::{
 pub(crate) struct Sqs;
 
 const NAME: &str = "sqs";
+
+/// A message whose texts are read as `T`.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Message<'e, T> {
+    #[serde(rename = "messageId")]
+    id: Option<T>,
+    body: Option<T>,
+    #[serde(rename = "eventSourceARN")]
+    queue: Option<T>,
+    #[serde(borrow)]
+    attributes: Member<'e>,
+}
+
+impl<'e> Message<'e, Text<'e>> {
+    fn of(raw: &'e RawValue) -> Self {
+        members(raw).unwrap_or_else(|| Self::tolerant(raw))
+    }
+
+    /// A member that is not a text, or an invalid one, counts as missing, and the others are read.
+    fn tolerant(raw: &'e RawValue) -> Self {
+        let Some(message) = members::<Message<'e, &'e RawValue>>(raw) else {
+            return Self { id: None, body: None, queue: None, attributes: None };
+        };
+        Self {
+            id: text(message.id).map(Text),
+            body: text(message.body).map(Text),
+            queue: text(message.queue).map(Text),
+            attributes: message.attributes,
+        }
+    }
+}
 
 #[derive(Default, Deserialize)]
 struct Attributes<'e> {
@@ -62,9 +94,7 @@ impl Source for Sqs {
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
-        let mut first = event.first.clone();
-        let mut head = |raw| first.take().unwrap_or_else(|| Head::of(raw));
-        event.records.iter().flatten().copied().map(|raw| record(raw, head(raw))).collect()
+        event.records.iter().flatten().copied().map(read).collect()
     }
 
     fn respond(
@@ -94,12 +124,9 @@ pub(super) fn respond(
 }
 
 pub(super) fn read(raw: &RawValue) -> Record<'_> {
-    record(raw, Head::of(raw))
-}
-
-fn record<'e>(raw: &'e RawValue, message: Head<'e>) -> Record<'e> {
+    let message = Message::of(raw);
     let attributes: Attributes<'_> = object(message.attributes);
-    let queue = message.arn.map_or(Cow::Borrowed(""), |Text(queue)| queue);
+    let queue = message.queue.map_or(Cow::Borrowed(""), |Text(queue)| queue);
     let id = message.id.map(|Text(id)| id).filter(|id| !id.is_empty());
     let payload = match (&id, message.body) {
         // Without an id, the response could not name it.
@@ -110,7 +137,7 @@ fn record<'e>(raw: &'e RawValue, message: Head<'e>) -> Record<'e> {
     // Messages of fair queues have groups, too, but those queues keep no order.
     let group = text(attributes.group).filter(|_| queue.ends_with(".fifo"));
     let receives = text(attributes.receives).and_then(|count| count.parse().ok());
-    let name = record_id(NAME, id.as_deref(), &queue);
+    let record = record_id(NAME, id.as_deref(), &queue);
     Record {
         identity: match &id {
             Some(id) => Ok(vec![Cow::Borrowed(NAME), queue.clone(), id.clone()]),
@@ -120,7 +147,7 @@ fn record<'e>(raw: &'e RawValue, message: Head<'e>) -> Record<'e> {
         group: group.map(|group| Arc::from(&*group)),
         receives,
         reads: Reads::with(&READS),
-        ..Record::new(name, raw, payload)
+        ..Record::new(record, raw, payload)
     }
 }
 
