@@ -72,6 +72,8 @@ struct State {
     /// What the requests consumed that no call was charged for yet, and by how many writes.
     usage: Usage,
     uncharged: usize,
+    /// A call that did not wait for the answer was charged for the request.
+    is_charged: bool,
 }
 
 /// A write that waits to be sent.
@@ -181,6 +183,7 @@ impl Group {
     ) {
         let mut state = self.lock();
         (state.patience, state.usage, state.uncharged) = (patience, usage, answers.len());
+        state.usage.requests = usage.requests.saturating_sub(state.is_charged.into());
         for (place, answer) in answers {
             if place >= state.answers.len() {
                 state.answers.resize_with(place.saturating_add(1), || None);
@@ -234,8 +237,19 @@ impl Ticket {
         self.sending.clone()
     }
 
-    /// Takes the writes out. Says whether that was before they were sent.
-    pub(crate) fn withdraw(&self) -> bool {
+    /// Takes the writes out. Says whether that was before they were sent. If not, charges the call for the request, unless
+    /// another one was.
+    pub(crate) fn give_up(&self) -> bool {
+        let was_before = self.withdraw();
+        let mut state = self.group.lock();
+        if !was_before && usage::is_measured() && !state.is_charged {
+            state.is_charged = true;
+            usage::add(Usage { requests: 1, capacity_units: 0.0 });
+        }
+        was_before
+    }
+
+    fn withdraw(&self) -> bool {
         let mut state = self.group.lock();
         if !state.is_sent {
             for member in state.members.get_mut(self.places.clone()).unwrap_or_default() {

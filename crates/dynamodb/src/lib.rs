@@ -97,7 +97,8 @@
 //! Connections of [`DynamoDbStore::from_env`] trust the five root certificates of [Amazon Trust
 //! Services](https://www.amazontrust.com/repository/), which sign DynamoDB's. If a server is not known by those, such as a
 //! company's proxy, the handshake fails before anything is sent; the system's certificates are then read, once, and the
-//! request is sent with them. Reading them at each start would be most of its processor time.
+//! request is sent with them. If Amazon's had reached a server before, that request fails, and the store sends it again.
+//! Reading the system's at each start would be most of its processor time.
 //!
 //! `SSL_CERT_FILE` names a file, and `SSL_CERT_DIR` a directory, of certificates that are trusted in place of all others. If
 //! `AWS_CA_BUNDLE` is set, which the SDK for Rust does not read, the system's are trusted.

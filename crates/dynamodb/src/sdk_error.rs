@@ -43,7 +43,7 @@ where
             if dispatch.as_connector_error().is_some_and(|error| is_untrusted(error)) {
                 let context = format!(
                     "{doing} was not sent: the server's certificate is not trusted: check the endpoint, the clock of this \
-                     machine and its root certificates, all of which `SSL_CERT_FILE` replaces by those in a file"
+                     machine, and its root certificates, which those in the file of `SSL_CERT_FILE` replace if it is set"
                 );
                 return Failure::transient(StoreErrorKind::Unavailable, context).because(cause);
             }

@@ -217,8 +217,8 @@ fn a_request_to_a_server_that_is_not_trusted_was_not_sent() {
     assert_eq!(
         error.to_string(),
         "store unavailable: PutItem on DynamoDB table orders was not sent: the server's certificate is not trusted: \
-         check the endpoint, the clock of this machine and its root certificates, all of which `SSL_CERT_FILE` replaces by \
-         those in a file"
+         check the endpoint, the clock of this machine, and its root certificates, which those in the file of \
+         `SSL_CERT_FILE` replace if it is set"
     );
     let cause = error.source().unwrap().to_string();
     assert!(cause.ends_with("invalid peer certificate: UnknownIssuer"), "{cause}");

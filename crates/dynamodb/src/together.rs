@@ -47,7 +47,7 @@ impl DynamoDbStore {
                 answers
             }
             Either::Right(((), _)) => {
-                let failure = match ticket.withdraw() {
+                let failure = match ticket.give_up() {
                     true => error::too_late(&self.config),
                     false => error::unanswered_in_group(&self.config),
                 };

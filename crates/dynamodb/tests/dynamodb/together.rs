@@ -129,6 +129,19 @@ async fn each_call_is_charged_for_its_own_writes() {
     assert_eq!((requests, fixture.wire.operations().len()), (2, 2), "{usages:?}");
 }
 
+/// In an outage, too: no call has the answer to its request.
+#[tokio::test]
+async fn a_request_without_an_answer_is_charged_once() {
+    let fixture = Fixture::start().await;
+    let store = &fixture.store();
+    fixture.wire.fault([Fault::Slow(Duration::from_secs(5)), Fault::Slow(Duration::from_secs(5))]);
+    let writes: Vec<Write> = (0..4).map(claim).collect();
+    let deadline = SystemClock.now().plus(Duration::from_millis(300));
+    let calls = writes.chunks(1).map(|write| measured(store.write(write, deadline)));
+    let requests: u32 = join_all(calls).await.into_iter().map(|(_, usage)| usage.requests).sum();
+    assert_eq!((requests, fixture.wire.operations().len()), (2, 2));
+}
+
 /// A request that is cut off has to be sent again, which makes a slow table slower.
 #[tokio::test]
 async fn a_request_may_take_twice_as_long_as_the_last_one() {
