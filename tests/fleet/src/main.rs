@@ -96,9 +96,12 @@ fn run(name: &str) -> Scenario {
     all.swap_remove(at).1
 }
 
+/// How long a fault lasts that no run of the guide has.
+const LASTS: Duration = Duration::from_secs(300);
+
 fn main() -> ExitCode {
     let mut scenario = Scenario::new(1, 1000, 1_000_000, 1e9 / 86_400.0);
-    let (mut faults, mut from, mut lasts) = (Vec::new(), None, Duration::from_secs(300));
+    let (mut faults, mut from, mut lasts) = (Vec::new(), None, LASTS);
     let mut arguments = env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next();
@@ -130,7 +133,11 @@ fn main() -> ExitCode {
             "--partition" => scenario.table.partition = number,
             "--memory" => scenario.remembers = value != "off",
             "--record" => return record_all(&value),
-            "--run" => scenario = run(&value),
+            "--run" => {
+                scenario = run(&value);
+                (from, lasts) = (None, LASTS);
+                faults.clear();
+            }
             "--small" => scenario = Scenario::small(scenario.seed),
             "--lasts" => lasts = seconds,
             _ => {

@@ -93,8 +93,8 @@ fn values(figures: &Figures) -> Vec<(&'static str, String)> {
     // The fault began after a minute.
     let afterwards = figures.get(needs, "sent_s") - 60.0 - figures.get(needs, "outage: lasts_s");
     assert!((afterwards - 600.0).abs() < 1.0, "the page says ten minutes");
-    let left = figures.get(needs, "backlog_left");
-    let pace = (figures.get(needs, "backlog") - left) / afterwards;
+    let (ended, left) = (figures.get(needs, "outage: backlog"), figures.get(needs, "backlog_left"));
+    assert!(left >= ended, "the page says that it has not shrunk");
     let limit = figures.limit();
     let returned = figures.get("new table", "unavailable");
     let throttled = |run| figures.get(run, "hot-keys: throttled");
@@ -112,8 +112,8 @@ fn values(figures: &Figures) -> Vec<(&'static str, String)> {
         ),
         ("batch", format!("{:.2}", figures.get("steady", "full_batch_s"))),
         ("limit", format!("`MaximumConcurrency: {limit}`")),
-        ("pace", whole(pace)),
-        ("hours", format!("{:.1}", left / pace / 3600.0)),
+        ("ended", whole(ended)),
+        ("left", whole(left)),
         (
             "new-table",
             format!(
@@ -235,9 +235,11 @@ fn whole_sums(figures: &Figures) -> String {
     let of = |figure| figures.get("whole outage", figure);
     assert!(of("doubled") < 0.5, "effects were doubled: say why");
     format!(
-        "In the outage, at most {} records were sent and not yet processed. In the end all {} came through; {} of them, whose\n\
-         handlers always fail, into the dead-letter queue. No effect was doubled. {} completions could not be stored. A record\n\
-         cost {:.2} requests, {:.2} write units and {:.3} read units, over all of the run.\n",
+        "When the outage ended, {} records were sent and not yet processed; later at most {}, while the quota of messages in\n\
+         flight held the queue back. In the end all {} came through; {} of them, whose handlers always fail, into the\n\
+         dead-letter queue. No effect was doubled. {} completions could not be stored. A record cost {:.2} requests, {:.2} write\n\
+         units and {:.3} read units, over all of the run.\n",
+        whole(of("outage: backlog")),
         whole(of("backlog")),
         whole(of("records")),
         whole(of("dead")),
