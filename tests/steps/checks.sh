@@ -63,6 +63,7 @@ step_features() {
     cargo clippy -p lambda-idempotency-cli --no-default-features --all-targets --locked -- -D warnings
     cargo clippy -p lambda-idempotency-postgres --lib --no-default-features --locked -- -D warnings
     cargo clippy -p lambda-idempotency-redis --lib --no-default-features --locked -- -D warnings
+    cargo clippy -p lambda-idempotency-counts --features dynamodb --locked -- -D warnings
     # Who writes a store or its tests uses these alone, and gets no features from the others.
     local crate
     for crate in core engine postgres redis testkit; do
