@@ -242,7 +242,8 @@ impl Ticket {
     pub(crate) fn give_up(&self) -> bool {
         let was_before = self.withdraw();
         let mut state = self.group.lock();
-        if !was_before && usage::is_measured() && !state.is_charged {
+        let is_unanswered = !was_before && state.answers.is_empty();
+        if is_unanswered && usage::is_measured() && !state.is_charged {
             state.is_charged = true;
             usage::add(Usage { requests: 1, capacity_units: 0.0 });
         }
