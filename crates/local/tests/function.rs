@@ -4,6 +4,9 @@
 
 mod common;
 
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use common::{LONG, local, scripted};
@@ -31,6 +34,36 @@ async fn all_lines_of_an_invocation_are_read_before_its_response() {
         let invocation = local.invoke(&json!({ "do": "succeed" })).await.unwrap();
         assert_eq!(invocation.records.len(), 1, "invocation {number}");
     }
+}
+
+/// What one process has written may still be on its way when another answers from it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_output_of_a_running_process_can_be_awaited() {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = mpsc::channel();
+    let released = Mutex::new(released);
+    let read = Arc::new(AtomicBool::new(false));
+    let mark = Arc::clone(&read);
+    let builder = Local::builder(scripted().await).on_output(move |line| {
+        if line.text == "started" {
+            tell.send(()).unwrap();
+            released.lock().unwrap().recv().unwrap();
+            mark.store(true, Ordering::SeqCst);
+        }
+    });
+    let local = builder.start().await.unwrap();
+    let event = json!({ "do": "sleep" });
+    let mut invocation = pin!(local.invoke(&event));
+    tokio::select! {
+        _ = &mut invocation => panic!("it sleeps"),
+        Some(()) = told.recv() => {}
+    }
+    let mut reading = pin!(local.read_output());
+    let early = tokio::time::timeout(Duration::from_millis(50), &mut reading).await;
+    assert!(early.is_err(), "the line is not read yet");
+    release.send(()).unwrap();
+    reading.await;
+    assert!(read.load(Ordering::SeqCst));
 }
 
 #[tokio::test]

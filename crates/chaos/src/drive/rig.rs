@@ -127,7 +127,7 @@ impl<'a> Rig<'a> {
                 }
                 Some(line) = self.reported.recv() => self.effect(&line),
                 Some(told) = self.told.recv() => self.hear(told),
-                () = tokio::time::sleep(TICK) => self.tick()?,
+                () = tokio::time::sleep(TICK) => self.tick().await?,
             }
         }
     }
@@ -153,9 +153,10 @@ impl<'a> Rig<'a> {
         }
     }
 
-    fn tick(&mut self) -> Result<(), Error> {
+    async fn tick(&mut self) -> Result<(), Error> {
         self.read()?;
         for pid in self.injector.tick(self.local, self.store) {
+            self.local.read_output().await;
             self.read()?;
             self.history.gone(pid);
         }

@@ -20,6 +20,8 @@ impl Rig<'_> {
         invocation: &Invocation,
     ) -> Result<(), Error> {
         self.wait_for_messages().await;
+        // It may have answered from what another process did, whose effects have to be known then.
+        self.local.read_output().await;
         // Lines read from here on belong to the process's next invocation, so read this one's first.
         self.read()?;
         let batch = &received.batch;

@@ -36,9 +36,13 @@ pub(crate) type OnOutput = Arc<dyn Fn(OutputLine) + Send + Sync>;
 /// Reads one stream in the background until it ends.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    drained: mpsc::UnboundedSender<oneshot::Sender<()>>,
+    pub(crate) progress: Progress,
     _task: Task,
 }
+
+/// How far a reader is, for who does not own it.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress(mpsc::UnboundedSender<oneshot::Sender<()>>);
 
 /// The record lines of a process, as they come.
 pub(crate) type RecordLines = Arc<Mutex<Vec<RecordLine>>>;
@@ -51,7 +55,7 @@ impl Reader {
         record_lines: RecordLines,
         on_output: OnOutput,
     ) -> Self {
-        let (drained, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
+        let (progress, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
         let task = Task(tokio::spawn(async move {
             let mut lines = BufReader::new(pipe).split(b'\n');
             loop {
@@ -73,22 +77,29 @@ impl Reader {
                 }
             }
         }));
-        Self { drained, _task: task }
+        Self { progress: Progress(progress), _task: task }
     }
+}
 
-    /// Waits until everything that the process has written so far has been read.
+impl Progress {
+    /// Waits until everything that the process has written so far has been read, and the callback has returned.
     ///
-    /// The process writes its lines before it posts its answer. So after an answer the lines are in the pipe, and the
-    /// event loop, which has seen the answer, has seen them too.
+    /// The process writes a line before the request or answer that tells of it. So whoever has seen what follows from
+    /// that finds the line in the pipe: the event loop has seen it first. But the task that reads it may still wait for
+    /// a thread.
     pub(crate) async fn drain(&self) {
         let (answer, answered) = oneshot::channel();
-        if self.drained.send(answer).is_ok() {
+        if self.0.send(answer).is_ok() {
             let _ = answered.await;
         }
     }
 
     /// Waits until the stream ends: the process is dead, and so are its children.
     pub(crate) async fn closed(&self) {
-        self.drained.closed().await;
+        self.0.closed().await;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 }

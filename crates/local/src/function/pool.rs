@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::{Notify, Semaphore};
 
-use super::output::OnOutput;
+use super::output::{OnOutput, Progress};
 use super::process::Process;
 use super::signal::{self, Signal};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult};
@@ -29,6 +29,8 @@ pub(crate) struct Pool {
     /// Processes that missed their deadline and were left running.
     stray: Mutex<Vec<Process>>,
     busy: Mutex<BTreeMap<String, Busy>>,
+    /// How far the output of all these processes is read.
+    progress: Mutex<Vec<Progress>>,
 }
 
 struct Busy {
@@ -62,6 +64,7 @@ impl Pool {
             idle: Mutex::default(),
             stray: Mutex::default(),
             busy: Mutex::default(),
+            progress: Mutex::default(),
         }
     }
 
@@ -184,9 +187,22 @@ impl Pool {
         let nth = self.started.fetch_add(1, Ordering::Relaxed);
         let on_output = Arc::clone(&self.on_output);
         let mut process = Process::start(&self.config, proxy, on_output, nth).await?;
+        {
+            let mut progress = lock(&self.progress);
+            progress.retain(|one| !one.is_closed());
+            progress.extend(process.progress());
+        }
         registered.set(process.pid(), kill);
         let ready = process.ready(&self.config, kill).await?;
         Ok((process, ready))
+    }
+
+    /// Waits until everything that any process has written so far has been read.
+    pub(crate) async fn read_output(&self) {
+        let readers = lock(&self.progress).clone();
+        for reader in readers {
+            reader.drain().await;
+        }
     }
 
     pub(crate) fn in_flight(&self) -> Vec<InFlight> {

@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::output::{OnOutput, Reader, RecordLines, Stream};
+use super::output::{OnOutput, Progress, Reader, RecordLines, Stream};
 use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
 use crate::{Error, Proxy, StoreRequest, Usage};
@@ -84,6 +84,11 @@ impl Process {
 
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// How far its output is read.
+    pub(crate) fn progress(&self) -> impl Iterator<Item = Progress> {
+        self.output.iter().map(|reader| reader.progress.clone())
     }
 
     /// Whether the process has not ended, as far as the system knows.
@@ -227,7 +232,7 @@ impl Process {
         }
         if self.is_alive() {
             for reader in &self.output {
-                reader.drain().await;
+                reader.progress.drain().await;
             }
         } else {
             self.last_words().await;
@@ -280,7 +285,7 @@ impl Process {
     async fn last_words(&self) {
         let closed = async {
             for reader in &self.output {
-                reader.closed().await;
+                reader.progress.closed().await;
             }
         };
         let _ = timeout(LAST_WORDS, closed).await;

@@ -96,6 +96,8 @@ impl LocalBuilder {
     }
 
     /// Calls this with each line that the function writes, lines about records included ([`OutputLine::is_record`]).
+    /// When an invocation ends, this has been called with all lines of its process; for those of the others, see
+    /// [`Local::read_output`].
     #[must_use]
     pub fn on_output(mut self, callback: impl Fn(OutputLine) + Send + Sync + 'static) -> Self {
         self.on_output = Arc::new(callback);

@@ -125,6 +125,14 @@ impl Local {
         self.pool.is_stray(pid)
     }
 
+    /// Waits until [`LocalBuilder::on_output`] has returned for every line that the processes have written so far.
+    ///
+    /// When an invocation ends, that is so for its own process. Another process may have done what this one answered
+    /// from, such as the effect of a record that was replayed here; its lines can still be on their way.
+    pub async fn read_output(&self) {
+        self.pool.read_output().await;
+    }
+
     /// The embedded database.
     pub fn dynamodb(&self) -> &DynamoDb {
         &self.dynamodb
