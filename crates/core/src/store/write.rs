@@ -93,6 +93,25 @@ impl Write {
         self
     }
 
+    /// Whether this takes a key, or tries to: it leaves a record in progress with another owner than its guard names.
+    ///
+    /// Any other write ends, renews or releases a claim, or keeps the result of a step with it. A store that lets writes
+    /// wait for each other, or that has little room left, must not let those wait for claims: a lease ends meanwhile.
+    #[must_use]
+    pub fn is_claim(&self) -> bool {
+        let Some(IdempotencyRecord { status: Status::InProgress, owner: Some(owner), .. }) =
+            &self.record
+        else {
+            return false;
+        };
+        let found = match &self.guard {
+            Guard::Absent => None,
+            Guard::Unchanged(found) => found.owner,
+            Guard::OwnedBy(owner) => Some(*owner),
+        };
+        found != Some(*owner)
+    }
+
     /// Whether the write succeeds on the stored record: its guard holds, or it deletes a record
     /// that is already gone.
     #[must_use]
@@ -117,6 +136,29 @@ mod tests {
         let guard = Guard::Unchanged(RecordVersion::of(&released(1)));
         assert!(guard.holds(Some(&released(1))));
         assert!(!guard.holds(Some(&released(2))));
+    }
+
+    #[test]
+    fn only_a_new_owner_makes_a_claim() {
+        let held = |owner| {
+            let mut record = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9));
+            record.owner = Some(Owner::from_bits(owner));
+            record
+        };
+        let unchanged = |record: &IdempotencyRecord| Guard::Unchanged(RecordVersion::of(record));
+        let completed = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
+        let is_claim = |guard, record| Write::new(Key::from_text("a#1"), guard, record).is_claim();
+        assert!(is_claim(Guard::Absent, Some(held(1))));
+        assert!(is_claim(unchanged(&held(1)), Some(held(2))), "a key is taken over");
+        assert!(is_claim(unchanged(&released(1)), Some(held(2))));
+        assert!(is_claim(unchanged(&completed), Some(held(2))), "an expired one");
+        assert!(!is_claim(unchanged(&held(1)), Some(held(1))), "a renewal, or a step");
+        assert!(!is_claim(Guard::OwnedBy(Owner::from_bits(1)), Some(held(1))));
+        assert!(!is_claim(unchanged(&held(1)), Some(released(1))));
+        assert!(!is_claim(unchanged(&completed), Some(completed.clone())), "its messages are sent");
+        assert!(!is_claim(Guard::OwnedBy(Owner::from_bits(1)), Some(completed.clone())));
+        assert!(!is_claim(Guard::Absent, Some(completed)), "without claims");
+        assert!(!is_claim(Guard::OwnedBy(Owner::from_bits(1)), None));
     }
 
     #[test]

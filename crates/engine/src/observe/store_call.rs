@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    record::Status,
-    store::{Guard, StoreErrorKind, Verdict, Write},
+    record::{IdempotencyRecord, Status},
+    store::{StoreErrorKind, Verdict, Write},
     usage::Usage,
 };
 
@@ -59,21 +59,16 @@ impl StorePurpose {
 
     /// What these writes are for. All writes of a call are for the same.
     ///
-    /// Only a claim or a renewal leaves a record that is in progress and has an owner. A renewal keeps the
-    /// owner that it found; a claim has a new one.
+    /// Only a claim or a renewal leaves a record that is in progress and has an owner.
     pub(crate) fn of(writes: &[Write]) -> Self {
-        let Some(Write { guard, record: Some(record), .. }) = writes.first() else {
-            return Self::Settle;
+        let leaves_a_claim = |record: &IdempotencyRecord| {
+            record.status == Status::InProgress && record.owner.is_some()
         };
-        if record.status != Status::InProgress || record.owner.is_none() {
-            return Self::Settle;
+        match writes.first() {
+            Some(write) if write.is_claim() => Self::Claim,
+            Some(write) if write.record.as_ref().is_some_and(leaves_a_claim) => Self::Renew,
+            _ => Self::Settle,
         }
-        let found = match guard {
-            Guard::Absent => None,
-            Guard::Unchanged(found) => found.owner,
-            Guard::OwnedBy(owner) => Some(*owner),
-        };
-        if found == record.owner { Self::Renew } else { Self::Claim }
     }
 }
 
@@ -98,8 +93,8 @@ pub(crate) fn errors(answer: &Input) -> Vec<StoreErrorKind> {
 mod tests {
     use lambda_idempotency_core::{
         clock::Timestamp,
-        record::{IdempotencyRecord, Owner},
-        store::RecordVersion,
+        record::Owner,
+        store::{Guard, RecordVersion},
     };
     use lambda_idempotency_keys::Key;
 
