@@ -4,11 +4,11 @@ use lambda_idempotency_core::{record::Status, store::Guard};
 
 use crate::item::{head, status};
 
-/// What the stored record has to begin with; `None` if there may be none.
-pub(crate) fn beginning(guard: &Guard) -> Option<String> {
+/// What the stored record has to begin with; nothing if there may be none.
+pub(crate) fn beginning(guard: &Guard) -> String {
     match guard {
-        Guard::Absent => None,
-        Guard::OwnedBy(owner) => Some(format!("{} {owner} ", status(Status::InProgress))),
-        Guard::Unchanged(seen) => Some(head(seen)),
+        Guard::Absent => String::new(),
+        Guard::OwnedBy(owner) => format!("{} {owner} ", status(Status::InProgress)),
+        Guard::Unchanged(seen) => head(seen),
     }
 }

@@ -41,7 +41,7 @@
 //!
 //! While memory is used up under `noeviction`, keys cannot be claimed (the store is unavailable, and
 //! [`OnOutage`](lambda_idempotency_core::policy::OnOutage) says what follows), but keys that were claimed can be
-//! completed, renewed and released.
+//! completed, renewed and released, with the results of their steps, and their messages can be marked as sent.
 //!
 //! # What a failover means
 //!

@@ -68,22 +68,23 @@ impl<'w> Member<'w> {
         let record =
             record.map(|(text, record)| (text, item::removal(record, config.expiry_margin)));
         let size = text.map_or(0, String::len).saturating_add(name.len());
+        // What is written over itself needs no more memory.
+        let settles = over_itself.is_some() || !self.write.is_claim();
         let mut command = Cmd::new();
-        match (guard::beginning(&guard), record) {
-            (None, Some((text, removal))) => {
+        match (guard, record) {
+            (Guard::Absent, Some((text, removal))) if !settles => {
                 command.arg("SET").arg(&name).arg(text).arg("NX").arg("GET");
                 command.arg("PXAT").arg(removal.as_millis());
             }
             // It deletes nothing: it is a read in the form of a write.
-            (None, None) => {
+            (Guard::Absent, None) => {
                 command.arg("EVALSHA").arg(&config.scripts.read.hash).arg(1).arg(&name);
             }
-            (Some(beginning), record) => {
-                let settles =
-                    matches!(guard, Guard::OwnedBy(_)) || record.is_none() || over_itself.is_some();
+            (guard, record) => {
                 let scripts = &config.scripts;
                 let script = if settles { &scripts.settle } else { &scripts.claim };
-                command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name).arg(beginning);
+                command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name);
+                command.arg(guard::beginning(&guard));
                 if let Some((text, removal)) = record {
                     command.arg(text).arg(removal.as_millis());
                 }

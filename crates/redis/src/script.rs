@@ -5,13 +5,16 @@
 //!
 //! The first line of a script says what the server checks before it runs. Without `no-writes`, a replica refuses it:
 //! therefore reads are scripts too, and never answered by a server that has become a replica. With `allow-oom` it
-//! also runs while the server has used up its memory. Claims do not run then. Completions, renewals and releases do,
-//! because refusing them would let work run again that was done, and a deletion frees memory.
+//! also runs while the server has used up its memory. Claims do not run then. Every other write does: refusing
+//! completions, renewals, results of steps or marks that messages are sent would let work run again that was done, and a
+//! release or a deletion frees its key.
 //!
 //! <https://redis.io/docs/latest/develop/programmability/eval-intro/#eval-flags>
 
 /// What the record has to begin with, the new record, and when the server may remove it; without the latter two, the
 /// record is deleted. Answers 1, or the record that was found instead, or nothing if there is none.
+///
+/// No beginning means that there may be no record: the range ends at -1 then, and is all of what is there.
 ///
 /// Only the beginning of a record is read unless it differs. For the script of a completion over a record of 4 KB, the
 /// server took 9.5 microseconds of its processor, and 13.8 where it handed the whole record to the script.
@@ -50,9 +53,9 @@ impl Script {
 
 /// The scripts of a store.
 pub(crate) struct Scripts {
-    /// Writes that need memory.
+    /// Claims of keys that had a record. They are refused if there is no memory left.
     pub(crate) claim: Script,
-    /// Writes that have to succeed also if there is no memory left.
+    /// All other writes. They have to succeed also if there is no memory left.
     pub(crate) settle: Script,
     pub(crate) read: Script,
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
+    admission::{Admission, Claim, Held, Settled, Settlement, admit},
     clock::{Clock as _, SystemClock},
     record::{IdempotencyRecord, Status},
-    store::{Guard, Store as _, StoreErrorKind, Verdict, Write},
+    store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_redis::RedisStore;
 use redis::Value;
@@ -59,31 +60,114 @@ async fn what_has_long_expired_is_gone() {
     assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
 }
 
-/// While memory is used up, no key is claimed, and what was claimed can be completed, released and undone.
+/// A claim of a new key by this owner, as the engine makes it.
+fn held(by: u128) -> Held {
+    let now = SystemClock.now();
+    let claim = Claim {
+        owner: owner(by),
+        lease_until: now.plus(Duration::from_secs(60)),
+        retention: Duration::from_secs(3600),
+        clock_skew: Duration::from_secs(1),
+        fingerprint: None,
+        application: None,
+        receives: 0,
+        provenance: None,
+        payload: None,
+    };
+    match admit(&claim, None, now) {
+        Admission::Try { held, .. } => held,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the engine writes for this settlement.
+fn settle(n: usize, held: &Held, settlement: &Settlement) -> Write {
+    let (guard, record) = held.write(settlement, SystemClock.now());
+    Write::new(key(n), guard, record)
+}
+
+/// While memory is used up, no key is claimed, and each settlement of what was claimed is written, as the engine sends it.
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
     let server = Server::start(&[]).await;
     let store = server.store();
-    let claims: Vec<Write> = (0..3).map(|n| claim(n, 1)).collect();
-    store.write(&claims, soon()).await;
+    let (result, outbox) = (Some("\"done\"".into()), Some("[\"a message\"]".into()));
+    let completes = Settlement::Complete { result: result.clone(), outbox: outbox.clone() };
+    let renews =
+        Settlement::Renew { lease_until: SystemClock.now().plus(Duration::from_secs(120)) };
+    let settlements = [
+        completes.clone(),
+        Settlement::Commit { result: result.clone(), outbox },
+        Settlement::FailPermanently { result, error_type: "Refused".into() },
+        Settlement::Release { error_type: "Declined".into() },
+        Settlement::Undo,
+        Settlement::Decline,
+        Settlement::Forget,
+        Settlement::LeaveStanding,
+        renews.clone(),
+    ];
+    let (steps, sent, gone) = (settlements.len(), settlements.len() + 1, settlements.len() + 2);
+    let of: Vec<Held> = (0..gone).map(|n| held(n as u128 + 1)).collect();
+    let claims = of.iter().enumerate();
+    let claims =
+        claims.map(|(n, held)| Write::new(key(n), Guard::Absent, Some(held.record.clone())));
+    all_written(&store, &claims.collect::<Vec<_>>()).await;
+    // The messages of this completion are to be marked as sent. Another attempt of the last key has failed.
+    let completion = settle(sent, &of[sent], &completes);
+    let released = settle(gone + 1, &held(99), &settlements[3]);
+    let writes = [completion.clone(), Write { guard: Guard::Absent, ..released.clone() }];
+    all_written(&store, &writes).await;
     server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
 
-    let verdict = store.write(&[claim(9, 1)], within(200)).await.pop().unwrap();
-    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
-    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
-    assert!(error.to_string().contains("maxmemory"), "{error}");
+    let found = RecordVersion::of(released.record.as_ref().unwrap());
+    let takeover = Write::new(released.key, Guard::Unchanged(found), Some(claimed(7)));
+    for claim in [claim(gone + 2, 1), takeover] {
+        let verdict = store.write(&[claim], within(200)).await.pop().unwrap();
+        let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+        assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+        assert!(error.to_string().contains("maxmemory"), "{error}");
+    }
 
-    let writes = [
-        complete(0, 1, "\"done\""),
-        Write::new(key(1), Guard::OwnedBy(owner(1)), Some(claimed(1))),
-        Write::new(key(2), Guard::OwnedBy(owner(1)), None),
-    ];
-    let verdicts = store.write(&writes, soon()).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
-    let read = store.read(&[key(0), key(1), key(2)], soon()).await;
-    let read: Vec<_> = read.into_iter().map(|r| r.unwrap().map(|r| r.status)).collect();
-    assert_eq!(read, [Some(Status::Completed), Some(Status::InProgress), None]);
+    let writes = settlements.iter().zip(&of).enumerate();
+    let mut writes: Vec<Write> =
+        writes.map(|(n, (settlement, held))| settle(n, held, settlement)).collect();
+    let mut stepped = of[steps].clone();
+    stepped.record.steps = Some("{\"charge\":1}".into());
+    writes.push(settle(steps, &stepped, &renews));
+    let completed = of[sent].with_record(completion.record.unwrap());
+    writes.push(settle(sent, &completed, &Settlement::MarkSent));
+    // A claim that the server has lost is completed all the same.
+    let lost = held(100);
+    match lost.settled(&completes, None, SystemClock.now()) {
+        Settled::Again { guard, record } => writes.push(Write::new(key(gone), guard, Some(record))),
+        other => panic!("{other:?}"),
+    }
+    all_written(&store, &writes).await;
+    for write in writes {
+        let found = store.read(std::slice::from_ref(&write.key), soon()).await.pop().unwrap();
+        assert_eq!(found.unwrap(), write.record);
+    }
+    // What another worker completed meanwhile is not written over.
+    let late = complete(gone, 101, "\"late\"");
+    let late = Write { guard: Guard::Absent, ..late };
+    let verdict = store.write(&[late], soon()).await.pop().unwrap();
+    assert!(
+        matches!(&verdict, Verdict::Found(Some(found)) if found.owner == Some(owner(100))),
+        "{verdict:?}"
+    );
+}
+
+async fn all_written(store: &RedisStore, writes: &[Write]) {
+    // One by one, to see each that is refused.
+    let mut refused = Vec::new();
+    for write in writes {
+        let verdict = store.write(std::slice::from_ref(write), within(5_000)).await.pop();
+        if !matches!(verdict, Some(Verdict::Written)) {
+            refused.push((write, verdict));
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
 }
 
 #[tokio::test]
@@ -176,9 +260,10 @@ async fn a_failover_while_replicas_are_waited_for_is_an_outage_and_not_a_refusal
 async fn renewals_and_settlements_wait_for_replicas_like_claims() {
     let primary = Server::start(&["--repl-diskless-sync-delay", "0"]).await;
     let plain = primary.store();
-    assert!(matches!(plain.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+    let first = claim(1, 1);
+    all_written(&plain, std::slice::from_ref(&first)).await;
     let store = primary.builder().wait_for_replicas(1, Duration::from_millis(50)).build().unwrap();
-    let renewal = Write::new(key(1), Guard::OwnedBy(owner(1)), Some(claimed(1)));
+    let renewal = renew(&first);
     let completion = complete(1, 1, "1");
     for write in [renewal, completion.clone()] {
         let call = store.write(std::slice::from_ref(&write), within(1_000));
@@ -210,9 +295,10 @@ async fn a_write_in_doubt_that_is_repeated_is_confirmed_by_replicas_before_it_co
         let within = Duration::from_millis(50);
         primary.builder().wait_for_replicas(1, within).build().unwrap()
     };
-    let renewal = Write::new(key(1), Guard::OwnedBy(owner(1)), Some(claimed(1)));
+    let first = claim(1, 1);
+    let renewal = renew(&first);
     for (write, again) in [
-        (claim(1, 1), claim(1, 1)),
+        (first, claim(1, 1)),
         (renewal, claim(1, 1)),
         (complete(1, 1, "1"), {
             // Made a moment later, with another expiry.
@@ -243,6 +329,14 @@ async fn a_write_in_doubt_that_is_repeated_is_confirmed_by_replicas_before_it_co
     let found = replica.store().write(&[claim(1, 3)], soon()).await.pop().unwrap();
     let Verdict::Found(Some(found)) = found else { panic!("{found:?}") };
     assert_eq!((found.status, found.owner), (Status::Completed, Some(owner(1))));
+}
+
+/// A renewal of this claim.
+fn renew(claim: &Write) -> Write {
+    let mut record = claim.record.clone().unwrap();
+    let guard = Guard::Unchanged(RecordVersion::of(&record));
+    record.lease_until = Some(within(120_000));
+    Write::new(claim.key.clone(), guard, Some(record))
 }
 
 /// Writes, while no replica confirms it.
