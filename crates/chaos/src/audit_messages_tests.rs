@@ -169,3 +169,33 @@ fn a_request_that_fails_after_the_message_explains_a_copy_and_one_before_it_does
         assert_eq!(world.offences(), offences);
     }
 }
+
+/// The rig may see the end of a process before it sees what the process has sent.
+#[test]
+fn a_message_that_is_seen_after_the_end_of_its_process_belongs_to_its_last_invocation() {
+    for (end, offences) in [
+        (End::Killed, vec![]),
+        (End::Crashed, vec![]),
+        (End::TimedOut, vec![]),
+        // It would get another invocation.
+        (End::Answered, vec![Offence::Copied]),
+    ] {
+        let mut world = World::new(1);
+        world.send(Sent { end, ..first(&[]) });
+        world.arrive(1, 11, &[(1, "a", Taken)], true);
+        world.send(second(&[(1, "a", Taken)]));
+        assert_eq!(world.offences(), offences);
+    }
+}
+
+/// The system gives the id of a process that has ended to another one.
+#[test]
+fn a_message_belongs_to_the_invocation_of_the_new_process_with_its_id() {
+    for (end, offences) in [(End::Killed, vec![]), (End::Answered, vec![Offence::Copied])] {
+        let mut world = World::new(1);
+        world.send(Sent { end: End::Killed, ..first(&[]) });
+        world.send(Sent { end, ..first(&[(1, "a", Taken)]) });
+        world.send(second(&[(1, "a", Taken)]));
+        assert_eq!(world.offences(), offences);
+    }
+}

@@ -16,8 +16,8 @@ use crate::{
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
-/// How long after its death a process is removed from the history of processes that run on.
-const REMOVE_AFTER: Duration = Duration::from_millis(100);
+/// How often it is looked whether a process that was killed has ended.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The faults that were injected, and the steps that have to follow.
 #[derive(Debug, Default)]
@@ -145,9 +145,12 @@ impl Injector {
                 }
                 Due::Kill(pid) if local.is_left_running(pid) => {
                     local.signal(pid, Signal::Kill);
-                    self.later(REMOVE_AFTER, Due::Remove(pid));
+                    self.later(LOOK, Due::Remove(pid));
                 }
                 Due::Kill(_) => {} // it met its deadline after all, and serves another invocation now
+                Due::Remove(pid) if local.is_left_running(pid) => {
+                    self.later(LOOK, Due::Remove(pid));
+                }
                 Due::Remove(pid) => {
                     self.stopped.remove(&pid);
                     gone.push(pid);

@@ -8,7 +8,7 @@
 //!   asks for what errors say;
 //! - `fail`: the function returns an error;
 //! - `garble`: the function names a record that was not sent;
-//! - `sleep`: it sleeps for an hour;
+//! - `sleep`: it writes the line `sleeping`, and sleeps for an hour;
 //! - `abort`: the process aborts;
 //! - `fail-once`, `abort-once`, `sleep-once`: the same, if the variable `MARK` names a file that does not exist yet.
 
@@ -41,7 +41,10 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
         match step {
             "fail" => return Err("told to fail".into()),
             "garble" => failures.push(json!({ "itemIdentifier": "nobody" })),
-            "sleep" => tokio::time::sleep(Duration::from_secs(3600)).await,
+            "sleep" => {
+                eprintln!("sleeping");
+                tokio::time::sleep(Duration::from_secs(3600)).await;
+            }
             "abort" => std::process::abort(),
             _ => {}
         }

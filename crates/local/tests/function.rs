@@ -102,12 +102,17 @@ async fn a_process_that_outlives_its_deadline_runs_on_beside_the_next() {
 #[tokio::test]
 async fn a_stopped_process_misses_its_deadline_and_can_continue() {
     let function = scripted().await.timeout(Duration::from_secs(1)).outlives_timeout(true);
-    let local = local(function).await;
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Local::builder(function).on_output(move |line| {
+        if line.text == "sleeping" {
+            tell.send(()).unwrap();
+        }
+    });
+    let local = builder.start().await.unwrap();
     let pid = local.invoke(&json!({})).await.unwrap().pid;
     assert!(!local.signal(pid, Signal::Stop), "the process has no invocation");
     let stop = async {
-        // By then the process has its event.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        told.recv().await.unwrap();
         assert!(local.signal(pid, Signal::Stop));
     };
     let event = json!({ "do": "sleep" });

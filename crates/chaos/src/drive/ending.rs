@@ -120,6 +120,7 @@ impl Rig<'_> {
                     Some(told) = self.told.recv() => self.hear(told),
                 }
             };
+            self.local.read_output().await;
             self.wait_for_messages().await;
             self.read()?;
             let was_killed = self.injector.was_killed(invocation.pid);

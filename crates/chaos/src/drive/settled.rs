@@ -19,9 +19,9 @@ impl Rig<'_> {
         received: &Received,
         invocation: &Invocation,
     ) -> Result<(), Error> {
-        self.wait_for_messages().await;
         // It may have answered from what another process did, whose effects have to be known then.
         self.local.read_output().await;
+        self.wait_for_messages().await;
         // Lines read from here on belong to the process's next invocation, so read this one's first.
         self.read()?;
         let batch = &received.batch;

@@ -41,8 +41,9 @@ pub(crate) struct History {
     open: HashMap<u32, Vec<usize>>,
     /// The same for what they sent.
     open_sends: HashMap<u32, Vec<usize>>,
-    /// Processes that run on after their invocation ended, and that invocation.
-    strays: HashMap<u32, usize>,
+    /// The last invocation of each process that gets no other: it has ended, or it runs on. What of it is seen after
+    /// that invocation is of that invocation.
+    last: HashMap<u32, usize>,
     /// Counts ledger lines and ends of invocations: a higher number happened later.
     now: u64,
 }
@@ -71,7 +72,7 @@ impl History {
         let is_open = self.attempts.iter().rev().any(|attempt| {
             let same = attempt.message == line.message && attempt.pid == line.pid;
             same && attempt.fence == line.fence
-                && attempt.invocation == self.strays.get(&line.pid).copied()
+                && attempt.invocation == self.last.get(&line.pid).copied()
         });
         if !is_open {
             self.line(&Line { step: Step::Start, ..line.clone() })?;
@@ -80,7 +81,7 @@ impl History {
     }
 
     fn start(&mut self, order: usize, line: &Line) -> bool {
-        let invocation = self.strays.get(&line.pid).copied();
+        let invocation = self.last.get(&line.pid).copied();
         self.attempts.push(Attempt {
             order,
             message: line.message.clone(),
@@ -195,21 +196,21 @@ impl History {
         }
         let index = self.invocations.len();
         let mut fences = HashMap::new();
+        // A process with a last invocation gets no other: this one is new, and the system gave it the same id.
+        self.last.remove(&pid);
         for attempt in self.open.remove(&pid).unwrap_or_default() {
             if let Some(attempt) = self.attempts.get_mut(attempt) {
-                attempt.invocation.get_or_insert(index);
+                attempt.invocation = Some(index);
                 fences.insert(attempt.message.clone(), attempt.fence);
             }
         }
         for sent in self.open_sends.remove(&pid).unwrap_or_default() {
             if let Some(sent) = self.sends.get_mut(sent) {
-                sent.invocation.get_or_insert(index);
+                sent.invocation = Some(index);
             }
         }
-        if end == End::TimedOut {
-            self.strays.insert(pid, index);
-        } else {
-            self.strays.remove(&pid);
+        if end != End::Answered {
+            self.last.insert(pid, index);
         }
         if let InvocationResult::Response(_) = &invocation.result {
             let mut lines = invocation.records.iter().rev();
@@ -301,9 +302,10 @@ impl History {
         }
     }
 
-    /// Notes that a process that ran on has ended.
+    /// Notes that a process that ran on has ended: another one may get its id.
     pub(crate) fn gone(&mut self, pid: u32) {
-        self.strays.remove(&pid);
+        self.open.remove(&pid);
+        self.open_sends.remove(&pid);
     }
 
     pub(crate) fn offend(&mut self, offence: Offence, what: String) {

@@ -8,11 +8,12 @@ use super::{History, Send};
 use crate::sending::Arrival;
 
 impl History {
-    /// Adds an attempt to send a message. Add it before its invocation ends.
+    /// Adds an attempt to send a message. One that is added after the end of its invocation belongs to it only if the
+    /// process gets no other.
     pub(crate) fn arrived(&mut self, arrival: Arrival) {
         self.now += 1;
         let (index, pid, order) = (self.sends.len(), arrival.pid, arrival.order);
-        let invocation = self.strays.get(&pid).copied();
+        let invocation = self.last.get(&pid).copied();
         self.sends.push(Send { seen: self.now, arrival, invocation });
         self.open_sends.entry(pid).or_default().push(index);
         self.orders.entry(order).or_default().sends.push(index);

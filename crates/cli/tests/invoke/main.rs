@@ -236,9 +236,8 @@ async fn a_stopped_command_shows_what_was_seen_so_far() {
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.kill_on_drop(true).spawn().unwrap();
     let mut lines = tokio::io::BufReader::new(child.stderr.take().unwrap()).lines();
-    while !lines.next_line().await.unwrap().unwrap().contains("record settled") {}
-    // The line about the first record comes shortly before the end of its invocation.
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    // The first invocation has ended then: one process gets both records.
+    while !lines.next_line().await.unwrap().unwrap().contains("sleeping") {}
     let pid = child.id().unwrap().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().await.unwrap();

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::coop::consume_budget;
 
 use super::RecordLine;
 use crate::http::Task;
@@ -31,6 +33,11 @@ pub enum Stream {
     Stderr,
 }
 
+/// How many bytes are read at once.
+const CHUNK: usize = 8 << 10;
+/// How many bytes a pipe holds on Linux; more of it were written after the question.
+const PIPE: usize = 64 << 10;
+
 pub(crate) type OnOutput = Arc<dyn Fn(OutputLine) + Send + Sync>;
 
 /// Reads one stream in the background until it ends.
@@ -50,34 +57,70 @@ pub(crate) type RecordLines = Arc<Mutex<Vec<RecordLine>>>;
 impl Reader {
     pub(crate) fn start(
         stream: Stream,
-        pipe: impl AsyncRead + Send + Unpin + 'static,
+        mut pipe: impl AsyncRead + Send + Unpin + 'static,
         pid: u32,
         record_lines: RecordLines,
         on_output: OnOutput,
     ) -> Self {
         let (progress, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
         let task = Task(tokio::spawn(async move {
-            let mut lines = BufReader::new(pipe).split(b'\n');
+            let line = |line: &[u8]| {
+                let text = String::from_utf8_lossy(line).trim_end_matches('\r').to_owned();
+                let record = RecordLine::parse(&text);
+                let is_record = record.is_some();
+                record_lines.lock().unwrap_or_else(PoisonError::into_inner).extend(record);
+                on_output(OutputLine { pid, stream, text, is_record });
+            };
+            let (mut read, mut questions) = (BytesMut::new(), Questions::default());
             loop {
-                // Biased: a question is answered only when there is nothing left to read at the moment.
-                tokio::select! {
+                read.reserve(CHUNK);
+                let is_asked = !questions.0.is_empty();
+                // Biased: a question is answered when there is nothing left to read at the moment.
+                let count = tokio::select! {
                     biased;
-                    line = lines.next_segment() => match line {
-                        Ok(Some(line)) => {
-                            let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
-                            let record = RecordLine::parse(&text);
-                            let is_record = record.is_some();
-                            record_lines.lock().unwrap_or_else(PoisonError::into_inner).extend(record);
-                            on_output(OutputLine { pid, stream, text, is_record });
-                        }
-                        // The stream has ended: dropping `asked` with the task answers all open questions.
-                        Ok(None) | Err(_) => return,
-                    },
-                    Some(answer) = asked.recv() => { let _ = answer.send(()); }
+                    Some(question) = asked.recv() => {
+                        questions.0.push((question, PIPE));
+                        continue;
+                    }
+                    count = pipe.read_buf(&mut read) => count.unwrap_or(0),
+                    // Not ready if the others were pending only because it is the turn of other tasks.
+                    () = consume_budget(), if is_asked => {
+                        questions.0.clear();
+                        continue;
+                    }
+                };
+                let mut begin = read.len() - count;
+                while let Some(end) = read.iter().skip(begin).position(|byte| *byte == b'\n') {
+                    let whole = read.split_to(begin + end + 1);
+                    line(whole.strip_suffix(b"\n").unwrap_or(&whole));
+                    begin = 0;
                 }
+                if count == 0 {
+                    if !read.is_empty() {
+                        line(&read);
+                    }
+                    // The stream has ended: dropping the questions answers them.
+                    return;
+                }
+                questions.has_read(count);
             }
         }));
         Self { progress: Progress(progress), _task: task }
+    }
+}
+
+/// What a reader was asked, and how many bytes the pipe can still have that were in it then. Dropping a question answers
+/// it.
+#[derive(Default)]
+struct Questions(Vec<(oneshot::Sender<()>, usize)>);
+
+impl Questions {
+    /// Answers those before which everything is read, although more has come since.
+    fn has_read(&mut self, count: usize) {
+        for (_, left) in &mut self.0 {
+            *left = left.saturating_sub(count);
+        }
+        self.0.retain(|(_, left)| *left > 0);
     }
 }
 
@@ -90,7 +133,11 @@ impl Progress {
     pub(crate) async fn drain(&self) {
         let (answer, answered) = oneshot::channel();
         if self.0.send(answer).is_ok() {
-            let _ = answered.await;
+            // A reader that ends at this moment may leave the question where it is.
+            tokio::select! {
+                _ = answered => {}
+                () = self.0.closed() => {}
+            }
         }
     }
 
@@ -101,5 +148,45 @@ impl Progress {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.0.is_closed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncWriteExt as _, duplex, repeat};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    type Texts = Arc<Mutex<Vec<String>>>;
+
+    fn start(pipe: impl AsyncRead + Send + Unpin + 'static) -> (Reader, Texts) {
+        let texts = Texts::default();
+        let read = Arc::clone(&texts);
+        let on_output = Arc::new(move |line: OutputLine| read.lock().unwrap().push(line.text));
+        (Reader::start(Stream::Stdout, pipe, 1, RecordLines::default(), on_output), texts)
+    }
+
+    /// Such as a process that was stopped in the middle of its work, and continues.
+    #[tokio::test]
+    async fn a_question_is_answered_although_the_process_writes_without_pause() {
+        let (reader, texts) = start(repeat(b'\n'));
+        let answered = timeout(Duration::from_secs(20), reader.progress.drain()).await;
+        assert!(answered.is_ok() && texts.lock().unwrap().len() >= PIPE);
+    }
+
+    #[tokio::test]
+    async fn lines_are_read_whole_and_the_last_one_without_its_end() {
+        let (mut process, pipe) = duplex(7);
+        let (reader, texts) = start(pipe);
+        process.write_all(b"one\r\ntwo, which is longer\n\nrest").await.unwrap();
+        reader.progress.drain().await;
+        assert_eq!(*texts.lock().unwrap(), ["one", "two, which is longer", ""]);
+        drop(process);
+        reader.progress.closed().await;
+        reader.progress.drain().await;
+        assert_eq!(texts.lock().unwrap().last().unwrap(), "rest");
     }
 }

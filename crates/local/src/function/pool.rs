@@ -95,7 +95,7 @@ impl Pool {
                     .await;
             }
         };
-        self.put_away(process, &invocation.result);
+        self.put_away(process, &invocation.result).await;
         Ok(invocation)
     }
 
@@ -152,18 +152,23 @@ impl Pool {
             _ => 0,
         });
         if let Some(end) = end {
-            self.put_away(process, end);
+            self.put_away(process, end).await;
         }
         Ok(all)
     }
 
     /// Keeps a process for the next invocation, unless it ended or missed its deadline.
-    fn put_away(&self, process: Process, result: &InvocationResult) {
+    async fn put_away(&self, process: Process, result: &InvocationResult) {
         match result {
             InvocationResult::TimedOut if self.config.outlives_timeout => {
-                let mut stray = lock(&self.stray);
-                stray.retain_mut(Process::is_alive);
-                stray.push(process);
+                let dead: Vec<_> = {
+                    let mut stray = lock(&self.stray);
+                    stray.push(process);
+                    stray.extract_if(.., |process| !process.is_alive()).collect()
+                };
+                for process in dead {
+                    process.last_words().await;
+                }
             }
             InvocationResult::TimedOut | InvocationResult::Exited { .. } => drop(process),
             _ => lock(&self.idle).push(process),
@@ -178,10 +183,11 @@ impl Pool {
     ) -> Result<(Process, Result<(), InvocationResult>), Error> {
         while let Some(mut process) = { lock(&self.idle).pop() } {
             registered.set(process.pid(), kill);
-            // A process that died since its last answer is dropped; the loop takes another one.
             if process.is_alive() && process.ready(&self.config, kill).await?.is_ok() {
                 return Ok((process, Ok(())));
             }
+            // It died since its last answer, or does not ask for an event; the loop takes another one.
+            process.last_words().await;
         }
         let proxy = self.dynamodb.proxy().await?;
         let nth = self.started.fetch_add(1, Ordering::Relaxed);
@@ -222,14 +228,14 @@ impl Pool {
 
     /// Sends a signal to a process that has an invocation, or missed its deadline and was left running.
     pub(crate) fn signal(&self, pid: u32, signal: Signal) -> bool {
-        // Both lists hold processes that were not yet waited for, so the system has not reused their ids.
+        // The processes of both lists were not yet waited for, so the system has not reused their ids.
         let busy = lock(&self.busy).values().any(|busy| busy.pid == pid);
         (busy || self.is_stray(pid)) && signal::send(pid, signal)
     }
 
-    /// Whether the process missed its deadline and was left running.
+    /// Whether the process missed its deadline, was left running, and has not ended.
     pub(crate) fn is_stray(&self, pid: u32) -> bool {
-        lock(&self.stray).iter().any(|process| process.pid() == pid)
+        lock(&self.stray).iter_mut().any(|process| process.pid() == pid && process.is_alive())
     }
 
     /// Kills every process, waits until it has ended, and accepts no further invocations.

@@ -28,7 +28,7 @@ pub(crate) struct Process {
     accounted: Usage,
 }
 
-/// How long to wait for the last output of a dead process: one of its children may keep the pipe open.
+/// How long to wait until the streams of a dead process end: one of its children may keep them open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Process {
@@ -231,9 +231,7 @@ impl Process {
             self.child.kill().await.map_err(Error::Process)?;
         }
         if self.is_alive() {
-            for reader in &self.output {
-                reader.progress.drain().await;
-            }
+            self.drain().await;
         } else {
             self.last_words().await;
         }
@@ -282,13 +280,22 @@ impl Process {
         }
     }
 
-    async fn last_words(&self) {
+    /// Waits until everything that the dead process has written is read, and for a while until its children, which may
+    /// write to the same streams, are dead as well.
+    pub(crate) async fn last_words(&self) {
+        self.drain().await;
         let closed = async {
             for reader in &self.output {
                 reader.progress.closed().await;
             }
         };
         let _ = timeout(LAST_WORDS, closed).await;
+    }
+
+    async fn drain(&self) {
+        for reader in &self.output {
+            reader.progress.drain().await;
+        }
     }
 }
 

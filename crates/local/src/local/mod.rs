@@ -119,8 +119,9 @@ impl Local {
         self.pool.signal(pid, signal)
     }
 
-    /// Whether a process missed its deadline and was left running
-    /// ([`FunctionConfig::outlives_timeout`](crate::FunctionConfig::outlives_timeout)). It gets no more work.
+    /// Whether a process missed its deadline, was left running
+    /// ([`FunctionConfig::outlives_timeout`](crate::FunctionConfig::outlives_timeout)), and has not ended since. It gets
+    /// no more work.
     pub fn is_left_running(&self, pid: u32) -> bool {
         self.pool.is_stray(pid)
     }
