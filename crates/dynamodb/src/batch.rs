@@ -43,7 +43,7 @@ impl DynamoDbStore {
         for member in members {
             match statement(&self.config, member) {
                 Some(statement) => statements.push(statement),
-                None => return same(members, Answer::Alone),
+                None => return same(members, Answer::Alone(None)),
             }
         }
         let permission = all_permissions(members);
@@ -60,7 +60,7 @@ impl DynamoDbStore {
                 // One member can make DynamoDB refuse the whole batch, so each member is then sent
                 // by itself.
                 let alone = refused(&failure);
-                same(members, if alone { Answer::Alone } else { Answer::Failed(failure) })
+                same(members, if alone { Answer::Alone(None) } else { Answer::Failed(failure) })
             }
             Ok(Ok(output)) => {
                 capacity::consumed(output.consumed_capacity());
@@ -91,10 +91,7 @@ impl DynamoDbStore {
                 let code = code.as_ref().map(Code::as_str);
                 let failure = service_failure(doing, code, error.message.as_deref(), None);
                 if refused(&failure) {
-                    // A single write may succeed where a statement is refused; if not, its error
-                    // has more detail.
-                    tracing::warn!(table = %self.config.table, ?code, "a statement was refused");
-                    return Answer::Alone;
+                    return Answer::Alone(Some(code.unwrap_or("none").to_owned()));
                 }
                 Answer::Failed(failure)
             }

@@ -6,8 +6,9 @@
 //! it back; what the program asks for in one turn of its executor goes together, and what comes while no
 //! request may be sent. Completions do not wait for the end of that turn while there are few calls.
 //!
-//! Only the request is shared. Each call keeps its own deadline, repeats its own writes, knows which of
-//! them are in doubt, and is charged for its share of what the request consumed. A call that is dropped takes its writes out of a group that has not been sent.
+//! Only the request is shared. Each call keeps its own deadline and its own limit for an attempt, repeats its own writes,
+//! knows which of them are in doubt, and is charged for its share of what the request consumed. A call that is dropped
+//! takes its writes out of a group that has not been sent.
 //!
 //! Nothing is spawned: whichever call is polled polls the request for all of them.
 
@@ -63,10 +64,12 @@ struct State {
     members: Vec<Option<Queued>>,
     bytes: usize,
     is_sent: bool,
+    /// Until when its request gets an answer.
+    sent: Option<Sent>,
     /// The answers that have not been fetched.
     answers: Vec<Option<Answer>>,
-    /// For how long a next request may take, if this one took too long.
-    patience: Duration,
+    /// The request had no answer in its time.
+    took_too_long: bool,
     /// Whether a call wants to know what its writes consume.
     is_measured: bool,
     /// What the requests consumed that no call was charged for yet, and by how many writes.
@@ -82,6 +85,14 @@ pub(crate) struct Queued {
     /// For how long its request may take.
     pub(crate) patience: Duration,
     pub(crate) call_deadline: Timestamp,
+}
+
+/// The request of a group.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) at: Timestamp,
+    /// When it is given up: the latest time of all its calls.
+    pub(crate) until: Timestamp,
 }
 
 /// A call that is on its way.
@@ -169,20 +180,25 @@ impl Group {
         std::mem::take(&mut state.members)
     }
 
+    /// Its request begins.
+    pub(crate) fn begin(&self, sent: Sent) {
+        self.lock().sent = Some(sent);
+    }
+
     /// Whether a call wants to know what its writes consume.
     pub(crate) fn is_measured(&self) -> bool {
         self.lock().is_measured
     }
 
-    /// The answers, each with its place, for how long a next request may take, and what these writes consumed.
+    /// The answers, each with its place, whether they did not come in time, and what these writes consumed.
     pub(crate) fn answer(
         &self,
         answers: impl ExactSizeIterator<Item = (usize, Answer)>,
-        patience: Duration,
+        took_too_long: bool,
         usage: Usage,
     ) {
         let mut state = self.lock();
-        (state.patience, state.usage, state.uncharged) = (patience, usage, answers.len());
+        (state.took_too_long, state.usage, state.uncharged) = (took_too_long, usage, answers.len());
         state.usage.requests = usage.requests.saturating_sub(state.is_charged.into());
         for (place, answer) in answers {
             if place >= state.answers.len() {
@@ -237,6 +253,11 @@ impl Ticket {
         self.sending.clone()
     }
 
+    /// Its request, once it has begun.
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        self.group.lock().sent
+    }
+
     /// Takes the writes out. Says whether that was before they were sent. If not, charges the call for the request, unless
     /// another one was.
     pub(crate) fn give_up(&self) -> bool {
@@ -260,8 +281,8 @@ impl Ticket {
         !state.is_sent
     }
 
-    /// The answers, and for how long a next request may take. Charges the call for its writes.
-    pub(crate) fn fetch(&self, missing: &Answer) -> (Vec<Answer>, Duration) {
+    /// The answers, and whether they did not come in time. Charges the call for its writes.
+    pub(crate) fn fetch(&self, missing: &Answer) -> (Vec<Answer>, bool) {
         let mut state = self.group.lock();
         if usage::is_measured() {
             usage::add(state.charge(self.places.len()));
@@ -272,7 +293,7 @@ impl Ticket {
             .clone()
             .map(|place| answer(place).unwrap_or_else(|| missing.clone()))
             .collect();
-        (answers, state.patience)
+        (answers, state.took_too_long)
     }
 }
 

@@ -61,8 +61,9 @@
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
 //!   failed.
 //! * **Calls at the same time**, by concurrent invocations or many calls of `run`, share such requests. No
-//!   timer holds a write back for that. Of all calls together, at most 12 requests are on their way at a
-//!   time, over little more connections; a completion waits at most 250 ms for room.
+//!   timer holds a write back for that. Of all calls together, 12 requests are on their way at a time, over
+//!   little more connections. A completion, a renewal or the result of a step waits at most 250 ms for
+//!   room, and is then sent beyond them.
 //! * **A write with [effects](DynamoDbEffects)** is a `TransactWriteItems` of its own, with the record first.
 //!   Up to ten of a call are sent at once. It needs `PutItem` on this table, and on the tables of the
 //!   effects `PutItem`, `UpdateItem`, `DeleteItem` or `ConditionCheckItem`, as if they were sent alone.

@@ -4,9 +4,9 @@ use std::ops::{Deref, DerefMut};
 
 use lambda_idempotency_core::{
     effects::{RefusalReason, RefusedEffect},
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     retry::PendingWrite,
-    store::{Guard, StoreError, StoreErrorKind, Verdict},
+    store::{StoreError, StoreErrorKind, Verdict},
 };
 
 use crate::{
@@ -46,8 +46,8 @@ pub(crate) enum Answer {
     Refused(RefusedEffect),
     /// It was not applied, or it is not known whether it was.
     Failed(Failure),
-    /// Its batch was refused as a whole; it has to be sent by itself.
-    Alone,
+    /// It has to be sent by itself: its batch was refused as a whole, or its statement, with this code.
+    Alone(Option<String>),
 }
 
 /// What a write found whose guard did not hold.
@@ -121,13 +121,6 @@ impl<'w> Member<'w> {
     /// The item to store; `None` deletes.
     pub(crate) fn item(&self, config: &Config) -> Option<Item> {
         Some(encode(&config.attributes, &self.write.key, self.write.record.as_ref()?))
-    }
-
-    /// Whether it takes or tries to take a key. Any other write ends or renews a claim.
-    pub(crate) fn is_claim(&self) -> bool {
-        let starts = |record: &IdempotencyRecord| record.status == Status::InProgress;
-        !matches!(self.write.guard, Guard::OwnedBy(_))
-            && self.write.record.as_ref().is_some_and(starts)
     }
 
     /// Whether it must not share a request with others.

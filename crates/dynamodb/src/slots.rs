@@ -49,7 +49,7 @@ pub(crate) struct Slots {
 pub(crate) enum Purpose {
     /// It claims keys, or reads them.
     Claim,
-    /// It ends or renews claims. It must not wait for others for long.
+    /// It ends or renews claims, or keeps what a step returned. It must not wait for others for long.
     Settle,
 }
 

@@ -1,20 +1,21 @@
 //! Sends writes in a request with those of other calls: see [`group`](crate::group).
 
-use std::{pin::pin, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::{
-    future::{Either, select},
+    FutureExt as _,
     stream::{FuturesUnordered, StreamExt as _},
 };
 use lambda_idempotency_core::{
     clock::BoxFuture,
+    contained::discard,
     retry::PendingWrite,
     usage::{Usage, measured},
 };
 
 use crate::{
     error,
-    group::{Group, Queued},
+    group::{Group, Queued, Sent, Ticket},
     member::{Answer, Member},
     retry::Budget,
     slots::Purpose,
@@ -30,30 +31,65 @@ impl DynamoDbStore {
         purpose: Purpose,
         budget: &Budget<'_>,
     ) -> Vec<Answer> {
-        let ticket = self
-            .groups
-            .join(members, budget, purpose, |group| once_woken(send(self.clone(), group, purpose)));
+        let ticket = self.groups.join(members, budget, purpose, |group| {
+            once_woken(contained(send(self.clone(), Arc::clone(&group), purpose), group))
+        });
         // The other calls of this turn can join before the first of them is polled again. A completion is sent at
         // once as long as there are requests for all: until it is polled again, a handler may compute for long.
         if purpose == Purpose::Claim || self.groups.are_crowded() {
             turns(1).await;
         }
-        let too_late = self.config.timing.clock.sleep(budget.left());
-        match select(ticket.sending(), too_late).await {
-            Either::Left(((), _)) => {
-                let missing = Answer::Failed(error::unanswered_in_group(&self.config));
-                let (answers, patience) = ticket.fetch(&missing);
-                budget.be_patient(patience);
-                answers
+        if self.wait(&ticket, budget).await {
+            let missing = Answer::Failed(error::unanswered_in_group(&self.config));
+            let (answers, took_too_long) = ticket.fetch(&missing);
+            if took_too_long {
+                budget.be_more_patient();
             }
-            Either::Right(((), _)) => {
-                let failure = match ticket.give_up() {
-                    true => error::too_late(&self.config),
-                    false => error::unanswered_in_group(&self.config),
-                };
-                vec![Answer::Failed(failure); members.len()]
+            return answers;
+        }
+        let failure = match ticket.give_up() {
+            true => error::too_late(&self.config),
+            false => {
+                budget.be_more_patient();
+                error::unanswered_in_group(&self.config)
+            }
+        };
+        vec![Answer::Failed(failure); members.len()]
+    }
+
+    /// Waits until the request of the group has ended, and says whether it has: a call waits neither past its deadline nor
+    /// for longer than its own attempt may take, although the request goes on for others.
+    async fn wait(&self, ticket: &Ticket, budget: &Budget<'_>) -> bool {
+        let mut sending = ticket.sending();
+        // Nobody is woken when the request begins: the first look is when it may be over, had it begun at once.
+        let mut pause = budget.limit();
+        while budget.within(pause, &mut sending).await.is_err() {
+            pause = match ticket.sent() {
+                None => budget.limit(),
+                Some(sent) => {
+                    let left = budget.call_deadline().since(sent.at);
+                    let limit = self.config.patience.limit(budget.patience(), left);
+                    let own_end = sent.at.plus(limit);
+                    match own_end < sent.until {
+                        true => own_end.since(self.config.timing.clock.now()).min(budget.left()),
+                        false => budget.left(), // the request ends by itself
+                    }
+                }
+            };
+            if pause.is_zero() {
+                return false;
             }
         }
+        true
+    }
+}
+
+/// Ends a request that panics, in code of the user within the SDK, as one without an answer. The calls that share it
+/// would wait for it until their deadlines.
+async fn contained(request: impl Future<Output = ()> + Send + 'static, group: Arc<Group>) {
+    if let Err(thrown) = AssertUnwindSafe(request).catch_unwind().await {
+        discard(thrown);
+        group.close(); // so that no other call joins it
     }
 }
 
@@ -72,7 +108,11 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
         queued.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?))).collect();
     let deadline = sent.iter().map(|(_, one)| one.call_deadline).max().unwrap_or_default();
     let budget = Budget::new(config, deadline);
-    budget.be_patient(sent.iter().map(|(_, one)| one.patience).max().unwrap_or_default());
+    let patience = sent.iter().map(|(_, one)| one.patience).max().unwrap_or_default();
+    budget.be_patient(patience);
+    let at = config.timing.clock.now();
+    let limit = config.patience.limit(patience, deadline.since(at));
+    group.begin(Sent { at, until: at.plus(limit) });
     // Each was a member of its own call before, so none has a verdict already.
     let members: Vec<Member<'_>> = sent
         .iter()
@@ -91,7 +131,7 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
         false => (request.await, Usage::default()),
     };
     let places = members.iter().map(|member| member.index);
-    group.answer(places.zip(answers), budget.patience(), usage);
+    group.answer(places.zip(answers), budget.patience() > limit.max(patience), usage);
 }
 
 #[cfg(test)]
@@ -102,9 +142,45 @@ mod tests {
         sync::atomic::{AtomicUsize, Ordering},
     };
 
-    use futures_util::{FutureExt as _, future::join_all};
+    use aws_sdk_dynamodb::{Client, config::BehaviorVersion};
+    use futures_util::future::{join, join_all};
+    use lambda_idempotency_core::{
+        clock::Timestamp,
+        key::Key,
+        store::{Guard, Write},
+    };
 
     use super::*;
+
+    /// As a credentials provider of the user may.
+    #[tokio::test]
+    async fn a_request_that_panics_ends_for_all_its_calls() {
+        let sdk = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .build();
+        let store = DynamoDbStore::builder(Client::from_conf(sdk), "orders").build().unwrap();
+        let budget = Budget::new(&store.config, Timestamp::EPOCH);
+        let requests = AtomicUsize::new(0);
+        let joined = |key| {
+            let write = Write::new(Key::from_text(key), Guard::Absent, None);
+            let member = Member::new(&store.config, PendingWrite::new(0, &write)).ok().unwrap();
+            store.groups.join(&[member], &budget, Purpose::Claim, |group| {
+                requests.fetch_add(1, Ordering::Relaxed);
+                once_woken(contained(async { panic!("told to") }, group))
+            })
+        };
+        let (first, second) = (joined("op#1"), joined("op#2"));
+        join(first.sending(), second.sending()).await;
+        let missing = Answer::Failed(error::unanswered_in_group(&store.config));
+        for ticket in [first, second] {
+            let (answers, _) = ticket.fetch(&missing);
+            assert!(matches!(&*answers, [Answer::Failed(failure)] if failure.in_doubt));
+        }
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+        let third = joined("op#3");
+        assert_eq!(requests.load(Ordering::Relaxed), 2, "the next call has a request of its own");
+        drop(third);
+    }
 
     #[tokio::test]
     async fn the_calls_of_a_group_poll_its_request_only_when_it_was_woken() {

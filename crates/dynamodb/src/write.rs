@@ -80,7 +80,7 @@ impl DynamoDbStore {
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) -> Vec<(Member<'w>, Answer)> {
-        let is_claim = parcel.iter().all(Member::is_claim);
+        let is_claim = parcel.iter().all(|member| member.write.is_claim());
         let purpose = if is_claim { Purpose::Claim } else { Purpose::Settle };
         let answers = if self.config.statements() && self.groups.are_for(&parcel) {
             self.write_together(&parcel, purpose, budget).await
@@ -134,7 +134,11 @@ impl DynamoDbStore {
                     rounds.settle(&member, verdict);
                 }
                 Some(Ok(None)) => lost_to_nothing(rounds, &self.config, member),
-                Some(Err(failure)) => rounds.settle(&member, member.unknown(failure.clone())),
+                // The write was refused. Only the record that it met is not known.
+                Some(Err(failure)) => {
+                    let failure = failure.clone().with_doubt(false);
+                    rounds.settle(&member, member.unknown(failure));
+                }
                 None => rounds.settle(&member, member.unknown(error::too_late(&self.config))),
             }
         }
@@ -160,7 +164,11 @@ fn take<'w>(
         Answer::Lost(Lost::ToNothing) => lost_to_nothing(rounds, config, member),
         Answer::Lost(Lost::Unread) => return Some(member),
         Answer::Refused(refused) => rounds.settle(&member, Verdict::EffectRefused(refused)),
-        Answer::Alone => {
+        Answer::Alone(refused) => {
+            if let Some(code) = refused {
+                // A single write may succeed where a statement is refused; if not, its error has more detail.
+                tracing::warn!(table = %config.table, code, "a statement was refused");
+            }
             member.alone = true;
             rounds.again(member);
         }

@@ -1,4 +1,5 @@
-//! Logs and errors of the store, and of the SDK for it, contain nothing of a key or a record.
+//! Logs and errors of the store, and of the SDK for it, contain nothing of a key or a record, and each line is logged by
+//! the call that it is about.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -9,6 +10,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use futures_util::future::join_all;
 use lambda_idempotency_core::{
     key::Key,
     record::{Fingerprint, IdempotencyRecord},
@@ -17,6 +19,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 use serde_json::json;
 use support::{Fault, Fixture, claimed, completed, soon};
+use tracing::Instrument as _;
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 const SECRET: &str = "s3cr3t";
@@ -191,4 +194,27 @@ async fn the_sdk_logs_records_at_trace_if_enabled() {
         let sdk = line.contains(" aws_smithy_runtime::");
         assert!(level == Some("TRACE") && sdk, "{line}");
     }
+}
+
+/// Whichever call is polled sends the request for all of them.
+#[tokio::test]
+async fn a_refused_statement_is_logged_by_its_own_call() {
+    let captured = Captured::default();
+    let fixture = Fixture::start().await;
+    let store = fixture.store();
+    let _capturing = captured.start();
+    fixture.wire.fault([Fault::Pass, Fault::Refuse(vec![1], "ValidationError")]);
+    let calls = (0..4).map(|n| {
+        let store = &store;
+        let write = Write::new(key(n), Guard::Absent, Some(claimed(n as u128)));
+        async move { store.write(&[write], soon()).await.remove(0) }
+            .instrument(tracing::info_span!("call", n))
+    });
+    for verdict in join_all(calls).await {
+        assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+    }
+    let text = captured.text();
+    let logged: Vec<&str> = text.lines().filter(|line| line.contains("was refused")).collect();
+    // The first call has a request of its own, and the other three share one.
+    assert!(matches!(&*logged, [line] if line.contains("call{n=2}")), "{logged:?}");
 }

@@ -28,14 +28,21 @@ impl Patience {
         budget: &Budget<'_>,
         request: F,
     ) -> Result<F::Output, TimedOut> {
-        let twice = Duration::from_millis(self.last_took.load(Ordering::Relaxed)).saturating_mul(2);
-        budget.be_patient(twice.min(budget.left() / 2));
+        let limit = self.limit(budget.patience(), budget.left());
+        budget.be_patient(limit);
         let began = budget.clock.now();
-        let answer = budget.attempt(budget.limit(), request).await;
+        let answer = budget.attempt(limit, request).await;
         if answer.is_ok() {
             let took = budget.clock.now().since(began).as_millis();
             self.last_took.store(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
         answer
+    }
+
+    /// How long [`attempt`](Self::attempt) waits for a request that begins with so much time `left`, in a call that grants
+    /// it `patience`.
+    pub fn limit(&self, patience: Duration, left: Duration) -> Duration {
+        let twice = Duration::from_millis(self.last_took.load(Ordering::Relaxed)).saturating_mul(2);
+        patience.max(twice.min(left / 2)).min(left)
     }
 }

@@ -6,6 +6,7 @@ use crate::support::{
     Fault, Fixture, PlainVerdict, TABLE, claimed, claims, completed, delete, one, owner, plain,
     put, soon, unknown, write,
 };
+use futures_util::future::join;
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
@@ -72,6 +73,34 @@ async fn throttling_until_the_deadline_is_a_throttled_error() {
     }
     let read = clock.drive(store.read(&[crate::support::key(0)], soon())).await.pop().unwrap();
     assert_eq!(read.unwrap_err().kind(), StoreErrorKind::Throttled);
+}
+
+/// What refuses an `INSERT` in a batch does not say what it met. Then the record is read, and this may fail.
+#[tokio::test]
+async fn a_write_that_was_refused_is_not_in_doubt_if_what_it_met_cannot_be_read() {
+    let fixture = Fixture::start().await;
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let limit = Duration::from_millis(500);
+    let store = fixture.builder().clock(clock.clone()).attempt_timeout(limit).build().unwrap();
+    let late = clock.now().plus(limit);
+    fixture.put(&json!({"id": {"S": "op#0"}, "status": {"S": "INPROGRESS"}}));
+    fixture.wire.fault([Fault::Pass, Fault::Hang]);
+    let claims = claims(2);
+    let time = async {
+        while fixture.wire.signed().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        for _ in 0..=limit.as_millis() {
+            clock.advance(Duration::from_millis(1));
+            tokio::task::yield_now().await;
+        }
+    };
+    let (verdicts, ()) = join(store.write(&claims, late), time).await;
+    let [refused, written] = <[Verdict; 2]>::try_from(verdicts).unwrap();
+    assert_eq!(plain(&written), PlainVerdict::Written);
+    let error = unknown(refused);
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+    assert!(!error.may_have_applied(), "{error}");
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Calls that are made at the same time share requests, and nothing else.
 
 use std::{
-    pin::Pin,
+    cell::Cell,
+    pin::{Pin, pin},
     task::{Context, Waker},
     time::{Duration, Instant},
 };
@@ -11,15 +12,16 @@ use crate::support::{
 };
 use futures_util::{
     StreamExt as _,
-    future::{join, join_all},
+    future::{Either, join, join_all, select},
     stream,
 };
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Clock, SystemClock},
-    store::{Guard, Store, StoreErrorKind, Verdict, Write},
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict, Write},
     usage::measured,
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
+use lambda_idempotency_testkit::clock::ManualClock;
 use serde_json::Value;
 
 fn claim(n: usize) -> Write {
@@ -46,6 +48,24 @@ fn keys(requests: &[(String, Value)]) -> Vec<String> {
     let text = text.unwrap();
     let parts = text.split("op#").skip(1);
     parts.map(|part| format!("op#{}", part.split('"').next().unwrap())).collect()
+}
+
+/// Waits until the table has this item, and then lets so much time pass.
+async fn pass_after(fixture: &Fixture, clock: &ManualClock, item: &str, time: Duration) {
+    while fixture.item(item).is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    clock.advance(time);
+}
+
+/// Lets time pass, a millisecond at a time, until `is_over`, and says whether that was within `most`.
+async fn pass_until(clock: &ManualClock, most: Duration, is_over: impl Fn() -> bool) -> bool {
+    let ends = clock.now().plus(most);
+    while !is_over() && clock.now() < ends {
+        clock.advance(Duration::from_millis(1));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    is_over()
 }
 
 /// Polls a call once.
@@ -133,12 +153,27 @@ async fn each_call_is_charged_for_its_own_writes() {
 #[tokio::test]
 async fn a_request_without_an_answer_is_charged_once() {
     let fixture = Fixture::start().await;
-    let store = &fixture.store();
-    fixture.wire.fault([Fault::Slow(Duration::from_secs(5)), Fault::Slow(Duration::from_secs(5))]);
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let store = &fixture.builder().clock(clock.clone()).build().unwrap();
+    fixture.wire.fault([Fault::Hang, Fault::Hang]);
     let writes: Vec<Write> = (0..4).map(claim).collect();
-    let deadline = SystemClock.now().plus(Duration::from_millis(300));
+    let limit = Duration::from_millis(300);
+    let deadline = clock.now().plus(limit);
     let calls = writes.chunks(1).map(|write| measured(store.write(write, deadline)));
-    let requests: u32 = join_all(calls).await.into_iter().map(|(_, usage)| usage.requests).sum();
+    let calls = async {
+        let answers = join_all(calls).await;
+        answers.into_iter().map(|(_, usage)| usage.requests).sum::<u32>()
+    };
+    let time = async {
+        pass_after(&fixture, &clock, "op#0", Duration::ZERO).await;
+        pass_after(&fixture, &clock, "op#3", limit).await;
+        // How long an answer that came in time may take to be read.
+        pass_until(&clock, limit, || false).await
+    };
+    let requests = match select(pin!(calls), pin!(time)).await {
+        Either::Left((requests, _)) => requests,
+        Either::Right(_) => panic!("the time was over"),
+    };
     assert_eq!((requests, fixture.wire.operations().len()), (2, 2));
 }
 
@@ -147,7 +182,7 @@ async fn a_request_without_an_answer_is_charged_once() {
 async fn a_request_may_take_twice_as_long_as_the_last_one() {
     let fixture = Fixture::start().await;
     let store = fixture.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
-    fixture.wire.fault([1_300, 2_300].map(|took| Fault::Slow(Duration::from_millis(took))));
+    fixture.wire.fault([1_500, 2_100].map(|took| Fault::Slow(Duration::from_millis(took))));
     for n in 0..2 {
         assert_eq!(plain(&one(&store, claim(n)).await), PlainVerdict::Written);
     }
@@ -158,7 +193,7 @@ async fn a_request_may_take_twice_as_long_as_the_last_one() {
 #[tokio::test]
 async fn after_a_slow_request_one_that_hangs_leaves_time_for_another() {
     let fixture = Fixture::start().await;
-    let store = fixture.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
+    let store = fixture.builder().attempt_timeout(Duration::from_secs(3)).build().unwrap();
     fixture.wire.fault([Fault::Slow(Duration::from_millis(1_800)), Fault::Hang]);
     assert_eq!(plain(&one(&store, claim(0)).await), PlainVerdict::Written);
     let due = SystemClock.now().plus(Duration::from_millis(3_500));
@@ -169,7 +204,9 @@ async fn after_a_slow_request_one_that_hangs_leaves_time_for_another() {
 #[tokio::test]
 async fn requests_of_their_own_are_bounded_too() {
     let fixture = Fixture::start().await;
-    let store = fixture.builder().without_partiql().build().unwrap();
+    // In half a second in which no request ends, as on a busy machine, one more would be sent.
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let store = fixture.builder().clock(clock).without_partiql().build().unwrap();
     let verdicts = at_once(&store, (0..100).map(claim)).await;
     assert_eq!(verdicts, vec![PlainVerdict::Written; 100]);
     assert_eq!(fixture.wire.operations(), vec!["PutItem"; 100]);
@@ -279,28 +316,102 @@ async fn a_throttled_member_delays_no_other_call() {
 #[tokio::test]
 async fn each_call_keeps_its_own_deadline() {
     let fixture = Fixture::start().await;
-    let store = fixture.builder().attempt_timeout(Duration::from_millis(1200)).build().unwrap();
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let limit = Duration::from_millis(1_200);
+    let store = fixture.builder().clock(clock.clone()).attempt_timeout(limit).build().unwrap();
     fixture.wire.fault([Fault::Pass, Fault::Hang]);
-    let (first, hasty, patient) = ([claim(0)], [claim(1)], [claim(2)]);
-    let (began, due) = (Instant::now(), Duration::from_millis(300));
-    let early = SystemClock.now().plus(due);
-    let hasty = async {
-        let verdict = store.write(&hasty, early).await.remove(0);
-        (verdict, began.elapsed())
-    };
-    // On a busy machine it is late as well.
-    let timer = async {
-        tokio::time::sleep(due).await;
-        began.elapsed() - due
-    };
-    let patient = store.write(&patient, soon());
-    let (_, (((hasty, took), late), patient)) =
-        join(store.write(&first, soon()), join(join(hasty, timer), patient)).await;
+    let due = Duration::from_millis(300);
+    let (hasty, patient) = hasty_and_patient(&fixture, &store, &clock, due, due).await;
     let error = unknown(hasty);
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.may_have_applied(), "the request was on its way");
-    assert!(took < 2 * due + late, "{took:?}, a timer was {late:?} late");
-    assert_eq!(plain(&patient[0]), PlainVerdict::Written);
+    assert_eq!(plain(&patient), PlainVerdict::Written);
+}
+
+/// A request may go on for longer for the sake of another call.
+#[tokio::test]
+async fn each_call_keeps_its_own_limit_for_an_attempt() {
+    let fixture = Fixture::start().await;
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let limit = Duration::from_secs(2);
+    let store = fixture.builder().clock(clock.clone()).attempt_timeout(limit).build().unwrap();
+    // After this answer a request may take three seconds, but not more than half of the time of its call.
+    let time = clock.clone();
+    let slow = move |_: &_| time.advance(Duration::from_millis(1_500));
+    fixture.wire.fault([Fault::Before(Box::new(slow)), Fault::Pass, Fault::Hang]);
+    assert_eq!(plain(&one_by(&store, &clock, claim(9)).await), PlainVerdict::Written);
+    let due = Duration::from_millis(2_900);
+    let (hasty, patient) = hasty_and_patient(&fixture, &store, &clock, due, limit).await;
+    assert_eq!(plain(&hasty), PlainVerdict::Written, "it was sent again");
+    assert_eq!(plain(&patient), PlainVerdict::Written);
+}
+
+async fn one_by(store: &DynamoDbStore, clock: &ManualClock, write: Write) -> Verdict {
+    let late = clock.now().plus(Duration::from_secs(20));
+    store.write(&[write], late).await.remove(0)
+}
+
+/// Two calls whose shared request hangs, the first of which has to be over soon after `passes`, before the second.
+async fn hasty_and_patient(
+    fixture: &Fixture,
+    store: &DynamoDbStore,
+    clock: &ManualClock,
+    due: Duration,
+    passes: Duration,
+) -> (Verdict, Verdict) {
+    let (hasty_is_over, patient_is_over) = (Cell::new(false), Cell::new(false));
+    let early = clock.now().plus(due);
+    let hasty = async {
+        let verdict = store.write(&[claim(1)], early).await.remove(0);
+        hasty_is_over.set(true);
+        verdict
+    };
+    let patient = async {
+        let verdict = one_by(store, clock, claim(2)).await;
+        patient_is_over.set(true);
+        verdict
+    };
+    let time = async {
+        pass_after(fixture, clock, "op#2", passes).await;
+        let soon = Duration::from_millis(500);
+        assert!(pass_until(clock, soon, || hasty_is_over.get()).await, "it waited for the other");
+        assert!(!patient_is_over.get());
+        let late = Duration::from_secs(10);
+        assert!(pass_until(clock, late, || patient_is_over.get()).await);
+    };
+    // While another call is on its way, calls share requests. Its own is not answered, because nobody polls it.
+    let (first, late) = ([claim(0)], clock.now().plus(Duration::from_secs(20)));
+    let mut first = store.write(&first, late);
+    let before = fixture.wire.signed().len();
+    while fixture.wire.signed().len() == before {
+        start(&mut first);
+        tokio::task::yield_now().await;
+    }
+    let ((hasty, patient), ()) = join(join(hasty, patient), time).await;
+    (hasty, patient)
+}
+
+/// A lease ends meanwhile, and a handler would be stopped.
+#[tokio::test]
+async fn a_renewal_does_not_wait_behind_claims() {
+    let fixture = Fixture::start().await;
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let store = fixture.builder().clock(clock.clone()).build().unwrap();
+    assert_eq!(plain(&one_by(&store, &clock, claim(0)).await), PlainVerdict::Written);
+    fixture.wire.fault((0..10).map(|_| Fault::Hang));
+    let late = clock.now().plus(Duration::from_secs(20));
+    let writes: Vec<Vec<Write>> =
+        (0..11).map(|n| (0..25).map(|m| claim(100 + n * 25 + m)).collect()).collect();
+    let mut held: Vec<_> = writes.iter().map(|writes| store.write(writes, late)).collect();
+    held.iter_mut().for_each(start);
+    let mut renewed = claimed(1);
+    renewed.lease_until = Some(Timestamp::from_secs(2_000));
+    // As the engine renews a lease, and records what a step returned.
+    let renewal = write(0, Guard::Unchanged(RecordVersion::of(&claimed(1))), Some(renewed));
+    let renewal = one_by(&store, &clock, renewal);
+    // The clock stands still, so nothing is sent because it has waited for long.
+    let renewal = tokio::time::timeout(Duration::from_secs(20), renewal).await;
+    assert_eq!(plain(&renewal.expect("it waits")), PlainVerdict::Written);
 }
 
 #[tokio::test]
