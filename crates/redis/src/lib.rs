@@ -78,8 +78,9 @@
 //! * **A server that cannot serve now** (it loads its data, is a replica since a failover, has moved the key, has no
 //!   memory): the request is sent again, to the server that has the key then, with pauses that double from 25 ms to
 //!   400 ms, until the deadline of the call.
-//! * **A connection** is shared by all calls of a process, and nothing reads it between them. After ten seconds
-//!   without a call it is tried (`PING`) before it is used, since a frozen process does not learn that it was closed.
+//! * **A connection** is shared by all calls of a process, which also make it together, and nothing reads it between them.
+//!   After ten seconds without a call it is tried (`PING`) before it is used, since a frozen process does not learn that it was
+//!   closed.
 //!
 //! Powertools for AWS Lambda keeps records of its own in Redis, in another form and under other names. This store does
 //! not read them.

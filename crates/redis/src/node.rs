@@ -1,16 +1,23 @@
 //! A server: its address, and the connection to it that requests share.
+//!
+//! A program may stop polling a call that is connecting: one of a stream, while the body of a loop over it waits. So a call
+//! never waits for another one to connect. All that need the connection connect together: whichever of them is polled goes
+//! on for all.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use futures_util::lock::Mutex;
-use lambda_idempotency_core::clock::Timestamp;
+use futures_util::future::{FutureExt as _, Shared, WeakShared};
+use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
 
 use crate::{
     address::Address,
     config::Config,
     connection::Link,
     error::{self, Failure},
-    retry::{Budget, within},
+    retry::{Budget, budget, within},
 };
 
 /// After so long without a request a connection is tried before it is used. The server, or something on the way, may
@@ -21,56 +28,116 @@ const TRIED_WITHIN: Duration = Duration::from_millis(250);
 
 pub(crate) struct Node {
     pub(crate) address: Address,
-    link: Mutex<Option<Used>>,
+    links: Arc<Mutex<Links>>,
 }
 
+#[derive(Default)]
+struct Links {
+    used: Option<Used>,
+    /// It lasts as long as a call waits for it.
+    next: Option<Next>,
+}
+
+/// The connection that requests share.
 struct Used {
     link: Link,
     at: Timestamp,
 }
 
+/// The connection that is being made, or tried.
+struct Next {
+    connecting: WeakShared<Connecting>,
+    since: Timestamp,
+}
+
+type Connecting = BoxFuture<'static, Result<Link, Failure>>;
+
 impl Node {
     pub(crate) fn new(address: Address) -> Self {
-        Self { address, link: Mutex::new(None) }
+        Self { address, links: Arc::default() }
     }
 
-    /// The connection, which is made if there is none. One request makes it, and others wait for that.
-    pub(crate) async fn link(&self, config: &Config, budget: &Budget<'_>) -> Result<Link, Failure> {
-        match within(budget, config.connect_timeout, self.connected(config, budget)).await {
+    /// The connection, which is made if there is none.
+    pub(crate) async fn link(
+        &self,
+        config: &Arc<Config>,
+        budget: &Budget<'_>,
+    ) -> Result<Link, Failure> {
+        let connecting = match self.used_or_connecting(config) {
+            Ok(link) => return Ok(link),
+            Err(connecting) => connecting,
+        };
+        match budget.within(budget.left(), connecting).await {
             Ok(link) => link,
-            Err(_) => Err(error::not_connected(&self.address, "timed out".to_owned())),
+            Err(_) => Err(timed_out(&self.address)),
         }
     }
 
-    async fn connected(&self, config: &Config, budget: &Budget<'_>) -> Result<Link, Failure> {
-        let mut kept = self.link.lock().await;
+    fn used_or_connecting(&self, config: &Arc<Config>) -> Result<Link, Shared<Connecting>> {
         let now = config.timing.clock.now();
-        if let Some(used) = kept.as_mut().filter(|used| !used.link.was_left()) {
-            let tried = if now.since(used.at) < IDLE {
-                true
-            } else {
-                let alive = within(budget, TRIED_WITHIN, used.link.is_alive(&self.address)).await;
-                matches!(alive, Ok(Ok(())))
-            };
-            if tried {
+        let mut links = lock(&self.links);
+        let used = links.used.as_mut().filter(|used| !used.link.was_left());
+        let idle = match used {
+            Some(used) if now.since(used.at) < IDLE => {
                 used.at = now;
                 return Ok(used.link.clone());
             }
+            used => used.map(|used| used.link.clone()),
+        };
+        // Not one that began long ago and that nobody has polled: the server may have closed it since. Nor one that has
+        // failed, and is kept by a call that does not know yet.
+        let next =
+            links.next.as_ref().filter(|next| now.since(next.since) < config.connect_timeout);
+        let connecting = next.and_then(|next| next.connecting.upgrade());
+        if let Some(connecting) = connecting.filter(|connecting| connecting.peek().is_none()) {
+            return Err(connecting);
         }
-        *kept = None;
-        let link = Link::open(config, &self.address).await?;
-        *kept = Some(Used { link: link.clone(), at: now });
-        Ok(link)
+        let connecting =
+            connect(Arc::clone(&self.links), Arc::clone(config), self.address.clone(), idle);
+        let connecting = connecting.boxed().shared();
+        let weak = connecting.downgrade();
+        links.next = weak.map(|connecting| Next { connecting, since: now });
+        Err(connecting)
     }
 
-    /// Stops using this connection. Requests that wait for it go on waiting. This does not wait for another call that
-    /// is connecting, because no time may be left.
+    /// Stops using this connection. Requests that wait for it go on waiting.
     pub(crate) fn leave(&self, link: &Link) {
         link.leave();
-        if let Some(mut kept) = self.link.try_lock()
-            && kept.as_ref().is_some_and(|used| used.link.was_left())
-        {
-            *kept = None;
-        }
+        let mut links = lock(&self.links);
+        links.used.take_if(|used| used.link.was_left());
     }
+}
+
+/// Tries the idle connection, makes a new one if it does not answer, and keeps it for the next requests.
+async fn connect(
+    links: Arc<Mutex<Links>>,
+    config: Arc<Config>,
+    address: Address,
+    idle: Option<Link>,
+) -> Result<Link, Failure> {
+    let budget = budget(&config, config.timing.clock.now().plus(config.connect_timeout));
+    let connected = async {
+        if let Some(link) = idle {
+            let alive = within(&budget, TRIED_WITHIN, link.is_alive(&address)).await;
+            if matches!(alive, Ok(Ok(()))) && !link.was_left() {
+                return Ok(link);
+            }
+            link.leave();
+        }
+        Link::open(&config, &address).await
+    };
+    let connected = within(&budget, config.connect_timeout, connected).await;
+    let link = connected.map_err(|_| timed_out(&address))??;
+    let used = Used { link: link.clone(), at: config.timing.clock.now() };
+    lock(&links).used = Some(used);
+    Ok(link)
+}
+
+fn timed_out(address: &Address) -> Failure {
+    error::not_connected(address, "timed out".to_owned())
+}
+
+// A panic cannot leave them half-changed, so a poisoned lock is still sound.
+fn lock(links: &Mutex<Links>) -> MutexGuard<'_, Links> {
+    links.lock().unwrap_or_else(PoisonError::into_inner)
 }

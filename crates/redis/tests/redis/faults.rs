@@ -28,15 +28,15 @@ fn impatient(url: &str) -> RedisStoreBuilder {
 }
 
 /// A proxy before this server.
-async fn before(server: &Server) -> TcpProxy {
+pub(crate) async fn before(server: &Server) -> TcpProxy {
     TcpProxy::start(([127, 0, 0, 1], server.port).into()).await.unwrap()
 }
 
-fn url(proxy: &TcpProxy) -> String {
+pub(crate) fn url(proxy: &TcpProxy) -> String {
     format!("redis://{}", proxy.address())
 }
 
-async fn one(store: &RedisStore, write: Write, millis: u64) -> Verdict {
+pub(crate) async fn one(store: &RedisStore, write: Write, millis: u64) -> Verdict {
     store.write(&[write], within(millis)).await.pop().unwrap()
 }
 
@@ -160,7 +160,7 @@ async fn a_connection_that_went_silent_is_replaced() {
 
 /// The machine's clock, some time ahead.
 #[derive(Clone, Default)]
-struct Ahead(Arc<AtomicU64>);
+pub(crate) struct Ahead(pub(crate) Arc<AtomicU64>);
 
 impl Clock for Ahead {
     fn now(&self) -> Timestamp {

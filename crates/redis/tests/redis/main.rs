@@ -15,6 +15,7 @@
 mod browsing;
 mod cluster;
 mod conformance;
+mod connecting;
 mod faults;
 mod memory;
 mod secrecy;

@@ -1,0 +1,238 @@
+//! Calls that connect beside each other, some of which their program does not poll any more: those of a stream, while the
+//! body of a loop over it makes a call of its own.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::atomic::Ordering,
+    task::Poll,
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, future::join_all, stream};
+use lambda_idempotency_core::{
+    store::{Store as _, Verdict},
+    usage::measured,
+};
+use lambda_idempotency_redis::RedisStore;
+use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
+
+use crate::{
+    cluster::Cluster,
+    faults::{Ahead, before, one, url},
+    server::{Server, claim, soon, within},
+};
+
+/// Polls the call, which goes on waiting.
+async fn poll(call: &mut Pin<&mut impl Future>) {
+    poll_fn(|context| {
+        assert!(call.as_mut().poll(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Polls the call until it has sent so many requests through the proxy, and not any more. No answer comes.
+async fn poll_until_sent(call: &mut Pin<&mut impl Future>, proxy: &TcpProxy, requests: u64) {
+    while proxy.requests() < requests {
+        poll(call).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// A store before which is a proxy, and which tries long.
+fn patient(proxy: &TcpProxy) -> RedisStore {
+    let long = Duration::from_secs(20);
+    RedisStore::builder(&url(proxy)).attempt_timeout(long).connect_timeout(long).build().unwrap()
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_call_that_begins_to_connect_and_is_not_polled_any_more_stops_no_other() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    poll(&mut first).await;
+    let second = one(&store, claim(2, 1), 10_000).await;
+    assert!(matches!(second, Verdict::Written), "{second:?}");
+    assert!(matches!(first.await, Verdict::Written));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_call_that_logs_in_and_is_not_polled_any_more_stops_no_other() {
+    let server = Server::start(&[]).await;
+    let proxy = before(&server).await;
+    let store = patient(&proxy);
+    server.signal("STOP");
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    poll_until_sent(&mut first, &proxy, 1).await;
+    server.signal("CONT");
+    let second = one(&store, claim(2, 1), 10_000).await;
+    assert!(matches!(second, Verdict::Written), "{second:?}");
+    assert!(matches!(first.await, Verdict::Written));
+    assert_eq!(
+        proxy.connections(),
+        1,
+        "the second call has gone on with the connection of the first"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_call_that_tries_an_idle_connection_and_is_not_polled_any_more_stops_no_other() {
+    let server = Server::start(&[]).await;
+    let proxy = before(&server).await;
+    let clock = Ahead::default();
+    let store = RedisStore::builder(&url(&proxy)).clock(clock.clone()).build().unwrap();
+    store.check().await.unwrap();
+    clock.0.store(11_000, Ordering::Relaxed);
+    server.signal("STOP");
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), 120_000));
+    let sent = proxy.requests();
+    poll_until_sent(&mut first, &proxy, sent + 1).await;
+    server.signal("CONT");
+    let second = one(&store, claim(2, 1), 21_000).await;
+    assert!(matches!(second, Verdict::Written), "{second:?}");
+    assert!(matches!(first.await, Verdict::Written));
+}
+
+/// Its server never answers on that connection. Who waits for it as well gives it up in time, and makes another.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_connection_that_is_not_made_in_time_is_made_anew() {
+    let server = Server::start(&[]).await;
+    let proxy = before(&server).await;
+    let store = RedisStore::builder(&url(&proxy))
+        .connect_timeout(Duration::from_millis(500))
+        .build()
+        .unwrap();
+    let fault = proxy.faults().add(TcpFault::swallow_answers().times(1));
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    poll(&mut first).await;
+    let second = one(&store, claim(2, 1), 60_000).await;
+    assert!(matches!(second, Verdict::Written), "{second:?}");
+    assert_eq!(proxy.faults().injected(fault), 1);
+    assert!(matches!(first.await, Verdict::Written));
+}
+
+/// The call that is not polled any more keeps what came of its connection: an error, which counts for no later call.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_connection_that_failed_is_made_anew() {
+    let server = Server::start(&[]).await;
+    let proxy = before(&server).await;
+    let store = patient(&proxy);
+    proxy.faults().add(TcpFault::cut().times(1));
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    poll(&mut first).await;
+    let second = one(&store, claim(2, 1), 10_000).await;
+    assert!(matches!(second, Verdict::Written), "{second:?}");
+    assert_eq!(proxy.connections(), 2);
+}
+
+/// The server has answered, and closed the connection since, as while the process was frozen.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_connection_that_a_call_began_to_make_long_ago_is_not_used() {
+    let server = Server::start(&[]).await;
+    let proxy = before(&server).await;
+    let clock = Ahead::default();
+    let store = RedisStore::builder(&url(&proxy))
+        .clock(clock.clone())
+        .attempt_timeout(Duration::from_secs(20))
+        .build()
+        .unwrap();
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), 120_000));
+    server.signal("STOP");
+    poll_until_sent(&mut first, &proxy, 1).await;
+    server.signal("CONT");
+    server.text(&["PING"]).await;
+    proxy.cut();
+    clock.0.store(60_000, Ordering::Relaxed);
+    let (verdict, usage) = measured(store.write(&[claim(2, 1)], within(120_000))).await;
+    assert!(matches!(verdict[0], Verdict::Written), "{verdict:?}");
+    assert_eq!(usage.requests, 1, "it was not sent on the old connection");
+    assert!(matches!(first.await, Verdict::Written));
+}
+
+/// Each server of a cluster has a connection of its own.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_call_that_connects_to_a_server_of_a_cluster_and_is_not_polled_any_more_stops_no_other() {
+    let cluster = Cluster::of_three().await;
+    // The first call makes a connection to the server that says which has which keys, and the second to another.
+    let store = cluster.store();
+    store.server_time(soon()).await.unwrap();
+    let mut calls = Vec::new();
+    for n in 0..30 {
+        let mut call = Box::pin(one(&store, claim(n, 1), 60_000));
+        poll(&mut call.as_mut()).await;
+        calls.push(call);
+    }
+    for n in 30..60 {
+        let verdict = one(&store, claim(n, 1), 10_000).await;
+        assert!(matches!(verdict, Verdict::Written), "{n}: {verdict:?}");
+    }
+    let verdicts = join_all(calls).await;
+    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+}
+
+/// The body of the loop begins while the calls of the stream are connecting: every tenth is answered without the store.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_loop_over_calls_can_make_others() {
+    let server = Server::start(&[]).await;
+    let store = &server.store();
+    let run = |n: usize| async move {
+        match n % 10 {
+            9 => Verdict::Written,
+            _ => one(store, claim(n, 1), 60_000).await,
+        }
+    };
+    let mut calls = stream::iter(0..30).map(run).buffer_unordered(10);
+    let mut n = 0;
+    while let Some(verdict) = calls.next().await {
+        assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+        n += 1;
+        let verdict = one(store, claim(1_000 + n, 1), 10_000).await;
+        assert!(matches!(verdict, Verdict::Written), "{n}: {verdict:?}");
+    }
+    assert_eq!(n, 30);
+}
+
+/// At the beginning, after a pause in which the connection may have died, and after the server has closed it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
+    let server = Server::start(&[]).await;
+    let proxy = before(&server).await;
+    let clock = Ahead::default();
+    let store = RedisStore::builder(&url(&proxy))
+        .clock(clock.clone())
+        .attempt_timeout(Duration::from_secs(20))
+        .connect_timeout(Duration::from_secs(20))
+        .build()
+        .unwrap();
+    let calls = async |from: usize| {
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in from..from + 300 {
+            let store = store.clone();
+            tasks.spawn(async move { one(&store, claim(n, 1), 240_000).await });
+        }
+        let verdicts = tasks.join_all().await;
+        assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    };
+    calls(0).await;
+    assert_eq!(proxy.connections(), 1);
+    clock.0.store(60_000, Ordering::Relaxed);
+    calls(1_000).await;
+    let connections = proxy.connections();
+    assert!(connections <= 2, "a busy machine may have no answer in time: {connections}");
+    let stats = server.text(&["INFO", "commandstats"]).await;
+    assert!(stats.contains("cmdstat_ping:calls=1,"), "it was tried once: {stats}");
+    clock.0.store(120_000, Ordering::Relaxed);
+    proxy.cut();
+    calls(2_000).await;
+    assert_eq!(proxy.connections(), connections + 1);
+}
