@@ -1,6 +1,6 @@
 //! What the server does with records that expire, and when its memory is used up.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settled, Settlement, admit},
@@ -240,9 +240,15 @@ async fn a_failover_while_replicas_are_waited_for_is_an_outage_and_not_a_refusal
     let server = Server::start(&[]).await;
     let store = server.builder().wait_for_replicas(1, Duration::from_secs(20)).build().unwrap();
     let writes = [claim(1, 1)];
-    let call = store.write(&writes, within(3_000));
+    let ended = Cell::new(false);
+    let call = async {
+        let verdicts = store.write(&writes, within(5_000)).await;
+        ended.set(true);
+        verdicts
+    };
     let fail_over = async {
         while !server.text(&["INFO", "clients"]).await.contains("blocked_clients:1") {
+            assert!(!ended.get(), "the call has ended, and it has not waited for replicas");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let port = server.ports[0].to_string();

@@ -1,10 +1,15 @@
-//! A server of its own for each test, on a port that the system chooses.
+//! A server of its own for each test, on ports that nobody else gets.
 
 use std::{
+    fs,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     net::TcpListener,
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -41,10 +46,10 @@ impl Server {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("idempotency-redis-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&directory).unwrap();
+        fs::create_dir_all(&directory).unwrap();
         let mut server =
             Self { port: 0, bus_port: 0, ports: [0], arguments: vec![], directory, process: None };
-        // Another process may take the port in between.
+        // Another process may have taken the port since it was tried.
         for _ in 0..5 {
             server.port = free_port();
             server.bus_port = free_port();
@@ -53,6 +58,7 @@ impl Server {
             if server.run().await {
                 return server;
             }
+            server.kill();
         }
         panic!("{} does not start: install redis-server, or see {:?}", program(), server.directory);
     }
@@ -60,7 +66,7 @@ impl Server {
     /// Starts the process, again on the same port and with the same files.
     pub(crate) async fn run(&mut self) -> bool {
         let path = self.directory.join("log");
-        let log = std::fs::File::create(&path).unwrap();
+        let log = fs::File::create(&path).unwrap();
         let process = Command::new(program())
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--dir", self.directory.to_str().unwrap()])
@@ -78,7 +84,7 @@ impl Server {
                 return false;
             }
             // A connection would not show it: another test's server may have taken the port, and this one not ended yet.
-            if std::fs::read_to_string(&path).unwrap().contains("Ready to accept connections") {
+            if fs::read_to_string(&path).unwrap().contains("Ready to accept connections") {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -141,7 +147,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
-        let _ = std::fs::remove_dir_all(&self.directory);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -150,8 +156,23 @@ pub(crate) fn program() -> String {
     std::env::var("IDEMPOTENCY_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
 }
 
+/// A port that is free now, and that the kernel gives to nobody: it is below those from which the kernel takes the ports of
+/// connections and of listeners without one. So it is still free when a server is started again.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    const LOWEST: u32 = 10_000;
+    // Other processes that run these tests begin elsewhere.
+    static NEXT: LazyLock<AtomicU32> =
+        LazyLock::new(|| AtomicU32::new(RandomState::new().build_hasher().finish() as u32));
+    static ABOVE: LazyLock<u32> = LazyLock::new(|| {
+        let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+        let first = range.ok().and_then(|range| range.split_whitespace().next()?.parse().ok());
+        first.filter(|first| *first > LOWEST + 1_000).unwrap_or(32_768)
+    });
+    (0..*ABOVE - LOWEST)
+        .map(|_| NEXT.fetch_add(1, Ordering::Relaxed) % (*ABOVE - LOWEST) + LOWEST)
+        .map(|port| u16::try_from(port).unwrap())
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("a free port")
 }
 
 pub(crate) fn key(n: usize) -> Key {
