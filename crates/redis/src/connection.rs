@@ -30,6 +30,11 @@ use crate::{
     handshake::{self, Facts},
 };
 
+/// How many requests may wait to be sent: more than there are calls. For room among fewer, calls would queue, and one that
+/// its program does not poll any more would keep the room that it is given. Room takes no memory, and the requests that
+/// wait exist anyway.
+const MOST_WAITING: usize = 1 << 20;
+
 /// A connection that is ready. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Link {
@@ -122,7 +127,9 @@ where
     // The address is not used. Time limits are those of the call, by its clock.
     let settings = ("localhost", 0).into_connection_info()?;
     let settings = settings.redis_settings().clone().set_skip_set_lib_name();
-    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let config = AsyncConnectionConfig::new()
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(MOST_WAITING);
     let (connection, driver) =
         MultiplexedConnection::new_with_config(&settings, stream, config).await?;
     let driver: BoxFuture<'static, ()> = Box::pin(driver);

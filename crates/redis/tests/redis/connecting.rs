@@ -236,3 +236,29 @@ async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
     calls(2_000).await;
     assert_eq!(proxy.connections(), connections + 1);
 }
+
+/// A server that reads nothing for a moment: the calls of the loop wait with large records for room on the connection.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn calls_that_wait_for_room_on_the_connection_and_are_not_polled_any_more_stop_no_other() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    store.check().await.unwrap();
+    let large = |n: usize| {
+        let mut write = claim(n, 1);
+        write.record.as_mut().unwrap().result = Some("x".repeat(300_000).into());
+        write
+    };
+    server.signal("STOP");
+    let mut calls = Vec::new();
+    for n in 0..200 {
+        let mut call = Box::pin(one(&store, large(n), 60_000));
+        poll(&mut call.as_mut()).await;
+        calls.push(call);
+    }
+    server.signal("CONT");
+    let verdict = one(&store, claim(1_000, 1), 10_000).await;
+    assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+    let verdicts = join_all(calls).await;
+    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+}
