@@ -137,7 +137,8 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default 1 s.
+    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default 1 s. Waiting while
+    /// [all connections](Self::max_connections) are in use does not count.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -150,12 +151,19 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// The most connections of this store; further calls wait. Default 4. An execution environment of Lambda
-    /// uses one for most of the time, and more while handlers run beside each other. The server needs as
+    /// The most connections of this store; further calls wait, until their deadlines. Default 4. An execution environment
+    /// of Lambda uses one for most of the time, and more while handlers run beside each other. The server needs as
     /// many as all execution environments use together, unless a proxy is before it.
     ///
-    /// If none comes back for half a second, one of the calls that wait opens another connection for itself. That is for
-    /// calls which the program does not poll any more, such as those of a stream while the body of a loop over it waits.
+    /// One in six of them is kept for completions and renewals, and at least one of two to six: claims, reads and completions
+    /// with effects take 3 of 4, and 10 of 12. A completion that waits goes before them, so it waits only for other
+    /// completions and renewals, which take a round trip each. A single connection has nothing to keep: there it also waits for
+    /// the call that has the connection. A completion with effects goes before claims and reads, but waits for others with
+    /// effects, which may wait for locked rows: give the store more connections if many do.
+    ///
+    /// If none comes back for half a second, one of the calls that wait opens another connection for itself, and for a
+    /// completion or renewal after a quarter of a second. That is for calls which the program does not poll any more, such as
+    /// those of a stream while the body of a loop over it waits, and for effects that take long.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.max_connections = most;
         self

@@ -14,12 +14,19 @@ use tokio_postgres::{
     error::{DbError, Severity, SqlState},
 };
 
-use crate::{config::Config, pool::Unconnected, retry::TimedOut, row::Corrupt};
+use crate::{
+    config::Config,
+    places::{Purpose, most_of},
+    pool::Unconnected,
+    retry::TimedOut,
+    row::Corrupt,
+};
 
-/// What an error names.
+/// What is done. Errors name it.
 #[derive(Clone, Copy)]
 pub(crate) struct Doing<'a> {
     pub(crate) config: &'a Config,
+    pub(crate) purpose: Purpose,
     /// What was done, as a verb: `write to`.
     pub(crate) operation: &'static str,
 }
@@ -48,7 +55,21 @@ pub(crate) fn timed_out(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure 
     Failure::unanswered(format!("could not {doing}: no answer within {} ms", limit.as_millis()))
 }
 
-/// There was no connection in time, so nothing was sent.
+/// Other calls had the connections for so long, so nothing was sent.
+pub(crate) fn all_in_use(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
+    let (millis, all) = (limit.as_millis(), doing.config.max_connections);
+    let most = most_of(doing.purpose, all);
+    let connections = if most == all {
+        format!("all connections ({all})")
+    } else {
+        format!("{most} of {all} connections, all but those kept for completions,")
+    };
+    unavailable(format!(
+        "could not {doing}: {connections} were in use for {millis} ms; raise `max_connections`, or make fewer calls at a time"
+    ))
+}
+
+/// The connection was not there in time, so nothing was sent.
 pub(crate) fn not_connected(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
     let limit = limit.as_millis();
     unavailable(format!(
@@ -102,7 +123,6 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
         Unconnected::NoPassword => {
             unavailable(format!("could not {doing}: the function given to `password` failed"))
         }
-        Unconnected::Closed => too_late(doing.config),
         Unconnected::Shared => shared(doing),
         Unconnected::Failed(error) => match error.as_db_error() {
             None => unavailable(format!(

@@ -115,7 +115,8 @@
 //!   finds the record that it was to write, with its own token, the first request was applied.
 //! * **A server that cannot serve now** (it starts, ends, is read-only since a failover, has no connection left): the
 //!   request is sent again, with pauses that double from 25 ms to 400 ms, until the deadline of the call.
-//! * **Connections** are opened when they are needed, at most four. Nothing reads them between calls. One that was idle
+//! * **Connections** are opened when they are needed, at most four, of which
+//!   [one is kept for completions](PostgresStoreBuilder::max_connections). Nothing reads them between calls. One that was idle
 //!   for 50 seconds is replaced, since a frozen process does not learn that it was closed.
 //!
 //! # Connections
@@ -150,6 +151,7 @@ mod limits;
 mod member;
 mod own_session;
 mod parameters;
+mod places;
 mod pool;
 mod read;
 mod retry;

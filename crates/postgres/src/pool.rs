@@ -2,30 +2,22 @@
 //!
 //! A connection goes back into the pool only after the server has answered everything that was sent. One
 //! whose call was dropped or timed out is closed, so no later call reads its answers.
-//!
-//! A program may stop polling calls that have connections: those of a stream, while the body of a loop over it waits.
-//! They must not stop other calls, so nobody waits for long while no connection comes back.
 
 use std::{
     fmt,
-    pin::pin,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use futures_util::future::{Either, select};
 use lambda_idempotency_core::{clock::Timestamp, settings::LoadPassword};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::Error;
 
-use crate::{config::Config, connection::Connection, own_session::IS_OWN, tls::Tls};
-
-/// How long a call waits while no connection comes back. Then one of those that wait opens another connection, which is
-/// closed after it, so an overload adds two connections a second at most.
-const STANDSTILL: Duration = Duration::from_millis(500);
+use crate::{
+    config::Config,
+    connection::Connection,
+    own_session::IS_OWN,
+    places::{Place, Places},
+    tls::Tls,
+};
 
 /// Where to connect to, and how.
 #[derive(Clone)]
@@ -39,9 +31,8 @@ pub(crate) struct Target {
 pub(crate) struct Pool {
     target: Target,
     idle: Mutex<Vec<Idle>>,
-    permits: Semaphore,
-    /// How many connections have come back or were closed, or were opened beyond the permits.
-    moved: AtomicU64,
+    /// Who wants a connection has to have a place here before.
+    pub(crate) places: Places,
 }
 
 struct Idle {
@@ -57,8 +48,6 @@ pub(crate) enum Unconnected {
     Failed(Error),
     /// A proxy shares the sessions of the server among its clients.
     Shared,
-    /// The store is being dropped.
-    Closed,
 }
 
 /// A connection that is in use.
@@ -68,31 +57,21 @@ pub(crate) struct Lease<'p> {
     place: Place<'p>,
 }
 
-/// Leave to use a connection.
-struct Place<'p> {
-    moved: &'p AtomicU64,
-    /// Without one, the connection is beyond those that are kept.
-    permit: Option<SemaphorePermit<'p>>,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.moved.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 impl Pool {
     pub(crate) fn new(target: Target, config: &Config) -> Self {
-        let permits = Semaphore::new(config.max_connections);
-        Self { target, idle: Mutex::default(), permits, moved: AtomicU64::new(0) }
+        let places = Places::new(config.max_connections);
+        Self { target, idle: Mutex::default(), places }
     }
 
-    /// An idle connection, or a new one. Waits while all are in use, and come back.
+    /// An idle connection, or a new one.
     ///
     /// A connection that was idle for long may be dead without anybody having said so: a frozen process
     /// answers no keep-alives, and networks forget idle connections. It is closed.
-    pub(crate) async fn take(&self, config: &Config) -> Result<Lease<'_>, Unconnected> {
-        let place = self.place(config).await?;
+    pub(crate) async fn take<'p>(
+        &'p self,
+        place: Place<'p>,
+        config: &Config,
+    ) -> Result<Lease<'p>, Unconnected> {
         while let Some(Idle { mut connection, since }) = self.pop() {
             if config.timing.clock.now().since(since) <= config.max_idle && !connection.is_closed()
             {
@@ -107,27 +86,6 @@ impl Pool {
             }
         }
         Ok(Lease { pool: self, connection, place })
-    }
-
-    async fn place(&self, config: &Config) -> Result<Place<'_>, Unconnected> {
-        if let Ok(permit) = self.permits.try_acquire() {
-            return Ok(Place { moved: &self.moved, permit: Some(permit) });
-        }
-        let mut acquired = pin!(self.permits.acquire());
-        let permit = loop {
-            let moved = self.moved.load(Ordering::Relaxed);
-            match select(acquired.as_mut(), config.timing.clock.sleep(STANDSTILL)).await {
-                Either::Left((permit, _)) => break Some(permit.map_err(|_| Unconnected::Closed)?),
-                Either::Right(((), _)) => {
-                    let next = moved.wrapping_add(1);
-                    let order = Ordering::Relaxed;
-                    if self.moved.compare_exchange(moved, next, order, order).is_ok() {
-                        break None;
-                    }
-                }
-            }
-        };
-        Ok(Place { moved: &self.moved, permit })
     }
 
     /// Closes the idle connections, for instance because the server has become a standby.
@@ -150,7 +108,7 @@ impl Lease<'_> {
     /// Gives the connection back. Without this it is closed, and so is one beyond those that are kept.
     pub(crate) fn give_back(self, config: &Config) {
         let Self { pool, connection, place } = self;
-        if place.permit.is_some() {
+        if place.is_kept_open() {
             pool.lock().push(Idle { connection, since: config.timing.clock.now() });
         }
     }

@@ -12,6 +12,7 @@ use crate::{
     error::{self, Doing, Failure},
     limits::fit_key,
     parameters::keys,
+    places::Purpose,
     retry::{Budget, backoff, budget},
     row::{decode, key},
     statements::MANY,
@@ -89,7 +90,7 @@ impl PostgresStore {
         statement: Statement<'_>,
         budget: &Budget<'_>,
     ) -> Result<Vec<Row>, Failure> {
-        let doing = Doing { config: &self.config, operation };
+        let doing = Doing { config: &self.config, purpose: Purpose::Claim, operation };
         let mut backoff = backoff(&self.config);
         let statements = [statement];
         loop {

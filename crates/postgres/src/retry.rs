@@ -9,7 +9,7 @@ pub(crate) use lambda_idempotency_core::retry::{Backoff, Budget, TimedOut};
 use crate::config::Config;
 
 /// The least time for a request.
-const SHORTEST: Duration = Duration::from_millis(50);
+pub(crate) const SHORTEST: Duration = Duration::from_millis(50);
 
 /// The time of one call of the store.
 pub(crate) fn budget(config: &Config, call_deadline: Timestamp) -> Budget<'_> {

@@ -7,6 +7,7 @@ use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
 use crate::{
     config_error::PostgresConfigError,
     error::{self, Doing, Failure, connect_failure, failure},
+    places::Purpose,
     retry::budget,
     store::PostgresStore,
     table::Table,
@@ -60,13 +61,17 @@ impl PostgresStore {
     }
 
     async fn migrate_once(&self, call_deadline: Timestamp) -> Result<(), Failure> {
-        let doing = Doing { config: &self.config, operation: "create or alter" };
+        let purpose = Purpose::Claim;
+        let doing = Doing { config: &self.config, purpose, operation: "create or alter" };
         let budget = budget(&self.config, call_deadline);
         let limit = budget.left().min(PATIENCE);
         if limit.is_zero() {
             return Err(error::too_late(&self.config));
         }
-        let taken = budget.attempt(limit, self.pool.take(&self.config)).await;
+        let place = self.pool.places.enter(purpose, &*self.config.timing.clock);
+        let place = budget.within(limit, place).await;
+        let place = place.map_err(|late| error::all_in_use(doing, late))?;
+        let taken = budget.attempt(limit, self.pool.take(place, &self.config)).await;
         let mut lease = taken
             .map_err(|late| error::not_connected(doing, late))?
             .map_err(|why| connect_failure(doing, why))?;

@@ -15,7 +15,7 @@ use crate::{
         is_fatal, kept_failure,
     },
     pool::Lease,
-    retry::Budget,
+    retry::{Budget, SHORTEST},
     store::PostgresStore,
 };
 
@@ -23,14 +23,19 @@ use crate::{
 pub(crate) type Rows = Vec<Vec<Row>>;
 
 impl PostgresStore {
-    /// A connection, if there is one in time.
+    /// A connection, if there is one in time. While all are in use, it is waited for as long as a request has time after that:
+    /// who gives up and comes again is the last of those that wait.
     pub(crate) async fn lease(
         &self,
         doing: Doing<'_>,
         budget: &Budget<'_>,
     ) -> Result<Lease<'_>, Failure> {
+        let limit = budget.left().saturating_sub(SHORTEST);
+        let place = self.pool.places.enter(doing.purpose, &*self.config.timing.clock);
+        let place = budget.within(limit, place).await;
+        let place = place.map_err(|late| error::all_in_use(doing, late))?;
         let limit = self.config.connect_timeout.min(budget.left());
-        let taken = budget.attempt(limit, self.pool.take(&self.config)).await;
+        let taken = budget.attempt(limit, self.pool.take(place, &self.config)).await;
         taken
             .map_err(|late| error::not_connected(doing, late))?
             .map_err(|why| connect_failure(doing, why))

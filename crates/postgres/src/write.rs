@@ -16,6 +16,7 @@ use crate::{
     error::{self, Doing, Failure, Scope},
     member::{Member, Verb},
     parameters::{Columns, guard_cells, key_cell, keys, record_cells},
+    places::Purpose,
     retry::{Budget, backoff, budget},
     row,
     statements::{Change, MANY, ONE},
@@ -90,13 +91,15 @@ impl PostgresStore {
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) -> (Vec<Member<'w>>, Result<Done, Failure>) {
-        let doing = Doing { config: &self.config, operation: OPERATION };
+        let doing = |purpose| Doing { config: &self.config, purpose, operation: OPERATION };
         if let [member] = &*parcel
             && let Some(effects) = member.effects
         {
-            let done = self.commit(doing, member, effects, budget).await;
-            return (parcel, self.with_unread(done, budget).await);
+            let done = self.commit(doing(Purpose::Commit), member, effects, budget).await;
+            return (parcel, self.with_unread(doing(Purpose::Settle), done, budget).await);
         }
+        let is_claim = parcel.iter().all(|member| member.write.is_claim());
+        let doing = doing(if is_claim { Purpose::Claim } else { Purpose::Settle });
         let statements = self.statements_of(&parcel);
         let planning = if parcel.len() > 1 { MANY } else { ONE };
         let sent = match &*statements {
@@ -106,7 +109,7 @@ impl PostgresStore {
         // The transaction is committed by now, whatever is wrong with its rows.
         let read = |rows| done(&self.config, &parcel, rows).map_err(|f| f.with_doubt(true));
         let done = sent.and_then(read);
-        let done = self.with_unread(done, budget).await;
+        let done = self.with_unread(doing, done, budget).await;
         (parcel, done)
     }
 
@@ -114,6 +117,7 @@ impl PostgresStore {
     /// applied: the others of the transaction were.
     async fn with_unread(
         &self,
+        doing: Doing<'_>,
         done: Result<Done, Failure>,
         budget: &Budget<'_>,
     ) -> Result<Done, Failure> {
@@ -122,7 +126,7 @@ impl PostgresStore {
         if unread.is_empty() {
             return Ok(done);
         }
-        let mut read = self.read_found(&unread, budget).await;
+        let mut read = self.read_found(doing, &unread, budget).await;
         for key in unread {
             let found = match &mut read {
                 Ok(found) => found.remove(&key).unwrap_or(Ok(None)),
@@ -136,12 +140,12 @@ impl PostgresStore {
     /// Reads the records of these keys, in a transaction of its own.
     async fn read_found(
         &self,
+        doing: Doing<'_>,
         unread: &[String],
         budget: &Budget<'_>,
     ) -> Result<HashMap<String, Found>, Failure> {
         let parameters = vec![keys(unread.iter().map(String::as_str))];
         let read = [Statement::new(&*self.statements.read, parameters)];
-        let doing = Doing { config: &self.config, operation: OPERATION };
         let rows = self.transaction(doing, MANY, &read, budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
         let found = rows.iter().flatten().map(|row| {

@@ -16,6 +16,7 @@
 mod conflicts;
 mod conformance;
 mod cost;
+mod crowded;
 mod effects;
 mod errors;
 mod faults;

@@ -1,0 +1,192 @@
+//! All connections of a store are in use.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use futures_util::future::{Either, join, join_all, select};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    record::Owner,
+    store::{Store, StoreErrorKind, Write},
+};
+use lambda_idempotency_postgres::PostgresStatement;
+use tokio::task::JoinSet;
+
+use crate::{
+    effects::{Counts, with},
+    server::Postgres,
+    table::{claim, complete, in_secs, key, new_table, one, unknown, written},
+};
+
+/// Far more than a call takes that waits for nobody.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A lock of the server that the test holds until it drops this, so that effects wait for it on their connections.
+struct Lock {
+    counts: Counts,
+    number: u32,
+    _held: tokio_postgres::Client,
+    _wire: JoinSet<()>,
+}
+
+impl Lock {
+    async fn hold(url: &str) -> Self {
+        let number = u32::try_from(Owner::random().unwrap().to_bits() >> 97).unwrap();
+        let (held, wire) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        let mut wires = JoinSet::new();
+        wires.spawn(async move { drop(wire.await) });
+        held.batch_execute(&format!("SELECT pg_advisory_lock({number})")).await.unwrap();
+        Self { counts: Counts::new(url).await, number, _held: held, _wire: wires }
+    }
+
+    /// A completion whose effect waits for the lock.
+    fn waits(&self, name: &str) -> Write {
+        let wait = format!("SELECT pg_advisory_xact_lock({})", self.number);
+        with(complete(name, 1), [PostgresStatement::new(wait)])
+    }
+
+    /// Returns once an effect waits.
+    async fn is_waited_for(&self) {
+        let waiting = format!(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = {} AND NOT granted",
+            self.number
+        );
+        while self.counts.ask(&waiting).await == Some(0) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// The machine's clock, whose timers never end.
+struct WithoutTimers;
+
+impl Clock for WithoutTimers {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// With one connection nothing can be kept for completions, and they go first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn completions_do_not_wait_for_the_claims_and_reads_that_wait() {
+    const CALLS: usize = 600;
+    let server = Postgres::shared();
+    for most in [1, 2, 4] {
+        let table = new_table(&server.url()).await.max_connections(most);
+        let store = &table.attempt_timeout(Duration::from_secs(60)).build().unwrap();
+        // Opens the connections.
+        let held = ["a", "b", "c", "d"].map(|name| one(store, claim(name, 1), in_secs(90)));
+        join_all(held).await.iter().for_each(written);
+        let done = &AtomicUsize::new(0);
+        let others = (0..CALLS).map(async |n| {
+            if n % 2 == 0 {
+                written(&one(store, claim(&format!("other-{n}"), 1), in_secs(90)).await);
+            } else {
+                store.read(&[key("a")], in_secs(90)).await[0].as_ref().unwrap();
+            }
+            done.fetch_add(1, Ordering::Relaxed);
+        });
+        let nothing = PostgresStatement::new("SELECT 1");
+        let completions = [complete("a", 1), with(complete("b", 1), [nothing])];
+        let completions = completions.map(async |completion| {
+            written(&one(store, completion, in_secs(90)).await);
+            done.load(Ordering::Relaxed)
+        });
+        // The completions come last.
+        let (_, before) = join(join_all(others), join_all(completions)).await;
+        assert!(before.iter().all(|before| *before < CALLS / 2), "{most}: {before:?} of {CALLS}");
+    }
+}
+
+/// No timer helps it: a connection is there that effects do not use.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_connection_is_kept_for_completions_while_effects_wait_for_locks() {
+    let server = Postgres::shared();
+    for most in [2, 4] {
+        let lock = Lock::hold(&server.url()).await;
+        let table = new_table(&server.url()).await.max_connections(most).clock(WithoutTimers);
+        let store = &table.attempt_timeout(Duration::from_secs(60)).build().unwrap();
+        let names: Vec<_> = (0..=most).map(|n| format!("waits-{n}")).collect();
+        for name in names.iter().map(String::as_str).chain(["a"]) {
+            written(&one(store, claim(name, 1), in_secs(90)).await);
+        }
+        let waiting = names.iter().map(|name| one(store, lock.waits(name), in_secs(90)));
+        let waiting = join_all(waiting);
+        let completing = async {
+            lock.is_waited_for().await;
+            written(&one(store, complete("a", 1), in_secs(90)).await);
+        };
+        let completing = tokio::time::timeout(PATIENCE, completing);
+        match select(Box::pin(waiting), Box::pin(completing)).await {
+            Either::Right((completed, _)) => completed.expect("it waits for nobody"),
+            Either::Left(_) => panic!("the lock is held"),
+        }
+    }
+}
+
+/// The store has one connection, and a call opens another one if that does not come back. A connection may take less than
+/// that wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests_no_time() {
+    let server = Postgres::shared();
+    let lock = Lock::hold(&server.url()).await;
+    let table = new_table(&server.url()).await.max_connections(1);
+    let opening = table.clone().build().unwrap();
+    for name in ["waits", "a", "b"] {
+        written(&one(&opening, claim(name, 1), in_secs(90)).await);
+    }
+    let table = table.connect_timeout(Duration::from_millis(200));
+    let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
+    let waiting = one(store, lock.waits("waits"), in_secs(90));
+    let others = async {
+        lock.is_waited_for().await;
+        // The server stops a statement after 7/8 of the limit of its request.
+        let limit = "SELECT 1 WHERE current_setting('statement_timeout') = '35s'";
+        let limit = PostgresStatement::new(limit).expect_rows(1);
+        written(&one(store, complete("a", 1), in_secs(90)).await);
+        written(&one(store, with(complete("b", 1), [limit]), in_secs(90)).await);
+        written(&one(store, claim("c", 1), in_secs(90)).await);
+    };
+    let others = tokio::time::timeout(PATIENCE, others);
+    match select(Box::pin(waiting), Box::pin(others)).await {
+        Either::Right((done, _)) => done.expect("they wait for less than a second each"),
+        Either::Left(_) => panic!("the lock is held"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
+    let server = Postgres::shared();
+    for (most, said) in [
+        (1, ": all connections (1) were in use for "),
+        (2, ": 1 of 2 connections, all but those kept for completions, were in use for "),
+    ] {
+        let lock = Lock::hold(&server.url()).await;
+        let table = new_table(&server.url()).await.max_connections(most);
+        let store = table.attempt_timeout(Duration::from_secs(60)).build().unwrap();
+        written(&one(&store, claim("waits", 1), in_secs(90)).await);
+        let waiting = one(&store, lock.waits("waits"), in_secs(90));
+        let other = async {
+            lock.is_waited_for().await;
+            let soon = SystemClock.now().plus(Duration::from_millis(150));
+            let write = if most == 1 { complete("a", 1) } else { claim("a", 1) };
+            unknown(one(&store, write, soon).await)
+        };
+        let Either::Right((error, _)) = select(Box::pin(waiting), Box::pin(other)).await else {
+            panic!("the lock is held");
+        };
+        assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+        let text = error.to_string();
+        assert!(text.contains(said) && text.contains("; raise `max_connections`"), "{text}");
+    }
+}
