@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
@@ -30,6 +30,15 @@ impl PgBouncer {
 
     /// In front of the server at this address.
     pub(crate) fn before(server: SocketAddr, setting: &str) -> Self {
+        loop {
+            let pooler = Self::spawn(server, setting);
+            if pooler.listens() {
+                return pooler;
+            }
+        }
+    }
+
+    fn spawn(server: SocketAddr, setting: &str) -> Self {
         let (directory, port) = (new_directory("pgbouncer"), free_port());
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
@@ -53,18 +62,24 @@ impl PgBouncer {
             .stderr(Stdio::null())
             .spawn()
             .expect("PgBouncer starts");
-        let pooler = Self { directory, port, running };
+        Self { directory, port, running }
+    }
+
+    /// Waits until it accepts connections; `false` if another process has taken the port meanwhile. To connect would not tell.
+    fn listens(&self) -> bool {
         let start = Instant::now();
-        while TcpStream::connect(pooler.address()).is_err() {
-            let log = || fs::read_to_string(pooler.directory.join("log")).unwrap_or_default();
-            assert!(
-                start.elapsed() < Duration::from_secs(30),
-                "PgBouncer does not start:\n{}",
-                log()
-            );
+        loop {
+            let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+            if log.contains("LOG listening on 127.0.0.1") {
+                return true;
+            }
+            if log.contains("Address already in use") {
+                return false;
+            }
+            let took = start.elapsed();
+            assert!(took < Duration::from_secs(30), "PgBouncer does not start:\n{log}");
             sleep(Duration::from_millis(20));
         }
-        pooler
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use lambda_idempotency_core::record::Owner;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -48,6 +49,11 @@ impl Postgres {
 
     /// With these settings of `postgresql.conf`.
     pub(crate) fn start_with(settings: &[&str]) -> Self {
+        Self::start_on(free_port, settings)
+    }
+
+    /// On the first of these ports that no other process has.
+    fn start_on(mut port: impl FnMut() -> u16, settings: &[&str]) -> Self {
         let directory = new_directory("postgres");
         let data = directory.join("data");
         let made = as_nobody(&mut Command::new(program("initdb")))
@@ -66,8 +72,14 @@ impl Postgres {
             .expect("initdb starts");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         let settings = settings.iter().map(ToString::to_string).collect();
-        let mut server = Self { directory, port: free_port(), settings, running: None };
-        server.run();
+        let mut server = Self { directory, port: port(), settings, running: None };
+        // Another process may have taken the port meanwhile.
+        while !server.runs() {
+            let log = server.log();
+            assert!(log.contains("Address already in use"), "PostgreSQL does not start:\n{log}");
+            fs::remove_file(server.directory.join("log")).expect("its log");
+            server.port = port();
+        }
         server
     }
 
@@ -100,16 +112,21 @@ impl Postgres {
     pub(crate) fn run(&mut self) {
         // A server that was killed leaves children, which end by themselves, and so does their memory.
         let start = Instant::now();
-        loop {
-            let child = self.spawn();
-            self.running = Some(child);
-            if self.listens() {
-                return;
-            }
+        while !self.runs() {
             assert!(start.elapsed() < PATIENCE, "PostgreSQL does not start:\n{}", self.log());
-            self.wait();
             sleep(Duration::from_millis(200));
         }
+    }
+
+    /// Starts the program; `false` if it ended.
+    fn runs(&mut self) -> bool {
+        let child = self.spawn();
+        self.running = Some(child);
+        let listens = self.listens();
+        if !listens {
+            self.wait();
+        }
+        listens
     }
 
     fn spawn(&self) -> Child {
@@ -221,10 +238,29 @@ fn nobody() -> u32 {
     line.and_then(|line| line.split(':').nth(2)?.parse().ok()).unwrap_or(65534)
 }
 
-/// A port that nobody uses now.
+/// A port that nobody listens on now, and that the kernel gives to nobody who asks for any.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
+    const LOWEST: u16 = 10_000;
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let first = range.split_whitespace().next().and_then(|first| first.parse().ok());
+    let end = first.filter(|first| *first > LOWEST).unwrap_or(32_768);
+    // Other processes look for ports as well, so each begins somewhere else.
+    let random = Owner::random().expect("random bits").to_bits();
+    let random = u16::try_from(random % u128::from(end - LOWEST)).expect("it is below the end");
+    let mut ports = (LOWEST + random..end).chain(LOWEST..LOWEST + random);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.find(is_free).expect("a free port")
+}
+
+#[test]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+fn a_server_whose_port_is_taken_gets_another() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut ports = vec![free_port(), taken.local_addr().expect("its address").port()];
+    let server =
+        Postgres::start_on(|| ports.pop().expect("the second port is free"), &["fsync=off"]);
+    assert_ne!(server.address(), taken.local_addr().expect("its address"));
+    assert!(ports.is_empty(), "both were used");
 }
 
 /// Where a program of PostgreSQL is: Debian does not put them into the path.

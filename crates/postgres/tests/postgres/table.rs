@@ -1,17 +1,45 @@
 //! A new table of a server, and writes of it.
 
 use std::{
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use futures_util::future::select;
 use lambda_idempotency_core::{
-    clock::{Clock, SystemClock, Timestamp},
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Owner, Status},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_postgres::{PostgresStore, PostgresStoreBuilder};
+use tokio::sync::watch;
+
+/// The machine's clock, some time ahead. Setting it ends the timers that are over then.
+#[derive(Clone, Default)]
+pub(crate) struct Ahead(watch::Sender<Duration>);
+
+impl Ahead {
+    pub(crate) fn set(&self, ahead: Duration) {
+        self.0.send_replace(ahead);
+    }
+}
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().plus(*self.0.borrow())
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let mut ahead = self.0.subscribe();
+        let before = *ahead.borrow();
+        Box::pin(async move {
+            let is_over = ahead.wait_for(|ahead| *ahead >= before + duration);
+            select(pin!(SystemClock.sleep(duration)), pin!(is_over)).await;
+        })
+    }
+}
 
 /// The end of a call that is not to wait long.
 pub(crate) fn in_secs(secs: u64) -> Timestamp {
