@@ -175,7 +175,7 @@ impl RedisStore {
         match &failure.detail {
             First::FindServer => self.servers.forget_map(None),
             First::AskAt(address) => self.servers.forget_map(Some(address.clone())),
-            First::Nothing | First::Reconnect | First::GoTo(_) => {}
+            First::Nothing | First::Look | First::Reconnect | First::GoTo(_) => {}
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) type Failure = retry::Failure<First>;
 pub(crate) enum First {
     #[default]
     Nothing,
+    /// Read what a claim would have met.
+    Look,
     /// Leave this connection.
     Reconnect,
     /// Leave this connection, and ask which server has the key: a server may have become a primary, or a replica.
@@ -113,6 +115,14 @@ pub(crate) fn listing_ended(at: &Address) -> Failure {
     Failure::new(StoreErrorKind::Refused, context)
 }
 
+pub(crate) fn no_memory(at: &Address) -> Failure {
+    let context = format!(
+        "the Redis server {at} has used up its memory (`maxmemory`), so no key can be claimed: enlarge it, or shorten the \
+         retention"
+    );
+    transient(First::Look, context)
+}
+
 pub(crate) fn corrupt(at: &Address, Corrupt { field, problem }: &Corrupt) -> Failure {
     let context = format!(
         "a value in the Redis server {at} is not an idempotency record: its field `{field}` {problem}"
@@ -142,9 +152,7 @@ pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
         "BUSY" => wait("is busy with a script"),
         "NOREPLICAS" => wait("has fewer replicas than its `min-replicas-to-write`"),
         "MISCONF" => wait("takes no writes, because it cannot save its data: read its log"),
-        "OOM" => wait(
-            "has used up its memory (`maxmemory`), so no key can be claimed: enlarge it, or shorten the retention",
-        ),
+        "OOM" => no_memory(at),
         "ERR" if detail.contains("max number of clients") => {
             first(First::Reconnect, "has too many clients (`maxclients`)")
         }

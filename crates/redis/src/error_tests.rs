@@ -20,7 +20,7 @@ fn what_may_pass_is_tried_again_and_was_not_applied() {
     for (line, first) in [
         ("LOADING Redis is loading the dataset in memory", First::Nothing),
         ("BUSY Redis is busy running a script.", First::Nothing),
-        ("OOM command not allowed when used memory > 'maxmemory'.", First::Nothing),
+        ("OOM command not allowed when used memory > 'maxmemory'.", First::Look),
         ("MISCONF Redis is configured to save RDB snapshots", First::Nothing),
         ("NOREPLICAS Not enough good replicas to write.", First::Nothing),
         ("NOSCRIPT No matching script. Please use EVAL.", First::Reconnect),

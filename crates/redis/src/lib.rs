@@ -41,7 +41,8 @@
 //!
 //! While memory is used up under `noeviction`, keys cannot be claimed (the store is unavailable, and
 //! [`OnOutage`](lambda_idempotency_core::policy::OnOutage) says what follows), but keys that were claimed can be
-//! completed, renewed and released, with the results of their steps, and their messages can be marked as sent.
+//! completed, renewed and released, with the results of their steps, and their messages can be marked as sent. A
+//! duplicate of what is recorded is answered, by a second request.
 //!
 //! # What a failover means
 //!

@@ -27,6 +27,9 @@ pub(crate) struct Member<'w> {
 pub(crate) enum Next {
     /// The write.
     Write,
+    /// A claim was refused, because the server has no memory left. What it would have met is read, which needs none: a
+    /// duplicate can be answered from it.
+    Look,
     /// The server has the write.
     Confirm,
     /// The server has this record, which another write of the same claim has left.
@@ -51,7 +54,7 @@ impl<'w> Member<'w> {
         let name = config.name(&self.write.key);
         let own = self.write.record.as_ref();
         let over_itself = match &self.next {
-            Next::Write => None,
+            Next::Write | Next::Look => None,
             Next::Confirm => own,
             Next::ConfirmFound(found) => Some(&**found),
         };
@@ -61,7 +64,7 @@ impl<'w> Member<'w> {
         };
         let found = match &self.next {
             Next::ConfirmFound(found) => Some(item::encode(found)),
-            Next::Write | Next::Confirm => None,
+            Next::Write | Next::Look | Next::Confirm => None,
         };
         let text = found.as_ref().or(self.text.as_ref());
         let record = text.zip(over_itself.or(own));
@@ -71,13 +74,14 @@ impl<'w> Member<'w> {
         // What is written over itself needs no more memory.
         let settles = over_itself.is_some() || !self.write.is_claim();
         let mut command = Cmd::new();
-        match (guard, record) {
+        let looks = matches!(self.next, Next::Look);
+        match (guard, record.filter(|_| !looks)) {
             (Guard::Absent, Some((text, removal))) if !settles => {
                 command.arg("SET").arg(&name).arg(text).arg("NX").arg("GET");
                 command.arg("PXAT").arg(removal.as_millis());
             }
-            // It deletes nothing: it is a read in the form of a write.
-            (Guard::Absent, None) => {
+            // Without a record it deletes nothing: it is a read in the form of a write.
+            (guard, None) if looks || guard == Guard::Absent => {
                 command.arg("EVALSHA").arg(&config.scripts.read.hash).arg(1).arg(&name);
             }
             (guard, record) => {
@@ -90,7 +94,7 @@ impl<'w> Member<'w> {
                 }
             }
         }
-        Request { name, command, size, writes: true, go_to: self.go_to.take() }
+        Request { name, command, size, writes: !looks, go_to: self.go_to.take() }
     }
 
     /// Whether the answer without a record means that the write was applied: there was none, as its guard says.

@@ -57,21 +57,46 @@ impl RedisStore {
 /// Handles the answer to a write.
 fn take<'w>(rounds: &mut Rounds<'w>, config: &Config, member: Member<'w>, reply: Reply) {
     match reply.answer {
+        Ok(Value::Nil) if matches!(member.next, Next::Look) => looked(rounds, config, member, None),
         Ok(Value::Int(_)) => written(rounds, member, reply.confirmed),
         Ok(Value::Nil) if member.applies_to_nothing() => written(rounds, member, reply.confirmed),
         Ok(Value::Nil) => found(rounds, config, member, None),
         Ok(Value::BulkString(text)) => match decode(&text) {
+            Ok(record) if matches!(member.next, Next::Look) => {
+                looked(rounds, config, member, Some(record));
+            }
             Ok(record) => found(rounds, config, member, Some(record)),
             Err(problem) => rounds.fail(member, error::corrupt(&config.address, &problem)),
         },
         Ok(_) => rounds.fail(member, error::unreadable(&config.address)),
         Err(failure) => {
             let mut member = member;
+            let is_claim = member.write.is_claim() && matches!(member.next, Next::Write);
+            if failure.detail == First::Look && is_claim {
+                member.next = Next::Look;
+                return rounds.again(member);
+            }
             if let First::GoTo(address) = &failure.detail {
                 member.go_to = Some(address.clone());
             }
             rounds.fail(member, failure);
         }
+    }
+}
+
+/// What is there, for a claim that was refused because the server has no memory left.
+fn looked<'w>(
+    rounds: &mut Rounds<'w>,
+    config: &Config,
+    mut member: Member<'w>,
+    record: Option<IdempotencyRecord>,
+) {
+    member.next = Next::Write;
+    match record {
+        Some(record) if !member.write.applies(Some(&record)) => {
+            found(rounds, config, member, Some(record));
+        }
+        _ => rounds.fail(member, error::no_memory(&config.address)),
     }
 }
 
@@ -121,7 +146,7 @@ fn written<'w>(rounds: &mut Rounds<'w>, mut member: Member<'w>, confirmed: Resul
         _ => {
             let verdict = match std::mem::replace(&mut member.next, Next::Write) {
                 Next::ConfirmFound(found) => Verdict::Found(Some(*found)),
-                Next::Write | Next::Confirm => Verdict::Written,
+                Next::Write | Next::Look | Next::Confirm => Verdict::Written,
             };
             rounds.settle(&member, verdict);
         }

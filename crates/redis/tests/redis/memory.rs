@@ -129,6 +129,14 @@ async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
         assert!(error.to_string().contains("maxmemory"), "{error}");
     }
 
+    // A delivery of what was completed is answered, and one of what another worker has is busy.
+    for known in [sent, steps] {
+        let verdict = store.write(&[claim(known, 77)], soon()).await.pop().unwrap();
+        let Verdict::Found(Some(found)) = verdict else { panic!("{verdict:?}") };
+        let is_completed = found.status == Status::Completed;
+        assert_eq!(is_completed, known == sent);
+    }
+
     let writes = settlements.iter().zip(&of).enumerate();
     let mut writes: Vec<Write> =
         writes.map(|(n, (settlement, held))| settle(n, held, settlement)).collect();
