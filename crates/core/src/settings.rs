@@ -4,13 +4,15 @@ use std::{
     env::{self, VarError},
     error::Error,
     fmt,
-    future::Future,
+    future::{Future, poll_fn},
     sync::Arc,
+    task::Poll,
     time::Duration,
 };
 
 use crate::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    contained::{Contained, caught},
     retry::{Backoff, Budget},
 };
 
@@ -91,9 +93,14 @@ impl LoadPassword {
         }))
     }
 
-    /// The password; `None` if the function failed.
+    /// The password; `None` if the function failed or panicked: calls that did not ask for it may share the connection.
     pub async fn load(&self) -> Option<String> {
-        (self.0)().await
+        let mut loading = Contained::new(caught(|| (self.0)())?);
+        poll_fn(|cx| {
+            let polled = loading.get_mut().and_then(|loading| caught(|| loading.as_mut().poll(cx)));
+            polled.unwrap_or(Poll::Ready(None))
+        })
+        .await
     }
 }
 
@@ -126,7 +133,22 @@ fn value(read: Result<String, VarError>) -> Result<Option<String>, ()> {
 
 #[cfg(test)]
 mod tests {
+    use std::{future::Ready, io};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_password_function_that_panics_fails() {
+        async fn late() -> Result<String, io::Error> {
+            tokio::task::yield_now().await;
+            panic!("told to")
+        }
+        fn early() -> Ready<Result<String, io::Error>> {
+            panic!("told to")
+        }
+        assert_eq!(LoadPassword::new(late).load().await, None);
+        assert_eq!(LoadPassword::new(early).load().await, None);
+    }
 
     #[test]
     fn a_variable_that_is_not_text_is_not_taken_for_unset() {
