@@ -39,6 +39,5 @@ step_numbers() {
 step_readme() {
     after build
     python_tools lint-venv tests/lint-requirements.txt # the SAM CLI
-    # It compiles, and takes only the processor time that tests leave: some of them measure time.
-    nice -n 19 python3 tests/readme
+    python3 tests/readme
 }
