@@ -25,7 +25,7 @@ const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 /// A world in which a returned record is delivered again after the lease of its first delivery ended.
 async fn world() -> World {
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await
+    World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await
 }
 
 /// Delivers an order, and kills its process when this fault holds a request.

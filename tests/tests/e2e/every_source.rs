@@ -89,7 +89,7 @@ async fn a_message_group_keeps_its_order_after_a_death() {
     let effects = Effects::new();
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
     let function = effects.of(every_source()).timeout(TIMEOUT);
-    let world = World::with(function, |local| local.sqs(queue)).await;
+    let world = World::with(function, |local| local.sqs(queue)).await.warmed().await;
     let dies = order_with("a-2", json!({ "dieTimes": 1 }));
     let report = world
         .send(&batch([

@@ -109,7 +109,7 @@ async fn copies_and_duplicates_are_placed_again_and_leave_nothing() {
 #[tokio::test]
 async fn a_process_that_is_killed_before_it_frees_its_key_blocks_it_for_a_lease_only() {
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let world = World::with(function(), |local| local.sqs(queue)).await;
+    let world = World::with(function(), |local| local.sqs(queue)).await.warmed().await;
     let gate = Gate::new();
     let deletion = Fault::hold(Apply::Before, &gate).table(CLAIMS).skip(1);
     world.dynamodb().faults().add(deletion.times(1));

@@ -23,7 +23,8 @@ fn function() -> FunctionConfig {
 async fn world() -> World {
     let queue = SqsConfig { visibility: Some(Duration::from_millis(6500)), ..SqsConfig::default() };
     let function = function().timeout(Duration::from_secs(3));
-    World::with(function, |local| local.sqs(queue).table(Table::new(PARCELS, "id"))).await
+    let world = World::with(function, |local| local.sqs(queue).table(Table::new(PARCELS, "id")));
+    world.await.warmed().await
 }
 
 /// How often each parcel arrived, by the order and by the id of the message.

@@ -166,7 +166,8 @@ async fn the_deployed_handler_uses_what_the_template_grants_and_nothing_else() {
 #[tokio::test]
 async fn the_library_uses_what_the_template_grants_and_nothing_else() {
     // Long enough that the lease of the dead process has ended at the next delivery.
-    let queue = SqsConfig { visibility: Some(TIMEOUT + TIMEOUT), ..SqsConfig::default() };
+    let visibility = Some(Duration::from_millis(6500));
+    let queue = SqsConfig { visibility, ..SqsConfig::default() };
     let function = scripted_orders().timeout(TIMEOUT);
     let world = World::with(function, |local| local.sqs(queue)).await;
     // Before the watch: only the first fault that matches a request is applied.

@@ -25,7 +25,8 @@ fn function() -> FunctionConfig {
 /// delivered again after the lease has ended.
 async fn kill(hold: impl FnOnce(&Gate) -> Fault) -> (World, DeliveryReport) {
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let world = World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await;
+    let world =
+        World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await;
     let gate = Gate::new(); // never opened: a request that is held before it is applied is never applied
     world.dynamodb().faults().add(hold(&gate).times(1));
     let killer = async {
@@ -75,7 +76,8 @@ async fn a_process_that_is_killed_between_a_step_and_its_record_runs_it_again() 
 #[tokio::test]
 async fn a_process_that_dies_after_its_steps_repeats_none() {
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let world = World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await;
+    let world =
+        World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await;
     let event = batch_of([order_with("o-1", json!({ "dieLateTimes": 1 }))]);
     assert_eq!(outcomes(&world.send(&event).await), ["crashed", "executed"]);
     world.assert_placed_once(BOTH);

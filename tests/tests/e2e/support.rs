@@ -84,6 +84,13 @@ impl World {
         Self { local: change(builder).start().await.unwrap(), lines }
     }
 
+    /// Starts the first process now. The visibility timeout of a message begins before a process is started for it, and its
+    /// lease after that: only so the lease has ended by the next delivery, however long the start takes.
+    pub(crate) async fn warmed(self) -> Self {
+        self.warm().await.unwrap();
+        self
+    }
+
     /// Delivers an event until each of its records is acknowledged or dead-lettered.
     pub(crate) async fn send(&self, event: &Value) -> DeliveryReport {
         self.local.deliver(&event.to_string()).await.unwrap()

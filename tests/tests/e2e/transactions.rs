@@ -27,7 +27,7 @@ fn optimistic() -> FunctionConfig {
 /// A world in which a returned record is delivered again after the lease of its first delivery ended.
 async fn world() -> World {
     let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await
+    World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await
 }
 
 /// Delivers an order, and kills its process while its transaction is on its way.
