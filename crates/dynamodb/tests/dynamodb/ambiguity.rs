@@ -7,10 +7,11 @@ use crate::support::{
     released, soon, unknown, write,
 };
 use lambda_idempotency_core::{
-    clock::{Clock, SystemClock},
+    clock::{Clock, Timestamp},
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreErrorKind, Write},
 };
+use lambda_idempotency_testkit::clock::ManualClock;
 use serde_json::{Value, json};
 
 /// Every kind of write, with the record that must exist before.
@@ -233,11 +234,27 @@ async fn a_write_that_may_have_been_applied_stays_so_after_later_errors() {
 #[tokio::test]
 async fn a_write_without_an_answer_at_the_deadline_may_have_been_applied() {
     let fixture = Fixture::start().await;
-    let store = fixture.store();
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let store = fixture.builder().clock(clock.clone()).build().unwrap();
     fixture.wire.fault([Fault::Hang]);
-    let call_deadline = SystemClock.now().plus(Duration::from_millis(200));
+    let lasts = Duration::from_millis(200);
+    let call_deadline = clock.now().plus(lasts);
     let writes = [write(0, Guard::Absent, Some(claimed(1)))];
-    let error = unknown(store.write(&writes, call_deadline).await.pop().unwrap());
+    let passes = async {
+        while fixture.item("op#0").is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // Then the store waits a little longer for an answer.
+        loop {
+            clock.advance(lasts);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let mut verdicts = tokio::select! {
+        verdicts = store.write(&writes, call_deadline) => verdicts,
+        () = passes => unreachable!("it does not end"),
+    };
+    let error = unknown(verdicts.pop().unwrap());
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.may_have_applied());
     assert!(fixture.item("op#0").is_some());

@@ -11,10 +11,11 @@ use aws_credential_types::{
     provider::{ProvideCredentials, error::CredentialsError, future},
 };
 use lambda_idempotency_core::{
-    clock::{Clock, SystemClock},
+    clock::{Clock, Timestamp},
     store::{Store, StoreErrorKind},
 };
-use lambda_idempotency_dynamodb::DynamoDbStore;
+use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
+use lambda_idempotency_testkit::clock::ManualClock;
 use serde_json::json;
 
 /// Credentials that fail to load a number of times, as those of a role during an outage.
@@ -45,13 +46,11 @@ fn with_credentials(
     fixture: &Fixture,
     failures: usize,
     error: fn() -> CredentialsError,
-) -> DynamoDbStore {
+) -> DynamoDbStoreBuilder {
     let provider = Refreshed { failures: failures.into(), error };
     let config = fixture.client.config().to_builder().credentials_provider(provider).build();
     DynamoDbStore::builder(aws_sdk_dynamodb::Client::from_conf(config), TABLE)
         .backoff(Duration::from_millis(1), Duration::from_millis(4))
-        .build()
-        .unwrap()
 }
 
 #[tokio::test]
@@ -63,7 +62,7 @@ async fn credentials_that_fail_to_refresh_are_loaded_again() {
     for error in errors {
         for count in [1, 3] {
             let fixture = Fixture::start().await;
-            let store = with_credentials(&fixture, 2, error);
+            let store = with_credentials(&fixture, 2, error).build().unwrap();
             for verdict in store.write(&claims(count), soon()).await {
                 assert_eq!(plain(&verdict), PlainVerdict::Written);
             }
@@ -72,12 +71,15 @@ async fn credentials_that_fail_to_refresh_are_loaded_again() {
     }
 }
 
+/// In simulated time: loading fails at once, so only the pauses take any.
 #[tokio::test]
 async fn without_loaded_credentials_the_store_is_unavailable_and_nothing_was_applied() {
     let fixture = Fixture::start().await;
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
     let store = with_credentials(&fixture, usize::MAX, || CredentialsError::provider_error("503"));
-    let call_deadline = SystemClock.now().plus(Duration::from_millis(100));
-    for verdict in store.write(&claims(3), call_deadline).await {
+    let store = store.clock(clock.clone()).build().unwrap();
+    let call_deadline = clock.now().plus(Duration::from_millis(100));
+    for verdict in clock.drive(store.write(&claims(3), call_deadline)).await {
         let error = unknown(verdict);
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
         assert!(!error.may_have_applied(), "nothing was sent: {error}");

@@ -8,10 +8,11 @@ use crate::support::{
     soon, unknown, write,
 };
 use lambda_idempotency_core::{
-    clock::{Clock, SystemClock},
+    clock::{Clock, Timestamp},
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreErrorKind, Write},
 };
+use lambda_idempotency_testkit::clock::ManualClock;
 
 /// Whether answers contain the existing item: the embedded server sends it, the service may leave it out.
 const WITH_AND_WITHOUT_ITEMS: [bool; 2] = [true, false];
@@ -87,8 +88,24 @@ async fn a_write_that_may_have_been_applied_stays_so_under_throttling_until_the_
         let fixture = Fixture::start().await;
         let throttled = (0..500).map(|_| Fault::error("ThrottlingException"));
         fixture.wire.fault([Fault::LoseAnswer].into_iter().chain(throttled));
-        let call_deadline = SystemClock.now().plus(Duration::from_millis(300));
-        for verdict in fixture.store().write(&claims(count), call_deadline).await {
+        let clock = ManualClock::new(Timestamp::from_secs(1_000));
+        let store = fixture.builder().clock(clock.clone()).build().unwrap();
+        let lasts = Duration::from_secs(3_600);
+        let (writes, call_deadline) = (claims(count), clock.now().plus(lasts));
+        let passes = async {
+            let mut requests = 0;
+            loop {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                requests += fixture.wire.operations().len();
+                // The pause before the second request is a millisecond.
+                clock.advance(if requests < 2 { Duration::from_millis(1) } else { lasts });
+            }
+        };
+        let verdicts = tokio::select! {
+            verdicts = store.write(&writes, call_deadline) => verdicts,
+            () = passes => unreachable!("it does not end"),
+        };
+        for verdict in verdicts {
             let error = unknown(verdict);
             assert_eq!(error.kind(), StoreErrorKind::Throttled);
             assert!(error.may_have_applied(), "{error}");

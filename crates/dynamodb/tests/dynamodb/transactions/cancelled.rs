@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    clock::{Clock, SystemClock},
+    clock::{Clock, Timestamp},
     effects::{Effects, RefusalReason},
     store::{Guard, Store, StoreErrorKind},
 };
 use lambda_idempotency_dynamodb::DynamoDbEffects;
+use lambda_idempotency_testkit::clock::ManualClock;
 use serde_json::{Value, json};
 
 use super::counts::{COUNTS, adding, commit, counts, effects, fixture, refused, stored};
@@ -120,6 +121,7 @@ async fn a_conflict_on_the_record_comes_before_a_refused_effect() {
     assert_eq!(plain(&verdict), PlainVerdict::Written);
 }
 
+/// In simulated time: the wire answers at once, so only the pauses take any.
 #[tokio::test]
 async fn throttling_until_the_deadline_is_not_in_doubt_and_a_lost_answer_before_it_is() {
     for lost in [false, true] {
@@ -127,10 +129,12 @@ async fn throttling_until_the_deadline_is_not_in_doubt_and_a_lost_answer_before_
         let throttled = (0..500).map(|_| cancelled(&[none(), reason("ThrottlingError")]));
         let first = if lost { vec![Fault::Instead(500, json!({}))] } else { vec![] };
         fixture.wire.fault(first.into_iter().chain(throttled));
-        let deadline = SystemClock.now().plus(Duration::from_millis(300));
-        let write = commit(effects(&["a"], None));
-        let verdict = fixture.store().write(&[write], deadline).await.pop().unwrap();
-        let error = unknown(verdict);
+        let clock = ManualClock::new(Timestamp::from_secs(1_000));
+        let store = fixture.builder().clock(clock.clone()).build().unwrap();
+        let deadline = clock.now().plus(Duration::from_millis(300));
+        let writes = [commit(effects(&["a"], None))];
+        let mut verdicts = clock.drive(store.write(&writes, deadline)).await;
+        let error = unknown(verdicts.pop().unwrap());
         assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Throttled, lost));
     }
 }
