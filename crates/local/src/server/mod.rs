@@ -7,6 +7,7 @@ mod postgres;
 mod redis;
 
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ use crate::Error;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// The lowest port of a server: few programs have a port of their own above.
+const LOWEST: u16 = 10_000;
 
 /// Reads the number of the process that runs, whenever it changes. At the end of its input it kills that process, and
 /// removes the directory. The signals of a terminal, or to a group of processes, end this process and not the shell.
@@ -133,10 +137,27 @@ impl Drop for Guarded {
     }
 }
 
-/// A port that nobody uses now.
+/// A port that nobody uses now, and that the system gives to nobody, also while a server that was killed is down.
 fn free_port() -> Result<u16, Error> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::Listen)?;
-    Ok(listener.local_addr().map_err(Error::Listen)?.port())
+    let ports = LOWEST..given_from();
+    let count = usize::from(ports.end.saturating_sub(ports.start)).max(1);
+    let random = RandomState::new().hash_one(Instant::now());
+    // So that tests that start at the same time do not all try the same.
+    let skip = usize::try_from(random % count as u64).unwrap_or_default();
+    let mut ports = ports.clone().skip(skip).chain(ports.take(skip));
+    let free = ports.find(|port| is_free(*port));
+    free.ok_or_else(|| Error::Listen(io::ErrorKind::AddrInUse.into()))
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+/// The first of the ports that the system gives to who does not name one.
+fn given_from() -> u16 {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let first = range.split_whitespace().next().and_then(|first| first.parse().ok());
+    first.filter(|first| *first > LOWEST).unwrap_or(32_768)
 }
 
 /// Where a program is: in the path, or in one of these directories.
@@ -156,4 +177,24 @@ fn program(names: &[&str], others: &[PathBuf], package: &str) -> Result<PathBuf,
 fn failed(what: &str) -> impl FnOnce(io::Error) -> Error {
     let what = format!("cannot {what}");
     move |source| Error::Server { what, source: Some(source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise it could be taken while the server that has it is down.
+    #[test]
+    fn the_port_of_a_server_is_none_that_the_system_gives_away() {
+        for _ in 0..100 {
+            let port = free_port().unwrap();
+            assert!((LOWEST..given_from()).contains(&port), "{port}");
+        }
+    }
+
+    #[test]
+    fn a_port_in_use_is_not_free() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(!is_free(listener.local_addr().unwrap().port()));
+    }
 }

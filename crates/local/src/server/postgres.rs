@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use super::{Guarded, LOOK, PATIENCE, failed, free_port, program};
+use super::{Guarded, LOOK, PATIENCE, failed, free_port, is_free, program};
 use crate::Error;
 
 const USER: &str = "tests";
@@ -45,7 +45,13 @@ impl PostgresServer {
         }
         let settings = settings.to_vec();
         let mut server = Self { guarded, program, port: free_port()?, settings };
-        server.run().await?;
+        while !server.launch().await? {
+            if is_free(server.port) {
+                return Err(server.guarded.does_not_start());
+            }
+            // Somebody else has taken it meanwhile.
+            server.port = free_port()?;
+        }
         Ok(server)
     }
 
@@ -74,22 +80,28 @@ impl PostgresServer {
     /// # Errors
     /// [`Error::Server`] if it does not start.
     pub async fn run(&mut self) -> Result<(), Error> {
-        let (start, address) = (Instant::now(), self.address());
+        let start = Instant::now();
         // The other processes of a server that was killed end by themselves, and it cannot start before.
         while start.elapsed() < PATIENCE {
-            let mut command = Command::new(&self.program);
-            command.arg("-D").arg(self.guarded.path("data"));
-            for (name, value) in self.all_settings() {
-                command.arg("-c").arg(format!("{name}={value}"));
-            }
-            self.guarded.spawn(as_nobody(&mut command))?;
-            if self.guarded.until(|directory| is_ready(directory, address)).await? {
+            if self.launch().await? {
                 return Ok(());
             }
             self.guarded.kill();
             tokio::time::sleep(LOOK * 10).await;
         }
         Err(self.guarded.does_not_start())
+    }
+
+    /// Starts the first process; `false` if it ended by itself.
+    async fn launch(&mut self) -> Result<bool, Error> {
+        let address = self.address();
+        let mut command = Command::new(&self.program);
+        command.arg("-D").arg(self.guarded.path("data"));
+        for (name, value) in self.all_settings() {
+            command.arg("-c").arg(format!("{name}={value}"));
+        }
+        self.guarded.spawn(as_nobody(&mut command))?;
+        self.guarded.until(|directory| is_ready(directory, address)).await
     }
 
     fn all_settings(&self) -> impl Iterator<Item = (&str, String)> {

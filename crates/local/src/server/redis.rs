@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Guarded, free_port, program};
+use super::{Guarded, free_port, is_free, program};
 use crate::Error;
 
 /// A server of Redis or Valkey on this machine, which writes each change to its file before it answers
@@ -29,9 +29,15 @@ impl RedisServer {
             None => program(&["redis-server", "valkey-server"], &[], "redis-server")?,
         };
         let settings = settings.to_vec();
-        let mut server = Self { guarded: Guarded::new("redis")?, program, port: 0, settings };
-        server.port = free_port()?;
-        server.run().await?;
+        let (guarded, port) = (Guarded::new("redis")?, free_port()?);
+        let mut server = Self { guarded, program, port, settings };
+        while !server.launch().await? {
+            if is_free(server.port) {
+                return Err(server.guarded.does_not_start());
+            }
+            // Somebody else has taken it meanwhile.
+            server.port = free_port()?;
+        }
         Ok(server)
     }
 
@@ -60,6 +66,14 @@ impl RedisServer {
     /// # Errors
     /// [`Error::Server`] if it does not start.
     pub async fn run(&mut self) -> Result<(), Error> {
+        match self.launch().await? {
+            true => Ok(()),
+            false => Err(self.guarded.does_not_start()),
+        }
+    }
+
+    /// Starts the process; `false` if it ended by itself.
+    async fn launch(&mut self) -> Result<bool, Error> {
         let mut command = Command::new(&self.program);
         command
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--save", ""])
@@ -70,10 +84,7 @@ impl RedisServer {
         }
         self.guarded.spawn(&mut command)?;
         let address = self.address();
-        match self.guarded.until(|_| is_loaded(address)).await? {
-            true => Ok(()),
-            false => Err(self.guarded.does_not_start()),
-        }
+        self.guarded.until(|_| is_loaded(address)).await
     }
 }
 
