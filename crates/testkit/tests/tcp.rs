@@ -50,14 +50,35 @@ impl Echo {
     }
 }
 
-/// Sends a request. The answer, `closed`, or `silent` after some time without either.
+/// Longer than any answer takes.
+const LONG: Duration = Duration::from_secs(20);
+
+/// Sends a request. The answer, or `closed`.
 async fn ask(stream: &mut TcpStream, request: &str) -> String {
+    answer(stream, request, LONG).await
+}
+
+/// Sends a request, and fails if there is an answer.
+async fn ask_in_vain(stream: &mut TcpStream, request: &str) {
+    assert_eq!(answer(stream, request, Duration::from_millis(300)).await, "silent");
+}
+
+async fn answer(stream: &mut TcpStream, request: &str, patience: Duration) -> String {
     let _ = stream.write_all(request.as_bytes()).await;
     let mut bytes = [0; 100];
-    match tokio::time::timeout(Duration::from_millis(300), stream.read(&mut bytes)).await {
+    match tokio::time::timeout(patience, stream.read(&mut bytes)).await {
         Err(_) => "silent".to_owned(),
         Ok(Ok(0) | Err(_)) => "closed".to_owned(),
         Ok(Ok(count)) => String::from_utf8(bytes[..count].to_vec()).unwrap(),
+    }
+}
+
+/// Waits for what the proxy or the server does.
+async fn until(mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LONG);
+        sleep(Duration::from_millis(1)).await;
     }
 }
 
@@ -101,16 +122,15 @@ async fn a_request_is_cut_before_the_server_or_after_it() {
 #[tokio::test]
 async fn a_delayed_request_reaches_the_server_when_its_client_has_gone() {
     let echo = Echo::start().await;
-    echo.proxy.faults().add(TcpFault::delay(Duration::from_millis(500)).times(1));
+    let delay = Duration::from_millis(500);
+    echo.proxy.faults().add(TcpFault::delay(delay).times(1));
     let mut client = echo.connect().await;
-    assert_eq!(ask(&mut client, "late").await, "silent");
-    drop(client);
-    assert_eq!(echo.got(), "");
     let start = Instant::now();
-    while echo.got().is_empty() && start.elapsed() < Duration::from_secs(20) {
-        sleep(Duration::from_millis(10)).await;
-    }
-    assert_eq!(echo.got(), "late");
+    client.write_all(b"late").await.unwrap();
+    until(|| echo.proxy.requests() == 1).await;
+    drop(client);
+    until(|| echo.got() == "late").await;
+    assert!(start.elapsed() >= delay);
 }
 
 #[tokio::test]
@@ -118,9 +138,10 @@ async fn nothing_passes_during_a_silence_and_no_connection_lasts_during_an_outag
     let echo = Echo::start().await;
     let mut client = echo.connect().await;
     let silence = echo.proxy.faults().add(TcpFault::silence());
-    assert_eq!(ask(&mut client, "a").await, "silent");
+    ask_in_vain(&mut client, "a").await;
+    until(|| echo.proxy.faults().injected(silence) == 1).await;
     echo.proxy.faults().remove(silence);
-    assert_eq!(ask(&mut client, "after bytes that were lost").await, "silent");
+    ask_in_vain(&mut client, "after bytes that were lost").await;
     assert_eq!(ask(&mut echo.connect().await, "new").await, "new");
     let outage = echo.proxy.faults().add(TcpFault::refuse());
     assert_eq!(ask(&mut client, "b").await, "closed");
@@ -136,12 +157,13 @@ async fn answers_are_lost_from_a_certain_request_on_or_come_late() {
     let mut client = echo.connect().await;
     let lost = echo.proxy.faults().add(TcpFault::swallow_answers().after("COMMIT"));
     assert_eq!(ask(&mut client, "BEGIN").await, "BEGIN");
-    assert_eq!(ask(&mut client, "COMMIT").await, "silent");
+    ask_in_vain(&mut client, "COMMIT").await;
+    until(|| echo.proxy.faults().injected(lost) == 1).await;
     assert_eq!(echo.got(), "BEGINCOMMIT");
     echo.proxy.faults().remove(lost);
     // TCP loses no bytes between others: this answer would be taken for that of the COMMIT.
-    assert_eq!(ask(&mut client, "SELECT").await, "silent");
-    assert_eq!(echo.got(), "BEGINCOMMITSELECT");
+    ask_in_vain(&mut client, "SELECT").await;
+    until(|| echo.got() == "BEGINCOMMITSELECT").await;
     echo.proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(100)));
     let start = Instant::now();
     assert_eq!(ask(&mut echo.connect().await, "e").await, "e");
