@@ -40,7 +40,8 @@ pub struct Settings {
     /// How long a received message stays invisible: shorter than the timeout, which AWS would not
     /// allow, so that messages are delivered again while a process still handles them.
     pub visibility: Duration,
-    /// If no message is acknowledged or dead-lettered for this long, the remaining ones are stuck.
+    /// If no message is acknowledged or dead-lettered for this long, the remaining ones are stuck. The run does not end
+    /// before the first invocation has.
     pub patience: Duration,
     /// Further environment variables of the function.
     pub env: Vec<(String, String)>,

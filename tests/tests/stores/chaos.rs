@@ -3,6 +3,8 @@
 //!
 //! `docs/chaos.md` has longer runs.
 
+use std::time::Duration;
+
 use lambda_idempotency_chaos::{
     Error, FaultKind, Mode, Offence, Report, Settings, TestedStore, run,
 };
@@ -90,6 +92,8 @@ async fn the_audit_finds_a_function_without_protection_beside_each_store() {
     for store in [POSTGRES, REDIS] {
         let mut settings = settings(store, Mode::Claim, 150);
         settings.faults.clear();
+        // What a process does twice that misses its deadline would have a cause.
+        settings.timeout = Duration::from_secs(30);
         settings.env.push(("SCRIPTED_UNPROTECTED".to_owned(), "1".to_owned()));
         let report = run(&settings, |_| {}).await.unwrap();
         let doubled = report.count(Offence::Doubled);

@@ -113,7 +113,9 @@ impl<'a> Rig<'a> {
             }
             let is_up = self.store.is_up()?;
             let idle = running.is_empty() && self.queues.left() == 0 && self.injector.is_over();
-            self.given_up = self.moved.elapsed() > self.settings.patience;
+            // A slow machine may need as long for the first answer, and without one nothing is known of the function.
+            let has_answers = self.history.deliveries > 0;
+            self.given_up = has_answers && self.moved.elapsed() > self.settings.patience;
             if (idle || self.given_up) && is_up {
                 return Ok(());
             }
