@@ -150,6 +150,7 @@ impl FunctionBuilder {
             operation.fits(EntryPoint::Source(source.name()))?;
             operation.check_filters_of(source.name())?;
             operation.refuse_volatile(&*source)?;
+            operation.tells_notifications_apart()?;
             prepared.commits_with(&self.engine)?;
             let mut policy = prepared.policy.clone();
             policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());

@@ -249,6 +249,28 @@ pub enum ConfigError {
         /// The member of its records.
         member: &'static str,
     },
+    /// A key is selected from a whole message that may contain several notifications of S3.
+    #[error(
+        "the key of operation `{operation}` reads the whole message, with `{expression}`, and S3 may put several \
+         notifications into one: they would have one key, and only the first would be processed; select the key from the \
+         notification, such as `s3.object.key`, or take the message as one record with `.whole_record()`"
+    )]
+    OneKeyForSeveral {
+        /// The operation.
+        operation: Arc<str>,
+        /// The expression.
+        expression: String,
+    },
+    /// A handler gets the whole message once for each notification of S3 in it.
+    #[error(
+        "operation `{operation}` has `.whole_record()` and `.envelope(Envelope::S3)`, and S3 may put several notifications into \
+         one message: each has a key of its own, and the handler would get the whole message for each; name a key of the \
+         message, such as `.key(\"messageId\")`, or leave `.whole_record()` out"
+    )]
+    WholeMessageOfSeveral {
+        /// The operation.
+        operation: Arc<str>,
+    },
     /// An expression for HTTP requests uses `record(..)`, which requests do not have.
     #[error(
         "the {what} of operation `{operation}` uses `record(..)`, which a request of `.http(..)` does \

@@ -25,6 +25,7 @@ mod mutex;
 mod prepare;
 mod prepared;
 mod recoverable;
+mod several;
 mod transaction;
 mod volatile;
 

@@ -1,6 +1,6 @@
 //! Envelopes: payload and identity are those of the innermost notification.
 
-use lambda_idempotency::{Envelope, Operation, record};
+use lambda_idempotency::{ConfigError, Envelope, Operation, record};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -83,13 +83,42 @@ async fn a_notification_in_a_notification_in_a_message() {
         world.ledger.assert_once(first);
         world.ledger.assert_once(second);
     }
-    let by_message = inside("outside").key(record("messageId"));
-    let function = world.idempotency().sqs(by_message, by_object).unwrap();
+    let outside = Operation::new("outside").envelope(Envelope::Sns).key(record("messageId"));
+    let function = world.idempotency().sqs(outside, world.handler()).unwrap();
     for message in ["m-1", "m-2"] {
-        let event = batch([with_body(message, &body("n-1", &["e"]))]);
+        let event = batch([with_body(message, &announced("n-1", &json!({ "id": "e" })))]);
         world.invoke(&function, &event).await.unwrap();
     }
     assert_eq!(world.ledger.executed("e"), 2);
+}
+
+/// S3 may put several notifications into one message. With the key of the message, all but the first would be answered
+/// from its record, and never processed.
+#[tokio::test]
+async fn a_key_that_does_not_tell_notifications_apart_is_refused() {
+    let world = World::new();
+    let s3 = |name| Operation::new(name).envelope(Envelope::S3);
+    let by_message = s3("a").key(record("messageId"));
+    let error = world.idempotency().sqs(by_message, world.handler()).unwrap_err();
+    assert!(matches!(error, ConfigError::OneKeyForSeveral { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("messageId") && text.contains("s3.object.key"), "{text}");
+    let error = world.idempotency().sqs(s3("b").whole_record(), world.handler()).unwrap_err();
+    assert!(matches!(error, ConfigError::WholeMessageOfSeveral { .. }), "{error}");
+    assert!(error.to_string().contains(".key("), "{error}");
+}
+
+/// With a key of the message, the message is one record.
+#[tokio::test]
+async fn a_whole_message_with_several_notifications_is_processed_once() {
+    let world = World::new();
+    let whole = Operation::new("a").envelope(Envelope::S3).key("messageId").whole_record();
+    let function = world.idempotency().sqs(whole, world.raw_handler()).unwrap();
+    let event = batch([with_body("m-1", &uploaded(&["a", "b"]).to_string())]);
+    for _ in 0..2 {
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    assert_eq!(world.ledger.total(), 1);
 }
 
 /// The message is returned if one of its objects fails; then only that object is processed again.

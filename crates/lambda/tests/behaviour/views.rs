@@ -102,7 +102,12 @@ async fn expressions_read_the_payload_or_the_record_of_every_source() {
         // The paths that users write.
         assert!(!row.sees.is_empty(), "{name}");
         for (path, value) in &row.sees {
-            let shown = runs_as_shown(&row, row.operation.clone().key(path.clone())).await;
+            let operation = row.operation.clone().key(path.clone());
+            // A function refuses a key of a message that may contain several notifications.
+            let shown = match row.is_of_several() && *path == record(&*path.expression) {
+                true => inspected(&World::new(), &row, &operation),
+                false => runs_as_shown(&row, operation).await,
+            };
             let seen = (path.expression.clone(), value.clone());
             assert_eq!(shown.key.unwrap().parts, [seen], "{name}: {path:?}");
         }
@@ -125,7 +130,9 @@ async fn a_whole_record_is_what_record_expressions_read() {
         let Row { name, source, event, record, operation, .. } = row;
         let payload = Payload::Json(record.clone());
         let row = Row { name, source, event, record, payload, operation, sees: Vec::new() };
-        runs_as_shown(&row, row.operation.clone().whole_record()).await;
+        if !row.is_of_several() {
+            runs_as_shown(&row, row.operation.clone().whole_record()).await;
+        }
         let shown = inspected(&World::new(), &row, &row.operation.clone().whole_record().key("@"));
         assert_eq!(shown.key.unwrap().parts, [("@".to_owned(), row.record)], "{name}");
     }

@@ -71,6 +71,11 @@ impl Row {
         self
     }
 
+    /// Whether the message may contain several records.
+    pub(super) fn is_of_several(&self) -> bool {
+        self.name.starts_with("S3 in")
+    }
+
     pub(super) fn sees(mut self, path: impl Into<KeyPath>, value: impl Into<Value>) -> Self {
         self.sees.push((path.into(), value.into()));
         self
