@@ -33,14 +33,15 @@ pub trait Host {
     /// leader.
     fn join(&mut self, at: usize, key: &Key, now: Timestamp, until: Timestamp) -> Join;
 
-    /// The store has granted the claim of record `at`: followers may rely on it.
+    /// The store has granted the claim of record `at`: followers may rely on it while the leader works. What was
+    /// learned of the key before is outdated, and no follower gets it.
     fn holds(&mut self, at: usize);
 
     /// Record `at` is returned to its source: followers must not rely on its claim any more.
     fn returns(&mut self, at: usize);
 
     /// Record `at` gives up the lead of its key in this process. Its followers get the record that it has
-    /// read.
+    /// learned since its claim was granted, or without a claim.
     fn leave(&mut self, at: usize);
 
     /// What was seen in the store under the key of record `at`.

@@ -153,8 +153,10 @@ impl Leader {
 }
 
 impl Leader {
-    /// The store has granted the claim: followers may rely on it.
-    pub(crate) fn holds(&self) {
+    /// The store has granted the claim: followers may rely on it, for as long as the leader works. What was seen
+    /// before the claim, or the claim itself, says nothing about the key once the leader has ended.
+    pub(crate) fn holds(&mut self) {
+        self.known = None;
         self.single_flight.set_holds(&self.key, self.ticket, true);
     }
 

@@ -55,7 +55,7 @@ impl Host for Surroundings<'_> {
     }
 
     fn holds(&mut self, at: usize) {
-        if let Some(leader) = &self.slot(at).leader {
+        if let Some(leader) = &mut self.slot(at).leader {
             leader.holds();
         }
     }

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use lambda_idempotency_core::{clock::Clock, policy::OnConflict};
-use lambda_idempotency_testkit::crashing::{crash_points, drop_after};
+use lambda_idempotency_core::{clock::Clock, failure::Failure, policy::OnConflict, store::Write};
+use lambda_idempotency_testkit::{
+    crashing::{crash_points, drop_after},
+    faults::Fault,
+};
 
 use super::in_process::{SECOND, at_once};
-use crate::support::{START, World, declining, failing, labels, ok, rec};
+use crate::support::{START, World, declining, failing, key, labels, ok, rec};
 
 #[tokio::test]
 async fn if_the_leader_fails_the_next_one_tries() {
@@ -31,6 +34,34 @@ async fn if_the_leader_declines_the_next_one_tries() {
     let mut outcomes = at_once(&world, invocations).await.concat();
     outcomes.sort_unstable();
     assert_eq!(outcomes, ["declined", "executed", "replayed"]);
+    world.ledger.assert_once("a");
+}
+
+/// The leader's claim had no answer, and its retry met the claim. Its handler failed, and the release had no
+/// answer either.
+#[tokio::test]
+async fn with_skip_on_conflict_a_follower_is_not_acknowledged_for_the_claim_of_a_leader_that_failed()
+ {
+    let mut world = World::yielding();
+    world.policy.on_conflict = OnConflict::Skip;
+    let claims = |write: &Write| write.record.as_ref().is_some_and(|r| r.owner.is_some());
+    let releases = |write: &Write| write.record.as_ref().is_some_and(|r| r.owner.is_none());
+    let late = Fault::delay_answer(world.clock.clone(), 20 * SECOND);
+    world.store.inject(late.for_writes(claims).times(1));
+    world.store.inject(Fault::lose_answer().for_key(&key("a")).for_writes(releases).always());
+    let engine = world.engine();
+    let fails = rec("a", |world: World, _| async move {
+        world.clock.sleep(26 * SECOND).await;
+        Err(Failure::transient("no luck"))
+    });
+    // Only in a batch of several is a claim sent again soon.
+    let leader = world.invoke_by(&engine, vec![fails, ok("b")]);
+    let follower = async {
+        world.clock.sleep(Duration::from_millis(28_500)).await;
+        world.invoke_by(&engine, vec![ok("a")]).await
+    };
+    let (first, second) = world.clock.drive(join(leader, follower)).await;
+    assert_eq!([labels(&first), labels(&second)].concat(), ["failed", "executed", "executed"]);
     world.ledger.assert_once("a");
 }
 

@@ -82,6 +82,7 @@ impl Host for Surroundings<'_> {
     fn holds(&mut self, at: usize) {
         if let Some(flight) = self.own_flight(at) {
             flight.holds = true;
+            flight.known = None;
         }
     }
 
