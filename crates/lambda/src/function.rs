@@ -26,7 +26,7 @@ use crate::{
     handler::ErasedHandler,
     operation::{Operation, Prepared},
     rejection::Rejection,
-    source::{Event, Record, Source, hidden_with, share_arns, unwrap},
+    source::{Event, Record, Source, all_or_error, hidden_with, share_arns, unwrap},
 };
 
 /// A Lambda function: a service for `lambda_runtime::run` or `run_concurrent`.
@@ -147,6 +147,9 @@ impl Inner {
             done.sort_by_key(|(record, _)| record.raw.as_ptr());
         }
         let (records, outcomes): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+        if shares.iter().any(|(route, _)| route.operation.returns_whole_batch) {
+            all_or_error(source.name(), &records, &outcomes)?;
+        }
         source.respond(event, &records, &outcomes)
     }
 

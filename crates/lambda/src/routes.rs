@@ -101,8 +101,9 @@ sources! {
     document_db => DocumentDb;
 
     /// Handles records of a Kafka topic, in the order of their partitions. The payload is their
-    /// value as text; `null` for a tombstone. Needs
-    /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    /// value as text; `null` for a tombstone. Needs provisioned mode and
+    /// `FunctionResponseTypes: [ReportBatchItemFailures]`, or
+    /// [`return_whole_batch`](Operation::return_whole_batch).
     kafka => Kafka;
 
     /// Handles S3 notifications; the payload is the notification as it is delivered. A test event

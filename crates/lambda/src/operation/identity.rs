@@ -280,6 +280,7 @@ impl Operation {
             whole_record: false,
             order: None,
             after_failure: AfterFailure::Group,
+            returns_whole_batch: false,
             on_busy: None,
             recoverable: None,
             prepared: Arc::default(),

@@ -39,7 +39,7 @@ const fn row(setting: &'static str, is_set: fn(&Operation) -> bool, scope: Setti
 /// streams and brokers. A setting for all event sources concerns several records, the record around
 /// a payload, or the response to the source; even a source with one record for each event can
 /// deliver several, in an envelope. `tests/behaviour/misplaced.rs` tries all settings at all entry points.
-const ROWS: [Row; 24] = [
+const ROWS: [Row; 25] = [
     row("queue", |o| o.is_from("queue"), SettingScope::Sources(&["sqs", "pipe"])),
     row("topic", |o| o.is_from("topic"), SettingScope::Sources(&["sns", "kafka"])),
     row("stream", |o| o.is_from("stream"), SettingScope::Sources(&["kinesis", "pipe"])),
@@ -64,6 +64,12 @@ const ROWS: [Row; 24] = [
         SettingScope::Sources(&["kinesis", "dynamodb", "documentdb", "kafka", "pipe"]),
     ),
     row("after_failure", |o| o.after_failure != AfterFailure::default(), SettingScope::AllSources),
+    // Other sources have no partial responses: their invocation fails in any case.
+    row(
+        "return_whole_batch",
+        |o| o.returns_whole_batch,
+        SettingScope::Sources(&["sqs", "kinesis", "dynamodb", "kafka", "pipe"]),
+    ),
     row(
         "concurrency",
         |o| o.policy.concurrency != Policy::default().concurrency,

@@ -210,6 +210,26 @@ impl Operation {
         self
     }
 
+    /// Makes the invocation fail if a record is returned, so that the whole batch is delivered again. Default: the
+    /// answer names the records that are returned, and the source delivers only those.
+    ///
+    /// **A source that does not read that answer counts every record as processed**, and the returned ones are lost.
+    /// Set this where the event source mapping has no `FunctionResponseTypes: [ReportBatchItemFailures]`, such as
+    /// [Kafka without provisioned mode](crate::guide::sources::kafka#without-provisioned-mode). Records of the batch
+    /// that were processed are answered from the store when they come again. Where the answer is read, leave the
+    /// default: an error costs a delivery of every record of the batch, and a request to the store for each.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let index = Operation::new("index").topic("orders").return_whole_batch();
+    /// assert_eq!(index.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn return_whole_batch(mut self) -> Self {
+        self.returns_whole_batch = true;
+        self
+    }
+
     /// Gives the records that will never be processed to `sink`, so that they do not block a stream
     /// or a FIFO queue. Default: they return to their source until the source discards them or
     /// moves them to a dead-letter queue.

@@ -52,6 +52,7 @@ pub(crate) use messaging::messaging;
 pub(crate) use pipe::Pipe;
 pub(crate) use rabbit_mq::RabbitMq;
 pub(crate) use record::{Record, share_arns};
+pub(crate) use response::all_or_error;
 pub(crate) use s3::S3;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use shape::Shape;

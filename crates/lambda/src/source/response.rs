@@ -59,9 +59,9 @@ pub(super) fn partial(
         .map_err(|_| InvocationError::Json(NotJson::Response))
 }
 
-/// The response to a source without partial responses: `null` if all records are acknowledged, else
-/// an error.
-pub(super) fn all_or_error(
+/// The response to a source without partial responses, or that is not to get one: `null` if all records are
+/// acknowledged, else an error.
+pub(crate) fn all_or_error(
     source_name: &'static str,
     records: &[Record<'_>],
     outcomes: &[Outcome],

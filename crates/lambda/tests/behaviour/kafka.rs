@@ -4,7 +4,7 @@ use lambda_idempotency::{Function, KeepOrder, Operation, record};
 use serde_json::{Value, json};
 
 use crate::{
-    support::{World, diagnostic},
+    support::{World, batch, diagnostic, order},
     support_streams::{CLUSTER, base64, message, topic},
 };
 
@@ -45,6 +45,35 @@ async fn each_partition_has_its_checkpoint_and_records_that_were_not_started_are
     world.ledger.assert_never("a17");
     assert_eq!(world.invoke(&function, &partitions()).await.unwrap(), failures(&[]));
     world.ledger.assert_each_once(["a15", "a16", "a17", "b7", "b8", "c3"]);
+}
+
+#[tokio::test]
+async fn without_partial_responses_a_returned_record_fails_the_invocation() {
+    let world = World::new();
+    let function = indexed(&world, by_offset().return_whole_batch());
+    let error = world.invoke(&function, &partitions()).await.unwrap_err().to_string();
+    for part in ["3 of 6", "orders-0@16", "orders-0@17", "orders-10@3"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    world.ledger.assert_each_once(["a15", "b7", "b8"]);
+    assert_eq!(world.invoke(&function, &partitions()).await.unwrap(), failures(&[]));
+    world.ledger.assert_each_once(["a15", "a16", "a17", "b7", "b8", "c3"]);
+}
+
+/// Lambda calls a function with the records of one event source mapping, so the operation that takes them decides.
+#[tokio::test]
+async fn the_operation_that_takes_the_records_decides_whether_the_invocation_fails() {
+    let world = World::new();
+    let whole = Operation::new("index").topic("orders").return_whole_batch();
+    let function = world
+        .idempotency()
+        .function()
+        .kafka(whole, world.handler())
+        .sqs(Operation::new("place").key("id"), world.handler())
+        .build()
+        .unwrap();
+    assert!(world.invoke(&function, &topic([message(0, 1, "a", "fail")])).await.is_err());
+    assert_eq!(world.returned(&function, &batch([order("m-1", "b", "fail")])).await, ["m-1"]);
 }
 
 #[tokio::test]

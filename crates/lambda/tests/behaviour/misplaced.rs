@@ -49,6 +49,11 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("detail_type", |o| o.detail_type("Placed"), vec!["eventbridge"]),
         ("order", |o| o.order(KeepOrder::Shard), STREAMS.to_vec()),
         ("after_failure", |o| o.after_failure(AfterFailure::Batch), sources()),
+        (
+            "return_whole_batch",
+            Operation::return_whole_batch,
+            vec!["sqs", "kinesis", "dynamodb", "kafka", "pipe"],
+        ),
         ("concurrency", |o| o.concurrency(1), sources()),
         ("envelope", |o| o.envelope(Envelope::Sns), sources()),
         ("whole_record", Operation::whole_record, sources()),
