@@ -66,6 +66,36 @@ async fn the_output_of_a_running_process_can_be_awaited() {
     assert!(read.load(Ordering::SeqCst));
 }
 
+/// However long that takes on a busy machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_output_of_a_process_that_has_ended_is_read_before_its_invocation_ends() {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = mpsc::channel();
+    let released = Mutex::new(released);
+    let read = Arc::new(AtomicBool::new(false));
+    let mark = Arc::clone(&read);
+    let builder = Local::builder(scripted().await).on_output(move |line| {
+        if line.text == "started" {
+            tell.send(()).unwrap();
+            released.lock().unwrap().recv().unwrap();
+            mark.store(true, Ordering::SeqCst);
+        }
+    });
+    let local = builder.start().await.unwrap();
+    let event = json!({ "do": "abort" });
+    let mut invocation = pin!(local.invoke(&event));
+    tokio::select! {
+        _ = &mut invocation => panic!("its output is not read"),
+        Some(()) = told.recv() => {}
+    }
+    let early = tokio::time::timeout(Duration::from_millis(1500), &mut invocation).await;
+    assert!(early.is_err(), "the line is not read yet");
+    release.send(()).unwrap();
+    let ended = invocation.await.unwrap();
+    assert!(matches!(ended.result, InvocationResult::Exited { .. }), "{}", ended.result);
+    assert!(read.load(Ordering::SeqCst));
+}
+
 #[tokio::test]
 async fn a_warm_process_is_used_again() {
     let local = local(scripted().await).await;
