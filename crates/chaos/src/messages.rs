@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::FutureExt as _;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
@@ -134,15 +135,16 @@ impl State {
         let mut stream = BufReader::new(stream);
         let mut line = String::new();
         stream.read_line(&mut line).await?;
-        let Some((order, part, pid, id)) = parse(&line) else {
+        let Some(sent) = parse(&line) else {
             return stream.write_all(b"refused\n").await;
         };
+        let (order, part, pid, _) = sent;
         let sending = self.orders.get(order).copied().unwrap_or_default();
         if let Some(step) = sending.waits
             && self.counted().waited.insert(order)
         {
             let answer = if step == Step::Sent { Answer::Unanswered } else { Answer::Held };
-            self.arrived(order, part, pid, id, answer).await;
+            self.arrived(&mut stream, sent, answer).await;
             let _ = self.tell.send(Told::Waits { order, pid, step });
             let mut rest = [0];
             let closed = stream.read(&mut rest);
@@ -150,20 +152,20 @@ impl State {
         }
         match self.fault(order, part, sending) {
             Some(FaultKind::SendRefused) => {
-                self.arrived(order, part, pid, id, Answer::Refused).await;
+                self.arrived(&mut stream, sent, Answer::Refused).await;
                 stream.write_all(b"refused\n").await
             }
             Some(FaultKind::SendLost) => {
-                self.arrived(order, part, pid, id, Answer::Unanswered).await;
+                self.arrived(&mut stream, sent, Answer::Unanswered).await;
                 Ok(())
             }
             Some(_) => {
-                self.arrived(order, part, pid, id, Answer::Unanswered).await;
+                self.arrived(&mut stream, sent, Answer::Unanswered).await;
                 tokio::time::sleep(LATE).await;
                 stream.write_all(b"taken\n").await
             }
             None => {
-                self.arrived(order, part, pid, id, Answer::Taken).await;
+                self.arrived(&mut stream, sent, Answer::Taken).await;
                 stream.write_all(b"taken\n").await
             }
         }
@@ -182,17 +184,32 @@ impl State {
         Some(trouble.kind)
     }
 
-    async fn arrived(&self, order: usize, part: usize, pid: u32, id: &str, answer: Answer) {
+    async fn arrived(
+        &self,
+        stream: &mut BufReader<TcpStream>,
+        (order, part, pid, id): (usize, usize, u32, &str),
+        answer: Answer,
+    ) {
         self.untold.fetch_add(1, Ordering::AcqRel);
         let placed = match self.store.get() {
             Some(store) => Some(store.placed(order).await.is_ok_and(|times| times > 0)),
             None => None,
         };
+        // On a slow machine its sender may have given up meanwhile, or may be dead.
+        let is_untold = answer == Answer::Taken && has_gone(stream).await;
+        let answer = if is_untold { Answer::Unanswered } else { answer };
         let (id, at) = (id.to_owned(), Instant::now());
         // The rig listens until its end.
         let _ = self.tell.send(Told::Arrived(Arrival { order, part, id, pid, answer, placed, at }));
         self.untold.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+/// Whether the sender has closed the connection, so that it gets no answer.
+async fn has_gone(stream: &mut BufReader<TcpStream>) -> bool {
+    // Meanwhile the runtime looks at its sockets.
+    tokio::task::yield_now().await;
+    matches!(stream.read(&mut [0]).now_or_never(), Some(Ok(0) | Err(_)))
 }
 
 /// `o-17 2 4242 ID`: order, part, process and id of the message.
@@ -249,6 +266,19 @@ mod tests {
         }
         assert_eq!(queue.faults().len(), 3);
         assert_eq!(send(&queue, "what\n").await, "refused\n");
+    }
+
+    /// While the queue has no processor, the sender gives up.
+    #[tokio::test]
+    async fn a_message_whose_sender_has_gone_is_taken_without_an_answer() {
+        use std::io::Write as _;
+        let (tell, mut told) = unbounded_channel();
+        let queue = MessageQueue::start(Vec::new(), tell).await.unwrap();
+        let mut stream = std::net::TcpStream::connect(queue.address()).unwrap();
+        stream.write_all(b"o-0 1 7 a\n").unwrap();
+        drop(stream);
+        let first = told.recv().await.unwrap();
+        assert!(matches!(first, Told::Arrived(arrival) if arrival.answer == Answer::Unanswered));
     }
 
     #[tokio::test]
