@@ -89,8 +89,8 @@ async fn the_output_of_a_process_that_has_ended_is_read_before_its_invocation_en
         Some(()) = told.recv() => {}
     }
     let early = tokio::time::timeout(Duration::from_millis(1500), &mut invocation).await;
-    assert!(early.is_err(), "the line is not read yet");
     release.send(()).unwrap();
+    assert!(early.is_err(), "the line is not read yet");
     let ended = invocation.await.unwrap();
     assert!(matches!(ended.result, InvocationResult::Exited { .. }), "{}", ended.result);
     assert!(read.load(Ordering::SeqCst));
