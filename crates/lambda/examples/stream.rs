@@ -5,9 +5,9 @@
 //! records behind it that were completed are answered from the store.
 //!
 //! **In AWS**: set `ReportBatchItemFailures`, or one failure repeats the whole batch;
-//! `BisectBatchOnFunctionError`, `MaximumRetryAttempts` and an on-failure destination, or a record
-//! that always fails blocks its shard until it expires; `MaximumRecordAgeInSeconds` below the
-//! retention, or an old record is processed again. `docs/templates/stream.yaml` does this.
+//! `BisectBatchOnFunctionError`, `MaximumRetryAttempts` (a large number, or an outage uses it up) and
+//! an on-failure destination, or a record that always fails blocks its shard until it expires;
+//! `MaximumRecordAgeInSeconds` below the retention, or an old record is processed again. `docs/templates/stream.yaml` does this.
 //!
 //! **Here**, with four records that contain three orders:
 //!

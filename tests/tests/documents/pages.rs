@@ -136,6 +136,20 @@ fn every_page_has_all_sections() {
     }
 }
 
+/// Deliveries in an outage of the store count as retries, so that healthy records would be given up.
+#[test]
+fn records_of_streams_are_given_up_by_age_and_not_by_retries() {
+    for (name, settings) in PAGES {
+        if !settings.contains(&"MaximumRecordAgeInSeconds") {
+            continue;
+        }
+        let page = page(name);
+        let retries = page.split("MaximumRetryAttempts: ").skip(1);
+        let limits: Vec<_> = retries.filter_map(|rest| rest.split_whitespace().next()).collect();
+        assert_eq!(limits, ["-1"], "{name}");
+    }
+}
+
 /// The list that users read, the folder and this test name the same pages.
 #[test]
 fn every_page_is_listed() {

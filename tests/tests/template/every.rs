@@ -172,8 +172,10 @@ fn stream(template: &Value, mapping: &Value) -> Problems {
     if mapping["BisectBatchOnFunctionError"] != true {
         problems.push("no BisectBatchOnFunctionError".to_owned());
     }
-    if mapping["MaximumRetryAttempts"].as_u64().is_none_or(|most| !(3..=100).contains(&most)) {
-        problems.push("MaximumRetryAttempts must be 3 to 100".to_owned());
+    // Each delivery in an outage of the table takes five seconds: these are more than an hour.
+    if mapping["MaximumRetryAttempts"].as_u64().is_none_or(|most| !(1000..=10_000).contains(&most))
+    {
+        problems.push("MaximumRetryAttempts must be 1000 to 10000".to_owned());
     }
     let failed = &mapping["DestinationConfig"]["OnFailure"]["Destination"];
     let queue = at(template, &format!("/Resources/{}/Type", target(failed)));

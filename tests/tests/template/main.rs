@@ -219,6 +219,7 @@ fn every_check_reports_its_problem() {
         (format!("{mapping}/BisectBatchOnFunctionError"), None, "BisectBatchOnFunctionError"),
         (format!("{mapping}/MaximumRetryAttempts"), None, "MaximumRetryAttempts"),
         (format!("{mapping}/MaximumRetryAttempts"), Some(json!(-1)), "MaximumRetryAttempts"),
+        (format!("{mapping}/MaximumRetryAttempts"), Some(json!(10)), "MaximumRetryAttempts"),
         (
             format!("{mapping}/MaximumRecordAgeInSeconds"),
             Some(json!(86_400 * 18)),

@@ -211,6 +211,12 @@ fn every_mistake_in_another_topology_is_found() {
         ),
         (
             "stream",
+            format!("{function}/Events/Changes/Properties/MaximumRetryAttempts"),
+            Some(json!(10)),
+            "MaximumRetryAttempts",
+        ),
+        (
+            "stream",
             format!("{function}/Events/Changes/Properties/DestinationConfig"),
             None,
             "Changes: no OnFailure queue",

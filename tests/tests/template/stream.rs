@@ -25,7 +25,8 @@ pub(crate) fn mapping(template: &Value) -> Problems {
     ]
     .concat();
     let bounds = [
-        ("MaximumRetryAttempts", 3, 100, "unlimited by default"),
+        // Each delivery in an outage of the table takes five seconds: these are more than an hour.
+        ("MaximumRetryAttempts", 1000, 10_000, "unlimited by default"),
         // A completed record answers its duplicates for 18 days: `retention` checks that.
         ("MaximumRecordAgeInSeconds", 60, 24 * 3600, "until the stream deletes them by default"),
     ];
