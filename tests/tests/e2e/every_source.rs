@@ -47,6 +47,12 @@ impl Effects {
         function.env("SCRIPTED_LEDGER", self.0.to_str().unwrap())
     }
 
+    /// How often the handler of an order has started.
+    fn starts(&self, order: &str) -> usize {
+        let lines = fs::read_to_string(&self.0).unwrap_or_default();
+        lines.lines().filter(|line| line.starts_with(&format!("start {order} "))).count()
+    }
+
     /// The orders in the order in which they were placed.
     fn placed(&self) -> Vec<String> {
         let lines = fs::read_to_string(&self.0).unwrap_or_default();
@@ -157,8 +163,23 @@ async fn halves_of_a_batch_find_the_record_that_kills_the_process() {
     };
     let function = effects.of(every_source()).timeout(TIMEOUT);
     let world = World::with(function, |local| local.streams(limits)).await;
-    let kills = order_with("bob-1", json!({ "dieTimes": 99 }));
-    let report = world.send(&kinesis([(0, 1, "bob", kills), (0, 2, "ann", order("ann-1"))])).await;
+    let kills = order_with("bob-1", json!({ "delayMs": 600_000 }));
+    // Its process dies each time, but not before the other record is done.
+    let death = async {
+        let mut deaths = 0;
+        loop {
+            let is_done = world.claims().iter().any(|claim| claim["status"]["S"] == "COMPLETED");
+            if is_done && effects.starts("bob-1") > deaths {
+                deaths += world.kill_in_flight();
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let event = kinesis([(0, 1, "bob", kills), (0, 2, "ann", order("ann-1"))]);
+    let report = tokio::select! {
+        report = world.send(&event) => report,
+        () = death => unreachable!("it does not end"),
+    };
     assert_eq!(effects.placed(), ["ann-1"]);
     assert_eq!(report.dead_letters.len(), 1, "{:?}", history(&report));
 }
