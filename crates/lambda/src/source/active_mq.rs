@@ -3,8 +3,6 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
 
-use std::borrow::Cow;
-
 use lambda_idempotency_engine::delivered::{ReadFunctions, Reads};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,12 +10,9 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source, base64,
     event::{Member, descend, id, list, object, scalar, text},
-    record::record_id,
+    record::{identity_of, record_id},
 };
-use crate::{
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::operation::{Kind, Operation};
 
 pub(crate) struct ActiveMq;
 
@@ -63,21 +58,23 @@ impl Source for ActiveMq {
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
-        let broker = text(event.outside.arn).unwrap_or_default();
         let messages = list(event.outside.messages).unwrap_or_default();
-        messages.into_iter().map(|raw| read(raw, &broker)).collect()
+        messages.into_iter().map(|raw| read(raw, event.outside.arn)).collect()
     }
 }
 
-pub(super) fn read<'e>(raw: &'e RawValue, broker: &Cow<'e, str>) -> Record<'e> {
+pub(super) fn read<'e>(raw: &'e RawValue, broker: Member<'e>) -> Record<'e> {
     let message: Message<'_> = object(Some(raw));
     let destination: Destination<'_> = object(message.destination);
-    let id = id(message.id);
-    let record = record_id(NAME, id.as_deref(), broker).hidden();
-    let destination = text(destination.name).unwrap_or_default();
-    let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), destination, id]);
+    let (broker, id) = (text(broker), id(message.id));
+    let record = record_id(NAME, id.as_deref(), broker.as_deref().unwrap_or_default()).hidden();
+    let members = [
+        ("eventSourceArn", broker),
+        ("destination.physicalName", text(destination.name)),
+        ("messageID", id),
+    ];
     Record {
-        identity: identity.ok_or(Rejection::NoIdentity("messageID")),
+        identity: identity_of(NAME, members),
         reads: Reads::with(&READS),
         body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))

@@ -77,7 +77,7 @@ impl Source for DocumentDb {
     /// (a collection is dropped or renamed) concerns all documents: then the whole batch is
     /// processed in order, unless `KeepOrder::None` is set.
     fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
-        let cluster = text(event.outside.arn).unwrap_or_default();
+        let cluster = id(event.outside.arn);
         let events = list(event.outside.events).unwrap_or_default();
         let changes = events.into_iter().map(|raw| (raw, object::<Delivered<'_>>(Some(raw)).event));
         let changes: Vec<(_, _, Change<'_>)> =
@@ -89,7 +89,7 @@ impl Source for DocumentDb {
             Some(KeepOrder::Key) | None if are_documents => KeepOrder::Key,
             Some(KeepOrder::Key) | None => KeepOrder::Shard,
         };
-        let read = |(raw, event, change)| read(raw, event, &change, &cluster, order);
+        let read = |(raw, event, change)| read(raw, event, &change, cluster.as_ref(), order);
         changes.into_iter().map(read).collect()
     }
 }
@@ -98,7 +98,7 @@ fn read<'e>(
     raw: &'e RawValue,
     event: Member<'e>,
     change: &Change<'e>,
-    cluster: &Cow<'e, str>,
+    cluster: Option<&Cow<'e, str>>,
     order: KeepOrder,
 ) -> Record<'e> {
     let token = id(object::<ResumeToken<'_>>(change.token).data);
@@ -111,11 +111,16 @@ fn read<'e>(
         (KeepOrder::Key | KeepOrder::Shard, _) => Some(String::new()),
     };
     let payload = event.map(|event| Cow::Borrowed(event.get()));
-    let record = record_id(NAME, token.as_deref(), cluster);
-    let identity =
-        token.map(|token| vec![Cow::Borrowed(NAME), cluster.clone(), db, collection, token]);
+    let record = record_id(NAME, token.as_deref(), cluster.map_or("", |arn| arn));
     Record {
-        identity: identity.ok_or(Rejection::NoIdentity("event._id._data")),
+        identity: match (cluster, token) {
+            (None, _) => Err(Rejection::NoIdentity("eventSourceArn")),
+            (_, None) => Err(Rejection::NoIdentity("event._id._data")),
+            // A change of a whole database has no collection.
+            (Some(cluster), Some(token)) => {
+                Ok(vec![Cow::Borrowed(NAME), cluster.clone(), db, collection, token])
+            }
+        },
         group: group.map(Arc::from),
         ..Record::new(record, raw, payload.ok_or(Rejection::NoMember("event")))
     }

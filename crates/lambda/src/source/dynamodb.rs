@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source, attributes,
     event::{Member, id, object, text},
-    record::{Item, record_id},
+    record::{Item, identity_of, record_id},
     response::partial,
 };
 use crate::{
@@ -93,7 +93,7 @@ impl Source for DynamoDb {
 pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
     let change: Change<'_> = object(delivered.dynamodb);
-    let stream = text(delivered.stream).unwrap_or_default();
+    let stream = text(delivered.stream);
     let sequence = id(change.sequence);
     let group = match operation.order {
         Some(KeepOrder::Shard) => Some(String::new()),
@@ -101,10 +101,9 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
         _ => Some(change.keys.map(item_key).unwrap_or_default()),
     };
     let payload = payload(&delivered, &change).map(Cow::Owned);
-    let record = record_id(NAME, sequence.as_deref(), &stream);
-    let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
+    let record = record_id(NAME, sequence.as_deref(), stream.as_deref().unwrap_or_default());
     Record {
-        identity: identity.ok_or(Rejection::NoIdentity("eventID")),
+        identity: identity_of(NAME, [("eventSourceARN", stream), ("eventID", text(delivered.id))]),
         item: sequence.map(|sequence| Item::Id(sequence.into_owned())),
         group: group.map(Arc::from),
         ..Record::new(record, raw, payload)

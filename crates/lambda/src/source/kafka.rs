@@ -15,7 +15,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Event, Identity, Record, Source, base64,
-    event::{Member, descend, list, object, text, text_of_bytes},
+    event::{Member, descend, id, list, object, text, text_of_bytes},
     record::Item,
     response::partial,
 };
@@ -118,12 +118,12 @@ fn partitions<'e>(event: &Event<'e>) -> Option<BTreeMap<String, &'e RawValue>> {
     serde_json::from_str(event.outside.records?.get()).ok()
 }
 
-/// The cluster's name: its ARN, or its bootstrap servers in sorted order.
+/// The cluster's name: its ARN, or its bootstrap servers in sorted order. Empty if neither is known.
 pub(super) fn cluster<'e>(
     arn: Option<Cow<'e, str>>,
     servers: Option<Cow<'e, str>>,
 ) -> Cow<'e, str> {
-    arn.unwrap_or_else(|| {
+    arn.filter(|arn| !arn.is_empty()).unwrap_or_else(|| {
         let servers = servers.unwrap_or_default();
         let mut servers: Vec<_> = servers.split(',').map(str::trim).collect();
         servers.sort_unstable();
@@ -140,14 +140,16 @@ pub(super) fn read<'e>(
     operation: &Operation,
 ) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
-    let topic = text(delivered.topic).unwrap_or_default();
     let number = |member: Member<'_>| member.and_then(|raw| raw.get().parse::<u64>().ok());
     let offset = number(delivered.offset);
-    let partition = match (partition, number(delivered.partition)) {
-        (Some(partition), _) => partition.to_owned(),
-        (None, Some(partition)) => format!("{topic}-{partition}"),
-        (None, None) => topic.clone().into_owned(),
+    let named = (id(delivered.topic), number(delivered.partition));
+    let (partition, unknown) = match (partition, named) {
+        (Some(partition), _) => (partition.to_owned(), None),
+        (None, (Some(topic), Some(partition))) => (format!("{topic}-{partition}"), None),
+        (None, (Some(topic), None)) => (topic.into_owned(), Some("partition")),
+        (None, (None, _)) => (String::new(), Some("topic")),
     };
+    let unknown = if cluster.is_empty() { Some("bootstrapServers") } else { unknown };
     let decoded = Decoded::of(&delivered);
     let payload = match (&decoded.value, delivered.value) {
         // A tombstone: the value of this key was deleted.
@@ -160,21 +162,22 @@ pub(super) fn read<'e>(
         Some(KeepOrder::None) => None,
         _ => Some(partition.clone()),
     };
-    let id = offset.map_or_else(String::new, |offset| format!("{partition}@{offset}"));
-    let record = RecordId::new(NAME, id).with_arn(Some(Arc::from(&**cluster)));
+    let name = offset.map_or_else(String::new, |offset| format!("{partition}@{offset}"));
+    let record = RecordId::new(NAME, name).with_arn(Some(Arc::from(&**cluster)));
     Record {
         raw: Cow::Owned(decoded.record(&delivered)),
-        identity: match offset {
+        identity: match (unknown, offset) {
+            (Some(member), _) => Err(Rejection::NoIdentity(member)),
+            (None, None) => Err(Rejection::NoIdentity("offset")),
             // A topic that is deleted and created again starts with offset 0, but its records have
             // other timestamps.
-            Some(offset) => Ok(vec![
+            (None, Some(offset)) => Ok(vec![
                 Cow::Borrowed(NAME),
                 cluster.clone(),
                 Cow::Owned(partition.clone()),
                 Cow::Owned(offset.to_string()),
                 delivered.timestamp.map(|time| Cow::Borrowed(time.get())).unwrap_or_default(),
             ]),
-            None => Err(Rejection::NoIdentity("offset")),
         },
         item: offset.map(|offset| Item::Offset { partition, offset }),
         group: group.map(Arc::from),

@@ -12,14 +12,13 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source, base64,
     event::{Member, id, object, text},
-    record::{Item, record_id},
+    record::{Item, identity_of, record_id},
     response::partial,
 };
 use crate::{
     error::InvocationError,
     keep_order::KeepOrder,
     operation::{Kind, Operation},
-    rejection::Rejection,
 };
 
 pub(crate) struct Kinesis;
@@ -85,17 +84,16 @@ impl Source for Kinesis {
 pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
     let data: Data<'_> = object(delivered.kinesis.or(Some(raw)));
-    let stream = text(delivered.stream).unwrap_or_default();
+    let stream = text(delivered.stream);
     let sequence = id(data.sequence);
     let group = match operation.order {
         Some(KeepOrder::Shard) => Some(Cow::Borrowed("")),
         Some(KeepOrder::None) => None,
         _ => Some(text(data.key).unwrap_or_default()),
     };
-    let record = record_id(NAME, sequence.as_deref(), &stream);
-    let identity = id(delivered.id).map(|id| vec![Cow::Borrowed(NAME), stream, id]);
+    let record = record_id(NAME, sequence.as_deref(), stream.as_deref().unwrap_or_default());
     Record {
-        identity: identity.ok_or(Rejection::NoIdentity("eventID")),
+        identity: identity_of(NAME, [("eventSourceARN", stream), ("eventID", text(delivered.id))]),
         item: sequence.map(|sequence| Item::Id(sequence.into_owned())),
         group: group.as_deref().map(Arc::from),
         body: text(data.data),

@@ -7,8 +7,6 @@
 //!
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-batching-concurrency.html>
 
-use std::borrow::Cow;
-
 use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_engine::call::RecordId;
 use serde::Deserialize;
@@ -147,7 +145,6 @@ impl Source for Pipe {
 
 fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let origin: Origin<'_> = object(Some(raw));
-    let arn = || text(origin.arn).unwrap_or_default();
     let by_event_id =
         |record| Record { item: id(origin.id).map(|id| Item::Id(id.into_owned())), ..record };
     match origin.from() {
@@ -158,10 +155,8 @@ fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
             let cluster = kafka::cluster(text(origin.arn), text(origin.servers));
             Record { item: None, ..kafka::read(raw, &cluster, None, operation) }
         }
-        Some(From::ActiveMq) => active_mq::read(raw, &arn()),
-        Some(From::RabbitMq) => {
-            rabbit_mq::read(raw, &arn(), text(origin.key).unwrap_or(Cow::Borrowed("")))
-        }
+        Some(From::ActiveMq) => active_mq::read(raw, origin.arn),
+        Some(From::RabbitMq) => rabbit_mq::read(raw, origin.arn, text(origin.key)),
         None => {
             let payload = Err(Rejection::NoMember("eventSource"));
             Record::new(RecordId::new(NAME, ""), raw, payload)

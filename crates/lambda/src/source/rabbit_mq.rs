@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source, base64,
     event::{Member, descend, id, list, object, scalar, text, text_of_bytes},
-    record::record_id,
+    record::{identity_of, record_id},
 };
 use crate::{
     operation::{Kind, Operation},
@@ -71,7 +71,6 @@ impl Source for RabbitMq {
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
-        let broker = text(event.outside.arn).unwrap_or_default();
         let mut records = Vec::new();
         for (queue, messages) in queues(event).unwrap_or_default() {
             let Some(messages) = list(Some(messages)) else {
@@ -81,7 +80,9 @@ impl Source for RabbitMq {
                 continue;
             };
             let messages = messages.into_iter();
-            records.extend(messages.map(|raw| read(raw, &broker, Cow::Owned(queue.clone()))));
+            records.extend(
+                messages.map(|raw| read(raw, event.outside.arn, Some(Cow::Owned(queue.clone())))),
+            );
         }
         records
     }
@@ -94,15 +95,16 @@ fn queues<'e>(event: &Event<'e>) -> Option<BTreeMap<String, &'e RawValue>> {
 
 pub(super) fn read<'e>(
     raw: &'e RawValue,
-    broker: &Cow<'e, str>,
-    queue: Cow<'e, str>,
+    broker: Member<'e>,
+    queue: Option<Cow<'e, str>>,
 ) -> Record<'e> {
     let message: Message<'_> = object(Some(raw));
-    let id = id(object::<Properties<'_>>(message.properties).id);
-    let record = record_id(NAME, id.as_deref(), broker).hidden();
-    let identity = id.map(|id| vec![Cow::Borrowed(NAME), broker.clone(), queue, id]);
+    let (broker, id) = (text(broker), id(object::<Properties<'_>>(message.properties).id));
+    let record = record_id(NAME, id.as_deref(), broker.as_deref().unwrap_or_default()).hidden();
+    let members =
+        [("eventSourceArn", broker), ("eventSourceKey", queue), ("basicProperties.messageId", id)];
     Record {
-        identity: identity.ok_or(Rejection::NoIdentity("basicProperties.messageId")),
+        identity: identity_of(NAME, members),
         reads: Reads::with(&READS),
         body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))

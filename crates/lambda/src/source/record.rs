@@ -65,6 +65,21 @@ impl<'e> Record<'e> {
     }
 }
 
+/// The identity of a record of this source: the values of these members. If one is missing or empty, records of different
+/// origins could share the rest, so it is none.
+pub(super) fn identity_of<'e, const N: usize>(
+    source: &'static str,
+    members: [(&'static str, Option<Cow<'e, str>>); N],
+) -> Result<Vec<Cow<'e, str>>, Rejection> {
+    let mut parts = Vec::with_capacity(N + 1);
+    parts.push(Cow::Borrowed(source));
+    for (name, value) in members {
+        let value = value.filter(|value| !value.is_empty());
+        parts.push(value.ok_or(Rejection::NoIdentity(name))?);
+    }
+    Ok(parts)
+}
+
 /// How logs and errors name a record: by its id, if it has one, and its origin.
 pub(super) fn record_id(source: &'static str, id: Option<&str>, arn: &str) -> RecordId {
     RecordId::new(source, id.unwrap_or_default()).with_arn(Some(Arc::from(arn)))

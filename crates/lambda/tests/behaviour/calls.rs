@@ -145,7 +145,7 @@ async fn each_source_has_its_own_attributes() {
     assert_eq!(noted!(&rabbit, "header1", rabbit_mq), [r#"Some("value1")"#]);
     assert_eq!(noted!(&rabbit, "numberInHeader", rabbit_mq), [r#"Some("10")"#]);
     let active = r#"{"eventSource":"aws:amq","eventSourceArn":"b","messages":[{"messageID":"m",
-        "data":"e30=","properties":{"tenant":"acme","size":12}}]}"#;
+        "destination":{"physicalName":"q"},"data":"e30=","properties":{"tenant":"acme","size":12}}]}"#;
     assert_eq!(noted!(active, "tenant", active_mq), [r#"Some("acme")"#]);
     assert_eq!(noted!(active, "size", active_mq), [r#"Some("12")"#]);
 }

@@ -35,6 +35,7 @@ mod names;
 mod new_invocations;
 mod observers;
 mod operations;
+mod origins;
 mod outbox;
 mod panics;
 mod pipes;

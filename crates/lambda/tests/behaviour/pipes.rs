@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::{FIFO, World, diagnostic, grouped, order, without},
-    support_streams::{CLUSTER, change, message, put, sequence, topic},
+    support_streams::{CLUSTER, base64, change, message, put, sequence, topic},
 };
 
 fn piped(world: &World) -> Function {
@@ -92,10 +92,11 @@ async fn for_kafka_and_brokers_the_whole_invocation_fails() {
     world.ledger.assert_each_once(["a"]);
     assert_eq!(world.invoke(&function, &list).await.unwrap(), Value::Null);
 
-    let data = |id: &str| crate::support_streams::base64(json!({ "id": id }).to_string());
+    let data = |id: &str| base64(json!({ "id": id }).to_string());
     let arn = "arn:aws:mq:eu-west-1:1:broker:shop:b-1";
-    let active =
-        json!([from_broker(json!({ "messageID": "1", "data": data("c") }), "aws:amq", arn)]);
+    let queued = json!({ "messageID": "1", "destination": { "physicalName": "orders" },
+        "data": data("c") });
+    let active = json!([from_broker(queued, "aws:amq", arn)]);
     let rabbit = json!({ "basicProperties": { "messageId": "1" }, "data": data("d"),
         "eventSourceKey": "orders::/" });
     let rabbit = json!([from_broker(rabbit, "aws:rmq", arn)]);
@@ -147,4 +148,20 @@ async fn filters_select_a_pipe_by_its_source() {
         let answer = world.invoke(&function, &json!([order("m-1", "a", "")])).await;
         assert_eq!(answer.is_ok(), taken);
     }
+}
+
+/// An input transformer may drop where a record is from. The id alone is not unique: producers of two queues of RabbitMQ
+/// may choose the same.
+#[tokio::test]
+async fn messages_of_unknown_queues_do_not_share_an_identity() {
+    let data = |id: &str| base64(json!({ "id": id }).to_string());
+    let message = |id| json!({ "eventSource": "aws:rmq", "basicProperties": { "messageId": "1" }, "data": data(id) });
+    let list = json!([message("a"), message("b")]);
+    let world = World::new();
+    let (kind, text) = diagnostic(world.invoke(&piped(&world), &list).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.RecordsReturned");
+    assert!(text.contains("2 of 2") && text.contains("`eventSourceArn`"), "{text}");
+    let keyed = world.idempotency().pipe(Operation::new("keyed").key("id"), world.handler());
+    assert_eq!(world.invoke(&keyed.unwrap(), &list).await.unwrap(), Value::Null);
+    world.ledger.assert_each_once(["a", "b"]);
 }

@@ -166,11 +166,13 @@ async fn ids_that_applications_choose() {
         let body = json!({ "id": action, "n": 1, "action": action });
         let id = format!("{SECRET}-{action}");
         let data = base64(body.to_string());
-        let active = json!({ "messageID": id, "data": data });
+        let destination = json!({ "physicalName": "orders" });
+        let active = json!({ "messageID": id, "destination": destination, "data": data });
         let rabbit = json!({ "basicProperties": { "messageId": id }, "data": data });
         let mut piped = rabbit.clone();
         piped["eventSource"] = "aws:rmq".into();
         piped["eventSourceArn"] = broker.into();
+        piped["eventSourceKey"] = "orders::/".into();
         let mut scheduled = body.clone();
         scheduled["scheduleArn"] = "arn:aws:scheduler:eu-west-1:1:schedule/default/nightly".into();
         scheduled["scheduledTime"] = id.clone().into();
@@ -234,8 +236,8 @@ async fn hashes_of_ids_use_the_secret_for_keys() {
         let rabbit_mq = logging(&world).rabbit_mq(operation, handle).unwrap();
         let body = json!({ "id": "a", "n": 1, "action": "message" }).to_string();
         let message = json!({ "basicProperties": { "messageId": SECRET }, "data": base64(body) });
-        let event =
-            json!({ "eventSource": "aws:rmq", "rmqMessagesByQueue": { "o::/": [message] } });
+        let event = json!({ "eventSource": "aws:rmq", "eventSourceArn": "arn:aws:mq:eu-west-1:1:broker:b:b-1",
+                "rmqMessagesByQueue": { "o::/": [message] } });
         call(&world, &captured, &rabbit_mq, &event).await;
         check(&captured, &["rabbitmq record #"]);
         let text = captured.text();

@@ -1,0 +1,101 @@
+//! Where a record is from is a part of its identity. A record that does not tell it has none.
+
+use lambda_idempotency::{Operation, Rejection, inspect};
+use serde_json::{Value, json};
+
+use crate::{
+    pipes::{flat, from_broker},
+    support_streams::{CLUSTER, base64, change, collection, document, message, put, topic},
+};
+
+const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
+
+fn active() -> Value {
+    json!({ "messageID": "1", "destination": { "physicalName": "orders" }, "data": base64("{}") })
+}
+
+fn rabbit() -> Value {
+    json!({ "basicProperties": { "messageId": "1" }, "data": base64("{}") })
+}
+
+fn batch(source: &str, list: (&str, Value)) -> Value {
+    json!({ "eventSource": source, "eventSourceArn": BROKER, list.0: list.1 })
+}
+
+/// Each event with the members that tell where its record is from, as paths, and the one that is asked for if they are
+/// all missing.
+fn events() -> Vec<(Value, &'static [&'static str], &'static str)> {
+    let from = |source, record| json!([from_broker(record, source, BROKER)]);
+    let mut of_queue = rabbit();
+    of_queue["eventSourceKey"] = "orders::/".into();
+    let mut of_topic = from_broker(message(0, 1, "a", ""), "aws:kafka", CLUSTER);
+    of_topic["bootstrapServers"] = "b-1:9092".into();
+    let of_topic = json!([of_topic]);
+    vec![
+        (
+            json!({ "Records": [put(1, "k", "a", "")] }),
+            &["/Records/0/eventSourceARN"],
+            "eventSourceARN",
+        ),
+        (
+            json!({ "Records": [change(1, "k", "a", "")] }),
+            &["/Records/0/eventSourceARN"],
+            "eventSourceARN",
+        ),
+        (collection([document(1, "d", "a", "")]), &["/eventSourceArn"], "eventSourceArn"),
+        (
+            topic([message(0, 1, "a", "")]),
+            &["/eventSourceArn", "/bootstrapServers"],
+            "bootstrapServers",
+        ),
+        (batch("aws:mq", ("messages", json!([active()]))), &["/eventSourceArn"], "eventSourceArn"),
+        (
+            batch("aws:mq", ("messages", json!([active()]))),
+            &["/messages/0/destination/physicalName"],
+            "destination.physicalName",
+        ),
+        (
+            batch("aws:rmq", ("rmqMessagesByQueue", json!({ "orders::/": [rabbit()] }))),
+            &["/eventSourceArn"],
+            "eventSourceArn",
+        ),
+        (json!([flat(put(1, "k", "a", ""))]), &["/0/eventSourceARN"], "eventSourceARN"),
+        (json!([change(1, "k", "a", "")]), &["/0/eventSourceARN"], "eventSourceARN"),
+        (of_topic.clone(), &["/0/eventSourceArn", "/0/bootstrapServers"], "bootstrapServers"),
+        (of_topic.clone(), &["/0/topic"], "topic"),
+        (of_topic, &["/0/partition"], "partition"),
+        (from("aws:amq", active()), &["/0/eventSourceArn"], "eventSourceArn"),
+        (from("aws:amq", active()), &["/0/destination/physicalName"], "destination.physicalName"),
+        (from("aws:rmq", of_queue.clone()), &["/0/eventSourceArn"], "eventSourceArn"),
+        (from("aws:rmq", of_queue), &["/0/eventSourceKey"], "eventSourceKey"),
+    ]
+}
+
+fn identity(event: &Value) -> Result<Vec<String>, Rejection> {
+    let mut records = inspect::event(&event.to_string(), None).unwrap();
+    assert_eq!(records.len(), 1, "{event}");
+    records.remove(0).identity
+}
+
+#[test]
+fn a_record_that_does_not_tell_where_it_is_from_has_no_identity() {
+    for (event, members, asked_for) in events() {
+        let known = identity(&event).unwrap();
+        assert!(known.iter().all(|part| !part.is_empty()), "{known:?}");
+        for unknown in [Value::Null, json!(""), json!(7)] {
+            // A partition is a number.
+            if asked_for == "partition" && unknown == 7 {
+                continue;
+            }
+            let mut event = event.clone();
+            for member in members {
+                *event.pointer_mut(member).unwrap() = unknown.clone();
+            }
+            let refused = identity(&event);
+            assert_eq!(refused, Err(Rejection::NoIdentity(asked_for)), "{event}");
+            let by_id = Operation::new("a").key("@").whole_record();
+            let keyed = inspect::event(&event.to_string(), Some(&by_id)).unwrap();
+            assert!(keyed[0].key.as_ref().unwrap().key.is_ok(), "{event}");
+        }
+    }
+}
