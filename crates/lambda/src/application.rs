@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::record::is_application_name;
 
-use crate::error::ConfigError;
+use crate::{environment, error::ConfigError};
 
 /// The environment variable that names the application.
 const VARIABLE: &str = "IDEMPOTENCY_APPLICATION";
@@ -14,9 +14,7 @@ const FUNCTION: &str = "AWS_LAMBDA_FUNCTION_NAME";
 /// The application that the environment names: the variable or, if it is not set, the name of the
 /// Lambda function. `None` outside Lambda.
 pub(crate) fn from_environment() -> Result<Option<Arc<str>>, ConfigError> {
-    let read =
-        |variable| std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned());
-    choose(read(VARIABLE), read(FUNCTION))
+    choose(environment::text(VARIABLE)?, environment::text(FUNCTION)?)
 }
 
 fn choose(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::ConfigError;
+use crate::{environment, error::ConfigError};
 
 /// The environment variable.
 const VARIABLE: &str = "IDEMPOTENCY_DISABLED";
@@ -11,9 +11,7 @@ const FUNCTION: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
 /// Whether the environment turns the protection off.
 pub(crate) fn from_environment() -> Result<bool, ConfigError> {
-    let read =
-        |variable| std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned());
-    choose(read(VARIABLE), read(FUNCTION))
+    choose(environment::text(VARIABLE)?, environment::text(FUNCTION)?)
 }
 
 /// A function that Lambda runs has to be named: a `1` that is copied from a developer's environment into a template,

@@ -57,11 +57,13 @@ impl Idempotency {
     /// environment names, and reports to the log (see [`with_log`](Self::with_log)).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        let engine = Engine::new(store)
-            .with_log(Some(log::from_environment()))
-            .with_worker(Worker::from_environment());
+        let (log, refused) = match log::from_environment() {
+            Ok(log) => (log, None),
+            Err(refused) => (TracingObserver::new(), Some(refused)),
+        };
+        let engine = Engine::new(store).with_log(Some(log)).with_worker(Worker::from_environment());
         let (names, last_invoked) = (Names::of_process(), LastInvoked::default());
-        let new = Self { engine, last_invoked, names, mistake: None, refused: None };
+        let new = Self { engine, last_invoked, names, mistake: None, refused };
         new.named(application::from_environment())
             .without_protection_if(disabled::from_environment())
     }
@@ -186,7 +188,7 @@ impl Idempotency {
     ///
     /// The messages of errors are logged as well if the environment variable
     /// `IDEMPOTENCY_LOG_ERROR_MESSAGES` is `1` or `true` when the `Idempotency` is made, or with
-    /// the setting below. `lambda-idempotency invoke` sets the variable for the function that it
+    /// the setting below. With a value that is neither that nor empty, `0` or `false`, no function is built. `lambda-idempotency invoke` sets the variable for the function that it
     /// runs. **Messages may quote payloads**: do not set it where people who may not see payloads
     /// can read the log.
     ///

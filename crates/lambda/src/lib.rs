@@ -111,6 +111,7 @@ pub mod clock;
 mod disabled;
 mod divert;
 mod envelope;
+mod environment;
 pub mod error;
 mod event;
 mod find_key;

@@ -1,6 +1,6 @@
 //! Records that have no key.
 
-/// What to do with a record in which the key expression finds no key.
+/// What to do with a record in which the key expression finds no key or, without an expression, that has no default key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnMissingKey {
@@ -9,6 +9,6 @@ pub enum OnMissingKey {
     Return,
     /// The handler runs, without protection against duplicates.
     RunUnprotected,
-    /// The record is acknowledged without being processed.
+    /// The record is acknowledged without being processed. Only for operations with a key expression.
     Skip,
 }

@@ -85,6 +85,18 @@ pub enum ConfigError {
         /// Where it was set.
         from: &'static str,
     },
+    /// The value of an environment variable is not valid UTF-8 text.
+    #[error("the environment variable {variable} is not valid UTF-8 text; correct it")]
+    VariableNotText {
+        /// The variable.
+        variable: Arc<str>,
+    },
+    /// `IDEMPOTENCY_LOG_ERROR_MESSAGES` is neither on nor off.
+    #[error(
+        "the environment variable IDEMPOTENCY_LOG_ERROR_MESSAGES has an unknown value; set it to `1` \
+         or `true` to log the messages of errors, to `0` or `false` not to log them"
+    )]
+    LogErrorMessages,
     /// `IDEMPOTENCY_DISABLED` has a value that does not turn the protection off here.
     #[error("{}", disabled(value, function.as_deref()))]
     Disabled {
@@ -299,6 +311,16 @@ pub enum ConfigError {
          remove it, or call the functions in `.key(\"...\")` or `.fingerprint(\"...\")`"
     )]
     Functions {
+        /// The operation.
+        operation: Arc<str>,
+    },
+    /// An operation skips records in which its key expression finds no key, but has no expression. A record without a
+    /// default key is not what the operation is for, and to acknowledge it would lose it.
+    #[error(
+        "operation `{operation}` skips records without a key, but has no expression that could find \
+         none; name one with `.key(\"...\")`, or remove `.on_missing_key(OnMissingKey::Skip)`"
+    )]
+    SkipsWithoutKey {
         /// The operation.
         operation: Arc<str>,
     },

@@ -78,8 +78,8 @@ pub struct HttpLayer(Arc<Settings>);
 
 impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {
-        let prepared = operation.prepared()?;
         operation.fits(EntryPoint::Http)?;
+        let prepared = operation.prepared()?;
         if let Some(what) = prepared.sees_record() {
             return Err(ConfigError::NoRecord { operation: Arc::clone(&prepared.name), what });
         }

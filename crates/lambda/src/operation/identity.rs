@@ -94,7 +94,7 @@ impl Operation {
     /// # Errors
     /// Refused by [`check`](Self::check) and when a function is built: a variable that is not set
     /// if there is no [`key`](Self::key) either, and an expression with a mistake in the variable.
-    /// An empty variable is a mistake; it does not count as unset.
+    /// A variable that is empty or not valid UTF-8 is a mistake; it does not count as unset.
     ///
     /// ```
     /// # use lambda_idempotency::Operation;

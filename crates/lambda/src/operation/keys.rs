@@ -6,7 +6,7 @@ use lambda_idempotency_keys::{
 };
 
 use super::Operation;
-use crate::error::ConfigError;
+use crate::{environment, error::ConfigError};
 
 impl Operation {
     /// A mistake in the key, with the environment variable that the expression came from.
@@ -30,10 +30,10 @@ impl Operation {
     pub(super) fn spec(&self) -> Result<KeySpec, ConfigError> {
         let spec = self.keys.clone();
         let Some(variable) = &self.key_variable else { return Ok(spec) };
-        match std::env::var(variable) {
-            Ok(value) => Ok(spec.key(KeyPath::parse(&value))),
-            Err(_) if spec.key_path().is_some() => Ok(spec),
-            Err(_) => Err(ConfigError::Variable {
+        match environment::text(variable)? {
+            Some(value) => Ok(spec.key(KeyPath::parse(&value))),
+            None if spec.key_path().is_some() => Ok(spec),
+            None => Err(ConfigError::Variable {
                 operation: self.shared_name(),
                 variable: variable.clone(),
             }),

@@ -14,7 +14,7 @@ use super::{
     compiled_powertools::CompiledPowertools,
     prepared::{FieldSets, Path, Prepared},
 };
-use crate::{bad_record::OnBadRecord, error::ConfigError};
+use crate::{bad_record::OnBadRecord, error::ConfigError, on_missing_key::OnMissingKey};
 
 /// With a shorter lease, most writes to the store would be renewals.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
@@ -50,6 +50,9 @@ impl Operation {
                 (None, None, Some(CompiledPowertools { powertools: library, key, fingerprint }))
             }
         };
+        if self.on_missing_key == OnMissingKey::Skip && key.is_none() && powertools.is_none() {
+            return Err(ConfigError::SkipsWithoutKey { operation });
+        }
         for warning in key.iter().flat_map(|path| path.expression.warnings()) {
             let expression = key.as_ref().map(|path| &*path.text);
             tracing::warn!(operation = &*operation, expression, "key expression: {warning}");

@@ -185,9 +185,13 @@ impl Operation {
         self
     }
 
-    /// What happens to a record in which the [`key`](Self::key) expression finds no key. Default:
-    /// [`OnMissingKey::Return`], it is a bad record, for which
+    /// What happens to a record in which the [`key`](Self::key) expression finds no key or, without an expression, that
+    /// has no default key. Default: [`OnMissingKey::Return`], it is a bad record, for which
     /// [`on_bad_record`](Self::on_bad_record) applies.
+    ///
+    /// # Errors
+    /// [`check`](Self::check) and the building of a function refuse [`OnMissingKey::Skip`] without an expression: an event
+    /// without a default key is not what the operation is for, and to acknowledge it would lose it.
     ///
     /// ```
     /// use lambda_idempotency::{OnMissingKey, Operation};

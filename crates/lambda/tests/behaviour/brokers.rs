@@ -104,10 +104,11 @@ async fn a_message_without_an_id_needs_a_key() {
         }
     }
     assert_eq!(world.ledger.executed("y"), 2, "once for each operation");
-    for (name, policy, executed) in
-        [("d", OnMissingKey::RunUnprotected, 2), ("e", OnMissingKey::Skip, 0)]
-    {
-        let operation = Operation::new(name).on_missing_key(policy);
+    let by_id = Operation::new("e").key(record("basicProperties.messageId"));
+    for (name, operation, executed) in [
+        ("d", Operation::new("d").on_missing_key(OnMissingKey::RunUnprotected), 2),
+        ("e", by_id.on_missing_key(OnMissingKey::Skip), 0),
+    ] {
         let function = idempotency.rabbit_mq(operation, world.handler()).unwrap();
         for _ in 0..2 {
             world.invoke(&function, &rabbit([(Value::Null, name, "")])).await.unwrap();

@@ -2,6 +2,7 @@
 
 use lambda_idempotency::{
     Call, Failure, KeepOrder, OnBadRecord, OnMissingKey, OnPermanentFailure, Operation, inspect,
+    record,
 };
 use serde_json::{Value, json};
 
@@ -156,7 +157,8 @@ async fn a_change_without_a_resume_token_needs_a_key() {
     let plain = idempotency.document_db(Operation::new("a"), handler(&world)).unwrap();
     let (_, text) = diagnostic(world.invoke(&plain, &event).await.unwrap_err());
     assert!(text.contains("_id._data") && text.contains(".key("), "{text}");
-    let skipping = Operation::new("b").on_missing_key(OnMissingKey::Skip);
+    let by_token = Operation::new("b").key(record("event._id._data"));
+    let skipping = by_token.on_missing_key(OnMissingKey::Skip);
     let skipping = idempotency.document_db(skipping, handler(&world)).unwrap();
     assert_eq!(world.invoke(&skipping, &event).await.unwrap(), Value::Null);
     assert_eq!(world.ledger.total(), 0);

@@ -18,6 +18,7 @@ mod diverting_logs;
 mod diverting_same_ids;
 mod documents;
 mod envelopes;
+mod environment;
 mod error_messages;
 mod event_layer;
 mod filters;

@@ -72,7 +72,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
             |o| o.on_permanent_failure(OnPermanentFailure::Acknowledge),
             sources(),
         ),
-        ("on_missing_key", |o| o.on_missing_key(OnMissingKey::Skip), everywhere()),
+        ("on_missing_key", |o| o.key("id").on_missing_key(OnMissingKey::Skip), everywhere()),
         ("key", |o| o.key("id"), everywhere()),
         ("key_from_env", |o| o.key("id").key_from_env("BEHAVIOUR_UNSET"), everywhere()),
         ("optional", |o| o.key("[id, by]").optional(["by"]), everywhere()),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Functions, Operation, PowertoolsKeys, RunContext, RunError,
+    Call, ConfigError, Functions, OnMissingKey, Operation, PowertoolsKeys, RunContext, RunError,
     producer::{ExpressionUse, KeySpecError},
     record,
 };
@@ -128,6 +128,25 @@ fn functions_that_no_expression_can_call_are_refused() {
     let by_fingerprint =
         Operation::new("place").fingerprint("lower(id)").key_functions(functions());
     assert_eq!([by_key.check(), by_fingerprint.check()], [Ok(()), Ok(())]);
+}
+
+/// A record without a default key is one that the operation is not for, such as a batch of SQS at `.invoke(..)`: to
+/// acknowledge it would lose it.
+#[test]
+fn records_are_skipped_only_where_an_expression_finds_no_key() {
+    let skipping = |name| Operation::new(name).on_missing_key(OnMissingKey::Skip);
+    for (name, operation) in [("a", skipping("a")), ("b", skipping("b").fingerprint("id"))] {
+        let error = operation.check().unwrap_err();
+        assert_eq!(error, ConfigError::SkipsWithoutKey { operation: name.into() });
+        let world = World::new();
+        let built = world.idempotency().invoke(operation, world.handler());
+        assert_eq!(built.unwrap_err(), error);
+    }
+    let as_powertools = skipping("d").powertools(PowertoolsKeys::python("f"));
+    for operation in [skipping("c").key("id"), as_powertools.key("id")] {
+        assert_eq!(operation.check(), Ok(()));
+    }
+    assert_eq!(Operation::new("e").on_missing_key(OnMissingKey::RunUnprotected).check(), Ok(()));
 }
 
 /// A change discards the compiled expressions.
