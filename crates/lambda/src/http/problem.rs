@@ -154,7 +154,14 @@ impl Problem {
                 "Send the same request again with the same key: it sends them, and gets the response.",
             )
             .after(1),
-            Outcome::TimedOut { .. } => Self::new(
+            // With this key it is not tried again.
+            Outcome::TimedOut { permanent: true } => Self::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "timed-out",
+                "The request was not finished in time",
+                "Some of it may have been done. It is not tried again. Use a new key for a new attempt.",
+            ),
+            Outcome::TimedOut { permanent: false } => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "timed-out",
                 "The request was not finished in time",

@@ -5,7 +5,9 @@ use lambda_http::{
     http::{Method, Response},
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
-use lambda_idempotency::{Call, InvocationError, OnFailure, RunError, store::StoreErrorKind};
+use lambda_idempotency::{
+    Call, InvocationError, OnFailure, OnTimeout, RunError, store::StoreErrorKind,
+};
 use lambda_idempotency_core::memory::MemoryEffects;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use lambda_runtime::Diagnostic;
@@ -266,6 +268,19 @@ async fn a_request_that_is_not_finished_in_time_gets_a_504() {
     let answer = world.answer(&layer, post("k-1", "sleep")).await;
     assert_eq!((answer.status, answer.kind()), (504, "timed-out"));
     assert_eq!(world.answer(&layer, post("k-2", "wait")).await.status, 201);
+}
+
+/// With this key nothing is processed any more, so the client must not be told to use it again.
+#[tokio::test]
+async fn a_request_that_timed_out_permanently_is_not_asked_for_again() {
+    let world = World::new();
+    let layer = world.layer(&charges().on_timeout(OnTimeout::FailPermanently));
+    let answer = world.answer(&layer, post("k-1", "sleep")).await;
+    assert_eq!((answer.status, answer.kind(), answer.retry_after), (504, "timed-out", None));
+    let text = answer.problem.unwrap()["detail"].to_string();
+    assert!(text.contains("Use a new key") && !text.contains("same key"), "{text}");
+    let again = world.answer(&layer, post("k-1", "sleep")).await;
+    assert_eq!((again.status, again.kind()), (500, "permanently-failed"));
 }
 
 #[tokio::test]
