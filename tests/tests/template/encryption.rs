@@ -39,9 +39,9 @@ pub(crate) fn at_rest(template: &Value) -> Problems {
 
 /// The services use the key in the name of the function, and only they do.
 pub(crate) fn permissions(template: &Value) -> Problems {
-    let through = ["dynamodb", "sqs"].map(
-        |service| json!({"Fn::Sub": format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}")}),
-    );
+    let service = |name| json!({"Fn::Sub": format!("{name}.${{AWS::Region}}.${{AWS::URLSuffix}}")});
+    let if_stream = json!({"Fn::If": ["HasStream", service("kinesis"), {"Ref": "AWS::NoValue"}]});
+    let through = [service("dynamodb"), service("sqs"), if_stream];
     let statement = json!({
         "Sid": "Key",
         "Effect": "Allow",
