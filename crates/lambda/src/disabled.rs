@@ -27,6 +27,21 @@ fn choose(variable: Option<String>, function: Option<String>) -> Result<bool, Co
     }
 }
 
+/// Why this value does not turn the protection off, and what to do.
+pub(crate) fn refusal(value: &str, function: Option<&str>) -> String {
+    match function {
+        Some(function) => format!(
+            "IDEMPOTENCY_DISABLED is set to {value:?}, which does not turn off the protection of a deployed \
+             function; remove the variable or, for a function in development whose duplicates may be \
+             processed twice, set it to the name of the function, `{function}`"
+        ),
+        None => format!(
+            "IDEMPOTENCY_DISABLED is set to {value:?}, which has no meaning; set it to `1` to process each \
+             delivery without protection against duplicates, or remove it"
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

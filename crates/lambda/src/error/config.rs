@@ -11,6 +11,7 @@ use super::mistakes::{
     FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake,
     RecoveryMistake, SettingScope,
 };
+use crate::disabled::refusal;
 
 /// A mistake in how a function is configured, found when it starts.
 ///
@@ -98,7 +99,7 @@ pub enum ConfigError {
     )]
     LogErrorMessages,
     /// `IDEMPOTENCY_DISABLED` has a value that does not turn the protection off here.
-    #[error("{}", disabled(value, function.as_deref()))]
+    #[error("{}", refusal(value, function.as_deref()))]
     Disabled {
         /// The value.
         value: Arc<str>,
@@ -387,19 +388,5 @@ pub enum ConfigError {
 impl fmt::Debug for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-fn disabled(value: &str, function: Option<&str>) -> String {
-    match function {
-        Some(function) => format!(
-            "IDEMPOTENCY_DISABLED is set to {value:?}, which does not turn off the protection of a deployed \
-             function; remove the variable or, for a function in development whose duplicates may be \
-             processed twice, set it to the name of the function, `{function}`"
-        ),
-        None => format!(
-            "IDEMPOTENCY_DISABLED is set to {value:?}, which has no meaning; set it to `1` to process each \
-             delivery without protection against duplicates, or remove it"
-        ),
     }
 }
