@@ -28,6 +28,7 @@ use futures_util::{
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
+    retry::Patience,
     store::Write,
     usage::{self, Usage},
 };
@@ -93,6 +94,8 @@ pub(crate) struct Sent {
     pub(crate) at: Timestamp,
     /// When it is given up: the latest time of all its calls.
     pub(crate) until: Timestamp,
+    /// What [`Patience`] had learnt by then.
+    pub(crate) learnt: Duration,
 }
 
 /// A call that is on its way.
@@ -253,9 +256,14 @@ impl Ticket {
         self.sending.clone()
     }
 
-    /// Its request, once it has begun.
-    pub(crate) fn sent(&self) -> Option<Sent> {
-        self.group.lock().sent
+    /// How long this call still waits for the request, which may go on for others; `None` if it has not begun.
+    pub(crate) fn waits(&self, budget: &Budget<'_>, now: Timestamp) -> Option<Duration> {
+        let Sent { at, until, learnt } = self.group.lock().sent?;
+        let limit = Patience::limit(learnt, budget.patience(), budget.call_deadline().since(at));
+        let own_end = at.plus(limit);
+        // One that ends with the request gets the error of the request.
+        let wait = if own_end < until { own_end.since(now) } else { Duration::MAX };
+        Some(wait.min(budget.left()))
     }
 
     /// Takes the writes out. Says whether that was before they were sent. If not, charges the call for the request, unless

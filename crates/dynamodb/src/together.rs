@@ -9,7 +9,7 @@ use futures_util::{
 use lambda_idempotency_core::{
     clock::BoxFuture,
     contained::discard,
-    retry::PendingWrite,
+    retry::{Patience, PendingWrite},
     usage::{Usage, measured},
 };
 
@@ -64,18 +64,8 @@ impl DynamoDbStore {
         // Nobody is woken when the request begins: the first look is when it may be over, had it begun at once.
         let mut pause = budget.limit();
         while budget.within(pause, &mut sending).await.is_err() {
-            pause = match ticket.sent() {
-                None => budget.limit(),
-                Some(sent) => {
-                    let left = budget.call_deadline().since(sent.at);
-                    let limit = self.config.patience.limit(budget.patience(), left);
-                    let own_end = sent.at.plus(limit);
-                    match own_end < sent.until {
-                        true => own_end.since(self.config.timing.clock.now()).min(budget.left()),
-                        false => budget.left(), // the request ends by itself
-                    }
-                }
-            };
+            let now = self.config.timing.clock.now();
+            pause = ticket.waits(budget, now).unwrap_or_else(|| budget.limit());
             if pause.is_zero() {
                 return false;
             }
@@ -111,8 +101,9 @@ async fn send(store: DynamoDbStore, group: Arc<Group>, purpose: Purpose) {
     let patience = sent.iter().map(|(_, one)| one.patience).max().unwrap_or_default();
     budget.be_patient(patience);
     let at = config.timing.clock.now();
-    let limit = config.patience.limit(patience, deadline.since(at));
-    group.begin(Sent { at, until: at.plus(limit) });
+    let learnt = config.patience.learnt();
+    let limit = Patience::limit(learnt, patience, deadline.since(at));
+    group.begin(Sent { at, until: at.plus(limit), learnt });
     // Each was a member of its own call before, so none has a verdict already.
     let members: Vec<Member<'_>> = sent
         .iter()

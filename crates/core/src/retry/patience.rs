@@ -28,7 +28,7 @@ impl Patience {
         budget: &Budget<'_>,
         request: F,
     ) -> Result<F::Output, TimedOut> {
-        let limit = self.limit(budget.patience(), budget.left());
+        let limit = Self::limit(self.learnt(), budget.patience(), budget.left());
         budget.be_patient(limit);
         let began = budget.clock.now();
         let answer = budget.attempt(limit, request).await;
@@ -39,10 +39,15 @@ impl Patience {
         answer
     }
 
+    /// Twice as long as the last answer took.
+    pub fn learnt(&self) -> Duration {
+        Duration::from_millis(self.last_took.load(Ordering::Relaxed)).saturating_mul(2)
+    }
+
     /// How long [`attempt`](Self::attempt) waits for a request that begins with so much time `left`, in a call that grants
-    /// it `patience`.
-    pub fn limit(&self, patience: Duration, left: Duration) -> Duration {
-        let twice = Duration::from_millis(self.last_took.load(Ordering::Relaxed)).saturating_mul(2);
-        patience.max(twice.min(left / 2)).min(left)
+    /// it `patience`, with what was [learnt](Self::learnt) by then.
+    #[must_use]
+    pub fn limit(learnt: Duration, patience: Duration, left: Duration) -> Duration {
+        patience.max(learnt.min(left / 2)).min(left)
     }
 }

@@ -346,6 +346,53 @@ async fn each_call_keeps_its_own_limit_for_an_attempt() {
     assert_eq!(plain(&patient), PlainVerdict::Written);
 }
 
+/// The request was given three seconds. That another was answered at once meanwhile does not shorten them.
+#[tokio::test]
+async fn a_call_waits_as_long_as_was_right_when_its_request_began() {
+    let fixture = Fixture::start().await;
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let limit = Duration::from_secs(2);
+    let store = fixture.builder().clock(clock.clone()).attempt_timeout(limit).build().unwrap();
+    let time = clock.clone();
+    let slow = move |_: &_| time.advance(Duration::from_millis(1_500));
+    fixture.wire.fault([Fault::Before(Box::new(slow)), Fault::Pass, Fault::Hang]);
+    assert_eq!(plain(&one_by(&store, &clock, claim(9)).await), PlainVerdict::Written);
+    let (first, late) = ([claim(0)], clock.now().plus(Duration::from_secs(20)));
+    let mut first = started(&fixture, store.write(&first, late)).await;
+    let is_over = Cell::new(false);
+    let calls = async {
+        let verdicts =
+            join(one_by(&store, &clock, claim(1)), one_by(&store, &clock, claim(2))).await;
+        is_over.set(true);
+        verdicts
+    };
+    let time = async {
+        pass_after(&fixture, &clock, "op#2", Duration::ZERO).await;
+        assert_eq!(plain(&(&mut first).await[0]), PlainVerdict::Written);
+        let before = fixture.wire.signed().len();
+        clock.advance(limit);
+        let soon = Duration::from_millis(500);
+        let has_left = pass_until(&clock, soon, || fixture.wire.signed().len() > before).await;
+        assert!(!has_left, "it was sent again");
+        assert!(pass_until(&clock, limit, || is_over.get()).await);
+    };
+    let ((one, other), ()) = join(calls, time).await;
+    assert_eq!((plain(&one), plain(&other)), (PlainVerdict::Written, PlainVerdict::Written));
+}
+
+/// Polls a call until its request is on the wire, and not any more.
+async fn started<'c>(
+    fixture: &Fixture,
+    mut call: BoxFuture<'c, Vec<Verdict>>,
+) -> BoxFuture<'c, Vec<Verdict>> {
+    let before = fixture.wire.signed().len();
+    while fixture.wire.signed().len() == before {
+        start(&mut call);
+        tokio::task::yield_now().await;
+    }
+    call
+}
+
 async fn one_by(store: &DynamoDbStore, clock: &ManualClock, write: Write) -> Verdict {
     let late = clock.now().plus(Duration::from_secs(20));
     store.write(&[write], late).await.remove(0)
@@ -381,12 +428,7 @@ async fn hasty_and_patient(
     };
     // While another call is on its way, calls share requests. Its own is not answered, because nobody polls it.
     let (first, late) = ([claim(0)], clock.now().plus(Duration::from_secs(20)));
-    let mut first = store.write(&first, late);
-    let before = fixture.wire.signed().len();
-    while fixture.wire.signed().len() == before {
-        start(&mut first);
-        tokio::task::yield_now().await;
-    }
+    let _first = started(fixture, store.write(&first, late)).await;
     let ((hasty, patient), ()) = join(join(hasty, patient), time).await;
     (hasty, patient)
 }
