@@ -305,16 +305,14 @@ impl<S> Results<S> {
         // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
         // has the result. The result of other work answers nobody here.
         let own = record.owner.is_some() && record.owner == owner(write);
-        // To who settles or renews a claim, the answer says above all that the claim is over. Who finds messages
-        // writes the record back once they are sent, so it needs all of it.
-        let holds = matches!(write.guard, Guard::OwnedBy(_));
-        let is_over = holds && record.outbox.is_none();
-        let is_dispensable = own || is_over || is_of_other_work(write, &record);
+        let is_dispensable = own || is_of_other_work(write, &record);
         let without_result = is_dispensable.then(|| {
             let mut record = record.clone();
             record.result = None;
             record
         });
+        // To who settles or renews a claim, the answer says above all that the claim is over.
+        let holds = matches!(write.guard, Guard::OwnedBy(_));
         let until = self.until(is_dispensable || holds || is_shared, deadline);
         match self.decoded_result(&write.key, record, until).await {
             Ok(record) => Verdict::Found(Some(record)),

@@ -4,7 +4,7 @@
 use super::{CallId, Machine, Present, wanted::Answer};
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     store::{StoreError, Verdict, Write},
 };
 
@@ -59,9 +59,6 @@ impl Machine<'_> {
 fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
     match verdict {
         Verdict::Written => write.record,
-        // Its result could perhaps not be read in time. Without it, the completion is enough for who was overtaken;
-        // others ask the store.
-        Verdict::Found(Some(found)) if has_result(&write) && lacks_result(found) => None,
         Verdict::Found(found) => found.clone(),
         // Its claim stands, as before.
         Verdict::EffectRefused(_) => None,
@@ -69,12 +66,4 @@ fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
         Verdict::Unknown(_) if keeps(Rule::LearnsOnlyAnsweredWrites) => None,
         Verdict::Unknown(_) => write.record,
     }
-}
-
-fn has_result(write: &Write) -> bool {
-    write.record.as_ref().is_some_and(|record| record.result.is_some())
-}
-
-fn lacks_result(found: &IdempotencyRecord) -> bool {
-    found.status == Status::Completed && found.result.is_none()
 }

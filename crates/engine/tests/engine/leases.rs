@@ -210,27 +210,6 @@ async fn a_stop_for_want_of_a_renewal_finds_the_other_workers_completion() {
     assert_eq!(world.stored("a").await, Some(taken_over(Status::Completed)));
 }
 
-/// Its result may be one that could not be read in time. Later deliveries must not be answered without it.
-#[tokio::test]
-async fn a_completion_that_was_met_without_its_result_answers_nobody_else() {
-    for (result, asks) in [(None, true), (Some("true".into()), false)] {
-        let world = world();
-        let engine = world.engine();
-        let mut theirs = taken_over(Status::Completed);
-        theirs.result = result;
-        let late = rec("a", move |world: World, _| async move {
-            world.store.inner().insert(key("a"), theirs);
-            Ok(())
-        });
-        let outcomes = world.clock.drive(world.invoke_by(&engine, vec![late])).await;
-        assert_eq!(labels(&outcomes), ["superseded"]);
-        let before = world.requests();
-        let again = world.clock.drive(world.invoke_by(&engine, vec![ok("a")])).await;
-        assert_eq!(labels(&again), ["replayed"]);
-        assert_eq!(world.requests() > before, asks);
-    }
-}
-
 #[tokio::test]
 async fn a_renewal_whose_answer_was_lost_is_recognised() {
     let world = world();
