@@ -30,7 +30,8 @@ struct Message<'e> {
 
 #[derive(Default, Deserialize)]
 struct Destination<'e> {
-    #[serde(rename = "physicalName", borrow, default)]
+    /// AWS's documentation of pipes writes it in lower case.
+    #[serde(rename = "physicalName", alias = "physicalname", borrow, default)]
     name: Member<'e>,
 }
 

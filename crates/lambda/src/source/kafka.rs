@@ -36,6 +36,9 @@ struct Delivered<'e> {
     topic: Member<'e>,
     #[serde(borrow, default)]
     partition: Member<'e>,
+    /// Of a pipe: topic and partition.
+    #[serde(rename = "eventSourceKey", borrow, default)]
+    topic_partition: Member<'e>,
     #[serde(borrow, default)]
     offset: Member<'e>,
     #[serde(borrow, default)]
@@ -140,14 +143,19 @@ pub(super) fn read<'e>(
     operation: &Operation,
 ) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
-    let number = |member: Member<'_>| member.and_then(|raw| raw.get().parse::<u64>().ok());
-    let offset = number(delivered.offset);
-    let named = (id(delivered.topic), number(delivered.partition));
+    let number = |text: &str| text.parse::<u64>().ok();
+    let offset = delivered.offset.and_then(|raw| number(raw.get()));
+    // A text in one of AWS's samples of pipes.
+    let own = delivered.partition.and_then(|raw| number(raw.get().trim_matches('"')));
+    let named = (id(delivered.topic), own);
     let (partition, unknown) = match (partition, named) {
         (Some(partition), _) => (partition.to_owned(), None),
         (None, (Some(topic), Some(partition))) => (format!("{topic}-{partition}"), None),
-        (None, (Some(topic), None)) => (topic.into_owned(), Some("partition")),
-        (None, (None, _)) => (String::new(), Some("topic")),
+        (None, (topic, _)) => match (id(delivered.topic_partition), topic) {
+            (Some(both), _) => (both.into_owned(), None),
+            (None, Some(topic)) => (topic.into_owned(), Some("partition")),
+            (None, None) => (String::new(), Some("topic")),
+        },
     };
     let unknown = if cluster.is_empty() { Some("bootstrapServers") } else { unknown };
     let decoded = Decoded::of(&delivered);

@@ -99,3 +99,26 @@ fn a_record_that_does_not_tell_where_it_is_from_has_no_identity() {
         }
     }
 }
+
+/// AWS's documentation and samples of pipes have these forms, too.
+#[test]
+fn other_published_forms_of_records_in_pipes_have_the_same_identity() {
+    let at = |member: &str| {
+        let event = events().into_iter().find(|(event, members, _)| {
+            event.is_array() && members.len() == 1 && members[0] == member
+        });
+        event.unwrap().0
+    };
+    let mut queued = at("/0/destination/physicalName");
+    let known = identity(&queued);
+    queued[0]["destination"] = json!({ "physicalname": "orders" });
+    assert_eq!(identity(&queued), known);
+    let mut written = at("/0/partition");
+    let known = identity(&written).unwrap();
+    let partition = written[0]["partition"].to_string();
+    written[0]["partition"] = json!(partition);
+    assert_eq!(identity(&written), Ok(known.clone()));
+    written[0]["eventSourceKey"] = json!(known[2]);
+    written[0]["topic"] = Value::Null;
+    assert_eq!(identity(&written), Ok(known));
+}
