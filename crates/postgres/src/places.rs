@@ -39,7 +39,7 @@ pub(crate) enum Purpose {
     Settle,
 }
 
-/// Leave to use connections.
+/// Permission to use connections.
 pub(crate) struct Places {
     all: Queue,
     /// Those that are not kept for calls that settle claims.
@@ -53,11 +53,11 @@ struct Queue {
     permits: Semaphore,
     /// How many wait of those that go first.
     first: AtomicUsize,
-    /// How many connections have come back or were closed, or were opened beyond the permits.
+    /// How many connections have come back, or were opened beyond the permits.
     moved: AtomicU64,
 }
 
-/// Leave to use a connection. Dropped, it makes room for another.
+/// Permission to use a connection. Dropped, it makes room for another.
 pub(crate) struct Place<'p> {
     places: &'p Places,
     purpose: Purpose,
@@ -190,6 +190,9 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        if self.permits.is_none() {
+            return; // its connection is closed, and nobody who waits gets one
+        }
         self.places.all.moved.fetch_add(1, Ordering::Relaxed);
         if self.purpose != Purpose::Settle {
             self.places.unkept.moved.fetch_add(1, Ordering::Relaxed);

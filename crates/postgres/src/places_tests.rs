@@ -110,7 +110,15 @@ async fn while_nothing_moves_one_of_those_that_wait_goes_on_at_a_time() {
     ] {
         let places = Places::new(MOST);
         let held = fill(&places, Purpose::Settle);
-        let took = join_all((0..3).map(|_| millis(places.enter(purpose, &SystemClock)))).await;
+        let goes_on = async |_| {
+            let began = tokio::time::Instant::now();
+            let place = places.enter(purpose, &SystemClock).await;
+            let took = began.elapsed().as_millis();
+            SystemClock.sleep(Duration::from_millis(10)).await;
+            assert!(!place.is_kept_open());
+            took
+        };
+        let took = join_all((0..3).map(goes_on)).await;
         assert_eq!(took, waits, "{purpose:?}");
         drop(held);
     }
