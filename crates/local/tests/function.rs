@@ -12,6 +12,7 @@ use std::time::Duration;
 use common::{LONG, local, scripted};
 use lambda_idempotency_local::{InvocationResult, Local, Outcome, Signal};
 use serde_json::json;
+use tokio::task::block_in_place;
 
 #[tokio::test]
 async fn a_response_is_returned_with_the_logged_records() {
@@ -47,7 +48,8 @@ async fn the_output_of_a_running_process_can_be_awaited() {
     let builder = Local::builder(scripted().await).on_output(move |line| {
         if line.text == "started" {
             tell.send(()).unwrap();
-            released.lock().unwrap().recv().unwrap();
+            // Timers and sockets need another thread meanwhile.
+            block_in_place(|| released.lock().unwrap().recv().unwrap());
             mark.store(true, Ordering::SeqCst);
         }
     });
@@ -77,7 +79,8 @@ async fn the_output_of_a_process_that_has_ended_is_read_before_its_invocation_en
     let builder = Local::builder(scripted().await).on_output(move |line| {
         if line.text == "started" {
             tell.send(()).unwrap();
-            released.lock().unwrap().recv().unwrap();
+            // Timers and sockets need another thread meanwhile.
+            block_in_place(|| released.lock().unwrap().recv().unwrap());
             mark.store(true, Ordering::SeqCst);
         }
     });
