@@ -188,9 +188,10 @@ impl Idempotency {
     ///
     /// The messages of errors are logged as well if the environment variable
     /// `IDEMPOTENCY_LOG_ERROR_MESSAGES` is `1` or `true` when the `Idempotency` is made, or with
-    /// the setting below. With a value that is neither that nor empty, `0` or `false`, no function is built. `lambda-idempotency invoke` sets the variable for the function that it
-    /// runs. **Messages may quote payloads**: do not set it where people who may not see payloads
-    /// can read the log.
+    /// the setting below. Empty, `0` and `false` leave them out. With any other value no function is
+    /// built. `lambda-idempotency invoke` sets the variable for the function that it runs.
+    /// **Messages may quote payloads**: do not set it where people who may not see payloads can read
+    /// the log.
     ///
     /// ```
     /// use lambda_idempotency::{Idempotency, MemoryStore, TracingObserver};
