@@ -3,11 +3,7 @@
 
 # Linking needs a C compiler, and so do the bundled SQLite and TLS libraries.
 step_compiler() {
-    if ! command -v cc >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
-        apt-get update -qq
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends build-essential
-    fi
-    if ! command -v cc >/dev/null; then
+    if ! command -v cc >/dev/null && ! debian_packages build-essential; then
         echo "There is no C compiler (cc). Install one: build-essential on Debian and Ubuntu," >&2
         echo "gcc on Fedora, base-devel on Arch, the Xcode command line tools on macOS." >&2
         return 1
@@ -168,11 +164,7 @@ count_instructions() { # FLAG...
         echo "Nothing is compared: the recorded counts are those of Linux on x86-64, and this is $(uname -sm)."
         return
     fi
-    if ! command -v valgrind >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
-        apt-get update -qq
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind
-    fi
-    if ! command -v valgrind >/dev/null; then
+    if ! command -v valgrind >/dev/null && ! debian_packages valgrind; then
         echo "There is no Valgrind. Install the package valgrind." >&2
         return 1
     fi

@@ -39,11 +39,7 @@ step_fleet() {
 # Shows the pages of `invoke --report` and `chaos --report` in a headless Chromium: their script runs, nothing in them
 # can run besides it, and nothing is loaded. The pictures are in target/report.
 step_browser() {
-    if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
-        apt-get update -qq
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core
-    fi
-    if ! command -v chromium >/dev/null; then
+    if ! command -v chromium >/dev/null && ! debian_packages chromium fonts-dejavu-core; then
         echo "There is no Chromium. Install the package chromium of Debian or Ubuntu." >&2
         return 1
     fi

@@ -29,12 +29,7 @@ step_powertools() {
 # Tests the store in PostgreSQL, and through PgBouncer, with servers that the tests start.
 step_postgres() {
     if [[ ! -d /usr/lib/postgresql ]] && ! command -v initdb >/dev/null || ! PATH=$PATH:/usr/sbin command -v pgbouncer >/dev/null; then
-        if command -v apt-get >/dev/null && ((EUID == 0)); then
-            apt-get update -qq
-            # The tests start servers of their own, so those of the packages are not started.
-            POLICYRCD=/bin/false RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
-                apt-get install -y -qq --no-install-recommends postgresql pgbouncer openssl
-        else
+        if ! debian_packages postgresql pgbouncer openssl; then
             echo "There is no PostgreSQL or no PgBouncer. Install the packages postgresql and pgbouncer of Debian or" >&2
             echo "Ubuntu, or put initdb, postgres and pgbouncer into the path." >&2
             return 1
@@ -53,9 +48,7 @@ step_redis() {
         if ! command -v "$server" >/dev/null && command -v apt-get >/dev/null && ((EUID == 0)); then
             [[ -n $(apt-cache show --quiet=2 "$package" 2>/dev/null) ]] || apt-get update -qq
             if [[ -n $(apt-cache show --quiet=2 "$package" 2>/dev/null) ]]; then
-                # The tests start servers of their own, so the one of the package is not started.
-                POLICYRCD=/bin/false RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
-                    apt-get install -y -qq --no-install-recommends "$package"
+                debian_packages "$package"
             fi
         fi
         if command -v "$server" >/dev/null; then
