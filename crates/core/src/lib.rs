@@ -26,6 +26,7 @@ pub mod clock;
 pub mod contained;
 pub mod effects;
 pub mod failure;
+mod json;
 pub mod memory;
 pub mod outbox;
 pub mod outcome;

@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug)]
 pub struct MemoryStore {
     records: Mutex<HashMap<Key, IdempotencyRecord>>,
-    max_outcome: usize,
+    max_bytes: usize,
 }
 
 impl Default for MemoryStore {
@@ -40,10 +40,11 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store that accepts results of up to 400 KiB, as DynamoDB does.
+    /// An empty store that accepts records with 400 KiB of texts (result, steps, outbox and payload), about as DynamoDB
+    /// does.
     #[must_use]
     pub fn new() -> Self {
-        Self { records: Mutex::default(), max_outcome: 400 * 1024 }
+        Self { records: Mutex::default(), max_bytes: 400 * 1024 }
     }
 
     /// The number of records, including expired ones.
@@ -86,7 +87,7 @@ impl Store for MemoryStore {
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
             let mut records = self.lock();
-            writes.iter().map(|write| apply(&mut records, write, self.max_outcome)).collect()
+            writes.iter().map(|write| apply(&mut records, write, self.max_bytes)).collect()
         })
     }
 
@@ -130,10 +131,16 @@ impl Browse for MemoryStore {
     }
 }
 
+/// How long the texts of a record are.
+fn bytes(record: &IdempotencyRecord) -> usize {
+    let texts = [&record.result, &record.steps, &record.outbox, &record.payload];
+    texts.into_iter().flatten().map(|text| text.len()).sum()
+}
+
 fn apply(
     records: &mut HashMap<Key, IdempotencyRecord>,
     write: &Write,
-    max_outcome: usize,
+    max_bytes: usize,
 ) -> Verdict {
     let effects = match &write.effects {
         None => None,
@@ -142,9 +149,8 @@ fn apply(
             _ => return Verdict::Unknown(StoreError::without_effects(write)),
         },
     };
-    let outcome = write.record.as_ref().and_then(|r| r.result.as_ref());
-    if outcome.is_some_and(|o| o.len() > max_outcome) {
-        let context = format!("an outcome of more than {max_outcome} bytes");
+    if write.record.as_ref().is_some_and(|record| bytes(record) > max_bytes) {
+        let context = format!("a record with more than {max_bytes} bytes of texts");
         return Verdict::Unknown(StoreError::new(StoreErrorKind::TooLarge, context));
     }
     let found = records.get(&write.key);

@@ -4,7 +4,10 @@ use std::{fmt, sync::Arc};
 
 use crate::clock::Timestamp;
 
-pub use crate::provenance::{Provenance, Worker};
+pub use crate::{
+    json::Json,
+    provenance::{Provenance, Worker},
+};
 
 /// What a store keeps for a key. A store saves every field unchanged and makes no decisions from
 /// them; all decisions are in [`admission`](crate::admission).
@@ -47,6 +50,9 @@ pub struct IdempotencyRecord {
     /// What the handler returned ([`Status::Completed`]) or the permanent failure
     /// ([`Status::PermanentlyFailed`]), as JSON text.
     pub result: Option<Json>,
+    /// The result as it is stored, if a store around another could not read it and says that there is none: a write of
+    /// the record leaves it as it is. Only such a store sets and uses it; others neither store nor return it.
+    pub unread_result: Option<Json>,
     /// What the finished steps of the handler returned, as JSON text. Every write of the record carries it
     /// on until the key is completed.
     pub steps: Option<Json>,
@@ -81,6 +87,7 @@ impl IdempotencyRecord {
             expires_at: expires_at.ceil_to_second(),
             fingerprint: None,
             result: None,
+            unread_result: None,
             steps: None,
             outbox: None,
             payload: None,
@@ -109,31 +116,6 @@ impl IdempotencyRecord {
 #[must_use]
 pub fn is_application_name(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// A JSON text: what a handler returned, or its permanent failure. It may hold personal data, so
-/// `Debug` shows only its length; as a `&str` it is available in full.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Json(Arc<str>);
-
-impl std::ops::Deref for Json {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<T: Into<Arc<str>>> From<T> for Json {
-    fn from(text: T) -> Self {
-        Self(text.into())
-    }
-}
-
-impl fmt::Debug for Json {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Json({} bytes)", self.0.len())
-    }
 }
 
 /// The status of an [`IdempotencyRecord`].

@@ -7,6 +7,7 @@
 //! | `offloaded`, `unreachable` | results that are kept elsewhere, and what happens while they cannot be reached |
 //! | `bucket`, `../support` | a bucket with faults; other helpers |
 //! | `commits`, `operations` | transactions, and `run`, with such results |
+//! | `untouched` | writes that leave what is stored as it is |
 //! | `conforming` | the conformance suite, for each way of storing them |
 
 #![allow(
@@ -28,3 +29,4 @@ mod operations;
 #[path = "../support/mod.rs"]
 mod support;
 mod unreachable;
+mod untouched;

@@ -1,0 +1,232 @@
+//! A write leaves what it is not for as it is stored, byte for byte, whoever wrote it and however it was encoded.
+
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+
+use lambda_idempotency::outbox::{MemorySender, Relay};
+use lambda_idempotency_core::{
+    admission::{Admission, Claim, Held, Settled, Settlement, admit},
+    browse::Browse as _,
+    clock::{Clock as _, SystemClock, Timestamp},
+    key::Key,
+    memory::MemoryStore,
+    record::{IdempotencyRecord, Owner, Provenance, Status},
+    store::{Guard, Store, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
+
+use crate::support::{completed, get, key, long, owner, put, soon};
+
+type Records = Arc<MemoryStore>;
+type Wrap = fn(Records, &MemoryResults) -> Results<Records>;
+
+fn keys() -> LocalKeys {
+    LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap())
+}
+
+/// What the functions that write records may use.
+const WRITERS: [(&str, Wrap); 5] = [
+    ("plain", |records, _| Results::new(records)),
+    ("compressed", |records, _| Results::new(records).compress_above(100)),
+    ("encrypted", |records, _| Results::new(records).encrypt_with(keys())),
+    ("both", |records, _| Results::new(records).compress_above(100).encrypt_with(keys())),
+    ("elsewhere", |records, bucket| {
+        Results::new(records).encrypt_with(keys()).offload_above(1000, bucket.clone())
+    }),
+];
+
+/// What another function may use, which can read all of it.
+const OTHERS: [(&str, Wrap); 6] = [
+    ("reads", |records, bucket| reading(records).offload_above(usize::MAX, bucket.clone())),
+    ("compresses", |records, bucket| {
+        reading(records).compress_above(0).offload_above(usize::MAX, bucket.clone())
+    }),
+    ("encrypts", |records, bucket| {
+        reading(records).encrypt_with(keys()).offload_above(usize::MAX, bucket.clone())
+    }),
+    ("keeps elsewhere", |records, bucket| reading(records).offload_above(0, bucket.clone())),
+    ("keeps no results", |records, bucket| {
+        reading(records).status_only().offload_above(usize::MAX, bucket.clone())
+    }),
+    // Such a relay finds no results there.
+    ("has another bucket", |records, _| {
+        reading(records).offload_above(usize::MAX, MemoryResults::default())
+    }),
+];
+
+fn reading(records: Records) -> Results<Records> {
+    Results::new(records).decrypt_with(keys())
+}
+
+/// Everything that is stored.
+async fn all(records: &Records) -> Vec<(Key, IdempotencyRecord)> {
+    let page = records.page(None, NonZeroUsize::new(1000).unwrap(), soon()).await.unwrap();
+    page.items.into_iter().map(|(key, record)| (key, record.unwrap())).collect()
+}
+
+/// A record with a result and messages.
+fn with_messages(result: String) -> IdempotencyRecord {
+    let mut record = completed(result);
+    record.outbox = Some(r#"[{"to":"parcels","body":"s3cr3t"}]"#.into());
+    record
+}
+
+async fn relays(store: Results<Records>, records: u64) {
+    let sender = Arc::new(MemorySender::new());
+    let relay = Relay::new(store, Arc::clone(&sender)).with_min_age(Duration::ZERO);
+    let relayed = relay.run(None, soon()).await.unwrap();
+    assert_eq!((relayed.sent, relayed.unrecorded, relayed.unreadable), (records, 0, 0));
+    assert_eq!(sender.sent().len() as u64, records);
+    assert_eq!(sender.sent()[0].message().body(), "s3cr3t");
+}
+
+#[tokio::test]
+async fn a_relay_leaves_results_as_they_are_stored() {
+    for (writer, writes) in WRITERS {
+        for (other, relay) in OTHERS {
+            let (records, bucket) = (Records::default(), MemoryResults::default());
+            put(&writes(Arc::clone(&records), &bucket), &with_messages(long(5000))).await;
+            let mut before = all(&records).await;
+            relays(relay(Arc::clone(&records), &bucket), 1).await;
+            before[0].1.outbox = None;
+            assert_eq!(all(&records).await, before, "{writer}, and a relay that {other}");
+        }
+    }
+}
+
+/// A result of 600 KB fits because it is compressed.
+#[tokio::test]
+async fn a_relay_that_compresses_nothing_marks_records_with_compressed_results() {
+    let records = Records::default();
+    let store = Results::new(Arc::clone(&records)).compress_above(1024);
+    for n in 0..30 {
+        let write = Write::new(
+            Key::from_text(format!("r{n}")),
+            Guard::Absent,
+            Some(with_messages(long(600_000))),
+        );
+        assert!(matches!(store.write(&[write], soon()).await[..], [Verdict::Written]));
+    }
+    relays(Results::new(Arc::clone(&records)), 30).await;
+    assert!(all(&records).await.iter().all(|(_, record)| record.outbox.is_none()));
+}
+
+#[tokio::test]
+async fn a_relay_that_only_decrypts_leaves_nine_megabytes_of_results_encrypted() {
+    let records = Records::default();
+    let store = Results::new(Arc::clone(&records)).encrypt_with(keys());
+    let result = format!("\"{}\"", "s3cr3t".repeat(17_000));
+    for n in 0..90 {
+        let record = Some(with_messages(result.clone()));
+        let write = Write::new(Key::from_text(format!("r{n}")), Guard::Absent, record);
+        assert!(matches!(store.write(&[write], soon()).await[..], [Verdict::Written]));
+    }
+    let mut before = all(&records).await;
+    relays(reading(Arc::clone(&records)), 90).await;
+    before.iter_mut().for_each(|(_, record)| record.outbox = None);
+    let after = all(&records).await;
+    let plain = after.iter().filter(|(_, record)| record.result.as_ref().unwrap().contains("s3"));
+    assert_eq!(plain.count(), 0);
+    assert!(after == before, "the same forms");
+}
+
+fn claim(bits: u128) -> Claim {
+    let now = SystemClock.now();
+    Claim {
+        owner: Owner::from_bits(bits),
+        lease_until: now.plus(Duration::from_secs(60)),
+        retention: Duration::from_secs(3600),
+        clock_skew: Duration::ZERO,
+        fingerprint: None,
+        application: None,
+        receives: 0,
+        provenance: Some(Provenance::new(now, Arc::default())),
+        payload: Some(long(3000).into()),
+    }
+}
+
+/// Claims the key; a record that is there is taken over.
+async fn claims(store: &impl Store, claim: &Claim, now: Timestamp) -> Held {
+    let found = get(store).await.unwrap();
+    let Admission::Try { guard, held } = admit(claim, found.as_ref(), now) else {
+        panic!("it is not free")
+    };
+    writes(store, guard, Some(held.record.clone())).await;
+    held
+}
+
+async fn settles(store: &impl Store, held: &mut Held, settlement: &Settlement) {
+    let (guard, record) = held.write(settlement, SystemClock.now());
+    held.record = record.clone().unwrap();
+    writes(store, guard, record).await;
+}
+
+async fn writes(store: &impl Store, guard: Guard, record: Option<IdempotencyRecord>) {
+    let verdict = store.write(&[Write::new(key(), guard, record)], soon()).await.pop().unwrap();
+    assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+}
+
+/// The steps and the payload, as they are stored.
+async fn texts(records: &Records) -> [Option<String>; 2] {
+    let record = get(records).await.unwrap().unwrap();
+    [record.steps, record.payload].map(|text| text.map(|text| text.to_string()))
+}
+
+/// What a claim carries is written with its renewals, its release, and the claims after it.
+#[tokio::test]
+async fn renewals_releases_and_takeovers_leave_texts_as_they_are_stored() {
+    let renewal = |seconds| Settlement::Renew {
+        lease_until: SystemClock.now().plus(Duration::from_secs(seconds)),
+    };
+    for (writer, writes) in WRITERS {
+        for (other, takes_over) in OTHERS {
+            let (records, bucket) = (Records::default(), MemoryResults::default());
+            let store = writes(Arc::clone(&records), &bucket);
+            let mut held = claims(&store, &claim(1), SystemClock.now()).await;
+            let [_, payload] = texts(&records).await;
+            held.record.steps = Some(format!("{{\"s3cr3t\":{}}}", long(2000)).into());
+            settles(&store, &mut held, &renewal(61)).await;
+            let [steps, after] = texts(&records).await;
+            assert_eq!(after, payload, "{writer}: a step changes no payload");
+            settles(&store, &mut held, &renewal(62)).await;
+            let unchanged = [steps.clone(), payload];
+            assert_eq!(texts(&records).await, unchanged, "{writer}: a renewal");
+            let error_type = Arc::from("E");
+            settles(&store, &mut held, &Settlement::Release { error_type }).await;
+            assert_eq!(texts(&records).await, unchanged, "{writer}: a release");
+            let store = takes_over(Arc::clone(&records), &bucket);
+            let mut held = claims(&store, &claim(2), SystemClock.now()).await;
+            let [taken_over, payload] = texts(&records).await;
+            assert_eq!(taken_over, steps, "{writer}, taken over by one that {other}");
+            settles(&store, &mut held, &renewal(63)).await;
+            assert_eq!(texts(&records).await, [steps, payload], "{other}: and renewed");
+        }
+    }
+}
+
+/// A worker that was overtaken has to learn that, whether it can read the result of its successor or not.
+#[tokio::test]
+async fn an_overtaken_worker_learns_of_a_completion_whose_result_it_cannot_read() {
+    let records = Records::default();
+    let store = Results::new(Arc::clone(&records)).encrypt_with(keys());
+    let mut held = claims(&store, &claim(1), SystemClock.now()).await;
+    let later = held.claim.lease_until.plus(Duration::from_secs(1));
+    let mut next = claim(2);
+    next.lease_until = later.plus(Duration::from_secs(60));
+    let successor = claims(&store, &next, later).await;
+    let complete = Settlement::Complete { result: Some("\"s3cr3t\"".into()), outbox: None };
+    let (guard, record) = successor.write(&complete, later);
+    writes(&store, guard, record).await;
+    let without_keys = Results::new(Arc::clone(&records));
+    assert_eq!(get(&without_keys).await.unwrap_err().kind(), StoreErrorKind::Corrupt);
+    held.record.steps = None;
+    for settlement in [complete, Settlement::Renew { lease_until: later }] {
+        let (guard, record) = held.write(&settlement, later);
+        let write = Write::new(key(), guard, record);
+        let verdict = without_keys.write(&[write], soon()).await.pop().unwrap();
+        let Verdict::Found(Some(found)) = verdict else { panic!("{verdict:?}") };
+        assert_eq!((found.status, found.owner), (Status::Completed, Some(owner(2))));
+        assert_eq!(found.result, None);
+        let settled = held.settled(&settlement, Some(&found), later);
+        assert!(matches!(settled, Settled::Overtaken(_)), "{settled:?}");
+    }
+}
