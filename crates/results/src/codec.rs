@@ -88,22 +88,34 @@ impl Codec {
         self.clock.now() <= record.expires_at.plus(CLOCKS)
     }
 
-    /// Whether this part is stored in another form than it has.
-    pub(crate) fn changes(&self, part: Part, text: &str) -> bool {
-        part == Part::Result || self.encrypts || envelope::looks_stored(text)
-    }
-
-    /// What is stored of the result of a record.
+    /// What is stored of a part of a record.
     pub(crate) async fn encode(
         &self,
-        key: &Key,
+        place: Place<'_>,
         record: &IdempotencyRecord,
         turns: &Turns,
         deadline: Timestamp,
     ) -> Result<Option<Json>, StoreError> {
-        let Some(result) = record.result.as_ref().filter(|_| !self.status_only) else {
-            return Ok(None);
-        };
+        let (part, key, _) = place;
+        let Some(text) = part.of(record) else { return Ok(None) };
+        match part {
+            Part::Result if self.status_only => Ok(None),
+            Part::Result => self.encode_result(key, record, text, turns, deadline).await,
+            _ if self.encrypts || envelope::looks_stored(text) => {
+                self.encode_part(place, text, turns, deadline).await.map(Some)
+            }
+            _ => Ok(Some(text.without_note())),
+        }
+    }
+
+    async fn encode_result(
+        &self,
+        key: &Key,
+        record: &IdempotencyRecord,
+        result: &Json,
+        turns: &Turns,
+        deadline: Timestamp,
+    ) -> Result<Option<Json>, StoreError> {
         if result.len() > self.max_bytes {
             let context = format!(
                 "a result of {} bytes, and at most {} are stored: return less from the handler, or set a \
@@ -125,13 +137,13 @@ impl Codec {
             return Ok(Some(envelope::elsewhere(&name).into()));
         }
         if is_as_it_is {
-            return Ok(Some(result.clone()));
+            return Ok(Some(result.without_note()));
         }
         Ok(Some(envelope::here(&steps, content).into()))
     }
 
     /// What is stored of another part. It is not compressed unless it is encrypted, and always kept in the record.
-    pub(crate) async fn encode_part(
+    async fn encode_part(
         &self,
         place: Place<'_>,
         text: &Json,

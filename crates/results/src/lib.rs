@@ -62,14 +62,13 @@
 //!    read too.
 //! 6. No write waits for the key, the upload or the long compression of another. A key provider or a result store that panics has failed for
 //!    that result only.
+//! 7. A write that carries a text on (a renewal, a takeover, the mark that messages are sent) leaves it as it is stored,
+//!    whatever the settings of this store are.
 //!
 //! Functions that share a table share its forms. A program that does not know them takes them for results: before one
 //! function uses a setting, give all of them `Results::new`, with [`decrypt_with`](Results::decrypt_with) and
 //! [`offload_above`](Results::offload_above) if they are to be used. Do not use this crate in a table that you share with
 //! Powertools, which cannot read these forms.
-//!
-//! When the messages of a record are sent, it is written once more without them. Its result is then not compressed,
-//! encrypted or kept elsewhere again, as long as the process remembers its form.
 //!
 //! A page of [`Browse`](lambda_idempotency_core::browse::Browse) has the results of its records, those included that are
 //! kept elsewhere: ask for small pages, or list the records of the inner [`store`](Results::store), where results stay in
@@ -83,12 +82,12 @@ mod codec;
 mod compression;
 mod encryption;
 mod envelope;
+mod form;
 mod key_provider;
 mod part;
 mod result_name;
 mod result_store;
 mod results;
-mod reused;
 mod store;
 mod turns;
 mod unreadable;

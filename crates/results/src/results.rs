@@ -8,7 +8,6 @@ use crate::{
     codec::{Codec, Elsewhere, MAX_BYTES},
     key_provider::KeyProvider,
     result_store::ResultStore,
-    reused::Reused,
 };
 
 /// A store around another, which stores results in another form: see the [crate](crate).
@@ -26,8 +25,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Results<S> {
     pub(crate) store: S,
-    pub(crate) codec: Codec,
-    pub(crate) reused: Reused,
+    pub(crate) codec: Arc<Codec>,
 }
 
 impl<S> Results<S> {
@@ -43,7 +41,7 @@ impl<S> Results<S> {
             elsewhere: None,
             clock: Arc::new(SystemClock),
         };
-        Self { store, codec, reused: Reused::default() }
+        Self { store, codec: Arc::new(codec) }
     }
 
     /// Compresses results of more than `bytes` bytes with zlib, if that makes them smaller. Default: no result
@@ -59,7 +57,7 @@ impl<S> Results<S> {
     /// ```
     #[must_use]
     pub fn compress_above(mut self, bytes: usize) -> Self {
-        self.codec.compress_above = Some(bytes);
+        Arc::make_mut(&mut self.codec).compress_above = Some(bytes);
         self
     }
 
@@ -84,8 +82,9 @@ impl<S> Results<S> {
     /// ```
     #[must_use]
     pub fn encrypt_with(mut self, keys: impl KeyProvider) -> Self {
-        self.codec.encrypts = true;
-        self.codec.keys = Some(Arc::new(keys));
+        let codec = Arc::make_mut(&mut self.codec);
+        codec.encrypts = true;
+        codec.keys = Some(Arc::new(keys));
         self
     }
 
@@ -103,8 +102,9 @@ impl<S> Results<S> {
     /// ```
     #[must_use]
     pub fn decrypt_with(mut self, keys: impl KeyProvider) -> Self {
-        self.codec.encrypts = false;
-        self.codec.keys = Some(Arc::new(keys));
+        let codec = Arc::make_mut(&mut self.codec);
+        codec.encrypts = false;
+        codec.keys = Some(Arc::new(keys));
         self
     }
 
@@ -124,7 +124,7 @@ impl<S> Results<S> {
     /// ```
     #[must_use]
     pub fn offload_above(mut self, bytes: usize, results: impl ResultStore) -> Self {
-        self.codec.elsewhere = Some(Elsewhere::new(bytes, results));
+        Arc::make_mut(&mut self.codec).elsewhere = Some(Elsewhere::new(bytes, results));
         self
     }
 
@@ -141,7 +141,7 @@ impl<S> Results<S> {
     /// ```
     #[must_use]
     pub fn status_only(mut self) -> Self {
-        self.codec.status_only = true;
+        Arc::make_mut(&mut self.codec).status_only = true;
         self
     }
 
@@ -156,14 +156,14 @@ impl<S> Results<S> {
     /// ```
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.codec.max_bytes = bytes;
+        Arc::make_mut(&mut self.codec).max_bytes = bytes;
         self
     }
 
     /// Measures deadlines on this clock, for tests. Default: the system's.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.codec.clock = Arc::new(clock);
+        Arc::make_mut(&mut self.codec).clock = Arc::new(clock);
         self
     }
 

@@ -11,11 +11,11 @@ use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::{IdempotencyRecord, Json, Owner},
+    record::{IdempotencyRecord, Json},
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
-use crate::{envelope::is_form, part::Part, results::Results, turns::Turns};
+use crate::{codec::Place, envelope::is_form, form, part::Part, results::Results, turns::Turns};
 
 /// The position of a write in its call, and what it has become.
 type Encoded = (usize, Result<Write, StoreError>);
@@ -31,15 +31,13 @@ impl<S: Store> Store for Results<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Verdict>> {
         Box::pin(async move {
-            let verdicts = if writes.iter().any(|write| self.needs_encoding(write)) {
+            let verdicts = if writes.iter().filter_map(|write| write.record.as_ref()).any(has_texts)
+            {
                 self.write_encoded(writes, call_deadline).await
             } else {
                 self.store.write(writes, call_deadline).await
             };
-            for (write, verdict) in writes.iter().zip(&verdicts) {
-                self.reused.answered(owner(write), write, verdict);
-            }
-            if !verdicts.iter().any(|verdict| found(verdict).is_some_and(needs_decoding)) {
+            if !verdicts.iter().any(|verdict| found(verdict).is_some_and(has_texts)) {
                 return verdicts;
             }
             let is_shared = writes.len() > 1;
@@ -57,7 +55,7 @@ impl<S: Store> Store for Results<S> {
     ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
             let found = self.store.read(keys, call_deadline).await;
-            if !found.iter().flatten().flatten().any(needs_decoding) {
+            if !found.iter().flatten().flatten().any(has_texts) {
                 return found;
             }
             let until = self.until(keys.len() > 1, call_deadline);
@@ -150,9 +148,8 @@ impl<S: Store> Results<S> {
         deadline: Timestamp,
     ) -> Result<Write, StoreError> {
         let mut write = write.clone();
-        let claim = owner(&write);
         let Write { key, record: Some(record), .. } = &mut write else { return Ok(write) };
-        let encoded = self.encode(claim, key, record, turns, deadline).await;
+        let encoded = self.encode(key, record, turns, deadline).await;
         if let Err(error) = &encoded {
             // Without its cause: that is a text of the application.
             tracing::warn!(%key, %error, "a part of a record is not stored");
@@ -160,39 +157,32 @@ impl<S: Store> Results<S> {
         encoded.map(|()| write)
     }
 
-    /// Encodes the parts of a record that `claim` writes.
+    /// Encodes the parts of a record that are not stored yet.
     async fn encode(
         &self,
-        claim: Option<Owner>,
         key: &Key,
         record: &mut IdempotencyRecord,
         turns: &Turns,
         deadline: Timestamp,
     ) -> Result<(), StoreError> {
-        let known = |part, text: &Json| self.reused.form(claim?, part, key, text);
-        for part in Part::OTHERS {
-            let Some(text) = part.of(record).filter(|text| self.codec.changes(part, text)) else {
-                continue;
+        let unread = record.unread_result.take();
+        for part in Part::ALL {
+            let place = (part, key, record.owner);
+            let stored = match part.of(record) {
+                None if part == Part::Result => unread.clone(),
+                None => None,
+                Some(text) => match form::noted(&self.codec, place, text) {
+                    Some(stored) => Some(stored),
+                    None => {
+                        let stored = self.codec.encode(place, record, turns, deadline).await?;
+                        if let Some(stored) = &stored {
+                            form::note(&self.codec, place, text, stored);
+                        }
+                        stored
+                    }
+                },
             };
-            let stored = match known(part, text) {
-                Some(stored) => stored,
-                None => {
-                    let place = (part, key, record.owner);
-                    let stored = self.codec.encode_part(place, text, turns, deadline).await?;
-                    self.reused.keep(part, key, record, &stored);
-                    stored
-                }
-            };
-            *part.of_mut(record) = Some(stored);
-        }
-        if let Some(stored) = record.result.as_ref().and_then(|text| known(Part::Result, text)) {
-            record.result = Some(stored);
-        } else if record.result.is_some() {
-            let stored = self.codec.encode(key, record, turns, deadline).await?;
-            if let Some(form) = stored.as_ref().filter(|stored| is_form(stored)) {
-                self.reused.keep(Part::Result, key, record, form);
-            }
-            record.result = stored;
+            *part.of_mut(record) = stored;
         }
         Ok(())
     }
@@ -218,15 +208,7 @@ impl<S: Store> Results<S> {
 }
 
 impl<S> Results<S> {
-    fn needs_encoding(&self, write: &Write) -> bool {
-        let changes = |record: &IdempotencyRecord, part: Part| {
-            part.of(record).is_some_and(|text| self.codec.changes(part, text))
-        };
-        write.record.as_ref().is_some_and(|record| {
-            record.result.is_some() || Part::OTHERS.iter().any(|part| changes(record, *part))
-        })
-    }
-
+    /// The record with all parts as they were written.
     async fn decoded(
         &self,
         key: &Key,
@@ -245,9 +227,8 @@ impl<S> Results<S> {
         deadline: Timestamp,
     ) -> Result<IdempotencyRecord, StoreError> {
         for part in Part::OTHERS {
-            let Some(stored) = part.of(&record).filter(|stored| is_form(stored)) else { continue };
-            let decoded = self.codec.decode((part, key, record.owner), stored, deadline).await;
-            let decoded = match decoded {
+            let Some(stored) = part.of(&record) else { continue };
+            let decoded = match self.text((part, key, record.owner), stored, deadline).await {
                 Err(error) if self.codec.is_needed(&record) => return Err(error),
                 decoded => decoded.ok().flatten(),
             };
@@ -262,24 +243,35 @@ impl<S> Results<S> {
         mut record: IdempotencyRecord,
         deadline: Timestamp,
     ) -> Result<IdempotencyRecord, StoreError> {
-        let Some(stored) = record.result.take() else { return Ok(record) };
-        if !is_form(&stored) {
-            record.result = Some(stored);
-            return Ok(record);
-        }
-        match self.codec.decode((Part::Result, key, record.owner), &stored, deadline).await {
-            Ok(result) => {
-                if result.is_none() {
-                    tracing::warn!(%key, "the result of a record is not in the result store any more");
-                }
-                record.result = result;
-                self.reused.keep(Part::Result, key, &record, &stored);
+        let Some(stored) = &record.result else { return Ok(record) };
+        match self.text((Part::Result, key, record.owner), stored, deadline).await {
+            Ok(Some(result)) => record.result = Some(result),
+            Ok(None) => {
+                tracing::warn!(%key, "the result of a record is not in the result store any more");
+                record = without_result(record);
             }
             Err(error) if self.codec.is_answer(&record) => return Err(error),
             // The key can be claimed again, whether its old result can be read or not.
-            Err(_) => {}
+            Err(_) => record = without_result(record),
         }
         Ok(record)
+    }
+
+    /// The text of which this is stored, with a note of that; `None` if it is not there any more.
+    async fn text(
+        &self,
+        place: Place<'_>,
+        stored: &Json,
+        deadline: Timestamp,
+    ) -> Result<Option<Json>, StoreError> {
+        let text = match is_form(stored) {
+            true => self.codec.decode(place, stored, deadline).await?,
+            false => Some(stored.without_note()),
+        };
+        if let Some(text) = &text {
+            form::note(&self.codec, place, text, stored);
+        }
+        Ok(text)
     }
 
     /// Until when a result is waited for. Other records wait for the answer of a call that they share with it; a
@@ -302,24 +294,25 @@ impl<S> Results<S> {
             Ok(record) => record,
             Err(error) => return Verdict::Unknown(error),
         };
-        // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
-        // has the result. The result of other work answers nobody here.
-        let own = record.owner.is_some() && record.owner == owner(write);
-        let is_dispensable = own || is_of_other_work(write, &record);
-        let without_result = is_dispensable.then(|| {
-            let mut record = record.clone();
-            record.result = None;
-            record
-        });
-        // To who settles or renews a claim, the answer says above all that the claim is over.
-        let holds = matches!(write.guard, Guard::OwnedBy(_));
-        let until = self.until(is_dispensable || holds || is_shared, deadline);
-        match self.decoded_result(&write.key, record, until).await {
+        // A settlement or a renewal has to learn that its claim is over, and a claim whose answer was lost that its work is
+        // done. The result of other work answers nobody here.
+        let holds = write.guard != Guard::Absent && !write.is_claim();
+        let ours = write.record.as_ref().and_then(|record| record.owner);
+        let is_own = ours.is_some() && ours == record.owner;
+        let is_dispensable = holds || is_own || is_of_other_work(write, &record);
+        let until = self.until(is_dispensable || is_shared, deadline);
+        match self.decoded_result(&write.key, record.clone(), until).await {
             Ok(record) => Verdict::Found(Some(record)),
-            Err(_) if is_dispensable => Verdict::Found(without_result),
+            Err(_) if is_dispensable => Verdict::Found(Some(without_result(record))),
             Err(error) => Verdict::Unknown(error),
         }
     }
+}
+
+/// The record as if it had no result. A write of it leaves the one that is stored.
+fn without_result(mut record: IdempotencyRecord) -> IdempotencyRecord {
+    record.unread_result = record.result.take();
+    record
 }
 
 /// Whether the record found is one of another application or payload than the one to be written. Then its result answers
@@ -338,17 +331,8 @@ fn found(verdict: &Verdict) -> Option<&IdempotencyRecord> {
     }
 }
 
-fn needs_decoding(record: &IdempotencyRecord) -> bool {
-    let is_form = |part: Part| part.of(record).is_some_and(|text| is_form(text));
-    is_form(Part::Result) || Part::OTHERS.into_iter().any(is_form)
-}
-
-/// The claim that sends a write.
-fn owner(write: &Write) -> Option<Owner> {
-    match write.guard {
-        Guard::OwnedBy(owner) => Some(owner),
-        _ => write.record.as_ref()?.owner,
-    }
+fn has_texts(record: &IdempotencyRecord) -> bool {
+    record.unread_result.is_some() || Part::ALL.iter().any(|part| part.of(record).is_some())
 }
 
 /// In place of a verdict that the inner store did not give.

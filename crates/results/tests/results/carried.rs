@@ -375,20 +375,21 @@ async fn a_text_that_has_not_changed_is_encrypted_once_for_its_claim() {
     claim.lease_until = Some(Timestamp::from_secs(3_000_000_000));
     put(&store, &claim).await;
     assert_eq!(asked(), 1, "the payload");
-    let renew = async |claim: &mut IdempotencyRecord, steps: &str| {
+    let renew = async |claim: &mut IdempotencyRecord, steps: &Json| {
         let before = RecordVersion::of(claim);
         claim.lease_until = claim.lease_until.map(|until| until.plus(Duration::from_secs(1)));
-        claim.steps = Some(steps.into());
+        claim.steps = Some(steps.clone());
         let renewal = Write::new(key(), Guard::Unchanged(before), Some(claim.clone()));
         let verdict = store.write(&[renewal], soon()).await.pop().unwrap();
         assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
         assert_eq!(get(&store).await.unwrap().as_ref(), Some(&*claim));
     };
+    let steps = Json::from("{\"s3cr3t\":1}");
     for _ in 0..3 {
-        renew(&mut claim, "{\"s3cr3t\":1}").await;
+        renew(&mut claim, &steps).await;
     }
     assert_eq!(asked(), 2, "and the steps");
-    renew(&mut claim, "{\"s3cr3t\":2}").await;
+    renew(&mut claim, &"{\"s3cr3t\":2}".into()).await;
     assert_eq!(asked(), 3, "another step");
     let mut released = claim.clone();
     released.last_owner = released.owner.take();
@@ -399,5 +400,5 @@ async fn a_text_that_has_not_changed_is_encrypted_once_for_its_claim() {
     assert_eq!(get(&store).await.unwrap(), Some(released.clone()));
     let next = Write::new(key(), Guard::Unchanged(RecordVersion::of(&released)), Some(claim));
     assert!(matches!(store.write(&[next], soon()).await[..], [Verdict::Written]));
-    assert_eq!(asked(), 5, "the claim was over, and this is another");
+    assert_eq!(asked(), 3, "and so does a claim that carries them on");
 }
