@@ -17,12 +17,45 @@ use lambda_idempotency_keys::Key;
 /// What was found under a key.
 pub(crate) type Found = Result<Option<IdempotencyRecord>, StoreError>;
 
-/// Writes; after a panic, nothing is known of any of the writes.
+/// Writes. A record whose payload leaves no room for the rest is written without it: it is then not recoverable, which is
+/// what it would be without the setting.
 pub(crate) async fn write(
     store: &dyn Store,
     writes: &[Write],
     deadline: Timestamp,
 ) -> Vec<Verdict> {
+    let mut verdicts = write_once(store, writes, deadline).await;
+    let too_large = writes.iter().zip(&mut verdicts).filter_map(|(write, verdict)| {
+        let smaller = without_payload(write, verdict)?;
+        Some((verdict, smaller))
+    });
+    let (refused, smaller): (Vec<_>, Vec<_>) = too_large.unzip();
+    if !smaller.is_empty() {
+        let answers = write_once(store, &smaller, deadline).await;
+        refused.into_iter().zip(answers).for_each(|(refused, answer)| *refused = answer);
+    }
+    verdicts
+}
+
+/// The same write without the payload, if it was too large with it.
+fn without_payload(write: &Write, verdict: &Verdict) -> Option<Write> {
+    let Verdict::Unknown(error) = verdict else { return None };
+    if error.kind() != StoreErrorKind::TooLarge {
+        return None;
+    }
+    let mut smaller = write.clone();
+    smaller.record.as_mut()?.payload.take()?;
+    tracing::warn!(
+        key = %write.key,
+        %error,
+        "a record is processed, but the store has no room to keep it with its claim: if its worker dies and nothing \
+         delivers it again, it cannot be recovered; lower the limit of `.recoverable_up_to(..)`"
+    );
+    Some(smaller)
+}
+
+/// After a panic, nothing is known of any of the writes.
+async fn write_once(store: &dyn Store, writes: &[Write], deadline: Timestamp) -> Vec<Verdict> {
     match contained(|| store.write(writes, deadline)).await {
         Some(verdicts) => verdicts,
         None => writes.iter().map(|_| Verdict::Unknown(panicked())).collect(),

@@ -36,7 +36,7 @@ pub use self::{
     format::{OutboxError, messages},
     memory::MemorySender,
     message::{Message, OutgoingMessage},
-    publisher::{MAX_BYTES, MAX_MESSAGES, PublishError, Publisher},
+    publisher::{MAX_ATTRIBUTES, MAX_BYTES, MAX_MESSAGES, PublishError, Publisher},
     relay::{Relay, Relayed},
     sender::{SendError, Sender, run_length},
 };

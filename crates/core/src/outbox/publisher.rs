@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Message, format};
+use super::{Message, OutgoingMessage, format};
 use crate::record::Json;
 
 /// How many messages one call can publish.
@@ -14,6 +14,10 @@ pub const MAX_MESSAGES: usize = 100;
 /// How many bytes the messages of one call can have as they are stored: as JSON text, in which a quotation mark
 /// of a body takes two bytes. Of the 400 KB of a DynamoDB item, the rest is for the result.
 pub const MAX_BYTES: usize = 256 * 1024;
+
+/// How many attributes a message can have: SQS takes ten, and one is the message's
+/// [id](OutgoingMessage::ID_ATTRIBUTE).
+pub const MAX_ATTRIBUTES: usize = 9;
 
 /// Collects the messages of one call of a handler, until the handler returns.
 ///
@@ -60,11 +64,17 @@ impl Publisher {
     /// Adds a message.
     ///
     /// # Errors
-    /// The message has no destination or an empty group, there are too many messages or bytes, or the handler has
-    /// ended. The message is then not published.
+    /// The message has no destination or an empty group, an attribute with a reserved name or too many attributes, there
+    /// are too many messages or bytes, or the handler has ended. The message is then not published.
     pub fn publish(&self, message: &Message) -> Result<(), PublishError> {
         if message.destination().is_empty() || message.group() == Some("") {
             return Err(PublishError::Incomplete);
+        }
+        if message.attributes().any(|(name, _)| is_reserved(name)) {
+            return Err(PublishError::ReservedAttribute);
+        }
+        if message.attributes().len() > MAX_ATTRIBUTES {
+            return Err(PublishError::TooManyAttributes);
         }
         let text = format::text(message);
         match &mut *self.lock() {
@@ -106,6 +116,14 @@ impl Publisher {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a sender sets the attribute of this name, or SQS and SNS refuse it. They compare names by case, their own
+/// prefixes not.
+fn is_reserved(name: &str) -> bool {
+    let begins_with =
+        |prefix: &str| name.get(..prefix.len()).is_some_and(|own| own.eq_ignore_ascii_case(prefix));
+    name == OutgoingMessage::ID_ATTRIBUTE || begins_with("AWS.") || begins_with("Amazon.")
 }
 
 impl fmt::Debug for Publisher {
@@ -159,6 +177,21 @@ pub enum PublishError {
     /// The message has no destination, or an empty group.
     #[error("a message needs a destination, and a group that is set must not be empty")]
     Incomplete,
+    /// An attribute of the message is the one by which a sender attaches its id
+    /// ([`OutgoingMessage::ID_ATTRIBUTE`]), or its name begins with `AWS.` or `Amazon.`.
+    #[error(
+        "an attribute of the message has a reserved name: `{id}` is the message's own id, which the sender attaches, and \
+         SQS and SNS refuse names that begin with `AWS.` or `Amazon.`; leave such attributes out when you pass those of \
+         another message on",
+        id = OutgoingMessage::ID_ATTRIBUTE
+    )]
+    ReservedAttribute,
+    /// The message has more than [`MAX_ATTRIBUTES`] attributes.
+    #[error(
+        "a message can have {MAX_ATTRIBUTES} attributes, because SQS takes ten and one is the message's id: put the \
+         others into the body"
+    )]
+    TooManyAttributes,
 }
 
 #[cfg(test)]
@@ -187,6 +220,33 @@ mod tests {
         assert_eq!(publisher.publish(&message(0)), Err(PublishError::TooLarge));
         assert_eq!(publisher.published().len(), 1);
         assert_eq!(publisher.close().unwrap().len(), MAX_BYTES);
+    }
+
+    /// A handler may pass the attributes of its own message on.
+    #[test]
+    fn an_attribute_in_place_of_the_id_is_refused_when_it_is_published() {
+        let publisher = Publisher::new();
+        let message = |name: &str| Message::new("q", "1").with_attribute(name, "its own");
+        for reserved in [OutgoingMessage::ID_ATTRIBUTE, "AWS.TraceHeader", "aws.x", "amazon.x"] {
+            let refused = publisher.publish(&message(reserved));
+            assert_eq!(refused, Err(PublishError::ReservedAttribute), "{reserved}");
+        }
+        for other in ["Idempotency-Key", "aws", "amazonian", "\u{e9}"] {
+            assert_eq!(publisher.publish(&message(other)), Ok(()), "{other}");
+        }
+        assert_eq!(publisher.published().len(), 4);
+    }
+
+    #[test]
+    fn the_id_is_one_of_ten_attributes() {
+        let with = |count: usize| {
+            let message = Message::new("q", "1");
+            (0..count).fold(message, |message, n| message.with_attribute(n.to_string(), "1"))
+        };
+        let publisher = Publisher::new();
+        assert_eq!(publisher.publish(&with(MAX_ATTRIBUTES)), Ok(()));
+        let refused = publisher.publish(&with(MAX_ATTRIBUTES + 1));
+        assert_eq!(refused, Err(PublishError::TooManyAttributes));
     }
 
     #[test]

@@ -16,7 +16,8 @@ use crate::clock::{BoxFuture, Timestamp};
 /// any order, at the same time, or several in one request.
 ///
 /// A sender attaches the [id](OutgoingMessage::id) to each message: as the deduplication id where the service has
-/// one, and as an attribute ([`OutgoingMessage::ID_ATTRIBUTE`]) where a consumer can read it.
+/// one, and as an attribute ([`OutgoingMessage::ID_ATTRIBUTE`]) where a consumer can read it. It sets that attribute last,
+/// because an earlier version may have stored a message that has one of that name.
 ///
 /// There are no default methods. [`MemorySender`](super::MemorySender) is the shortest example.
 pub trait Sender: Send + Sync + 'static {

@@ -25,6 +25,7 @@ mod filters;
 mod identities;
 mod inspection;
 mod kafka;
+mod kept_records;
 mod kept_results;
 mod keys;
 mod log_filters;

@@ -8,7 +8,9 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store},
 };
 
-use super::kit::{Slot, completed, in_progress, now, read_all, secs, token, whole_provenance};
+use super::kit::{
+    Slot, completed, in_progress, now, read_all, secs, token, whole_provenance, written,
+};
 
 const STATUSES: [Status; 3] = [Status::InProgress, Status::Completed, Status::PermanentlyFailed];
 
@@ -63,6 +65,28 @@ pub async fn each_optional_field_by_itself(store: &dyn Store) {
         set(&mut one, &full);
         set(&mut all_but_one, &bare);
         come_back(store, [one, all_but_one], "a field is kept with and without the others").await;
+    }
+}
+
+/// A mark that messages are sent, and a renewal, write back the record that was read: all else stays as it was.
+pub async fn marks_and_renewals_change_nothing_else(store: &dyn Store) {
+    let marks = |record: &mut IdempotencyRecord| record.outbox = None;
+    let renews = |record: &mut IdempotencyRecord| {
+        record.lease_until = record.lease_until.map(|until| until.plus(secs(60)));
+    };
+    let changes: [(Status, fn(&mut IdempotencyRecord)); 2] =
+        [(Status::Completed, marks), (Status::InProgress, renews)];
+    for (status, change) in changes {
+        let mut record = filled();
+        record.status = status;
+        let slot = Slot::with(store, &record).await;
+        let mut found = slot.read().await.expect("the record that was written");
+        let guard = Guard::Unchanged(RecordVersion::of(&found));
+        change(&mut found);
+        change(&mut record);
+        let why = "a write changes what it is for, and leaves the rest as it is stored";
+        written(slot.write(guard, Some(&found)).await, why);
+        slot.holds(Some(&record), why).await;
     }
 }
 

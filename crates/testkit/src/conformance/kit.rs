@@ -245,6 +245,9 @@ fn differing(actual: &IdempotencyRecord, expected: &IdempotencyRecord) -> String
     check("expires_at", actual.expires_at == expected.expires_at);
     check("fingerprint", actual.fingerprint == expected.fingerprint);
     check("result", actual.result == expected.result);
+    check("steps", actual.steps == expected.steps);
+    check("outbox", actual.outbox == expected.outbox);
+    check("payload", actual.payload == expected.payload);
     check("error_type", actual.error_type == expected.error_type);
     check("application", actual.application == expected.application);
     check("provenance", actual.provenance == expected.provenance);

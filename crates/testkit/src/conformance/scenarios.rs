@@ -157,6 +157,7 @@ macro_rules! __scenarios {
                 every_field_present
                 every_optional_field_absent
                 each_optional_field_by_itself
+                marks_and_renewals_change_nothing_else
                 provenance_of_every_shape
                 counters
                 results_byte_for_byte

@@ -104,6 +104,8 @@ mutants! {
     KeepsOldOutbox: takeover_replaces_every_field;
     ForgetsPayload: each_optional_field_by_itself every_field_present;
     KeepsOldPayload: takeover_replaces_every_field settling_replaces_every_field;
+    MarkForgetsResult: marks_and_renewals_change_nothing_else;
+    RenewalForgetsPayload: marks_and_renewals_change_nothing_else;
     ProvenanceInSeconds: provenance_of_every_shape;
     CountsInAByte: counters;
     LeaseInSeconds: instants_keep_their_precision reads_see_the_latest_write;

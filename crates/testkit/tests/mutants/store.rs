@@ -167,6 +167,12 @@ impl Mutant {
                 kept.payload =
                     old.and_then(|old| old.payload.clone()).or_else(|| kept.payload.take());
             }
+            Bug::MarkForgetsResult if old.is_some_and(|old| old.status == Status::Completed) => {
+                kept.result = None;
+            }
+            Bug::RenewalForgetsPayload if old.is_some_and(|old| old.owner == kept.owner) => {
+                kept.payload = None;
+            }
             Bug::KeepsOldProvenance => {
                 kept.provenance =
                     old.and_then(|old| old.provenance.clone()).or_else(|| kept.provenance.take());

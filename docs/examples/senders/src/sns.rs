@@ -92,11 +92,12 @@ fn entry(
         .id(at.to_string())
         .message(message.body())
         .set_message_group_id(message.group().map(str::to_owned))
-        .set_message_deduplication_id(is_fifo.then(|| id.to_owned()))
-        .message_attributes(OutgoingMessage::ID_ATTRIBUTE, text(id)?);
+        .set_message_deduplication_id(is_fifo.then(|| id.to_owned()));
     for (name, value) in message.attributes() {
         entry = entry.message_attributes(name, text(value)?);
     }
+    // Last, so that no attribute of the message replaces it.
+    entry = entry.message_attributes(OutgoingMessage::ID_ATTRIBUTE, text(id)?);
     entry.build().map_err(of_sdk)
 }
 
