@@ -35,7 +35,8 @@ impl Operation {
     /// Like [`recoverable`](Self::recoverable), with a size limit of your own, in bytes. The size is that of the whole
     /// record as JSON text. On DynamoDB,
     /// each KiB is one more write unit for the claim and one for the completion, and an item has at most
-    /// 400 KB, so leave room for the rest.
+    /// 400 KB. Where an item has no room for the record, also because results of steps need it, it is processed and not
+    /// kept.
     ///
     /// ```
     /// use lambda_idempotency::Operation;

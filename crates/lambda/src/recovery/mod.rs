@@ -115,7 +115,8 @@ impl<S> Recovery<S> {
 
     /// Leaves records alone whose lease has ended, or whose attempt has failed, less than this ago: their source may
     /// deliver them again, and they would be in each other's way. Default: 15 minutes. Nothing is done twice if it
-    /// is too short.
+    /// is too short. Where the operation's retention was changed since, or its keys are those of Powertools, the time
+    /// counts from the claim of the failed attempt.
     #[must_use]
     pub fn with_min_age(self, min_age: Duration) -> Self {
         Self { min_age, ..self }
@@ -156,7 +157,7 @@ impl<S: Browse> Recovery<S> {
             for (key, item) in page.items {
                 recovered.examined += 1;
                 match item {
-                    Ok(record) if !self.is_left(&record) => {}
+                    Ok(record) if !self.is_left(&key, &record) => {}
                     Ok(record) if attempts(&record) >= self.max_attempts => recovered.given_up += 1,
                     Ok(record) => left.push(Left { key, record }),
                     Err(_) => recovered.unreadable += 1,
@@ -188,15 +189,26 @@ impl<S: Browse> Recovery<S> {
     }
 
     /// Whether the record has ended without a completion, nobody has it in hand, and it can be run again.
-    fn is_left(&self, record: &IdempotencyRecord) -> bool {
+    fn is_left(&self, key: &Key, record: &IdempotencyRecord) -> bool {
         let now = self.now();
         let claimed_at = record.provenance.as_ref().map(|provenance| provenance.claimed_at);
-        let last =
-            record.lease_until.unwrap_or(record.expires_at).max(claimed_at.unwrap_or_default());
+        let lease_until = record.lease_until.unwrap_or(record.expires_at);
+        let given_up_at = self.given_up_at(key, record).filter(|then| *then <= now);
+        let last = lease_until.max(claimed_at.max(given_up_at).unwrap_or_default());
         record.status == Status::InProgress
             && record.payload.is_some()
             && last.plus(self.min_age) < now
             && now <= record.expires_at
+    }
+
+    /// When the last attempt was given up, if it was: that write set the expiry, which is a whole second. Wrong, and in
+    /// the future, where the operation had another retention then.
+    fn given_up_at(&self, key: &Key, record: &IdempotencyRecord) -> Option<Timestamp> {
+        let (operation, _) = key.as_str().rsplit_once('#')?;
+        let mut routes = self.function.0.routes.iter();
+        let route = routes.find(|route| *route.prepared.name == *operation)?;
+        let then = record.expires_at.minus(route.policy.retention).minus(Duration::from_secs(1));
+        record.is_given_up().then_some(then)
     }
 
     /// Returns whether there is time for another one.

@@ -173,6 +173,34 @@ async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used
     assert_eq!(failed.payload, None, "it is never tried again");
 }
 
+/// The claim of a long attempt was made long before it failed.
+#[tokio::test]
+async fn a_record_whose_attempt_has_just_failed_is_left_to_its_source() {
+    let mortal = Mortal::new();
+    let world = mortal.world.clone();
+    let handler = move |_: Value, _: Call| {
+        let clock = world.clock.clone();
+        async move {
+            clock.sleep(Duration::from_secs(20)).await;
+            Err::<(), _>(Failure::transient("no luck"))
+        }
+    };
+    let operation = Operation::new("place").key("id").recoverable();
+    let function = mortal.world.idempotency().sqs(operation, handler).unwrap();
+    let event = batch([order("m-1", "o-1", "")]);
+    assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
+    let recover = async || {
+        let recovery = mortal.recovery(&function).with_min_age(Duration::from_secs(10));
+        let running = recovery.run(None, RunContext::without_deadline());
+        mortal.world.clock.drive(running).await.unwrap().failed
+    };
+    assert_eq!(recover().await, 0, "it was claimed 20 seconds ago, and has failed now");
+    mortal.world.clock.advance(Duration::from_secs(9));
+    assert_eq!(recover().await, 0);
+    mortal.world.clock.advance(Duration::from_secs(2));
+    assert_eq!(recover().await, 1);
+}
+
 /// Of every source, in AWS's own shape: the handler sees what it saw before.
 #[tokio::test]
 async fn records_of_every_source_are_recovered_as_they_were_delivered() {
