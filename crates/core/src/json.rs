@@ -20,7 +20,7 @@ use std::{
 /// let carried_on = text.clone();
 /// text.note("compressed");
 /// assert_eq!(carried_on.noted::<&str>(), Some(&"compressed"));
-/// assert_eq!(text.without_note().noted::<&str>(), None);
+/// assert!(text.is_noted() && !text.without_note().is_noted());
 /// ```
 #[derive(Clone)]
 pub struct Json {
@@ -33,6 +33,12 @@ impl Json {
     #[must_use]
     pub fn noted<T: Any>(&self) -> Option<&T> {
         self.note.get()?.downcast_ref()
+    }
+
+    /// Whether something was noted.
+    #[must_use]
+    pub fn is_noted(&self) -> bool {
+        self.note.get().is_some()
     }
 
     /// Notes something with the text and its clones. The first note stays.

@@ -36,6 +36,6 @@
 //! when a [`Relay`] is needed.
 
 pub use lambda_idempotency_core::outbox::{
-    MAX_BYTES, MAX_MESSAGES, MemorySender, Message, OutboxError, OutgoingMessage, PublishError,
-    Publisher, Relay, Relayed, SendError, Sender, messages,
+    MAX_ATTRIBUTES, MAX_BYTES, MAX_MESSAGES, MemorySender, Message, OutboxError, OutgoingMessage,
+    PublishError, Publisher, Relay, Relayed, SendError, Sender, messages,
 };

@@ -59,7 +59,8 @@
 //! 5. An encrypted result belongs to the key and the claim of its record, and so do messages; steps and a payload belong to
 //!    the key, because later claims carry them on. Nobody who can write to the table can move it to
 //!    another record. That does not protect what is not encrypted: the status, and results in plain text, which are
-//!    read too.
+//!    read too. Nor is it bound to its table, so that a table that was restored under another name can be read: use keys
+//!    of its own for each table.
 //! 6. No write waits for the key, the upload or the long compression of another. A key provider or a result store that panics has failed for
 //!    that result only.
 //! 7. A write that carries a text on (a renewal, a takeover, the mark that messages are sent) leaves it as it is stored,

@@ -10,7 +10,7 @@ use super::{
 };
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Fingerprint, IdempotencyRecord, Status},
+    record::{Fingerprint, IdempotencyRecord, Json, Status},
 };
 use lambda_idempotency_keys::Key;
 
@@ -115,6 +115,12 @@ impl Entry {
             record.error_type.as_deref(),
         ];
         let bytes = texts.into_iter().flatten().map(str::len).fold(OVERHEAD, usize::saturating_add);
-        Self { record: Arc::clone(record), bytes, since: now }
+        let mut record = Arc::clone(record);
+        // The note is for writes, and may be as long as the text.
+        if record.result.as_ref().is_some_and(Json::is_noted) {
+            let record = Arc::make_mut(&mut record);
+            record.result = record.result.as_ref().map(Json::without_note);
+        }
+        Self { record, bytes, since: now }
     }
 }

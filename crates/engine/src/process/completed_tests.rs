@@ -104,3 +104,15 @@ fn off_is_off() {
     completed.keep(&key(1), &done(), NOW);
     assert!(completed.get(&key(1), NOW).is_none());
 }
+
+/// It may be as long as the text, and is not counted.
+#[test]
+fn what_a_store_notes_with_a_result_is_not_kept() {
+    let completed = Completed::new(Cache::new());
+    let noted = done();
+    noted.result.as_ref().unwrap().note("encrypted");
+    completed.keep(&key(1), &noted, NOW);
+    let kept = completed.get(&key(1), NOW).unwrap();
+    assert_eq!(kept, noted);
+    assert!(!kept.result.as_ref().unwrap().is_noted());
+}

@@ -15,7 +15,7 @@ use aws_smithy_types::body::SdkBody;
 use lambda_idempotency::{
     Clock as _, Timestamp,
     clock::SystemClock,
-    outbox::{OutgoingMessage, Sender as _, messages},
+    outbox::{OutgoingMessage, SendError, Sender as _, messages},
     store::{IdempotencyRecord, Key, Status},
 };
 use senders::Senders;
@@ -31,7 +31,9 @@ struct Service {
 impl HttpConnector for Service {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let body = request.body().bytes().expect("a body");
-        let body = serde_json::from_slice(body).unwrap_or(Value::Null);
+        // SNS takes a form.
+        let form = || Value::from(String::from_utf8_lossy(body));
+        let body = serde_json::from_slice(body).unwrap_or_else(|_| form());
         self.requests.lock().unwrap().push(body);
         let (status, body) = self.answers.lock().unwrap().pop_front().expect("an answer");
         let status = status.try_into().expect("a status");
@@ -58,11 +60,15 @@ impl Service {
 
     /// Sends messages that a handler has published: of each, whether it was sent, or the error.
     async fn send(&self, published: Value) -> Vec<Result<(), String>> {
-        let sent = outgoing(published);
-        let deadline = SystemClock.now().plus(std::time::Duration::from_secs(10));
-        let answers = Senders::new(&self.config().await).send(&sent, deadline).await;
+        let answers = self.send_some(published).await;
         assert!(self.answers.lock().unwrap().is_empty(), "fewer requests than answers");
         answers.into_iter().map(|answer| answer.map_err(|error| error.to_string())).collect()
+    }
+
+    async fn send_some(&self, published: Value) -> Vec<Result<(), SendError>> {
+        let sent = outgoing(published);
+        let deadline = SystemClock.now().plus(std::time::Duration::from_secs(10));
+        Senders::new(&self.config().await).send(&sent, deadline).await
     }
 
     /// How many entries each request had.
@@ -156,6 +162,24 @@ async fn an_event_without_an_id_in_the_answer_is_not_sent() {
     assert_eq!(service.entries(), [2]);
     let requests = service.requests.lock().unwrap();
     assert_eq!(requests[0]["Entries"][0]["Resources"][0].as_str().unwrap().len(), 64);
+}
+
+/// As an earlier version may have stored it.
+#[tokio::test]
+async fn an_attribute_of_the_message_does_not_replace_its_id() {
+    let attributes = json!({ "idempotency-key": "its-own", "tenant": "acme" });
+    let to = |to: &str| json!([{ "to": to, "body": "1", "attributes": attributes }]);
+    let id = outgoing(to(QUEUE))[0].id().to_owned();
+    let service = Service::new([(200, stored(&["0"])), (500, Value::Null)]);
+    for destination in [QUEUE, "arn:aws:sns:us-east-1:123456789012:parcels"] {
+        service.send_some(to(destination)).await;
+    }
+    let requests = service.requests.lock().unwrap();
+    let attributes = &requests[0]["Entries"][0]["MessageAttributes"];
+    assert_eq!(attributes["idempotency-key"]["StringValue"], *id);
+    assert_eq!(attributes["tenant"]["StringValue"], "acme");
+    let form = requests[1].as_str().unwrap();
+    assert!(form.contains(&id) && form.contains("acme") && !form.contains("its-own"), "{form}");
 }
 
 #[tokio::test]
