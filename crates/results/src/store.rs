@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::{IdempotencyRecord, Json},
+    record::{IdempotencyRecord, Json, Owner},
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -294,13 +294,13 @@ impl<S> Results<S> {
             Ok(record) => record,
             Err(error) => return Verdict::Unknown(error),
         };
-        // A settlement or a renewal has to learn that its claim is over, and a claim whose answer was lost that its work is
-        // done. The result of other work answers nobody here.
-        let holds = write.guard != Guard::Absent && !write.is_claim();
-        let ours = write.record.as_ref().and_then(|record| record.owner);
-        let is_own = ours.is_some() && ours == record.owner;
-        let is_dispensable = holds || is_own || is_of_other_work(write, &record);
-        let until = self.until(is_dispensable || is_shared, deadline);
+        // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
+        // has the result. The result of other work answers nobody here.
+        let own = record.owner.is_some() && record.owner == owner(write);
+        let is_dispensable = own || is_of_other_work(write, &record);
+        // To who settles or renews a claim, the answer says above all that the claim is over.
+        let holds = matches!(write.guard, Guard::OwnedBy(_));
+        let until = self.until(is_dispensable || holds || is_shared, deadline);
         match self.decoded_result(&write.key, record.clone(), until).await {
             Ok(record) => Verdict::Found(Some(record)),
             Err(_) if is_dispensable => Verdict::Found(Some(without_result(record))),
@@ -333,6 +333,14 @@ fn found(verdict: &Verdict) -> Option<&IdempotencyRecord> {
 
 fn has_texts(record: &IdempotencyRecord) -> bool {
     record.unread_result.is_some() || Part::ALL.iter().any(|part| part.of(record).is_some())
+}
+
+/// The claim that sends a write.
+fn owner(write: &Write) -> Option<Owner> {
+    match write.guard {
+        Guard::OwnedBy(owner) => Some(owner),
+        _ => write.record.as_ref()?.owner,
+    }
 }
 
 /// In place of a verdict that the inner store did not give.

@@ -48,7 +48,9 @@ impl Completed {
     pub(crate) fn keep(&self, key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) {
         let entry = Entry::new(key, record, now);
         let fits = self.bounds.max_entries() > 0 && entry.bytes <= self.bounds.max_bytes();
-        if record.status == Status::Completed && record.outbox.is_none() && fits {
+        // A result that could not be read now may be readable later.
+        let is_whole = record.outbox.is_none() && record.unread_result.is_none();
+        if record.status == Status::Completed && is_whole && fits {
             let mut kept = self.lock();
             kept.add(key.clone(), entry);
             kept.trim(&self.bounds);

@@ -105,6 +105,16 @@ fn off_is_off() {
     assert!(completed.get(&key(1), NOW).is_none());
 }
 
+#[test]
+fn a_record_whose_result_could_not_be_read_is_not_kept() {
+    let completed = Completed::new(Cache::new());
+    let mut unread = done();
+    let record = Arc::make_mut(&mut unread);
+    record.unread_result = record.result.take();
+    completed.keep(&key(1), &unread, NOW);
+    assert!(completed.get(&key(1), NOW).is_none());
+}
+
 /// It may be as long as the text, and is not counted.
 #[test]
 fn what_a_store_notes_with_a_result_is_not_kept() {

@@ -139,17 +139,18 @@ fn by(bits: u128, result: &str) -> IdempotencyRecord {
     record
 }
 
-/// Each way to meet the record: by a read and by a claim. A late settlement of another owner learns that it is over.
-async fn errors(store: &Results<MemoryStore>) -> [StoreError; 2] {
+/// Each way to meet the record: by a read, by a claim, by a late settlement of another owner.
+async fn errors(store: &Results<MemoryStore>) -> Vec<StoreError> {
     let read = get(store).await.unwrap_err();
     let claim = Write::new(key(), Guard::Absent, Some(by(2, "1")));
     let settle = Write::new(key(), Guard::OwnedBy(owner(9)), Some(by(9, "1")));
-    let settled = store.write(&[settle], soon()).await.remove(0);
-    assert!(matches!(settled, Verdict::Found(Some(found)) if found.result.is_none()));
-    match store.write(&[claim], soon()).await.remove(0) {
-        Verdict::Unknown(error) => [read, error],
+    let verdicts = store.write(&[claim], soon()).await.into_iter();
+    let verdicts = verdicts.chain(store.write(&[settle], soon()).await);
+    let of_verdict = |verdict| match verdict {
+        Verdict::Unknown(error) => error,
         other => panic!("{other:?}"),
-    }
+    };
+    std::iter::once(read).chain(verdicts.map(of_verdict)).collect()
 }
 
 #[tokio::test]

@@ -4,17 +4,17 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use lambda_idempotency::outbox::{MemorySender, Relay};
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, Held, Settled, Settlement, admit},
+    admission::{Admission, Claim, Held, Settlement, admit},
     browse::Browse as _,
     clock::{Clock as _, SystemClock, Timestamp},
     key::Key,
     memory::MemoryStore,
-    record::{IdempotencyRecord, Owner, Provenance, Status},
-    store::{Guard, Store, StoreErrorKind, Verdict, Write},
+    record::{IdempotencyRecord, Owner, Provenance},
+    store::{Guard, Store, Verdict, Write},
 };
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
 
-use crate::support::{completed, get, key, long, owner, put, soon};
+use crate::support::{completed, get, key, long, put, soon};
 
 type Records = Arc<MemoryStore>;
 type Wrap = fn(Records, &MemoryResults) -> Results<Records>;
@@ -200,33 +200,5 @@ async fn renewals_releases_and_takeovers_leave_texts_as_they_are_stored() {
             settles(&store, &mut held, &renewal(63)).await;
             assert_eq!(texts(&records).await, [steps, payload], "{other}: and renewed");
         }
-    }
-}
-
-/// A worker that was overtaken has to learn that, whether it can read the result of its successor or not.
-#[tokio::test]
-async fn an_overtaken_worker_learns_of_a_completion_whose_result_it_cannot_read() {
-    let records = Records::default();
-    let store = Results::new(Arc::clone(&records)).encrypt_with(keys());
-    let mut held = claims(&store, &claim(1), SystemClock.now()).await;
-    let later = held.claim.lease_until.plus(Duration::from_secs(1));
-    let mut next = claim(2);
-    next.lease_until = later.plus(Duration::from_secs(60));
-    let successor = claims(&store, &next, later).await;
-    let complete = Settlement::Complete { result: Some("\"s3cr3t\"".into()), outbox: None };
-    let (guard, record) = successor.write(&complete, later);
-    writes(&store, guard, record).await;
-    let without_keys = Results::new(Arc::clone(&records));
-    assert_eq!(get(&without_keys).await.unwrap_err().kind(), StoreErrorKind::Corrupt);
-    held.record.steps = None;
-    for settlement in [complete, Settlement::Renew { lease_until: later }] {
-        let (guard, record) = held.write(&settlement, later);
-        let write = Write::new(key(), guard, record);
-        let verdict = without_keys.write(&[write], soon()).await.pop().unwrap();
-        let Verdict::Found(Some(found)) = verdict else { panic!("{verdict:?}") };
-        assert_eq!((found.status, found.owner), (Status::Completed, Some(owner(2))));
-        assert_eq!(found.result, None);
-        let settled = held.settled(&settlement, Some(&found), later);
-        assert!(matches!(settled, Settled::Overtaken(_)), "{settled:?}");
     }
 }
