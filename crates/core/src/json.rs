@@ -23,33 +23,36 @@ use std::{
 /// assert!(text.is_noted() && !text.without_note().is_noted());
 /// ```
 #[derive(Clone)]
-pub struct Json {
+pub struct Json(Arc<Noted>);
+
+/// Behind one pointer: a record has room for five, and most have none.
+struct Noted {
     text: Arc<str>,
-    note: Arc<OnceLock<Box<dyn Any + Send + Sync>>>,
+    note: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Json {
     /// What was noted with the text, if it is of this type.
     #[must_use]
     pub fn noted<T: Any>(&self) -> Option<&T> {
-        self.note.get()?.downcast_ref()
+        self.0.note.get()?.downcast_ref()
     }
 
     /// Whether something was noted.
     #[must_use]
     pub fn is_noted(&self) -> bool {
-        self.note.get().is_some()
+        self.0.note.get().is_some()
     }
 
     /// Notes something with the text and its clones. The first note stays.
     pub fn note<T: Any + Send + Sync>(&self, note: T) {
-        drop(self.note.set(Box::new(note)));
+        drop(self.0.note.set(Box::new(note)));
     }
 
     /// The same text, without what was noted.
     #[must_use]
     pub fn without_note(&self) -> Self {
-        Arc::clone(&self.text).into()
+        Arc::clone(&self.0.text).into()
     }
 }
 
@@ -57,19 +60,19 @@ impl std::ops::Deref for Json {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 }
 
 impl<T: Into<Arc<str>>> From<T> for Json {
     fn from(text: T) -> Self {
-        Self { text: text.into(), note: Arc::default() }
+        Self(Arc::new(Noted { text: text.into(), note: OnceLock::new() }))
     }
 }
 
 impl PartialEq for Json {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.0.text == other.0.text
     }
 }
 
@@ -77,12 +80,12 @@ impl Eq for Json {}
 
 impl Hash for Json {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        self.0.text.hash(state);
     }
 }
 
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Json({} bytes)", self.text.len())
+        write!(f, "Json({} bytes)", self.0.text.len())
     }
 }

@@ -97,6 +97,10 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
             record.consecutive_losses = found.consecutive_losses.saturating_add(lost);
             record.error_type.clone_from(&found.error_type);
             record.steps = found.steps.clone().filter(|_| is_valid);
+            if record.payload == found.payload {
+                // A recovery brings the payload that is there, which a store leaves as it is stored.
+                record.payload.clone_from(&found.payload);
+            }
             take_over(claim, found, record)
         }
         Status::Completed | Status::PermanentlyFailed if over => {

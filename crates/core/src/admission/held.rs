@@ -216,7 +216,7 @@ impl Held {
             record.steps.clone_from(&self.record.steps);
         }
         if record.status == Status::InProgress {
-            record.payload.clone_from(&self.claim.payload);
+            record.payload.clone_from(&self.record.payload);
         }
         Some(record)
     }
