@@ -133,6 +133,9 @@ pub enum ResultKept {
     Unserializable,
     /// Only that the work was done: what keeps large results, or encrypts them, did not answer.
     Unavailable,
+    /// Only that the work was done: the store refused the result, for instance because of a character that it cannot
+    /// hold.
+    Refused,
 }
 
 impl Outcome {

@@ -25,8 +25,9 @@ const TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::
 
 impl PostgresStore {
     /// Connects to the server and checks that it can keep idempotency records: it accepts the login, is PostgreSQL
-    /// 13 or later, has the table with all its columns, which the role may write, and does not forget what it has
-    /// confirmed (`fsync` and `synchronous_commit` are on, and the table is not `UNLOGGED`). What may pass is tried again for up to five seconds.
+    /// 13 or later, has a database with the encoding `UTF8`, and the table with all its columns, which the role may write,
+    /// and does not forget what it has confirmed (`fsync` and `synchronous_commit` are on, and neither the table nor a partition
+    /// of it is `UNLOGGED`). What may pass is tried again for up to five seconds.
     ///
     /// Call it once, before the runtime starts: then a function that cannot work does not start. Without it the
     /// first calls report the same, except that the server may forget.
@@ -79,8 +80,8 @@ impl PostgresStore {
         }
         if !flag(3) {
             return unfit(
-                "the table is UNLOGGED or temporary, so the server empties it after a crash, and work that was done \
-                 runs again; turn it into a permanent one by ALTER TABLE ... SET LOGGED",
+                "the table, or a partition of it, is UNLOGGED or temporary, so the server empties it after a crash, and \
+                 work that was done runs again; turn it into a permanent one by ALTER TABLE ... SET LOGGED",
             );
         }
         Ok(())

@@ -3,6 +3,11 @@
 //! It takes two round trips. The first begins the transaction, writes the record under its guard, reads what was
 //! found if the guard failed, and runs the effects. Then it is known whether all of it may be committed, and the
 //! second one commits or rolls back. While `COMMIT` was not sent, nothing was applied, whatever fails.
+//!
+//! An effect that fails is the handler's failure. Where it may succeed without a change, it is run once more: if the
+//! server gives the same answer, that counts. [`too_slow`](PostgresStore::too_slow) says what becomes of one that takes long.
+
+use std::time::Duration;
 
 use lambda_idempotency_core::{
     effects::{RefusalReason, RefusedEffect},
@@ -13,14 +18,22 @@ use tokio_postgres::Error;
 use crate::{
     connection::{Answers, Statement},
     effects::PostgresEffects,
-    error::{self, Doing, Failure, Scope, begin_failure, commit_failure, failure, told},
-    member::Member,
+    error::{
+        self, Cause, Doing, Failure, Scope, begin_failure, cause, commit_failure, failure, told,
+    },
+    member::{GivenUp, Member},
     pool::Lease,
     retry::Budget,
     store::PostgresStore,
     transaction::{begin, nothing_was_written},
     write::{Done, done},
 };
+
+/// Makes the connection what it was when it was opened, for what effects can leave on it: cursors, a role, settings (also
+/// by `set_config`), channels, advisory locks, temporary tables. It is sent with `COMMIT` or `ROLLBACK`, so that a proxy sends both
+/// to one connection. What `DISCARD ALL` does besides would end statements that the server keeps.
+const CLEAN: &str = "CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
+     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
 /// What is to become of the transaction.
 enum Prepared {
@@ -36,13 +49,13 @@ impl PostgresStore {
     pub(crate) async fn commit(
         &self,
         doing: Doing<'_>,
-        member: &Member<'_>,
+        member: &mut Member<'_>,
         effects: &PostgresEffects,
         budget: &Budget<'_>,
     ) -> Result<Done, Failure> {
         let mut lease = self.lease(doing, budget).await?;
         match self.prepare(doing, member, effects, &mut lease, budget).await {
-            Ok(Prepared::Ready(done)) => self.finish(doing, done, lease, budget).await,
+            Ok(Prepared::Ready(done)) => self.finish(doing, member, done, lease, budget).await,
             Ok(Prepared::Lost(done)) => {
                 self.roll_back(lease, budget).await;
                 Ok(done)
@@ -68,20 +81,30 @@ impl PostgresStore {
     async fn prepare(
         &self,
         doing: Doing<'_>,
-        member: &Member<'_>,
+        member: &mut Member<'_>,
         effects: &PostgresEffects,
         lease: &mut Lease<'_>,
         budget: &Budget<'_>,
     ) -> Result<Prepared, Failure> {
-        let mut statements = self.statements_of(std::slice::from_ref(member));
+        let mut statements = self.statements_of(std::slice::from_ref(&*member));
         let own = statements.len();
         let of_effects = effects.statements().iter();
         statements.extend(of_effects.map(|s| Statement::counted(s.text(), s.parameters())));
-        let limit = budget.limit();
+        let limit = member.commit_limit(budget);
         let begin = begin(limit, "");
-        let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None));
-        let Answers { begin, statements: mut answers, .. } =
-            running.await.map_err(|late| error::timed_out(doing, late).with_doubt(false))?;
+        let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None)).await;
+        drop(statements);
+        let Answers { begin, statements: mut answers, .. } = match running {
+            Ok(answers) => answers,
+            // The server answers, and the record is written, so it works on an effect.
+            Err(_) if lease.connection.answered() >= own => {
+                let position = lease.connection.answered().saturating_sub(own);
+                return self
+                    .too_slow(doing, member, Some(position), limit, budget)
+                    .map(Prepared::Refused);
+            }
+            Err(late) => return Err(error::timed_out(doing, late).with_doubt(false)),
+        };
         if let Err(error) = &begin {
             // Without a transaction, the statements may have been applied one by one.
             let in_doubt = error.as_db_error().is_some() && !nothing_was_written(&answers);
@@ -92,7 +115,7 @@ impl PostgresStore {
         for answer in answers {
             rows.push(answer.map_err(|error| failure(doing, &error).with_doubt(false))?.rows);
         }
-        let done = done(&self.config, std::slice::from_ref(member), rows)?;
+        let done = done(&self.config, std::slice::from_ref(&*member), rows)?;
         // The claim is checked first: a worker that has lost its key is told so, even if an effect was refused, too.
         if !done.has_written(member.key()) {
             return Ok(Prepared::Lost(done));
@@ -107,11 +130,8 @@ impl PostgresStore {
                     return Ok(Prepared::Refused(refused.at(position)));
                 }
                 Err(error) => {
-                    let failure = failure(doing, &error);
-                    if failure.retry || error.as_db_error().is_none() {
-                        return Err(failure.with_doubt(false));
-                    }
-                    return Ok(Prepared::Refused(refusal(&error).at(position)));
+                    let refused = self.failed(doing, member, Some(position), &error, limit, budget);
+                    return refused.map(Prepared::Refused);
                 }
             }
         }
@@ -121,12 +141,14 @@ impl PostgresStore {
     async fn finish(
         &self,
         doing: Doing<'_>,
+        member: &mut Member<'_>,
         done: Done,
         mut lease: Lease<'_>,
         budget: &Budget<'_>,
     ) -> Result<Done, Failure> {
-        let limit = budget.limit();
-        let committed = budget.attempt(limit, lease.connection.batch("COMMIT")).await;
+        let limit = member.commit_limit(budget);
+        let commit = format!("COMMIT; {CLEAN}");
+        let committed = budget.attempt(limit, lease.connection.batch(&commit)).await;
         match committed.map_err(|late| error::timed_out(doing, late))? {
             Ok(()) => {
                 lease.give_back(&self.config);
@@ -134,21 +156,80 @@ impl PostgresStore {
             }
             Err(error) => {
                 let failure = commit_failure(doing, &error);
-                if failure.in_doubt || failure.retry {
+                if failure.in_doubt {
                     return Err(failure);
                 }
-                // A constraint that is checked at the end.
-                lease.give_back(&self.config);
-                Ok(Done::refused(refusal(&error)))
+                // A constraint or a trigger that is checked at the end.
+                let refused = self.failed(doing, member, None, &error, limit, budget)?;
+                self.roll_back(lease, budget).await;
+                Ok(Done::refused(refused))
             }
         }
     }
 
     async fn roll_back(&self, mut lease: Lease<'_>, budget: &Budget<'_>) {
-        let rolled_back = budget.attempt(budget.limit(), lease.connection.batch("ROLLBACK")).await;
+        let roll_back = format!("ROLLBACK; {CLEAN}");
+        let rolled_back = budget.attempt(budget.limit(), lease.connection.batch(&roll_back)).await;
         if matches!(rolled_back, Ok(Ok(()))) {
             lease.give_back(&self.config);
         }
+    }
+
+    /// The transaction was rolled back because of an effect, or of all of them at `COMMIT`. Either that is a refusal, or it
+    /// may be sent again.
+    fn failed(
+        &self,
+        doing: Doing<'_>,
+        member: &mut Member<'_>,
+        position: Option<usize>,
+        error: &Error,
+        limit: Duration,
+        budget: &Budget<'_>,
+    ) -> Result<RefusedEffect, Failure> {
+        let failure = failure(doing, error).with_doubt(false);
+        let Some(said) = error.as_db_error() else { return Err(failure) };
+        match cause(said) {
+            Cause::TimeLimit => self.too_slow(doing, member, position, limit, budget),
+            Cause::Others => Err(failure),
+            Cause::Statement => {
+                let given_up = GivenUp { position, code: said.code().code().to_owned() };
+                if failure.retry && member.given_up.as_ref() != Some(&given_up) {
+                    member.given_up = Some(given_up);
+                    return Err(failure);
+                }
+                Ok(at(refusal(error), position))
+            }
+        }
+    }
+
+    /// An effect did not end within this limit. Where the call has more time, it is run once more with all of that: the server
+    /// answers, so nothing is gained by asking it sooner. Otherwise it is refused, and a longer call may succeed.
+    fn too_slow(
+        &self,
+        doing: Doing<'_>,
+        member: &mut Member<'_>,
+        position: Option<usize>,
+        limit: Duration,
+        budget: &Budget<'_>,
+    ) -> Result<RefusedEffect, Failure> {
+        if budget.left() > limit {
+            member.is_slow = true;
+            return Err(error::slow_effect(doing, limit));
+        }
+        let refused = RefusedEffect::new(RefusalReason::TooSlow).with_detail(format!(
+            "it was stopped after {} ms, all that this call of the store had; `attempt_timeout`, {} ms, is the time for the \
+             first try",
+            limit.as_millis(),
+            self.config.timing.attempt_timeout.as_millis()
+        ));
+        Ok(at(refused, position))
+    }
+}
+
+const fn at(refused: RefusedEffect, position: Option<usize>) -> RefusedEffect {
+    match position {
+        Some(position) => refused.at(position),
+        None => refused,
     }
 }
 
@@ -157,9 +238,10 @@ fn refusal(error: &Error) -> RefusedEffect {
     let Some(said) = error.as_db_error() else { return RefusedEffect::new(RefusalReason::Invalid) };
     let code = said.code().code();
     let reason = match (code, code.get(..2)) {
-        ("42501", _) => RefusalReason::Denied,
         // A constraint, or an exception that a function of the user raised.
-        (_, Some("23" | "P0")) => RefusalReason::ConditionFailed,
+        _ if error::is_raised(said) => RefusalReason::ConditionFailed,
+        (_, Some("23" | "40" | "P0")) => RefusalReason::ConditionFailed,
+        ("42501", _) => RefusalReason::Denied,
         (_, Some("54")) => RefusalReason::TooLarge,
         _ => RefusalReason::Invalid,
     };

@@ -36,6 +36,8 @@ pub(crate) struct Connection {
     wire: Option<Wire>,
     /// What the server has prepared, by text. `None` if nothing may be.
     prepared: Option<HashMap<String, tokio_postgres::Statement>>,
+    /// How many statements of the last transaction were answered.
+    answered: usize,
 }
 
 /// A statement with its parameters.
@@ -87,12 +89,12 @@ pub(crate) struct Ran {
 
 impl Connection {
     pub(crate) fn new(client: Client, wire: Wire) -> Self {
-        Self { client, wire: Some(wire), prepared: None }
+        Self { client, wire: Some(wire), prepared: None, answered: 0 }
     }
 
     /// Lets the server keep statements, if this text returns a row: the connection is not shared with others.
     pub(crate) async fn keep_statements_if(&mut self, text: &str) -> Result<bool, Error> {
-        let Self { client, wire, prepared } = self;
+        let Self { client, wire, prepared, .. } = self;
         let mut request = Request::new(client.query_typed(text, &[]));
         drive(wire, |cx| request.is_ready(cx)).await;
         let is_own = !request.answer().await?.is_empty();
@@ -118,7 +120,7 @@ impl Connection {
         statements: &[Statement<'_>],
         end: Option<&str>,
     ) -> Answers {
-        let Self { client, wire, prepared } = self;
+        let Self { client, wire, prepared, answered } = self;
         let client = &*client;
         let keeps = |statement: &&Statement<'_>| end.is_some() && statement.is_kept;
         let known = |statement| prepared.as_ref()?.get(&*Some(statement).filter(keeps)?.text);
@@ -133,8 +135,11 @@ impl Connection {
         // A request is sent when it is first polled, so they are polled in order.
         drive(wire, |cx| {
             let mut are_ready = begin.is_ready(cx);
+            *answered = 0;
             for request in &mut running {
-                are_ready &= request.is_ready(cx);
+                let is_ready = request.is_ready(cx);
+                *answered = answered.saturating_add(usize::from(is_ready));
+                are_ready &= is_ready;
             }
             are_ready &= ended.as_mut().is_none_or(|end| end.is_ready(cx));
             for (_, request) in &mut preparing {
@@ -167,7 +172,12 @@ impl Connection {
         }
     }
 
-    /// Runs statements that take no parameters and return no rows.
+    /// How many statements of the last transaction the server has answered.
+    pub(crate) const fn answered(&self) -> usize {
+        self.answered
+    }
+
+    /// Runs statements that take no parameters, and ignores their rows.
     pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Error> {
         let Self { client, wire, .. } = self;
         let mut request = Request::new(client.batch_execute(text));

@@ -3,7 +3,7 @@
 //! The server's messages may quote values of the statement. This module passes on only the SQLSTATE, and the
 //! message up to its first quotation, of classes whose messages are about the server and not about data.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::{
     retry::{self, chain, unquoted},
@@ -55,6 +55,14 @@ pub(crate) fn timed_out(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure 
     Failure::unanswered(format!("could not {doing}: no answer within {} ms", limit.as_millis()))
 }
 
+/// The server did not end an effect in this time, so nothing was applied.
+pub(crate) fn slow_effect(doing: Doing<'_>, limit: Duration) -> Failure {
+    let limit = limit.as_millis();
+    unavailable(format!(
+        "could not {doing}: an effect took longer than {limit} ms; `attempt_timeout` is the time for the first try"
+    ))
+}
+
 /// Other calls had the connections for so long, so nothing was sent.
 pub(crate) fn all_in_use(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
     let (millis, all) = (limit.as_millis(), doing.config.max_connections);
@@ -71,10 +79,14 @@ pub(crate) fn all_in_use(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure
 
 /// The connection was not there in time, so nothing was sent.
 pub(crate) fn not_connected(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
-    let limit = limit.as_millis();
-    unavailable(format!(
-        "could not {doing}: no connection within {limit} ms; check host, port and security group"
-    ))
+    let millis = limit.as_millis();
+    unavailable(if limit < doing.config.connect_timeout {
+        format!("could not {doing}: there was no connection in the last {millis} ms of the call")
+    } else {
+        format!(
+            "could not {doing}: no connection within {millis} ms; check host, port and security group"
+        )
+    })
 }
 
 /// A failover has made this server a standby, or is about to replace it.
@@ -124,6 +136,13 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
             unavailable(format!("could not {doing}: the function given to `password` failed"))
         }
         Unconnected::Shared => shared(doing),
+        Unconnected::Encoding(encoding) => Failure::new(
+            StoreErrorKind::Misconfigured,
+            format!(
+                "could not {doing}: its database has the encoding {encoding}, which cannot hold all texts; use one \
+                 with UTF8: CREATE DATABASE .. ENCODING 'UTF8' TEMPLATE template0"
+            ),
+        ),
         Unconnected::Failed(error) => match error.as_db_error() {
             None => unavailable(format!(
                 "could not {doing}: no connection; check host, port, security group and certificates"
@@ -185,17 +204,46 @@ pub(crate) fn begin_failure(doing: Doing<'_>, error: &Error) -> Failure {
     }
 }
 
-/// Classifies an error of `COMMIT`. Only a rollback says for certain that nothing was applied.
+/// Classifies an error of `COMMIT`. Only a rollback says for certain that nothing was applied: an error of the server itself
+/// that does not end the connection. It names the routine that reported it; proxies name none, and are believed for
+/// conflicts and constraints only.
 pub(crate) fn commit_failure(doing: Doing<'_>, error: &Error) -> Failure {
     let failure = failure(doing, error);
     let rolled_back = error.as_db_error().is_some_and(|said| {
         let code = said.code();
         let class = code.code().get(..2);
-        // Conflicts, and what constraints and triggers refuse that are checked at the end.
-        matches!(class, Some("40" | "23" | "22" | "P0"))
-            && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+        let is_of_server = !is_fatal(error) && said.routine().is_some();
+        (is_of_server || matches!(class, Some("40" | "23" | "22" | "P0")))
+            && (is_raised(said) || *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN)
     });
     failure.with_doubt(!rolled_back)
+}
+
+/// Why the server gave up an effect.
+pub(crate) enum Cause {
+    /// It ran into the time limit of its transaction.
+    TimeLimit,
+    /// Other transactions, or an end of the server.
+    Others,
+    /// The statement itself, or what it calls.
+    Statement,
+}
+
+/// Finds out why the server gave up an effect. A function may raise each SQLSTATE, and the routine of the server that
+/// reports it tells the difference.
+pub(crate) fn cause(said: &DbError) -> Cause {
+    let by_itself = matches!(said.routine(), None | Some("ProcessInterrupts" | "DeadLockReport"));
+    match said.code().code() {
+        "57014" if by_itself => Cause::TimeLimit,
+        "40P01" | "55P03" if by_itself => Cause::Others,
+        _ if !matches!(said.parsed_severity(), Some(Severity::Error)) => Cause::Others,
+        _ => Cause::Statement,
+    }
+}
+
+/// Whether a function in PL/pgSQL raised it, with whichever SQLSTATE.
+pub(crate) fn is_raised(said: &DbError) -> bool {
+    said.routine() == Some("exec_stmt_raise")
 }
 
 /// Whether the server ends the connection after this error.

@@ -1,13 +1,16 @@
 //! One write of a call, and the meaning of an answer.
 
-use std::ops::{Deref, DerefMut};
+use std::{
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     retry::PendingWrite,
     store::{Guard, StoreError},
 };
 
-use crate::{config::Config, effects::PostgresEffects, limits};
+use crate::{config::Config, effects::PostgresEffects, limits, retry::Budget};
 
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
@@ -20,6 +23,17 @@ pub(crate) struct Member<'w> {
     pub(crate) alone: bool,
     /// How often its guard failed on a record that was gone or other when it was read.
     pub(crate) lost_attempts: u8,
+    /// An effect took longer than a request, so the next one has all the time of the call.
+    pub(crate) is_slow: bool,
+    /// Why the server gave up its effects the last time.
+    pub(crate) given_up: Option<GivenUp>,
+}
+
+/// Which effect failed, none at `COMMIT`, and with which SQLSTATE.
+#[derive(PartialEq, Eq)]
+pub(crate) struct GivenUp {
+    pub(crate) position: Option<usize>,
+    pub(crate) code: String,
 }
 
 /// What a write is to the database.
@@ -44,12 +58,25 @@ impl<'w> Member<'w> {
             },
         };
         let size = limits::fit(config, write).map_err(|failure| failure.report(false))?;
-        Ok(Self { pending, effects, size, alone: false, lost_attempts: 0 })
+        Ok(Self {
+            pending,
+            effects,
+            size,
+            alone: false,
+            lost_attempts: 0,
+            is_slow: false,
+            given_up: None,
+        })
     }
 
     /// Whether it must not share a transaction with others.
     pub(crate) const fn is_alone(&self) -> bool {
         self.alone || self.effects.is_some()
+    }
+
+    /// How long its next request may take, if it has effects.
+    pub(crate) fn commit_limit(&self, budget: &Budget<'_>) -> Duration {
+        if self.is_slow { budget.left() } else { budget.limit() }
     }
 
     pub(crate) fn key(&self) -> &'w str {

@@ -48,6 +48,8 @@ pub(crate) enum Unconnected {
     Failed(Error),
     /// A proxy shares the sessions of the server among its clients.
     Shared,
+    /// The database has this encoding, which cannot hold each text.
+    Encoding(String),
 }
 
 /// A connection that is in use.
@@ -123,6 +125,7 @@ impl Target {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
             let (client, wire) = server.connect(tls.clone()).await.map_err(Unconnected::Failed)?;
+            check_encoding(wire.parameter(ENCODING))?;
             return Ok(Connection::new(client, Box::pin(wire)));
         }
         #[cfg(not(feature = "tls"))]
@@ -131,7 +134,18 @@ impl Target {
         }
         let plain = tokio_postgres::NoTls;
         let (client, wire) = server.connect(plain).await.map_err(Unconnected::Failed)?;
+        check_encoding(wire.parameter(ENCODING))?;
         Ok(Connection::new(client, Box::pin(wire)))
+    }
+}
+
+/// What the server says of the encoding of the database, on each new connection.
+const ENCODING: &str = "server_encoding";
+
+fn check_encoding(encoding: Option<&str>) -> Result<(), Unconnected> {
+    match encoding {
+        Some("UTF8") | None => Ok(()),
+        Some(other) => Err(Unconnected::Encoding(other.to_owned())),
     }
 }
 

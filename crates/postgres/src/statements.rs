@@ -57,7 +57,7 @@ pub(crate) struct Statements {
     pub(crate) page: String,
     /// Counts the records.
     pub(crate) count: String,
-    /// Deletes some records that expired before an age, by the server's clock.
+    /// Deletes some records that expired before an age, by the server's clock and by that of its client.
     pub(crate) sweep: String,
     /// Says of the server its version, whether it keeps what it has confirmed, whether the role may write,
     /// and whether the server keeps the table.
@@ -155,7 +155,7 @@ impl Statements {
             sweep: format!(
                 "DELETE FROM {table} WHERE key = ANY(ARRAY(SELECT key FROM {table} \
                  WHERE sweep_slot >= 0 \
-                 AND sweep_slot < (extract(epoch FROM now()) * 1000 - $1)::bigint >> 19 \
+                 AND sweep_slot < (least(extract(epoch FROM now()) * 1000, $3) - $1)::bigint >> 19 \
                  ORDER BY sweep_slot LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1"
             ),
             check: format!(
@@ -164,7 +164,8 @@ impl Statements {
                  AND current_setting('synchronous_commit') <> 'off', \
                  has_table_privilege('{table}', 'SELECT') AND has_table_privilege('{table}', 'INSERT') \
                  AND has_table_privilege('{table}', 'UPDATE') AND has_table_privilege('{table}', 'DELETE'), \
-                 (SELECT relpersistence = 'p' FROM pg_class WHERE oid = '{table}'::regclass)"
+                 NOT EXISTS (SELECT FROM pg_class WHERE relpersistence <> 'p' AND (oid = '{table}'::regclass \
+                 OR oid IN (SELECT relid FROM pg_partition_tree('{table}'))))"
             ),
             table,
         }

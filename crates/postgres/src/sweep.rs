@@ -4,15 +4,16 @@ use std::{num::NonZeroU32, time::Duration};
 
 use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
 
-use crate::{connection::Statement, parameters::number, retry::budget, store::PostgresStore};
+use crate::{
+    connection::Statement, parameters::number, retry::budget, row::millis, store::PostgresStore,
+};
 
-/// How long a record stays after its expiry, by the server's clock: it still counts within the clock skew of
-/// workers, and the server's clock may be ahead of theirs.
+/// How long a record stays after its expiry: it still counts within the clock skew of workers.
 const MARGIN: Duration = Duration::from_secs(3600);
 
 impl PostgresStore {
-    /// Deletes up to `most` records that expired more than an hour ago by the server's clock, and returns how many
-    /// it deleted: fewer than `most` if none are left. It takes the records of nine minutes after those of the nine
+    /// Deletes up to `most` records that expired more than an hour ago, by the server's clock and by the store's, so that
+    /// neither of them deletes anything early, and returns how many it deleted: fewer than `most` if none are left. It takes the records of nine minutes after those of the nine
     /// minutes before, once all of them expired more than an hour ago.
     ///
     /// Expired records have no effect, so this only frees their space. Call it regularly, for instance from a
@@ -41,7 +42,8 @@ impl PostgresStore {
     ) -> Result<u64, StoreError> {
         let budget = budget(&self.config, call_deadline);
         let margin = i64::try_from(MARGIN.as_millis()).unwrap_or(i64::MAX);
-        let parameters = vec![number(margin), number(most.get().into())];
+        let now = millis(self.config.timing.clock.now());
+        let parameters = vec![number(margin), number(most.get().into()), number(now)];
         let statement = Statement::new(&*self.statements.sweep, parameters);
         let rows = self.ask("sweep", statement, &budget).await;
         let rows = rows.map_err(|failure| failure.report(true))?;

@@ -88,11 +88,11 @@ impl PostgresStore {
     /// whatever becomes of the others.
     async fn send<'w>(
         &self,
-        parcel: Vec<Member<'w>>,
+        mut parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) -> (Vec<Member<'w>>, Result<Done, Failure>) {
         let doing = |purpose| Doing { config: &self.config, purpose, operation: OPERATION };
-        if let [member] = &*parcel
+        if let [member] = &mut *parcel
             && let Some(effects) = member.effects
         {
             let done = self.commit(doing(Purpose::Commit), member, effects, budget).await;

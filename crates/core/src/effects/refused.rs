@@ -37,6 +37,8 @@ pub enum RefusalReason {
     Invalid,
     /// The function may not do it.
     Denied,
+    /// It takes longer than the call of the store had. A longer call may succeed.
+    TooSlow,
 }
 
 impl RefusedEffect {
@@ -83,6 +85,7 @@ impl RefusalReason {
             Self::TooLarge => "an effect that is too large",
             Self::Invalid => "an effect that is not valid",
             Self::Denied => "an effect that is not permitted",
+            Self::TooSlow => "an effect that takes too long",
         }
     }
 }
@@ -111,6 +114,11 @@ impl fmt::Display for RefusedEffect {
             RefusalReason::Denied => {
                 write!(f, "{which} is not permitted; allow the function to do it to that table")
             }
+            RefusalReason::TooSlow => write!(
+                f,
+                "{which} takes longer than the time that is left for it; let it do less in a call, or \
+                 give the function more time"
+            ),
         }?;
         match &self.detail {
             Some(detail) => write!(f, " ({detail})"),

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, sync::Arc};
 
 use super::write::Write;
-use crate::effects::RefusedEffect;
+use crate::effects::{RefusalReason, RefusedEffect};
 
 /// Why a call of a store failed.
 #[derive(Clone, Debug)]
@@ -104,10 +104,14 @@ impl StoreError {
     }
 }
 
-/// The error where no effect can be refused, because there is none.
+/// The error where a refused effect is not the failure of a handler.
 impl From<RefusedEffect> for StoreError {
     fn from(refused: RefusedEffect) -> Self {
-        Self::new(StoreErrorKind::Refused, refused.to_string())
+        let kind = match refused.reason() {
+            RefusalReason::TooSlow => StoreErrorKind::Unavailable,
+            _ => StoreErrorKind::Refused,
+        };
+        Self::new(kind, refused.to_string()).with_doubt(false)
     }
 }
 

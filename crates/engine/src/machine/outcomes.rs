@@ -97,12 +97,16 @@ pub(super) fn overtaken(
     }
 }
 
-/// Leaves the result out of what is recorded, if this error says that only the result cannot be stored;
+/// Leaves the result out of what is recorded, if this error says that the result cannot be stored, or may say so;
 /// false if it says something else, or there is no result.
 pub(super) fn shrink(settling: &mut Settling, error: &StoreError) -> bool {
     let reason = match error.kind() {
         StoreErrorKind::TooLarge => ResultKept::TooLarge,
         StoreErrorKind::ResultUnavailable => ResultKept::Unavailable,
+        // Perhaps because of the result. What may have been written with it is not written without it.
+        StoreErrorKind::Refused if !error.may_have_applied() && !settling.in_doubt => {
+            ResultKept::Refused
+        }
         _ => return false,
     };
     let (Settlement::Complete { result: outcome, .. }

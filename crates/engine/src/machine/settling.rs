@@ -16,7 +16,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},
     clock::Timestamp,
-    effects::{CollectError, Effects},
+    effects::{CollectError, Effects, RefusalReason},
     failure::Failure,
     outbox::PublishError,
     outcome::{NotStarted, Outcome},
@@ -263,6 +263,13 @@ impl Machine<'_> {
             Verdict::Written => return self.recorded(settling, written, present),
             Verdict::EffectRefused(_) if !keeps(Rule::RefusedEffectsFail) => {
                 return self.finish(settling.at, settling.outcome.0, present);
+            }
+            // The next call has more time for it.
+            Verdict::EffectRefused(refused)
+                if refused.reason() == RefusalReason::TooSlow
+                    && settling.is_retried(&refused.clone().into(), present.now) =>
+            {
+                return self.settlements.add(settling);
             }
             // Without a claim, nothing keeps an earlier request without an answer from being applied yet.
             Verdict::EffectRefused(refused) if settling.assumed.is_some() && settling.in_doubt => {

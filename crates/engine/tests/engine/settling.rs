@@ -5,6 +5,7 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
+    failure::Failure,
     outcome::{Outcome, ResultKept},
     record::{IdempotencyRecord, Status},
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
@@ -148,6 +149,30 @@ async fn a_result_too_large_to_keep_is_left_out_of_the_completion() {
         "{outcomes:?}"
     );
     assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
+}
+
+/// A character that its server cannot hold, for instance.
+#[tokio::test]
+async fn a_result_that_the_store_refuses_is_left_out_of_the_completion_at_once() {
+    for fails in [false, true] {
+        let world = World::new();
+        let result = Fault::refuse(StoreErrorKind::Refused)
+            .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()))
+            .always();
+        world.store.inject(result);
+        let failing = || rec("a", |_, _| async { Err(Failure::permanent("no luck")) });
+        let record = || if fails { failing() } else { ok("a") };
+        let before = world.clock.now();
+        let outcomes = world.clock.drive(world.invoke(vec![record()])).await;
+        match &outcomes[0] {
+            Outcome::Executed { result: Some(_), kept: ResultKept::Refused } => assert!(!fails),
+            Outcome::Failed { permanent: true, .. } => assert!(fails),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(world.clock.now(), before, "nothing was waited for");
+        let later = if fails { "permanently_failed" } else { "replayed" };
+        assert_eq!(world.deliver(vec![record()]).await, [later]);
+    }
 }
 
 #[tokio::test]

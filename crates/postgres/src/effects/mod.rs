@@ -43,6 +43,12 @@ pub enum PostgresEffectError {
         "a statement that begins with {0} cannot be an effect: the store begins and ends the transaction"
     )]
     OfTransaction(&'static str),
+    /// It would exchange data with the server.
+    #[error(
+        "a statement that begins with COPY cannot be an effect: the store has no data for it; use INSERT, for many rows \
+         with `SELECT .. FROM unnest(..)`"
+    )]
+    Copy,
     /// It has more values than PostgreSQL takes.
     #[error(
         "a statement takes {MOST_VALUES} values, and this one has {values}: bind arrays as text, or split it"
@@ -75,6 +81,9 @@ impl PostgresEffects {
     pub fn add(&mut self, statement: PostgresStatement) -> Result<(), PostgresEffectError> {
         if let Some(word) = words::of_transactions(statement.text()) {
             return Err(PostgresEffectError::OfTransaction(word));
+        }
+        if words::is_copy(statement.text()) {
+            return Err(PostgresEffectError::Copy);
         }
         let values = statement.values().len();
         if values > MOST_VALUES {
@@ -132,8 +141,13 @@ mod tests {
             let error = PostgresEffects::default().add(PostgresStatement::new(text)).unwrap_err();
             assert!(matches!(error, PostgresEffectError::OfTransaction(_)), "{text}: {error}");
         }
+        for text in ["COPY a FROM STDIN", "/* */ copy (SELECT 1) TO STDOUT"] {
+            let error = PostgresEffects::default().add(PostgresStatement::new(text)).unwrap_err();
+            assert_eq!(error, PostgresEffectError::Copy, "{text}");
+        }
         for text in [
             "SELECT 1",
+            "COPYING()",
             "ENDORSE",
             "settle()",
             "INSERT INTO a VALUES (1)",

@@ -20,9 +20,19 @@ const OF_TRANSACTIONS: [&str; 14] = [
 
 /// The word by which this statement begins, if it would end the transaction or leave something on the connection.
 pub(super) fn of_transactions(text: &str) -> Option<&'static str> {
-    let first = begun(text).split(|c: char| !c.is_ascii_alphabetic()).next();
-    let first = first.unwrap_or_default().to_ascii_uppercase();
+    let first = first(text);
     OF_TRANSACTIONS.into_iter().find(|word| *word == first)
+}
+
+/// Whether it is a `COPY`, for which the server and its client exchange data.
+pub(super) fn is_copy(text: &str) -> bool {
+    first(text) == "COPY"
+}
+
+/// Its first word, in capitals.
+fn first(text: &str) -> String {
+    let first = begun(text).split(|c: char| !c.is_ascii_alphabetic()).next();
+    first.unwrap_or_default().to_ascii_uppercase()
 }
 
 /// The text from its first word on: without the spaces, comments and empty statements before it, which the server

@@ -21,8 +21,13 @@ use crate::{
     table::{claim, complete, in_secs, new_store, new_table, one, stored, written},
 };
 
-/// The message with which a client sends `COMMIT` by itself.
-const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+/// The message with which a client commits a transaction with effects.
+fn commit() -> Vec<u8> {
+    let text = "COMMIT; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
+                SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES\0";
+    let length = u32::try_from(text.len() + 4).unwrap();
+    [b"Q", &length.to_be_bytes()[..], text.as_bytes()].concat()
+}
 
 /// Rows that count, in a table of their own.
 #[derive(Clone)]
@@ -176,7 +181,7 @@ async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
     let table = new_table(&url(proxy.address())).await.attempt_timeout(Duration::from_millis(200));
     let store = table.build().unwrap();
     let lost = TcpFault::swallow_answers();
-    for (name, fault) in [("first", lost.clone()), ("second", lost.after(COMMIT))] {
+    for (name, fault) in [("first", lost.clone()), ("second", lost.after(commit()))] {
         written(&one(&store, claim(name, 1), in_secs(20)).await);
         let id = proxy.faults().add(fault);
         let heal = async {

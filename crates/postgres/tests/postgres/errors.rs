@@ -88,12 +88,68 @@ async fn a_server_that_may_forget_is_refused_at_the_start() {
     run(&safe, &format!("ALTER TABLE {name} SET UNLOGGED")).await;
     let refused = table.build().unwrap().check().await.unwrap_err();
     assert!(format!("{refused:?}").contains("UNLOGGED"), "{refused:?}");
+    let table = new_table(&safe.url()).await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let parts = format!("p{name}");
+    let partitions = |kind: &str| {
+        format!(
+            "DROP TABLE IF EXISTS {parts}; \
+             CREATE TABLE {parts} (LIKE {name} INCLUDING ALL) PARTITION BY HASH (key); \
+             CREATE TABLE {parts}_0 PARTITION OF {parts} FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+             CREATE {kind} TABLE {parts}_1 PARTITION OF {parts} FOR VALUES WITH (MODULUS 2, REMAINDER 1)"
+        )
+    };
+    let table = table.table(&parts);
+    run(&safe, &partitions("")).await;
+    table.clone().build().unwrap().check().await.unwrap();
+    run(&safe, &partitions("UNLOGGED")).await;
+    let refused = table.build().unwrap().check().await.unwrap_err();
+    assert!(format!("{refused:?}").contains("a partition of it, is UNLOGGED"), "{refused:?}");
     let fast = Postgres::shared();
     let fast_table = new_table(&fast.url()).await;
     let refused = fast_table.build().unwrap().check().await.unwrap_err();
     assert!(format!("{refused:?}").contains("`fsync`"), "{refused:?}");
     let none = PostgresStore::connect(&fast.url()).await.unwrap_err();
     assert!(format!("{none:?}").contains("PostgresStore::migrate"), "{none:?}");
+}
+
+/// It would refuse records because of their texts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_database_that_cannot_hold_all_texts_is_refused_at_the_start_and_by_each_connection() {
+    let server = Postgres::shared();
+    for encoding in ["LATIN1", "SQL_ASCII"] {
+        let name = format!("d{}", encoding.to_lowercase());
+        let create = format!(
+            "CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        );
+        run(server, &create).await;
+        let url = server.url().replace("/postgres?", &format!("/{name}?"));
+        let store = PostgresStore::builder(&url).build().unwrap();
+        let refused = format!("{:?}", store.check().await.unwrap_err());
+        let error = unknown(one(&store, claim("a", 1), in_secs(5)).await);
+        assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+        let migrated = store.migrate(in_secs(5)).await.unwrap_err();
+        for text in [refused, error.to_string(), migrated.to_string()] {
+            assert!(text.contains(encoding) && text.contains("ENCODING 'UTF8'"), "{text}");
+        }
+    }
+}
+
+/// A server that does not answer, which may have to do with its address, is told from a call without time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_had_no_time_for_a_connection_is_not_sent_to_look_for_the_host() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = url(silent.local_addr().unwrap());
+    for (timeout, said, other) in [
+        (60_000, "there was no connection in the last", "check host"),
+        (50, "no connection within 50 ms; check host", "the last"),
+    ] {
+        let store = PostgresStore::builder(&url).connect_timeout(Duration::from_millis(timeout));
+        let store = store.build().unwrap();
+        let error = unknown(one(&store, claim("a", 1), in_secs(1)).await).to_string();
+        assert!(error.contains(said) && !error.contains(other), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

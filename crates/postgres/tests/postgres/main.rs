@@ -19,6 +19,7 @@ mod cost;
 mod crowded;
 mod effects;
 mod errors;
+mod failing_effects;
 mod faults;
 mod pgbouncer;
 mod prepared;

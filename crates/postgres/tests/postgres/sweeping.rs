@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     browse::Browse,
-    clock::{Clock, SystemClock},
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
     record::{IdempotencyRecord, Status},
     store::{Guard, Store, Write},
 };
 
+use lambda_idempotency_postgres::PostgresStore;
+
 use crate::{
     server::Postgres,
-    table::{in_secs, key, new_store},
+    table::{Ahead, in_secs, key, new_store, new_table, one, written},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,4 +45,46 @@ async fn sweeping_removes_what_expired_an_hour_ago() {
     for (number, left) in left.into_iter().enumerate() {
         assert_eq!(left.unwrap().is_some(), number % 4 < 2, "{number}");
     }
+}
+
+/// The machine's clock, a day behind.
+struct Behind;
+
+impl Clock for Behind {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().minus(DAY)
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        SystemClock.sleep(duration)
+    }
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// The workers' clocks say when a record expires, and the server's may be wrong, or that of a tool.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
+    let server = Postgres::shared();
+    let table = new_table(&server.url()).await;
+    let ahead = Ahead::default();
+    ahead.set(DAY);
+    let [behind, ahead] = [table.clone().clock(Behind), table.clone().clock(ahead)];
+    let (behind, ahead) = (behind.build().unwrap(), ahead.build().unwrap());
+    let store = table.build().unwrap();
+    let expired = SystemClock.now().minus(DAY / 2);
+    for (name, expiry) in [("expired", expired), ("later", in_secs(7200))] {
+        let record = IdempotencyRecord::new(Status::Completed, expiry);
+        let write = Write::new(key(name), Guard::Absent, Some(record));
+        written(&one(&store, write, in_secs(20)).await);
+    }
+    let most = 8.try_into().unwrap();
+    let swept = async |store: &PostgresStore| {
+        let deadline = store.server_time(in_secs(20 + 86_400)).await.unwrap().plus(2 * DAY);
+        store.sweep(most, deadline).await.unwrap()
+    };
+    assert_eq!(swept(&behind).await, 0, "by the clock of the store it has not expired");
+    assert_eq!(swept(&ahead).await, 1, "by the clock of the server the other has not");
+    assert!(store.read(&[key("later")], in_secs(20)).await[0].as_ref().unwrap().is_some());
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod optimistic;
+mod slow;
 
 use std::{
     sync::{Arc, Mutex},
