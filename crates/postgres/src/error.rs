@@ -81,7 +81,10 @@ pub(crate) fn all_in_use(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure
 pub(crate) fn not_connected(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
     let millis = limit.as_millis();
     unavailable(if limit < doing.config.connect_timeout {
-        format!("could not {doing}: there was no connection in the last {millis} ms of the call")
+        format!(
+            "could not {doing}: there was no connection in the last {millis} ms of the call; if calls with more time \
+             have none either, check host, port and security group"
+        )
     } else {
         format!(
             "could not {doing}: no connection within {millis} ms; check host, port and security group"

@@ -141,8 +141,8 @@ impl RedisStoreBuilder {
         self
     }
 
-    /// How much longer the server keeps a record than it counts, by the server's clock. Default 10 minutes. It has to
-    /// be more than the clocks of workers and servers differ.
+    /// How much longer the server keeps a record than it counts, by the server's clock. Default 10 minutes. Each new
+    /// connection compares the clocks, and refuses a server that is further ahead (and more than a second).
     pub fn expiry_margin(mut self, margin: Duration) -> Self {
         self.expiry_margin = margin;
         self

@@ -92,6 +92,15 @@ pub(crate) fn too_late(at: &Address) -> Failure {
     )
 }
 
+/// The call had less time than a connection may take. Nothing was sent.
+pub(crate) fn ended_connecting(at: &Address) -> Failure {
+    let context = format!(
+        "the call ended before there was a connection to the Redis server {at}; if calls with more time have none \
+         either, check its address and security group"
+    );
+    Failure::new(StoreErrorKind::Unavailable, context)
+}
+
 /// No server of the cluster has the slot of a key.
 pub(crate) fn no_server(at: &Address) -> Failure {
     let context = format!("the Redis cluster of {at} has no primary for some of its slots");

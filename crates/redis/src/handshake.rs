@@ -3,6 +3,9 @@
 //! They are sent together, so that a new connection costs one round trip beside its own. Every connection checks
 //! the server: after a failover it may be another one, with other settings.
 
+use std::time::Duration;
+
+use lambda_idempotency_core::clock::Timestamp;
 use redis::{Pipeline, Value};
 
 use crate::{
@@ -13,6 +16,9 @@ use crate::{
 
 /// Scripts with a first line of flags were new in this version.
 const OLDEST: u32 = 7;
+
+/// A clock may be ahead by so much, however short the margin for expiry is. Clocks that are synchronised differ by less.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
 
 /// What the server said of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,10 +77,10 @@ pub(crate) fn facts(
         Err(_) if config.allow_eviction => return Ok(Facts::default()),
         Err(failure) => return Err(failure),
     };
-    check(config, at, &info)
+    check(config, at, &info, config.timing.clock.now())
 }
 
-fn check(config: &Config, at: &Address, info: &str) -> Result<Facts, Failure> {
+fn check(config: &Config, at: &Address, info: &str, now: Timestamp) -> Result<Facts, Failure> {
     let value = |name: &str| {
         info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
     };
@@ -94,6 +100,18 @@ fn check(config: &Config, at: &Address, info: &str) -> Result<Facts, Failure> {
     };
     if value("role").is_some_and(|role| role != "master") && facts.cluster == Some(false) {
         return Err(error::replica(at));
+    }
+    let micros = value("server_time_usec").and_then(|micros| micros.parse::<u64>().ok());
+    let its = micros.map_or(now, |micros| Timestamp::from_millis(micros / 1000));
+    let (ahead, allowance) = (its.since(now), config.expiry_margin.max(CLOCKS_DIFFER));
+    if ahead > allowance {
+        let context = format!(
+            "the clock of the Redis server {at} is {} s ahead of this function's ({its} and {now}), so it would remove \
+             idempotency records before they expire; it may be {} s ahead (`expiry_margin`). Correct the clock that is wrong",
+            ahead.as_secs(),
+            allowance.as_secs()
+        );
+        return Err(error::misconfigured(context));
     }
     match value("maxmemory_policy") {
         Some("noeviction") => Ok(facts),
@@ -121,8 +139,10 @@ mod tests {
 
     fn said(info: &str, set: fn(RedisStoreBuilder) -> RedisStoreBuilder) -> Result<Facts, Failure> {
         let store = set(RedisStore::builder("redis://cache")).build().unwrap();
-        check(&store.config, &store.config.address, info)
+        check(&store.config, &store.config.address, info, NOW)
     }
+
+    const NOW: Timestamp = Timestamp::from_secs(1_700_000_000);
 
     #[test]
     fn a_server_that_keeps_its_records_is_accepted() {
@@ -144,6 +164,27 @@ mod tests {
             said(&info, RedisStoreBuilder::allow_eviction).unwrap();
         }
         said(&GOOD.replace("maxmemory_policy", "other"), |b| b).unwrap_err();
+    }
+
+    /// It would remove records while they count.
+    #[test]
+    fn a_server_whose_clock_is_too_far_ahead_is_refused() {
+        let at = |seconds: i64| {
+            let micros = (1_700_000_000 + seconds) * 1_000_000;
+            format!("server_time_usec:{micros}\r\n{GOOD}")
+        };
+        for seconds in [-86_400, 0, 600] {
+            said(&at(seconds), |b| b).unwrap();
+        }
+        let error = said(&at(601), |b| b).unwrap_err();
+        assert_eq!((error.kind(), error.retry), (StoreErrorKind::Misconfigured, false));
+        let text = error.report(false).to_string();
+        for part in ["601 s ahead", "600 s ahead", "1700000601", "1700000000", "expiry_margin"] {
+            assert!(text.contains(part), "{text}");
+        }
+        said(&at(601), |b| b.expiry_margin(Duration::from_secs(601))).unwrap();
+        said(&at(1), |b| b.expiry_margin(Duration::ZERO)).unwrap();
+        said(&at(2), |b| b.expiry_margin(Duration::ZERO)).unwrap_err();
     }
 
     #[test]

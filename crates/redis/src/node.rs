@@ -69,7 +69,8 @@ impl Node {
         };
         match budget.within(budget.left(), connecting).await {
             Ok(link) => link,
-            Err(_) => Err(timed_out(&self.address)),
+            // That the server is not reached is known after `connect_timeout` only.
+            Err(_) => Err(error::ended_connecting(&self.address)),
         }
     }
 

@@ -3,9 +3,13 @@
 use std::{
     error::Error as _,
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
-use lambda_idempotency_core::store::{Store as _, StoreErrorKind, Verdict};
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    store::{Store as _, StoreErrorKind, Verdict},
+};
 use lambda_idempotency_redis::{RedisConfigError, RedisStore};
 
 use crate::server::{Server, claim, key, soon, within};
@@ -33,6 +37,47 @@ async fn a_server_that_evicts_is_refused_unless_somebody_insists() {
     let store = server.builder().allow_eviction().build().unwrap();
     store.check().await.unwrap();
     assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+}
+
+/// A clock that is behind that of the machine, where the server is.
+struct Behind(Duration);
+
+impl Clock for Behind {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().minus(self.0)
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        SystemClock.sleep(duration)
+    }
+}
+
+/// It would remove each record as it is written.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_server_whose_clock_is_ahead_is_refused_at_the_start_and_by_each_connection() {
+    let server = Server::start(&[]).await;
+    let behind =
+        |seconds| server.builder().clock(Behind(Duration::from_secs(seconds))).build().unwrap();
+    behind(500).check().await.unwrap();
+    let store = behind(7200);
+    let deadline = SystemClock.now().minus(Duration::from_secs(7190));
+    let verdict = store.write(&[claim(1, 1)], deadline).await.pop().unwrap();
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Misconfigured, false));
+    for text in [refused(&store).await, error.to_string()] {
+        assert!(text.contains("s ahead") && text.contains("expiry_margin"), "{text}");
+    }
+    assert_eq!(server.command(&["DBSIZE"]).await, redis::Value::Int(0));
+}
+
+#[tokio::test]
+async fn who_had_no_time_for_a_connection_is_not_told_that_the_server_cannot_be_reached() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = RedisStore::new(&format!("redis://{}", silent.local_addr().unwrap())).unwrap();
+    let verdict = store.write(&[claim(1, 1)], within(100)).await.remove(0);
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert!(error.to_string().contains("the call ended before there was a connection"), "{error}");
 }
 
 #[tokio::test]
