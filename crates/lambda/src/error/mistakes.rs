@@ -178,6 +178,12 @@ pub enum HttpLayerMistake {
          remove it, or `.powertools(..)`"
     )]
     PathInPowertoolsKey,
+    /// A key counts for one caller, but the keys are those of Powertools, which cannot contain the caller.
+    #[error(
+        "each request would be refused, because Powertools keys cannot contain its caller; let all callers share \
+         their keys with `PowertoolsKeys::accept_collisions`, or remove `.powertools(..)`"
+    )]
+    CallerInPowertoolsKey,
     /// Each path is to have its own keys, but clients choose the keys.
     #[error(
         "`.one_key_for_each_path(..)` has no effect, because clients choose the keys in the header, \

@@ -13,7 +13,7 @@ use std::{
 use lambda_http::{
     Request, RequestExt as _,
     http::{
-        HeaderName, HeaderValue,
+        HeaderName,
         header::{AUTHORIZATION, COOKIE},
     },
     request::RequestContext,
@@ -91,11 +91,13 @@ fn credential(request: &Request) -> Result<Caller, UnknownCaller> {
         return Err(UnknownCaller::Anonymous);
     }
     // A single word is a token without a scheme.
-    let is_stable = STABLE_SCHEMES.iter().any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()));
-    if words.next().is_some() && !is_stable {
-        return Err(UnknownCaller::Scheme);
-    }
-    Ok(Caller::named("credential", &escaped(value)))
+    let Some(rest) = words.next() else { return Ok(Caller::named("credential", &escaped(text))) };
+    let is_named = |name: &&&str| scheme.eq_ignore_ascii_case(name.as_bytes());
+    let scheme = STABLE_SCHEMES.iter().find(is_named).ok_or(UnknownCaller::Scheme)?;
+    // The case of the scheme and the number of spaces after it mean nothing (RFC 9110, section 11), and each byte of the rest
+    // does.
+    let rest = escaped(rest.trim_ascii_start());
+    Ok(Caller::named("credential", &format!("{scheme} {rest}")))
 }
 
 /// Headers that only a load balancer sets; from other sources a client may have chosen them.
@@ -108,11 +110,13 @@ fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, UnknownCall
     }
     let mut sent = request.headers().get_all(name).iter();
     match (sent.next(), sent.next()) {
-        (Some(value), None) if !value.is_empty() => Ok(Caller::named("header", &escaped(value))),
+        (Some(value), None) if !value.is_empty() => {
+            Ok(Caller::named("header", &escaped(value.as_bytes())))
+        }
         _ => Err(UnknownCaller::Header(name.clone())),
     }
 }
 
-fn escaped(value: &HeaderValue) -> String {
-    value.as_bytes().escape_ascii().to_string()
+fn escaped(value: &[u8]) -> String {
+    value.escape_ascii().to_string()
 }

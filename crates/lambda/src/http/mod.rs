@@ -68,7 +68,7 @@ use tower_layer::Layer;
 use self::{callers::Callers, settings::Settings};
 use crate::{
     error::{ConfigError, HttpLayerMistake},
-    operation::{EntryPoint, Operation},
+    operation::{CompiledPowertools, EntryPoint, Operation},
 };
 
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
@@ -82,6 +82,10 @@ impl HttpLayer {
         let prepared = operation.prepared()?;
         if let Some(what) = prepared.sees_record() {
             return Err(ConfigError::NoRecord { operation: Arc::clone(&prepared.name), what });
+        }
+        if prepared.powertools.as_ref().is_some_and(CompiledPowertools::refuses_tenants) {
+            let mistake = HttpLayerMistake::CallerInPowertoolsKey;
+            return Err(ConfigError::HttpLayer { operation: Arc::clone(&prepared.name), mistake });
         }
         Ok(Self(Arc::new(Settings {
             engine,
@@ -181,7 +185,7 @@ impl HttpLayer {
     ///
     /// Default: the identity that API Gateway or the function URL verified (the identity id of a
     /// Cognito identity pool, `iss` and `sub` of a token, the `principalId` of a Lambda authorizer,
-    /// the IAM user or role), else the `Authorization` header as it was sent; a request with none
+    /// the IAM user or role), else the credential in the `Authorization` header; a request with none
     /// of these is refused. **Name the caller yourself** where sessions are in cookies, where the
     /// authorizer names no caller, where people share an IAM role, where CloudFront signs for its
     /// viewers, and where clients renew their token between attempts and no authorizer reads it:

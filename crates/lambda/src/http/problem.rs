@@ -109,9 +109,14 @@ impl Problem {
                 "The server's configuration does not allow it to determine whether it was \
                  processed before.",
             ),
-            Outcome::Rejected(rejection) => {
-                Self::key("The request has no usable idempotency key", rejection.to_string())
-            }
+            // The reason is for the developer, who finds it in the log.
+            Outcome::Rejected(rejection) => Self {
+                why: Some(rejection.to_string()),
+                ..Self::key(
+                    "The request has no usable idempotency key",
+                    "The service takes it from the body, which does not have it in the expected form.".to_owned(),
+                )
+            },
             // Another key would have the work done twice, so the client must not believe that it was not done.
             Outcome::Unavailable(error) if error.kind() == StoreErrorKind::ResultUnavailable => {
                 Self::new(

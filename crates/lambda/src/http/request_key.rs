@@ -52,6 +52,13 @@ impl Settings {
 
     /// The key in the header; `None` if the operation takes its key from the body.
     fn header_key(&self, request: &Request) -> Result<Option<String>, Problem> {
+        self.read_header(request).inspect_err(|problem| {
+            let operation = &*self.operation.name;
+            tracing::warn!(operation, "request refused: {}", problem.describe());
+        })
+    }
+
+    fn read_header(&self, request: &Request) -> Result<Option<String>, Problem> {
         if self.operation.names_key() {
             return Ok(None);
         }

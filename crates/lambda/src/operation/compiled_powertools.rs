@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::batch::{Job, Returned};
+#[cfg(feature = "http")]
+use lambda_idempotency_keys::Collision;
 use lambda_idempotency_keys::{
     Key, KeyPath, Selection, SelectionError, View,
     external::{ExternalExpression, ExternalKeys},
@@ -55,6 +57,13 @@ impl CompiledPowertools {
     ) -> Result<Result<(Key, Selection), SelectionError>, Rejection> {
         let made = self.key.expression.make_key(seen(&self.key, texts), tenant);
         made.map_err(Rejection::Payload)
+    }
+
+    /// Whether it makes no key for a tenant or caller, whatever the payload is.
+    #[cfg(feature = "http")]
+    pub(crate) fn refuses_tenants(&self) -> bool {
+        let made = self.key.expression.make_key("{}", Some(""));
+        matches!(made, Ok(Err(SelectionError::Collision(Collision::Tenant))))
     }
 
     /// The key's expression and what it is applied to.

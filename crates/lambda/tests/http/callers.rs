@@ -71,6 +71,24 @@ async fn without_an_authorizer_the_credential_is_the_caller() {
     }
 }
 
+/// RFC 9110, section 11.1: the scheme is case-insensitive, and 1*SP follows it.
+#[tokio::test]
+async fn one_credential_is_one_caller_however_its_scheme_is_written() {
+    for same in ["bearer t", "BEARER t", "Bearer  t", "bearer   t", " Bearer t "] {
+        assert!(
+            shares(sent("authorization", "Bearer t"), sent("authorization", same)).await,
+            "{same}"
+        );
+    }
+    for other in ["Bearer T", "Bearer t  t", "Token t", "Basic t", "Bearert", "Bearer\tt", "t"] {
+        let first = sent("authorization", "Bearer t");
+        assert!(!shares(first, sent("authorization", other)).await, "{other}");
+    }
+    for (one, other) in [("Bearer a b", "Bearer a  b"), ("token-a", "Token-a")] {
+        assert!(!shares(sent("authorization", one), sent("authorization", other)).await, "{one}");
+    }
+}
+
 #[tokio::test]
 async fn a_credential_that_changes_with_each_attempt_is_refused() {
     for credential in [

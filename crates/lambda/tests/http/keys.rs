@@ -5,10 +5,14 @@ use std::time::Duration;
 use lambda_http::http::{HeaderName, Method};
 use lambda_idempotency::{
     AfterFailure, ConfigError, Envelope, Failure, Idempotency, KeepOrder, MemoryStore, OnBadRecord,
-    OnConflict, OnMissingKey, OnPermanentFailure, Operation, PowertoolsKeys, record,
+    OnConflict, OnMissingKey, OnPermanentFailure, Operation, PowertoolsKeys, TracingObserver,
+    record,
 };
 
-use crate::support::{World, charges, post, request};
+use crate::{
+    secrets_capture::Captured,
+    support::{World, charges, post, request},
+};
 
 #[tokio::test]
 async fn a_request_without_a_key_gets_a_problem_that_names_the_header() {
@@ -68,6 +72,45 @@ fn a_setting_without_an_effect_is_refused() {
     ] {
         let _ = Idempotency::new(MemoryStore::new()).http(operation).unwrap();
     }
+}
+
+/// Each request would be refused.
+#[test]
+fn powertools_keys_that_cannot_contain_the_caller_are_refused_when_the_layer_is_built() {
+    let keys = PowertoolsKeys::python("charge");
+    let http =
+        |keys| Idempotency::new(MemoryStore::new()).http(charges().key("id").powertools(keys));
+    let error = http(keys.clone()).unwrap_err().to_string();
+    assert!(error.contains("accept_collisions") && error.contains("caller"), "{error}");
+    let _ = http(keys.accept_collisions()).unwrap();
+}
+
+/// What a developer has to do is no advice to a client, and a request that is refused leaves a line.
+#[tokio::test]
+async fn a_problem_with_the_key_says_to_the_client_what_clients_can_do_and_the_rest_to_the_log() {
+    let (world, captured) = (World::new(), Captured::default());
+    let guard = captured.start();
+    let idempotency = world.idempotency().with_log(TracingObserver::new());
+    let by_header = idempotency.http(charges()).unwrap();
+    let by_body = idempotency.http(Operation::new("by-body").key("payment.id")).unwrap();
+    for (layer, request, line) in [
+        (
+            &by_header,
+            request(Method::POST, "/charges", None, ""),
+            "request refused: 400 The request has no",
+        ),
+        (&by_header, post("a b", ""), "request refused: 400 The idempotency key is not valid"),
+        (&by_body, post("k-1", "{}"), "correct the producer or the expression"),
+        (&by_body, post("k-1", "no JSON"), "take the key from the raw record"),
+    ] {
+        let answer = world.answer(layer, request).await;
+        assert_eq!((answer.status, answer.kind()), (400, "key"));
+        for advice in ["producer", "`record(", "policy", "operation", "expression"] {
+            assert!(!answer.body.contains(advice), "{}", answer.body);
+        }
+        assert!(captured.text().contains(line), "{line}: {}", captured.text());
+    }
+    drop(guard);
 }
 
 /// A request has no record around its body: such an expression would search the body for headers.
