@@ -131,7 +131,8 @@ impl PostgresStoreBuilder {
 
     /// How long one request may take before it is sent again, if the deadline of the call allows.
     /// Default 1 s. The server stops a statement a little earlier (`statement_timeout`), and stops waiting
-    /// for a locked row earlier than that (`lock_timeout`).
+    /// for a locked row earlier than that (`lock_timeout`). An effect that takes longer than its first request gets all the time
+    /// that the call has left in the next one.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.timing.attempt_timeout = timeout;
         self

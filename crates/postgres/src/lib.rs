@@ -25,7 +25,7 @@
 //! | A guard is compared | by the server, in the statement that writes |
 //! | Reads see the latest write | yes |
 //! | The largest record | 16 MiB |
-//! | The time that decides | the worker's, by its [`clock`](PostgresStoreBuilder::clock); the server's for sweeping |
+//! | The time that decides | the worker's, by its [`clock`](PostgresStoreBuilder::clock); for sweeping the earlier one of the sweeper's and the server's |
 //! | A write that was confirmed survives the loss of a server | yes, if a replica is synchronous; on RDS Multi-AZ and Aurora it is |
 //! | A failover means | calls are repeated until their deadline; to an asynchronous replica, the last writes are lost |
 //!
@@ -33,7 +33,7 @@
 //!
 //! PostgreSQL 13 or later: RDS, Aurora or your own, directly or through PgBouncer in transaction mode. The suite runs
 //! on PostgreSQL 15 and PgBouncer 1.18 of Debian, and was run by hand on PostgreSQL 13, 14, 16, 17 and 18, and with PgBouncer
-//! 1.21, 1.24 and 1.26. `fsync` and `synchronous_commit` have to be on, or the
+//! 1.21, 1.24 and 1.26. The encoding of the database has to be `UTF8`, which each new connection checks. `fsync` and `synchronous_commit` have to be on, or the
 //! server forgets in a crash what it has confirmed; [`PostgresStore::check`] refuses it otherwise.
 //!
 //! With **asynchronous replication**, a failover may lose the last writes: a claim that is lost leaves its key free
@@ -47,15 +47,15 @@
 //! | it pins | this store |
 //! |---|---|
 //! | `SET` of a setting of the session | sends none; each transaction has up to six `SET LOCAL` |
-//! | `PREPARE`, `DISCARD`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol unless [you say so](PostgresStoreBuilder::prepared_statements) |
+//! | `RESET`, `DISCARD` | sends them after each transaction with effects, so an operation that is transactional pins |
+//! | `PREPARE`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol unless [you say so](PostgresStoreBuilder::prepared_statements) |
 //! | cursors, temporary tables, `LISTEN`, libraries, sequences | uses none |
 //! | advisory locks of the session | uses none; `migrate` has one of its transaction |
 //! | a statement of more than 16 KB | has none; values are parameters |
 //!
 //! A test asks the connections behind a PgBouncer: no setting, statement, lock or cursor stays on them. `SET LOCAL` pins
 //! [for the time of its transaction][local], in which the connection is not shared anyway. The metric
-//! `DatabaseConnectionsCurrentlySessionPinned` shows what is pinned: such a connection works, and saves none. An
-//! [effect](PostgresEffects) of yours may pin as well.
+//! `DatabaseConnectionsCurrentlySessionPinned` shows what is pinned: such a connection works, and saves none.
 //!
 //! [pinning]: https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/rds-proxy-pinning.html
 //! [local]: https://github.com/aws/agent-toolkit-for-aws/blob/main/skills/specialized-skills/database-skills/rds-oss/references/proxy-pinning-postgresql.md
@@ -102,7 +102,8 @@
 //! * **A completion changes no index**, if it expires in the same nine minutes as its claim: the index that sweeping reads has
 //!   those, and pages have room for the new row (`fillfactor`).
 //! * **A write with [effects](PostgresEffects)** is a transaction of its own, in two round trips: the record and the
-//!   statements, and then `COMMIT` or `ROLLBACK`.
+//!   statements, and then `COMMIT` or `ROLLBACK`, which also remove what effects can leave on a connection: settings, a role,
+//!   advisory locks, cursors, temporary tables.
 //! * **No write waits for another** longer than a statement takes, and none in a circle: rows are locked in the order
 //!   of their keys. A row that another transaction holds is waited for (`lock_timeout`), and then each write of the
 //!   call is sent again in a transaction of its own.
