@@ -226,7 +226,7 @@ pub(crate) fn commit_failure(doing: Doing<'_>, error: &Error) -> Failure {
 pub(crate) enum Cause {
     /// It ran into the time limit of its transaction.
     TimeLimit,
-    /// Other transactions, or an end of the server.
+    /// Other transactions.
     Others,
     /// The statement itself, or what it calls.
     Statement,
@@ -239,7 +239,6 @@ pub(crate) fn cause(said: &DbError) -> Cause {
     match said.code().code() {
         "57014" if by_itself => Cause::TimeLimit,
         "40P01" | "55P03" if by_itself => Cause::Others,
-        _ if !matches!(said.parsed_severity(), Some(Severity::Error)) => Cause::Others,
         _ => Cause::Statement,
     }
 }

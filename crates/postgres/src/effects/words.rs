@@ -1,24 +1,10 @@
 //! Which statements would end the transaction, by their first word.
 
-/// Statements that would end the transaction, or leave something on the connection.
-const OF_TRANSACTIONS: [&str; 14] = [
-    "ABORT",
-    "BEGIN",
-    "COMMIT",
-    "DEALLOCATE",
-    "DISCARD",
-    "END",
-    "LISTEN",
-    "PREPARE",
-    "RELEASE",
-    "RESET",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "SET",
-    "START",
-];
+/// Statements that would end the transaction, or belong to one. `PREPARE TRANSACTION` ends it.
+const OF_TRANSACTIONS: [&str; 9] =
+    ["ABORT", "BEGIN", "COMMIT", "END", "PREPARE", "RELEASE", "ROLLBACK", "SAVEPOINT", "START"];
 
-/// The word by which this statement begins, if it would end the transaction or leave something on the connection.
+/// The word by which this statement begins, if it would end the transaction.
 pub(super) fn of_transactions(text: &str) -> Option<&'static str> {
     let first = first(text);
     OF_TRANSACTIONS.into_iter().find(|word| *word == first)

@@ -197,6 +197,33 @@ async fn a_read_only_server_is_left_for_another() {
     assert!(stored(&store, "a").await.is_some());
 }
 
+/// The other connections lead to the same server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_commit_that_met_a_read_only_server_takes_no_idle_connection() {
+    let server = Postgres::shared();
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let table = new_table(&url(proxy.address())).await;
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let store = table.build().unwrap();
+    let claims = ["a", "b"].map(|name| one(&store, claim(name, 1), in_secs(20)));
+    futures_util::future::join_all(claims).await.iter().for_each(written);
+    run(
+        server,
+        &format!(
+            "CREATE SEQUENCE {name}_tries; CREATE FUNCTION {name}_refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN IF nextval('{name}_tries') = 1 THEN RAISE EXCEPTION 'cannot execute UPDATE' \
+             USING ERRCODE = '25006'; END IF; RETURN NEW; END $$; \
+             CREATE TRIGGER refuse BEFORE UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION {name}_refuse()"
+        ),
+    )
+    .await;
+    let before = proxy.connections();
+    let effects = [PostgresStatement::new("SELECT 1")];
+    written(&one(&store, with(complete("a", 1), effects), in_secs(20)).await);
+    assert_eq!(proxy.connections(), before + 1, "it opened another");
+}
+
 /// An operator may limit how long transactions take, by `transaction_timeout` of PostgreSQL 17 for example. The error is
 /// that of a trigger, because older servers do not have the limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -145,6 +145,36 @@ async fn what_the_server_answers_twice_is_a_failure_of_the_handler() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn an_effect_that_ends_its_connection_twice_is_a_failure_of_the_handler() {
+    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    let ends = PostgresStatement::new("SELECT pg_terminate_backend(pg_backend_pid())");
+    let refused = refused(one(&store, with(complete("a", 1), [ends]), in_secs(5)).await);
+    assert_eq!(refused.position(), Some(0), "{refused}");
+    written(&one(&store, complete("a", 1), in_secs(20)).await);
+}
+
+/// Each of them may pass.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn answers_that_differ_are_no_failure_of_the_handler() {
+    let server = Postgres::shared();
+    let store = new_table(&server.url()).await.build().unwrap();
+    let counts = Counts::new(&server.url()).await;
+    let tries = format!("{}_tries", counts.table);
+    counts.ask(&format!("CREATE SEQUENCE {tries}")).await;
+    let raise = format!(
+        "CASE nextval('{tries}') WHEN 1 THEN RAISE EXCEPTION 'one' USING ERRCODE = '40001'; \
+         WHEN 2 THEN RAISE EXCEPTION 'two' USING ERRCODE = '53100'; ELSE NULL; END CASE;"
+    );
+    on_insert(&counts, "fails", false, &raise).await;
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    written(&one(&store, counts.counted("a", 1), in_secs(20)).await);
+    assert_eq!(counts.of("a").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn an_effect_that_waits_for_a_locked_row_is_contended_and_not_the_handler_s_failure() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(300));
@@ -192,12 +222,12 @@ async fn nothing_of_an_effect_stays_on_its_connection() {
         let lock = Owner::random().unwrap().to_bits() >> 97;
         let leaves = [
             "SELECT set_config('search_path', 'nowhere', false)".to_owned(),
-            "SELECT set_config('synchronous_commit', 'off', false)".to_owned(),
+            "SET synchronous_commit = off".to_owned(),
             format!("SELECT set_config('role', '{}_other', false)", counts.table),
             format!("SELECT pg_advisory_lock({lock})"),
             format!("CREATE TEMP TABLE {name} (key text)"),
             "DECLARE kept CURSOR WITH HOLD FOR SELECT 1".to_owned(),
-            "DO $$ BEGIN EXECUTE 'LISTEN something'; END $$".to_owned(),
+            "LISTEN something".to_owned(),
         ];
         for (number, text) in leaves.iter().enumerate() {
             let before = format!("{number}-before");

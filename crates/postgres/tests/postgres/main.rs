@@ -28,3 +28,4 @@ mod sharing;
 mod sweeping;
 mod table;
 mod tls;
+mod triggers;

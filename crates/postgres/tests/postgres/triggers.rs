@@ -1,0 +1,111 @@
+//! What a store makes of a server that is slow, ends, or skips a write: triggers of its table do that.
+
+use std::time::Duration;
+
+use lambda_idempotency_core::{
+    store::{Guard, Store as _, StoreErrorKind, Write},
+    usage::measured,
+};
+use lambda_idempotency_postgres::PostgresStore;
+
+use crate::{
+    effects::Counts,
+    server::Postgres,
+    table::{claim, complete, completed, in_secs, key, new_table, one, stored, unknown, written},
+};
+
+/// A store in a table that runs this in a trigger of this kind, for each row.
+async fn with_trigger(server: &Postgres, kind: &str, body: &str) -> (PostgresStore, Counts) {
+    let counts = Counts::new(&server.url()).await;
+    let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(300));
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let body = body.replace("{tries}", &format!("{}_tries", counts.table));
+    let text = format!(
+        "CREATE SEQUENCE {0}_tries; \
+         CREATE FUNCTION {0}_run() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} RETURN NEW; END $$; \
+         CREATE {1} EXECUTE FUNCTION {0}_run()",
+        counts.table,
+        kind.replace("{table}", &name)
+    );
+    counts.ask(&text).await;
+    (table.build().unwrap(), counts)
+}
+
+async fn tries(counts: &Counts) -> Option<i64> {
+    counts.ask(&format!("SELECT last_value FROM {}_tries", counts.table)).await
+}
+
+const BEFORE_INSERT: &str = "TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW";
+const BEFORE_UPDATE: &str = "TRIGGER t BEFORE UPDATE ON {table} FOR EACH ROW";
+const AT_COMMIT: &str =
+    "CONSTRAINT TRIGGER t AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW";
+const ENDS: &str = "PERFORM pg_terminate_backend(pg_backend_pid());";
+
+/// The server stops the statement before the request is given up, each time later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_write_that_takes_longer_than_a_request_is_applied() {
+    let (store, _) =
+        with_trigger(Postgres::shared(), BEFORE_INSERT, "PERFORM pg_sleep(0.9);").await;
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+}
+
+/// A server that ends while it commits may have committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_server_that_ends_at_the_commit_leaves_it_in_doubt() {
+    let server = Postgres::shared();
+    let (store, counts) = with_trigger(server, AT_COMMIT, ENDS).await;
+    let error = unknown(one(&store, claim("a", 1), in_secs(1)).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+    assert!(stored(&store, "a").await.is_none());
+    // The same with effects, on whose table the trigger is.
+    let store = new_table(&server.url()).await.build().unwrap();
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    let text = format!(
+        "CREATE {} EXECUTE FUNCTION {}_run()",
+        AT_COMMIT.replace("{table}", &counts.table),
+        counts.table
+    );
+    counts.ask(&text).await;
+    let error = unknown(one(&store, counts.counted("a", 1), in_secs(1)).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+    assert_eq!(counts.of("a").await, 0);
+}
+
+/// As where another worker changes the record, and changes it back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_write_whose_guard_failed_and_holds_is_sent_again_and_three_times_at_most() {
+    for (skipped, most) in [(2, 3), (9, 3)] {
+        let skip = format!("IF nextval('{{tries}}') <= {skipped} THEN RETURN NULL; END IF;");
+        let (store, counts) = with_trigger(Postgres::shared(), BEFORE_UPDATE, &skip).await;
+        written(&one(&store, claim("a", 1), in_secs(20)).await);
+        let verdict = one(&store, complete("a", 1), in_secs(20)).await;
+        if skipped < most {
+            written(&verdict);
+        } else {
+            let error = unknown(verdict);
+            let told = (error.kind(), error.may_have_applied());
+            assert_eq!(told, (StoreErrorKind::Contended, false), "{error}");
+        }
+        assert_eq!(tries(&counts).await, Some(most));
+    }
+}
+
+/// Others wait for a connection meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn large_records_are_written_in_several_transactions() {
+    let store = new_table(&Postgres::shared().url()).await;
+    let store = store.attempt_timeout(Duration::from_secs(20)).build().unwrap();
+    let large = |name: &str| {
+        let mut record = completed(1);
+        record.result = Some("x".repeat(3 * 1024 * 1024).into());
+        Write::new(key(name), Guard::Absent, Some(record))
+    };
+    let writes = ["a", "b", "c", "d"].map(large);
+    let (verdicts, usage) = measured(store.write(&writes, in_secs(60))).await;
+    verdicts.iter().for_each(written);
+    assert_eq!(usage.requests, 2, "at most 8 MiB in each");
+}
