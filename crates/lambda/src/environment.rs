@@ -15,3 +15,12 @@ pub(crate) fn text(variable: &str) -> Result<Option<String>, ConfigError> {
         }
     }
 }
+
+/// Whether a variable switches something on.
+pub(crate) fn switch(variable: &'static str) -> Result<bool, ConfigError> {
+    match text(variable)?.unwrap_or_default().to_ascii_lowercase().as_str() {
+        "1" | "true" => Ok(true),
+        "" | "0" | "false" => Ok(false),
+        _ => Err(ConfigError::Switch { variable }),
+    }
+}

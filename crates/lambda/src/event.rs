@@ -17,9 +17,9 @@ use tower_service::Service;
 
 use crate::{
     call::Invoked,
+    decode::{Format, decode},
     error::{InvocationError, RunError},
     function::invocation_deadline,
-    handler::decode,
     operation::{EntryPoint, Operation, Prepared},
     run::{Keeps, OnReplay, Task, run},
 };
@@ -172,7 +172,7 @@ where
         let (keeps, on_replay) = (self.keeps.clone(), self.on_replay.clone());
         Box::pin(async move {
             let LambdaEvent { payload, context } = event;
-            let typed: T = decode(payload.get()).map_err(RunError::Rejected)?;
+            let typed: T = decode(payload.get(), Format::Json).map_err(RunError::Rejected)?;
             let task = Task {
                 record: RecordId::new("event", context.request_id.as_str()),
                 payload: payload.get(),

@@ -21,6 +21,7 @@ use tower_service::Service;
 
 use crate::{
     call::Invoked,
+    decode::Format,
     error::InvocationError,
     find_key::Extraction,
     handler::ErasedHandler,
@@ -69,8 +70,8 @@ impl Route {
     }
 
     /// The handler's call for a payload.
-    fn job(&self, payload: &str) -> Result<Job<'_>, Rejection> {
-        let job = Arc::clone(&self.handler).job(payload)?;
+    fn job(&self, payload: &str, format: Format) -> Result<Job<'_>, Rejection> {
+        let job = Arc::clone(&self.handler).job(payload, format)?;
         Ok(match &self.prepared.powertools {
             Some(powertools) => powertools.job(job),
             None => job,
@@ -205,7 +206,9 @@ impl Inner {
         share_arns(&mut records);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
-        let work = |record: &Record<'_>| extraction.work_of(record, |payload| route.job(payload));
+        let work = |record: &Record<'_>| {
+            extraction.work_of(record, |payload| route.job(payload, record.format))
+        };
         let works: Vec<Work<'_>> = records.iter().map(work).collect();
         extraction.forget_payloads(&mut records, &works);
         // The trace of an invocation is that of its record if the record caused the invocation alone.
@@ -261,7 +264,7 @@ impl Inner {
                 let kept = route.kept(&event, record, context);
                 let is_cause = route.source.is_cause_of_invocation();
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
-                let work = extraction.work_of(record, |payload| route.job(payload));
+                let work = extraction.work_of(record, |payload| route.job(payload, record.format));
                 let delivery = extraction.delivery(record, delivered, work);
                 (delivery.work.key() == Some(key)).then_some(delivery)
             });

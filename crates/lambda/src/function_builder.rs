@@ -13,7 +13,7 @@ use crate::{
     function::{Function, Inner, Otherwise, Route},
     handler::{ErasedHandler, Handler, Typed},
     names::{HandlerType, Names},
-    operation::{EntryPoint, Operation},
+    operation::{EntryPoint, Mode, Operation},
     source::Source,
     sources::{Member, Sources},
 };
@@ -46,7 +46,7 @@ impl FunctionBuilder {
     }
 
     /// Handles every event that no source of the function recognises, without protection against
-    /// duplicates.
+    /// duplicates. Not together with [`invoke`](Self::invoke), which leaves none.
     pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
     where
         F: Fn(LambdaEvent<Box<RawValue>>) -> Fut + Send + Sync + 'static,
@@ -85,8 +85,9 @@ impl FunctionBuilder {
     ///
     /// The operation needs a [`key`](Operation::key) for every source, because the default keys of
     /// two sources never agree. Each source may adjust the operation: the key expression, the
-    /// filters, the envelopes. It may not change the name, nor how keys are made from the selected
-    /// values (`key_format`, `optional`, `powertools`).
+    /// filters, the envelopes. It may not change the name, nor the mode (`transactional`, `optimistic`, `mutex`), nor
+    /// how keys and fingerprints are made from the selected values (`key_format`, `optional`, `powertools`, the number
+    /// of parts and their structure).
     ///
     /// ```
     /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};
@@ -126,15 +127,16 @@ impl FunctionBuilder {
     /// no other source does.
     ///
     /// # Errors
-    /// A mistake in an operation; a setting that has no effect for its source; two registrations of
-    /// one name, or a name that is used for something else; [several sources](Self::sources) of one
-    /// operation whose keys can never agree; an operation after another that takes all of its
+    /// A mistake in an operation; a setting that has no effect for its source, or beside another; two registrations of
+    /// one name, or a name that is used for something else or in another mode; [several sources](Self::sources) of one
+    /// operation whose keys or fingerprints can never agree; an operation after another that takes all of its
     /// events; no source.
     pub fn build(self) -> Result<Function, ConfigError> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
-        let mut handlers: Vec<(Arc<str>, HandlerType)> = Vec::with_capacity(self.routes.len());
+        let mut handlers: Vec<(Arc<str>, HandlerType, Mode)> =
+            Vec::with_capacity(self.routes.len());
         let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
         for Draft { source, operation, handler, handler_type, first } in self.routes {
             let prepared = operation.prepared()?;
@@ -142,15 +144,17 @@ impl FunctionBuilder {
             if let Some(first) = routes.get(first) {
                 let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
                 Operation::agree(pair)?;
-            } else if handlers.iter().any(|(name, _)| *name == prepared.name) {
+            } else if handlers.iter().any(|(name, ..)| *name == prepared.name) {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
             } else {
-                handlers.push((Arc::clone(&prepared.name), handler_type));
+                let mode = Mode::of(&prepared.policy);
+                handlers.push((Arc::clone(&prepared.name), handler_type, mode));
             }
             operation.fits(EntryPoint::Source(source.name()))?;
             operation.check_filters_of(source.name())?;
             operation.refuse_volatile(&*source)?;
             operation.tells_notifications_apart()?;
+            operation.names_what_it_excludes()?;
             prepared.commits_with(&self.engine)?;
             let mut policy = prepared.policy.clone();
             policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
@@ -158,6 +162,15 @@ impl FunctionBuilder {
         }
         if routes.is_empty() {
             return Err(ConfigError::NoSource);
+        }
+        let takes_all = routes.iter().find(|route| route.source.takes_anything());
+        if let Some(route) = takes_all.filter(|_| self.otherwise.is_some()) {
+            return Err(ConfigError::NoEffectBeside {
+                setting: "otherwise",
+                other: route.source.name(),
+                operation: Arc::clone(&route.prepared.name),
+                reason: "that takes every event that no other source takes",
+            });
         }
         for (nth, route) in routes.iter().enumerate() {
             if let Some(before) = routes.iter().take(nth).find(|before| before.shadows(route)) {

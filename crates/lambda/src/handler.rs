@@ -1,7 +1,6 @@
 //! Handlers: async functions of a decoded payload.
 
 use std::{
-    any::type_name,
     future::Future,
     marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -13,12 +12,12 @@ use lambda_idempotency_engine::{
     batch::{Job, Returned},
     call::Call,
 };
-use serde::{
-    Serialize,
-    de::{DeserializeOwned, IntoDeserializer as _},
-};
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::rejection::Rejection;
+use crate::{
+    decode::{Format, decode},
+    rejection::Rejection,
+};
 
 mod sealed {
     /// An argument that no other crate can name, so that none can implement the traits with it.
@@ -30,9 +29,11 @@ use sealed::Sealed;
 
 /// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
 ///
-/// `T` is decoded from the record's payload (SQS body, SNS message, Kinesis data, ...). If the
-/// payload is not JSON, `T` is decoded from the text, so that `String` works. Any standard error
-/// type can be returned; a [`Failure`] can also be permanent. The function's result is discarded,
+/// `T` is decoded from the record's payload. Where that is the text of a producer (SQS body, SNS message, data of
+/// Kinesis, Kafka and brokers), a `String`, or a type of your own around one, gets it exactly, whether it happens to be
+/// JSON or not: `"17"` keeps its quotes. Any other type is read from JSON.
+///
+/// Any standard error type can be returned; a [`Failure`] can also be permanent. The function's result is discarded,
 /// because queues and streams do not read it; [`keep_result`] keeps it in the store.
 ///
 /// Only such functions, and those that [`keep_result`] wraps, are handlers: the trait is sealed, so
@@ -191,7 +192,7 @@ pub(crate) fn serialized<R: Serialize>(result: &R) -> Returned {
 /// A handler without its payload type. It decodes first, so that a record that cannot be decoded
 /// never claims its key.
 pub(crate) trait ErasedHandler: Send + Sync {
-    fn job<'j>(self: Arc<Self>, payload: &str) -> Result<Job<'j>, Rejection>;
+    fn job<'j>(self: Arc<Self>, payload: &str, format: Format) -> Result<Job<'j>, Rejection>;
 }
 
 pub(crate) struct Typed<H, T> {
@@ -210,58 +211,10 @@ where
     H: Handler<T>,
     T: DeserializeOwned + Send + 'static,
 {
-    fn job<'j>(self: Arc<Self>, payload: &str) -> Result<Job<'j>, Rejection> {
-        let payload: T = decode(payload)?;
+    fn job<'j>(self: Arc<Self>, payload: &str, format: Format) -> Result<Job<'j>, Rejection> {
+        let payload: T = decode(payload, format)?;
         Ok(Box::new(move |call| {
             Box::pin(async move { self.handler.call(payload, call, Sealed).await })
         }))
-    }
-}
-
-/// Decodes a payload. The error contains the position of the problem, and nothing of the payload.
-///
-/// The user's `Deserialize` may panic, which must not affect the other records of the batch.
-pub(crate) fn decode<T: DeserializeOwned>(payload: &str) -> Result<T, Rejection> {
-    catch_unwind(AssertUnwindSafe(|| parse(payload)))
-        .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))
-}
-
-fn parse<T: DeserializeOwned>(payload: &str) -> Result<T, Rejection> {
-    serde_json::from_str(payload).or_else(|error| {
-        let text: Result<T, serde::de::value::Error> = if error.is_syntax() || error.is_eof() {
-            T::deserialize(payload.into_deserializer())
-        } else {
-            Err(serde::de::Error::custom("not text"))
-        };
-        text.map_err(|_| Rejection::Decode {
-            expected: type_name::<T>(),
-            line: error.line(),
-            column: error.column(),
-        })
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, serde::Deserialize, PartialEq)]
-    struct Order {
-        id: u32,
-    }
-
-    #[test]
-    fn json_and_plain_text_are_decoded() {
-        assert_eq!(decode::<Order>(r#"{"id":1}"#).unwrap(), Order { id: 1 });
-        assert_eq!(decode::<String>("Test message.").unwrap(), "Test message.");
-        assert_eq!(decode::<String>(r#""quoted""#).unwrap(), "quoted");
-    }
-
-    #[test]
-    fn a_refusal_contains_the_position_and_not_the_payload() {
-        let message = decode::<Order>(r#"{"id":"s3cr3t"}"#).unwrap_err().to_string();
-        assert!(message.contains("Order") && message.contains("column 14"), "{message}");
-        assert!(!message.contains("s3cr3t"), "{message}");
-        assert!(decode::<Order>("s3cr3t").is_err());
     }
 }

@@ -17,7 +17,8 @@ use crate::{
     function_builder::FunctionBuilder,
     log,
     names::Names,
-    operation::{EntryPoint, Prepared},
+    operation::{EntryPoint, Mode, Prepared},
+    testing,
 };
 
 /// Makes handlers safe to call twice, with a store that records which work is done.
@@ -58,7 +59,7 @@ impl Idempotency {
     #[must_use]
     pub fn new(store: impl Store) -> Self {
         let (log, refused) = match log::from_environment() {
-            Ok(log) => (log, None),
+            Ok(log) => (log, testing::are_effects_reported().err()),
             Err(refused) => (TracingObserver::new(), Some(refused)),
         };
         let engine = Engine::new(store).with_log(Some(log)).with_worker(Worker::from_environment());
@@ -80,7 +81,8 @@ impl Idempotency {
     /// Within an application, operations of one name are the same work, so two handlers or two
     /// layers of one name are refused. In a process that Lambda started, all are compared.
     /// Elsewhere, such as in tests, only those of one `Idempotency` and its clones are compared,
-    /// because another one may have another store.
+    /// because another one may have another store. A closure that captures something counts as another handler each
+    /// time, since two of one type may do different work: build its function once and clone it.
     ///
     /// **Set it where functions of different names do the same work**: a renamed function, two
     /// stacks of a blue/green deployment, or two functions during a migration. Give both the name
@@ -142,7 +144,7 @@ impl Idempotency {
     ) -> Result<(), ConfigError> {
         self.mistake().map_or(Ok(()), Err)?;
         operation.commits_with(&self.engine)?;
-        self.names.take(&operation.name, entry_point)
+        self.names.take(&operation.name, entry_point, Mode::of(&operation.policy))
     }
 
     /// Reads time from another clock; for tests.

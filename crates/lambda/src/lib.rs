@@ -108,6 +108,7 @@ mod bad_record;
 mod busy;
 mod call;
 pub mod clock;
+mod decode;
 mod disabled;
 mod divert;
 mod envelope;

@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use crate::{error::ConfigError, operation::EntryPoint};
+use crate::{
+    error::ConfigError,
+    operation::{EntryPoint, Mode},
+};
 
 /// The names in use. Clones share them.
 ///
@@ -14,7 +17,7 @@ use crate::{error::ConfigError, operation::EntryPoint};
 /// same handler, and for each call of `run`. Two different things with one name would answer each
 /// other's duplicates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, Use>>>);
+pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, (Use, Mode)>>>);
 
 /// Lambda and its emulators set this variable for each process of a function.
 const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
@@ -27,18 +30,14 @@ const MAX_RUN_NAMES: usize = 1000;
 pub(crate) struct HandlerType {
     id: TypeId,
     name: &'static str,
-    /// Whether handlers of this type can be different functions.
-    is_pointer: bool,
+    /// Whether two handlers of this type do the same. Those without a size do, such as functions and closures that capture
+    /// nothing: they are what their type says. Others hold something that may differ.
+    is_whole: bool,
 }
 
 impl HandlerType {
     pub(crate) fn of<H: 'static>() -> Self {
-        let name = type_name::<H>();
-        // A handler without a size, such as a function or a closure that captures nothing, is what
-        // its type says. Its name may mention pointers: those of its generic parameters.
-        let has_value = size_of::<H>() != 0;
-        let is_pointer = has_value && (name.contains("fn(") || name.contains("dyn "));
-        Self { id: TypeId::of::<H>(), name, is_pointer }
+        Self { id: TypeId::of::<H>(), name: type_name::<H>(), is_whole: size_of::<H>() == 0 }
     }
 }
 
@@ -62,33 +61,40 @@ impl Names {
     /// Takes names for the handlers of a function's records: all of them, or none if one is refused.
     pub(crate) fn take_records(
         &self,
-        handlers: &[(Arc<str>, HandlerType)],
+        handlers: &[(Arc<str>, HandlerType, Mode)],
     ) -> Result<(), ConfigError> {
+        let used = handlers.iter();
         let used: Vec<_> =
-            handlers.iter().map(|(name, handler)| (name, Use::Records(*handler))).collect();
+            used.map(|(name, handler, mode)| (name, Use::Records(*handler), *mode)).collect();
         self.add(&used)
     }
 
     /// Takes a name for an entry point that is not a source.
-    pub(crate) fn take(&self, name: &Arc<str>, entry_point: EntryPoint) -> Result<(), ConfigError> {
+    pub(crate) fn take(
+        &self,
+        name: &Arc<str>,
+        entry_point: EntryPoint,
+        mode: Mode,
+    ) -> Result<(), ConfigError> {
         let used = match entry_point {
             EntryPoint::Run => Use::Run,
             layer => Use::Layer(layer.name()),
         };
-        self.add(&[(name, used)])
+        self.add(&[(name, used, mode)])
     }
 
-    fn add(&self, used: &[(&Arc<str>, Use)]) -> Result<(), ConfigError> {
+    fn add(&self, used: &[(&Arc<str>, Use, Mode)]) -> Result<(), ConfigError> {
         // A poisoned lock can be used: no panic can leave the map half-changed.
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, now) in used {
-            if let Some(before) = names.get(*name) {
+        for (name, now, mode) in used {
+            if let Some((before, earlier)) = names.get(*name) {
                 agree(name, *before, *now)?;
+                earlier.agree(*mode, name)?;
             }
         }
-        for (name, now) in used {
+        for (name, now, mode) in used {
             if !matches!(now, Use::Run) || names.len() < MAX_RUN_NAMES {
-                names.entry(Arc::clone(name)).or_insert(*now);
+                names.entry(Arc::clone(name)).or_insert((*now, *mode));
             }
         }
         Ok(())
@@ -104,7 +110,7 @@ fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
         (Use::Records(before), Use::Records(now)) if before.id != now.id => {
             Err(ConfigError::TwoHandlers { name, handlers: [before.name, now.name] })
         }
-        (Use::Records(_), Use::Records(now)) if now.is_pointer => {
+        (Use::Records(_), Use::Records(now)) if !now.is_whole => {
             Err(ConfigError::UnknownHandler { name, handler: now.name })
         }
         (Use::Records(_), Use::Records(_)) => Ok(()),

@@ -20,10 +20,11 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     call::{Invoked, LastInvoked},
+    decode::{Format, decode},
     error::{ResultLost, RunError},
     find_key::{Extraction, Texts},
     function::invocation_deadline,
-    handler::{decode, serialized},
+    handler::serialized,
     nested,
     operation::Prepared,
     rejection::Rejection,
@@ -363,5 +364,5 @@ fn answer<R: DeserializeOwned>(
 /// Decodes a result that an earlier call kept.
 pub(crate) fn decoded<R: DeserializeOwned>(result: Option<Json>) -> Result<R, RunError> {
     let json = result.ok_or(RunError::ResultLost(ResultLost::NotKept))?;
-    decode(&json).map_err(|_| RunError::ResultLost(ResultLost::OtherType))
+    decode(&json, Format::Json).map_err(|_| RunError::ResultLost(ResultLost::OtherType))
 }

@@ -11,7 +11,7 @@ use super::mistakes::{
     FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake,
     RecoveryMistake, SettingScope,
 };
-use crate::disabled::refusal;
+use crate::{disabled::refusal, envelope::Envelope};
 
 /// A mistake in how a function is configured, found when it starts.
 ///
@@ -63,12 +63,12 @@ pub enum ConfigError {
         /// The types of the handlers.
         handlers: [&'static str; 2],
     },
-    /// Two operations of the same name have handlers of one type that may hide different functions,
-    /// such as a function pointer.
+    /// Two operations of the same name have handlers of one type whose values may do different work, such as closures
+    /// that capture something, or function pointers.
     #[error(
-        "operation `{name}` has two handlers of type `{handler}`, which may be different \
-         functions, and would answer each other's duplicates; pass the function itself as the \
-         handler, or give each operation its own name"
+        "operation `{name}` has two handlers of type `{handler}`, which may do different work because of what they \
+         hold, and would answer each other's duplicates; build the function once and clone it, register one handler for \
+         several sources with `.sources(..)`, or give each operation its own name"
     )]
     UnknownHandler {
         /// The name.
@@ -92,12 +92,24 @@ pub enum ConfigError {
         /// The variable.
         variable: Arc<str>,
     },
-    /// `IDEMPOTENCY_LOG_ERROR_MESSAGES` is neither on nor off.
+    /// An environment variable that switches something on is neither on nor off.
     #[error(
-        "the environment variable IDEMPOTENCY_LOG_ERROR_MESSAGES has an unknown value; set it to `1` \
-         or `true` to log the messages of errors, to `0` or `false` not to log them"
+        "the environment variable {variable} has an unknown value; set it to `1` or `true` to switch on what it is for, \
+         and otherwise to `0` or `false`"
     )]
-    LogErrorMessages,
+    Switch {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// CloudWatch refuses this namespace of metrics.
+    #[error(
+        "{namespace:?} cannot be a namespace of metrics; CloudWatch allows 1 to 255 letters, digits, spaces and \
+         `.-_/#:`, but not only spaces, and no `:` or `AWS/` at the beginning"
+    )]
+    MetricsNamespace {
+        /// The namespace.
+        namespace: Arc<str>,
+    },
     /// `IDEMPOTENCY_DISABLED` has a value that does not turn the protection off here.
     #[error("{}", refusal(value, function.as_deref()))]
     Disabled {
@@ -140,10 +152,10 @@ pub enum ConfigError {
         /// The source.
         source_name: &'static str,
     },
-    /// Two sources of an operation make their keys in different ways, so the keys never agree.
+    /// Two sources of an operation make their keys or fingerprints in different ways, so these never agree.
     #[error(
-        "operation `{operation}` makes different keys for {source_name} than for its first source, \
-         because `.{setting}(..)` differs; give both sources the same setting (a key: the same \
+        "operation `{operation}` makes different keys or fingerprints for {source_name} than for its first source, \
+         because `.{setting}(..)` differs; give both sources the same setting (a key or a fingerprint: the same \
          number of parts in the same structure), or set it on the operation itself"
     )]
     SourceKeys {
@@ -153,6 +165,45 @@ pub enum ConfigError {
         source_name: &'static str,
         /// The setting.
         setting: &'static str,
+    },
+    /// One name is used with two modes, whose keys are the same.
+    #[error(
+        "operation `{operation}` has {} at one place and {} at another, with the same keys, and one would be answered \
+         from what the other keeps or does not keep; set the mode on the operation itself, or give other work another \
+         name", .modes[0], .modes[1]
+    )]
+    TwoModes {
+        /// The operation.
+        operation: Arc<str>,
+        /// The modes.
+        modes: [&'static str; 2],
+    },
+    /// A setting has no effect because of another one.
+    #[error(
+        "`.{setting}(..)` has no effect beside `.{other}(..)` of operation `{operation}`: {reason}; remove one of them"
+    )]
+    NoEffectBeside {
+        /// The setting.
+        setting: &'static str,
+        /// The other one.
+        other: &'static str,
+        /// The operation that has the other one.
+        operation: Arc<str>,
+        /// Why.
+        reason: &'static str,
+    },
+    /// An envelope is named where it never is: a second time, or in a notification of S3.
+    #[error(
+        "operation `{operation}` has `.envelope(Envelope::{inner:?})` after `.envelope(Envelope::{outer:?})`, and no \
+         record has it there; name each envelope once, the outermost first"
+    )]
+    Envelopes {
+        /// The operation.
+        operation: Arc<str>,
+        /// The envelope that was named first.
+        outer: Envelope,
+        /// The envelope that cannot be in it.
+        inner: Envelope,
     },
     /// A setting has no effect where the operation is used, such as a filter that never applies or
     /// a hook that is never called.
@@ -369,6 +420,21 @@ pub enum ConfigError {
         operation: Arc<str>,
         /// The length asked for.
         length: Duration,
+    },
+    /// The key of a worker that died would stay held for longer than this.
+    #[error(
+        "operation `{operation}` has `.{setting}(..)` with {length:?}, for which no other worker takes over the key \
+         of one that has died; use at most {} s", .most.as_secs()
+    )]
+    TooLong {
+        /// The operation.
+        operation: Arc<str>,
+        /// The setting.
+        setting: &'static str,
+        /// The length asked for.
+        length: Duration,
+        /// The longest one.
+        most: Duration,
     },
     /// `.divert(..)` and `OnPermanentFailure::Acknowledge` contradict each other.
     #[error(

@@ -79,7 +79,7 @@ pub enum RecoveryMistake {
     Disabled,
 }
 
-/// Which setting of an operation cannot be with [`Operation::mutex`](crate::Operation::mutex).
+/// What an operation lacks, or which of its settings cannot be with [`Operation::mutex`](crate::Operation::mutex).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MutexMistake {
@@ -98,6 +98,12 @@ pub enum MutexMistake {
          it, or remove `.mutex()`"
     )]
     Transactional,
+    /// Each record has a key of its own.
+    #[error(
+        "without `.key(..)` the key of a record is its own identity, which excludes no other record; name what is \
+         protected with `.key(\"...\")`, or remove `.mutex()`"
+    )]
+    NoKey,
     /// Different records have one key.
     #[error(
         "the next record of a key replaces the one that `.recoverable()` has kept, which could not be recovered \

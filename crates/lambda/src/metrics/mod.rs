@@ -17,9 +17,7 @@ use std::{
 use lambda_idempotency_engine::observe::{BatchEnd, Observer, Report, StoreCall};
 
 use self::{document::documents, sums::Sums};
-
-/// Where CloudWatch shows the metrics, unless another namespace is set.
-const NAMESPACE: &str = "LambdaIdempotency";
+use crate::error::ConfigError;
 
 /// How many operations have metrics of their own. CloudWatch charges for each metric of each dimension, and a program
 /// may make names from its data.
@@ -31,10 +29,14 @@ const OTHERS: &str = "others";
 /// Writes metrics in CloudWatch's embedded metric format.
 ///
 /// ```
-/// use lambda_idempotency::{CloudWatchMetrics, Idempotency, MemoryStore};
+/// use lambda_idempotency::{CloudWatchMetrics, ConfigError, Idempotency, MemoryStore};
 ///
+/// # fn main() -> Result<(), ConfigError> {
 /// let idempotency = Idempotency::new(MemoryStore::new())
-///     .with_observer(CloudWatchMetrics::new("Shop"));
+///     .with_observer(CloudWatchMetrics::new("Shop")?);
+/// # let _ = idempotency;
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// It has the metrics of the first 100 operations that it sees; all others are counted as the operation `others`.
@@ -56,11 +58,12 @@ struct State {
 
 impl CloudWatchMetrics {
     /// Metrics in this namespace of CloudWatch: 1 to 255 characters, letters, digits, spaces and
-    /// `.-_/#:`, not only spaces, and not beginning with `:` or `AWS/`. Any other text is replaced
-    /// by `LambdaIdempotency`, with a warning in the log. Use one for each stage, since the
+    /// `.-_/#:`, not only spaces, and not beginning with `:` or `AWS/`. Use one for each stage, since the
     /// dimensions are the operation and the source only.
-    #[must_use]
-    pub fn new(namespace: &str) -> Self {
+    ///
+    /// # Errors
+    /// Any other text: [`ConfigError::MetricsNamespace`].
+    pub fn new(namespace: &str) -> Result<Self, ConfigError> {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || " .-_/#:".contains(char);
         let is_valid = (1..=255).contains(&namespace.len())
             && namespace.chars().all(is_allowed)
@@ -68,17 +71,14 @@ impl CloudWatchMetrics {
             && !namespace.starts_with(':')
             && !namespace.starts_with("AWS/");
         if !is_valid {
-            tracing::warn!(
-                "the metrics are written to the namespace {NAMESPACE}: CloudWatch allows letters, digits, \
-                 spaces and .-_/#: in a namespace, up to 255 characters, and none that begins with : or AWS/"
-            );
+            return Err(ConfigError::MetricsNamespace { namespace: namespace.into() });
         }
-        Self {
-            namespace: if is_valid { namespace } else { NAMESPACE }.into(),
+        Ok(Self {
+            namespace: namespace.into(),
             output: Box::new(print),
             counts_capacity: false,
             state: Mutex::default(),
-        }
+        })
     }
 
     /// Counts requests and consumed capacity units as well, for which the DynamoDB store asks with each request

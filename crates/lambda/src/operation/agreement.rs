@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, mem::discriminant};
 
 use lambda_idempotency_keys::{Key, KeyFormat, Scope};
 
-use super::{Operation, Prepared};
+use super::{Mode, Operation, Prepared};
 use crate::error::ConfigError;
 
 impl Operation {
@@ -18,6 +18,7 @@ impl Operation {
             let other = second.shared_name();
             return Err(ConfigError::SourceName { operation: operation(), source_name, other });
         }
+        Mode::of(&first.policy).agree(Mode::of(&second.policy), &operation())?;
         for (source_name, one) in pair {
             if !one.prepared()?.names_key() {
                 return Err(ConfigError::SourceWithoutKey { operation: operation(), source_name });
@@ -31,13 +32,17 @@ impl Operation {
         }
     }
 
-    /// The setting that makes the keys of two operations of one name always differ.
+    /// The setting that makes the keys or the fingerprints of two operations of one name always differ.
     fn differs(&self, other: &Self) -> Result<Option<&'static str>, ConfigError> {
         let (mine, theirs) = (self.prepared()?, other.prepared()?);
         // The paths of optional parts may differ, because the expressions may.
         let optional = |one: &Self| one.keys.optional_parts().iter().collect::<BTreeSet<_>>().len();
         let powertools = |one: &Self| one.keys.external().map(|keys| keys.settings());
         let shape = |one: &Prepared| one.key.as_ref().map(|path| path.expression.shape());
+        let compared =
+            |one: &Prepared| one.fingerprint.as_ref().map(|path| path.expression.shape());
+        // Those of Powertools have no shape here.
+        let compares = |one: &Self| one.fingerprint.is_some();
         Ok(if powertools(self) != powertools(other) {
             Some("powertools")
         } else if discriminant(&mine.key_format) != discriminant(&theirs.key_format)
@@ -48,6 +53,8 @@ impl Operation {
             Some("key")
         } else if optional(self) != optional(other) {
             Some("optional")
+        } else if compared(&mine) != compared(&theirs) || compares(self) != compares(other) {
+            Some("fingerprint")
         } else {
             None
         })

@@ -43,8 +43,8 @@ impl Operation {
     /// store for each third of its length; handlers that finish within a third cost nothing.
     ///
     /// # Errors
-    /// A renewed lease of less than 1 second is refused by [`check`](Self::check) and when a function is
-    /// built.
+    /// A renewed lease of less than 1 second or more than 24 hours is refused by [`check`](Self::check) and when a
+    /// function is built.
     ///
     /// ```
     /// use std::time::Duration;
@@ -61,7 +61,8 @@ impl Operation {
     }
 
     /// By how much the clocks of two workers may differ. A worker takes over a key only when this
-    /// time has passed since the end of its lease. Default: 1 second.
+    /// time has passed since the end of its lease. Default: 1 second. More than an hour is refused when a function is
+    /// built.
     ///
     /// ```
     /// use std::time::Duration;
@@ -78,7 +79,7 @@ impl Operation {
     }
 
     /// The time from the invocation's deadline to the end of its leases. Default: 1 second, because
-    /// Lambda may stop a function some tenths of a second late.
+    /// Lambda may stop a function some tenths of a second late. More than an hour is refused when a function is built.
     ///
     /// ```
     /// use std::time::Duration;

@@ -134,12 +134,25 @@ impl Operation {
     /// that the source does not keep, a hook that is never called.
     pub(crate) fn fits(&self, entry_point: EntryPoint) -> Result<(), ConfigError> {
         let has_no_effect = |row: &&Row| (row.is_set)(self) && !row.scope.has(entry_point);
-        let Some(row) = ROWS.iter().find(has_no_effect) else { return Ok(()) };
+        let Some(row) = ROWS.iter().find(has_no_effect) else { return self.order_fits() };
         Err(ConfigError::Misplaced {
             operation: self.shared_name(),
             source_name: entry_point.name(),
             setting: row.setting,
             scope: row.scope,
+        })
+    }
+
+    /// A pipe delivers records of streams, too, so `order` has an effect for it, but not for its queues.
+    fn order_fits(&self) -> Result<(), ConfigError> {
+        if self.order.is_none() || !self.is_from("queue") {
+            return Ok(());
+        }
+        Err(ConfigError::NoEffectBeside {
+            setting: "order",
+            other: "queue",
+            operation: self.shared_name(),
+            reason: "a FIFO queue always keeps the order of its message groups, and other queues have none",
         })
     }
 

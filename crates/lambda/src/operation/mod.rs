@@ -21,6 +21,7 @@ mod filters;
 mod key_spec;
 mod keys;
 mod misplaced;
+mod mode;
 mod mutex;
 mod prepare;
 mod prepared;
@@ -38,6 +39,7 @@ use lambda_idempotency_keys::{KeyPath, producer::KeySpec};
 pub(crate) use compiled_powertools::CompiledPowertools;
 pub(crate) use filter::Kind;
 pub(crate) use misplaced::EntryPoint;
+pub(crate) use mode::Mode;
 pub(crate) use prepared::{FieldSets, Path, Prepared};
 
 use filter::Filter;

@@ -32,7 +32,8 @@ impl Operation {
     /// [`on_permanent_failure`](Self::on_permanent_failure),
     /// [`max_failed_attempts`](Self::max_failed_attempts). [`transactional`](Self::transactional) and
     /// [`optimistic`](Self::optimistic), because there is no completion to commit effects with.
-    /// [`recoverable`](Self::recoverable), because the next record of a key replaces the one that was kept.
+    /// [`recoverable`](Self::recoverable), because the next record of a key replaces the one that was kept. When a
+    /// function is built: no [`key`](Self::key), because each record would have its own.
     ///
     /// ```
     /// use lambda_idempotency::{OnConflict, Operation};
@@ -46,6 +47,14 @@ impl Operation {
     pub fn mutex(mut self) -> Self {
         self.policy.mutex = true;
         self.changed()
+    }
+
+    /// Refuses a mutex whose keys are the identities of the records, so that none excludes another.
+    pub(crate) fn names_what_it_excludes(&self) -> Result<(), ConfigError> {
+        if !self.policy.mutex || self.prepared()?.names_key() {
+            return Ok(());
+        }
+        Err(ConfigError::Mutex { operation: self.shared_name(), mistake: MutexMistake::NoKey })
     }
 
     /// Refuses settings that have no effect, or that need a completion.

@@ -14,10 +14,15 @@ use super::{
     compiled_powertools::CompiledPowertools,
     prepared::{FieldSets, Path, Prepared},
 };
-use crate::{bad_record::OnBadRecord, error::ConfigError, on_missing_key::OnMissingKey};
+use crate::{
+    bad_record::OnBadRecord, envelope::Envelope, error::ConfigError, on_missing_key::OnMissingKey,
+};
 
 /// With a shorter lease, most writes to the store would be renewals.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+/// The key of a worker that died stays held for the lease and both allowances.
+const LONGEST_LEASE: Duration = Duration::from_hours(24);
+const LONGEST_ALLOWANCE: Duration = Duration::from_hours(1);
 
 impl Operation {
     pub(crate) fn prepared(&self) -> Result<Arc<Prepared>, ConfigError> {
@@ -34,7 +39,9 @@ impl Operation {
         {
             return Err(ConfigError::Lease { operation: self.shared_name(), length });
         }
+        self.check_lengths()?;
         self.check_filters()?;
+        self.check_envelopes()?;
         if self.sink.is_some()
             && self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge
         {
@@ -78,6 +85,38 @@ impl Operation {
             sink: self.sink.clone(),
             pace: Pace::default(),
         })
+    }
+
+    fn check_lengths(&self) -> Result<(), ConfigError> {
+        let lease = match self.policy.lease {
+            Lease::Renewed { length } => length,
+            _ => Duration::ZERO,
+        };
+        let lengths = [
+            ("lease", lease, LONGEST_LEASE),
+            ("lease_grace", self.policy.lease_grace, LONGEST_ALLOWANCE),
+            ("clock_skew", self.policy.clock_skew, LONGEST_ALLOWANCE),
+        ];
+        match lengths.into_iter().find(|(_, length, most)| length > most) {
+            Some((setting, length, most)) => {
+                let operation = self.shared_name();
+                Err(ConfigError::TooLong { operation, setting, length, most })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses envelopes with which every record would be a bad one.
+    fn check_envelopes(&self) -> Result<(), ConfigError> {
+        for (nth, inner) in self.envelopes.iter().enumerate() {
+            let mut outside = self.envelopes.iter().take(nth);
+            let wrong = outside.find(|outer| *outer == inner || **outer == Envelope::S3);
+            if let Some(outer) = wrong {
+                let (operation, outer, inner) = (self.shared_name(), *outer, *inner);
+                return Err(ConfigError::Envelopes { operation, outer, inner });
+            }
+        }
+        Ok(())
     }
 
     fn compiled(&self) -> Result<Compiled, ConfigError> {

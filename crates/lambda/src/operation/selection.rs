@@ -150,6 +150,10 @@ impl Operation {
     ///
     /// A record that is not in the envelope is a bad record: see [`on_bad_record`](Self::on_bad_record).
     ///
+    /// # Errors
+    /// [`check`](Self::check) and the building of a function refuse an envelope that is named twice, or in a
+    /// notification of S3.
+    ///
     /// ```
     /// use lambda_idempotency::{Envelope, Operation};
     ///
@@ -160,7 +164,7 @@ impl Operation {
     #[must_use]
     pub fn envelope(mut self, envelope: Envelope) -> Self {
         self.envelopes.push(envelope);
-        self
+        self.changed()
     }
 
     /// Calls the handler with the whole record as AWS delivers it, instead of its payload: for

@@ -12,7 +12,10 @@ use super::{
     event::{Member, descend, id, list, object, scalar, text},
     record::{identity_of, record_id},
 };
-use crate::operation::{Kind, Operation};
+use crate::{
+    decode::Format,
+    operation::{Kind, Operation},
+};
 
 pub(crate) struct ActiveMq;
 
@@ -77,6 +80,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, broker: Member<'e>) -> Record<'e> {
     Record {
         identity: identity_of(NAME, members),
         reads: Reads::with(&READS),
+        format: Format::Text,
         body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }

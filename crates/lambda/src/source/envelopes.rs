@@ -7,7 +7,7 @@ use lambda_idempotency_keys::Secret;
 use serde_json::value::RawValue;
 
 use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
-use crate::{envelope::Envelope, operation::Operation, rejection::Rejection};
+use crate::{decode::Format, envelope::Envelope, operation::Operation, rejection::Rejection};
 
 /// Removes the envelopes that `operation` names, outermost first. Ids that logs must not show are
 /// hashed with the operation's secret, if it has one, like its keys.
@@ -21,6 +21,9 @@ pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec
         Some(secret) => hidden_with(secret, records),
         None => records,
     };
+    if operation.is_filtered() {
+        records.iter_mut().for_each(refuse_unknown_origin);
+    }
     for envelope in &operation.envelopes {
         records = records.into_iter().flat_map(|record| open(record, *envelope)).collect();
     }
@@ -32,10 +35,23 @@ pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec
             ) {
                 let payload = std::mem::replace(&mut record.payload, Ok(record.raw.clone()));
                 record.body = record.body.take().or(payload.ok());
+                record.format = Format::Json;
             }
         }
     }
     records
+}
+
+/// A filtered operation may not be the one for a record that does not tell where it is from.
+fn refuse_unknown_origin(record: &mut Record<'_>) {
+    if record.id.arn.as_deref().is_none_or(str::is_empty) && record.payload.is_ok() {
+        // The origin is the first part of an identity.
+        let member = match &record.identity {
+            Err(Rejection::NoIdentity(member)) => member,
+            _ => "eventSourceARN",
+        };
+        record.payload = Err(Rejection::NoMember(member));
+    }
 }
 
 /// Hashes ids that logs must not show with this secret.
@@ -85,6 +101,7 @@ fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Reco
         id: outer.id.clone(),
         raw: outer.raw.clone(),
         payload: inner.payload.map(owned),
+        format: inner.format,
         body,
         identity: inner.identity.map(|parts| parts.into_iter().map(owned).collect()),
         group: outer.group.clone(),

@@ -314,7 +314,8 @@ pub(super) fn takes_all<'e>(
     !operation.is_filtered()
         || records.iter().all(|record| {
             let (kind, arn) = origin(record);
-            arn.is_none_or(|arn| operation.takes(&[(kind, Some(&arn))]))
+            arn.filter(|arn| !arn.is_empty())
+                .is_none_or(|arn| operation.takes(&[(kind, Some(&arn))]))
         })
 }
 

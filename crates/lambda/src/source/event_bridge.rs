@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source,
     event::{Member, id, object, text},
-    record::record_id,
+    record::{identity_of, record_id},
 };
 use crate::{
     operation::{Kind, Operation},
@@ -102,15 +102,19 @@ fn read(raw: &RawValue) -> Record<'_> {
     let is_event = event.detail_type.is_some() && event.source.is_some();
     let id = id(event.id).filter(|_| is_event);
     let payload = event.detail.map(|detail| Cow::Borrowed(detail.get()));
-    let [account, region, source] =
-        [event.account, event.region, event.source].map(|part| text(part).unwrap_or_default());
-    let record = record_id(NAME, id.as_deref(), &source);
+    let [account, region, source] = [event.account, event.region, event.source].map(text);
+    let record = record_id(NAME, id.as_deref(), source.as_deref().unwrap_or_default());
     // EventBridge's ids are UUIDs; an input transformer may have replaced the id with an
     // application's value, which logs must not show.
     let record = if is_uuid(&record.id) { record } else { record.hidden() };
-    let identity = id.map(|id| vec![Cow::Borrowed(NAME), account, region, source, id]);
     Record {
-        identity: identity.ok_or(Rejection::NoIdentity("id")),
+        identity: match id {
+            None => Err(Rejection::NoIdentity("id")),
+            id => identity_of(
+                NAME,
+                [("account", account), ("region", region), ("source", source), ("id", id)],
+            ),
+        },
         ..Record::new(record, raw, payload.ok_or(Rejection::NoMember("detail")))
     }
 }

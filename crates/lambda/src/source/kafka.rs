@@ -20,6 +20,7 @@ use super::{
     response::partial,
 };
 use crate::{
+    decode::Format,
     error::InvocationError,
     keep_order::KeepOrder,
     operation::{Kind, Operation},
@@ -128,7 +129,8 @@ pub(super) fn cluster<'e>(
 ) -> Cow<'e, str> {
     arn.filter(|arn| !arn.is_empty()).unwrap_or_else(|| {
         let servers = servers.unwrap_or_default();
-        let mut servers: Vec<_> = servers.split(',').map(str::trim).collect();
+        let servers = servers.split(',').map(str::trim);
+        let mut servers: Vec<_> = servers.filter(|server| !server.is_empty()).collect();
         servers.sort_unstable();
         Cow::Owned(servers.join(","))
     })
@@ -159,8 +161,9 @@ pub(super) fn read<'e>(
     };
     let unknown = if cluster.is_empty() { Some("bootstrapServers") } else { unknown };
     let decoded = Decoded::of(&delivered);
+    // A tombstone: the value of this key was deleted.
+    let format = if delivered.value.is_none() { Format::Json } else { Format::Text };
     let payload = match (&decoded.value, delivered.value) {
-        // A tombstone: the value of this key was deleted.
         (_, None) => Ok(Cow::Borrowed("null")),
         (Some(value), _) => Ok(Cow::Owned(value.clone())),
         (None, Some(_)) => Err(Rejection::NotText("value")),
@@ -190,6 +193,7 @@ pub(super) fn read<'e>(
         item: offset.map(|offset| Item::Offset { partition, offset }),
         group: group.map(Arc::from),
         reads: Reads::with(&READS),
+        format,
         body: text(delivered.value),
         ..Record::new(record, raw, payload)
     }

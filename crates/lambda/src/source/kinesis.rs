@@ -16,6 +16,7 @@ use super::{
     response::partial,
 };
 use crate::{
+    decode::Format,
     error::InvocationError,
     keep_order::KeepOrder,
     operation::{Kind, Operation},
@@ -84,7 +85,7 @@ impl Source for Kinesis {
 pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
     let data: Data<'_> = object(delivered.kinesis.or(Some(raw)));
-    let stream = text(delivered.stream);
+    let stream = text(delivered.stream).map(without_consumer);
     let sequence = id(data.sequence);
     let group = match operation.order {
         Some(KeepOrder::Shard) => Some(Cow::Borrowed("")),
@@ -96,7 +97,22 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
         identity: identity_of(NAME, [("eventSourceARN", stream), ("eventID", text(delivered.id))]),
         item: sequence.map(|sequence| Item::Id(sequence.into_owned())),
         group: group.as_deref().map(Arc::from),
+        format: Format::Text,
         body: text(data.data),
         ..Record::new(record, raw, base64::text(text(data.data), "kinesis.data"))
+    }
+}
+
+/// The ARN of the stream. With enhanced fan-out, records name the consumer: `<stream>/consumer/..`.
+fn without_consumer(arn: Cow<'_, str>) -> Cow<'_, str> {
+    match arn.split_once("/consumer/").map(|(stream, _)| stream.len()) {
+        None => arn,
+        Some(length) => match arn {
+            Cow::Borrowed(arn) => Cow::Borrowed(arn.get(..length).unwrap_or(arn)),
+            Cow::Owned(mut arn) => {
+                arn.truncate(length);
+                Cow::Owned(arn)
+            }
+        },
     }
 }

@@ -18,6 +18,7 @@ use super::{
     record::{identity_of, record_id},
 };
 use crate::{
+    decode::Format,
     operation::{Kind, Operation},
     rejection::Rejection,
 };
@@ -106,6 +107,7 @@ pub(super) fn read<'e>(
     Record {
         identity: identity_of(NAME, members),
         reads: Reads::with(&READS),
+        format: Format::Text,
         body: text(message.data),
         ..Record::new(record, raw, base64::text(text(message.data), "data"))
     }

@@ -6,7 +6,7 @@ use lambda_idempotency_engine::{call::RecordId, delivered::Reads};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::rejection::Rejection;
+use crate::{decode::Format, rejection::Rejection};
 
 /// One record of an event.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub(crate) struct Record<'e> {
     pub(crate) raw: Cow<'e, str>,
     /// The payload for the handler.
     pub(crate) payload: Result<Cow<'e, str>, Rejection>,
+    /// What the payload is: a part of the event's JSON, unless the source carries texts.
+    pub(crate) format: Format,
     /// The original text of the payload, where `payload` does not contain it: the base64 text, the
     /// text without the expected envelope, or the payload that `whole_record` replaced.
     pub(crate) body: Option<Cow<'e, str>>,
@@ -47,6 +49,7 @@ impl<'e> Record<'e> {
             id,
             raw: Cow::Borrowed(raw.get()),
             payload,
+            format: Format::Json,
             body: None,
             identity: Err(Rejection::NoIdentity("id")),
             group: None,

@@ -11,9 +11,10 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source,
     event::{Member, descend, id, object, text},
-    record::record_id,
+    record::{identity_of, record_id},
 };
 use crate::{
+    decode::Format,
     operation::{Kind, Operation},
     rejection::Rejection,
 };
@@ -76,13 +77,12 @@ pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
 }
 
 fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {
-    let topic = text(notification.topic).unwrap_or_default();
-    let id = id(notification.id);
+    let (topic, id) = (text(notification.topic), id(notification.id));
     let payload = text(notification.message).ok_or(Rejection::NoMember("Sns.Message"));
-    let record = record_id(NAME, id.as_deref(), &topic);
-    let identity = id.map(|id| vec![Cow::Borrowed(NAME), topic, id]);
+    let record = record_id(NAME, id.as_deref(), topic.as_deref().unwrap_or_default());
     Record {
-        identity: identity.ok_or(Rejection::NoIdentity("Sns.MessageId")),
+        identity: identity_of(NAME, [("Sns.TopicArn", topic), ("Sns.MessageId", id)]),
+        format: Format::Text,
         reads: Reads::with(&READS),
         ..Record::new(record, raw, payload)
     }

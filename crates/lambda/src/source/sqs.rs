@@ -13,11 +13,12 @@ use serde_json::value::RawValue;
 use super::{
     Event, Identity, Record, Source,
     event::{Member, Text, descend, members, object, text},
-    record::{Item, record_id},
+    record::{Item, identity_of, record_id},
     response::{all_or_error, partial},
     sns,
 };
 use crate::{
+    decode::Format,
     error::InvocationError,
     operation::{Kind, Operation},
     rejection::Rejection,
@@ -126,7 +127,7 @@ pub(super) fn respond(
 pub(super) fn read(raw: &RawValue) -> Record<'_> {
     let message = Message::of(raw);
     let attributes: Attributes<'_> = object(message.attributes);
-    let queue = message.queue.map_or(Cow::Borrowed(""), |Text(queue)| queue);
+    let queue = message.queue.map(|Text(queue)| queue).filter(|queue| !queue.is_empty());
     let id = message.id.map(|Text(id)| id).filter(|id| !id.is_empty());
     let payload = match (&id, message.body) {
         // Without an id, the response could not name it.
@@ -134,15 +135,14 @@ pub(super) fn read(raw: &RawValue) -> Record<'_> {
         (_, None) => Err(Rejection::NoMember("body")),
         (_, Some(Text(body))) => Ok(body),
     };
-    // Messages of fair queues have groups, too, but those queues keep no order.
-    let group = text(attributes.group).filter(|_| queue.ends_with(".fifo"));
+    // Messages of fair queues have groups, too, but those queues keep no order. A queue that is not known may keep one.
+    let may_be_fifo = queue.as_deref().is_none_or(|queue| queue.ends_with(".fifo"));
+    let group = text(attributes.group).filter(|_| may_be_fifo);
     let receives = text(attributes.receives).and_then(|count| count.parse().ok());
-    let record = record_id(NAME, id.as_deref(), &queue);
+    let record = record_id(NAME, id.as_deref(), queue.as_deref().unwrap_or_default());
     Record {
-        identity: match &id {
-            Some(id) => Ok(vec![Cow::Borrowed(NAME), queue.clone(), id.clone()]),
-            None => Err(Rejection::NoIdentity("messageId")),
-        },
+        identity: identity_of(NAME, [("eventSourceARN", queue), ("messageId", id.clone())]),
+        format: Format::Text,
         item: id.map(|id| Item::Id(id.into_owned())),
         group: group.map(|group| Arc::from(&*group)),
         receives,

@@ -149,11 +149,11 @@ async fn bad_messages_fail_with_the_cause_in_the_error() {
 #[tokio::test]
 async fn a_broker_filter_accepts_its_name_or_arn() {
     let world = World::new();
-    let idempotency = world.idempotency();
     for (broker, taken) in [("shop", true), (BROKER, true), ("other", false), ("b-1", false)] {
         let operation = Operation::new("a").broker(broker);
-        let active_mq = idempotency.active_mq(operation.clone(), world.handler()).unwrap();
-        let rabbit_mq = idempotency.rabbit_mq(operation, world.handler()).unwrap();
+        let idempotency = || world.idempotency();
+        let active_mq = idempotency().active_mq(operation.clone(), world.handler()).unwrap();
+        let rabbit_mq = idempotency().rabbit_mq(operation, world.handler()).unwrap();
         let event = active([("1", "x", "")]);
         assert_eq!(world.invoke(&active_mq, &event).await.is_ok(), taken, "{broker}");
         let event = rabbit([("1".into(), "y", "")]);

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency::{BusyRecord, Function, Operation};
+use lambda_idempotency::{BusyRecord, Function, OnConflict, Operation};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
@@ -89,4 +89,23 @@ async fn without_busy_records_the_hook_is_not_called() {
     let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
     assert!(notified.lock().unwrap().is_empty());
+}
+
+/// `OnConflict::Skip` acknowledges keys at which another worker works. At this one none does any more.
+#[tokio::test]
+async fn with_skip_the_hook_gets_a_key_whose_handler_was_stopped() {
+    let world = World::new();
+    let notified = Notified::default();
+    let log = Arc::clone(&notified);
+    let operation =
+        Operation::new("place").key("id").on_conflict(OnConflict::Skip).on_busy(move |busy| {
+            log.lock().unwrap().push(busy);
+            async {}
+        });
+    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "sleep")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    assert!(notified.lock().unwrap().is_empty(), "it was stopped at the deadline");
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    assert_eq!(notified.lock().unwrap().len(), 1);
 }

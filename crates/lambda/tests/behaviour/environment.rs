@@ -10,11 +10,12 @@ use lambda_idempotency::{ConfigError, Operation};
 
 use crate::support::World;
 
-const VARIABLES: [&str; 4] = [
+const VARIABLES: [&str; 5] = [
     "BEHAVIOUR_KEY",
     "IDEMPOTENCY_APPLICATION",
     "IDEMPOTENCY_DISABLED",
     "IDEMPOTENCY_LOG_ERROR_MESSAGES",
+    "IDEMPOTENCY_REPORT_EFFECTS",
 ];
 
 /// Runs `child` in a separate process, because all tests of this process share its environment.
@@ -42,12 +43,14 @@ fn a_value_that_is_not_text_is_refused() {
 }
 
 #[test]
-fn a_switch_for_error_messages_is_on_or_off() {
-    for value in ["", "0", "false", "False", "1", "TRUE"] {
-        assert_in_child("IDEMPOTENCY_LOG_ERROR_MESSAGES", value, "");
-    }
-    for value in ["yes", "on", "2", " 1"] {
-        assert_in_child("IDEMPOTENCY_LOG_ERROR_MESSAGES", value, "set it to `1` or `true`");
+fn a_switch_is_on_or_off() {
+    for switch in ["IDEMPOTENCY_LOG_ERROR_MESSAGES", "IDEMPOTENCY_REPORT_EFFECTS"] {
+        for value in ["", "0", "false", "False", "1", "TRUE"] {
+            assert_in_child(switch, value, "");
+        }
+        for value in ["yes", "on", "2", " 1"] {
+            assert_in_child(switch, value, "set it to `1` or `true`");
+        }
     }
 }
 

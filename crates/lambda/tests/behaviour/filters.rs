@@ -233,3 +233,18 @@ fn a_stream_filter_is_out_of_reach_after_its_table() {
     // In the other order, the second gets the table's other streams.
     build(named("a", &stream), named("b", table)).unwrap();
 }
+
+/// It may be a record of another queue, and another operation may be the one for it.
+#[tokio::test]
+async fn a_record_that_does_not_tell_where_it_is_from_passes_no_filter() {
+    for unknown in [Value::Null, json!(""), json!(7)] {
+        let world = World::new();
+        let mut stray = order("m-2", "b", "");
+        stray["eventSourceARN"] = unknown;
+        let event = batch([order("m-1", "a", ""), stray]);
+        let orders = Operation::new("a").key("id").queue("orders");
+        let function = world.idempotency().sqs(orders, world.handler()).unwrap();
+        assert_eq!(world.returned(&function, &event).await, ["m-2"]);
+        world.ledger.assert_each_once(["a"]);
+    }
+}

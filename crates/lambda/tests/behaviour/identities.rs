@@ -79,9 +79,9 @@ async fn calls_of_run_belong_to_the_tenant_of_their_invocation() {
 #[tokio::test]
 async fn queues_and_sources_do_not_share_identities() {
     let world = World::new();
-    let idempotency = world.idempotency();
-    let sqs = idempotency.sqs(Operation::new("place"), world.handler()).unwrap();
-    let sns = idempotency.sns(Operation::new("place"), world.handler()).unwrap();
+    let idempotency = || world.idempotency();
+    let sqs = idempotency().sqs(Operation::new("place"), world.handler()).unwrap();
+    let sns = idempotency().sns(Operation::new("place"), world.handler()).unwrap();
     let elsewhere = "arn:aws:sqs:eu-west-1:111122223333:elsewhere";
     for _ in 0..2 {
         deliver(&world, &sqs, &batch([order("1", "a", "")]), None).await;
@@ -95,10 +95,10 @@ async fn queues_and_sources_do_not_share_identities() {
 #[tokio::test]
 async fn two_functions_with_the_same_operation_share_its_keys() {
     let world = World::new();
-    let idempotency = world.idempotency();
+    let idempotency = || world.idempotency();
     let place = Operation::new("place").key("id");
-    let sqs = idempotency.sqs(place.clone(), world.handler()).unwrap();
-    let sns = idempotency.sns(place, world.handler()).unwrap();
+    let sqs = idempotency().sqs(place.clone(), world.handler()).unwrap();
+    let sns = idempotency().sns(place, world.handler()).unwrap();
     deliver(&world, &sqs, &batch([order("1", "a", "")]), None).await;
     deliver(&world, &sns, &notification("2", r#"{"id":"a"}"#), None).await;
     world.ledger.assert_once("a");

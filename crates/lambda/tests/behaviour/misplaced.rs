@@ -65,7 +65,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("divert", |o| o.divert(async |_| Ok::<_, Failure>(())), sources()),
         ("recoverable", Operation::recoverable, sources()),
         ("recoverable_up_to", |o| o.recoverable_up_to(9), sources()),
-        ("mutex", Operation::mutex, everywhere()),
+        ("mutex", |o| o.key("id").mutex(), everywhere()),
         ("on_busy", |o| o.on_busy(async |_| ()), sources()),
         (
             "on_permanent_failure",

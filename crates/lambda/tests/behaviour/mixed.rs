@@ -139,22 +139,22 @@ fn a_handler_that_no_event_reaches_is_refused() {
 fn a_setting_that_has_no_effect_for_its_source_is_refused() {
     let operation = || Operation::new("a").key("id");
     let world = World::new();
-    let idempotency = world.idempotency();
+    let idempotency = || world.idempotency();
     let handler = || named(&world, "");
     for (built, setting) in [
-        (idempotency.sns(operation().detail_type("Placed"), handler()), "detail_type"),
-        (idempotency.sqs(operation().topic("orders"), handler()), "topic"),
-        (idempotency.sqs(operation().order(KeepOrder::Shard), handler()), "order"),
-        (idempotency.invoke(operation().event_source("shop"), handler()), "event_source"),
+        (idempotency().sns(operation().detail_type("Placed"), handler()), "detail_type"),
+        (idempotency().sqs(operation().topic("orders"), handler()), "topic"),
+        (idempotency().sqs(operation().order(KeepOrder::Shard), handler()), "order"),
+        (idempotency().invoke(operation().event_source("shop"), handler()), "event_source"),
     ] {
         let error = built.unwrap_err();
         assert!(matches!(error, ConfigError::Misplaced { setting: found, .. } if found == setting));
         assert!(error.to_string().contains(&format!("`.{setting}(..)`")), "{error}");
     }
     for built in [
-        idempotency.pipe(operation().queue("orders").order(KeepOrder::Key), handler()),
-        idempotency.kafka(operation().broker("shop").order(KeepOrder::Key), handler()),
-        idempotency.event_bridge(operation().event_source("a").detail_type("b"), handler()),
+        idempotency().pipe(operation().stream("orders").order(KeepOrder::Key), handler()),
+        idempotency().kafka(operation().broker("shop").order(KeepOrder::Key), handler()),
+        idempotency().event_bridge(operation().event_source("a").detail_type("b"), handler()),
     ] {
         built.unwrap();
     }

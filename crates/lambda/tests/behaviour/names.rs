@@ -8,6 +8,10 @@ use serde_json::{Value, json};
 use super::applications::process;
 use crate::support::World;
 
+async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
+    Ok(())
+}
+
 /// A name is for records, for whole events, or for calls; it can be used again for the same kind only.
 #[tokio::test]
 async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
@@ -24,9 +28,9 @@ async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
     let used = |error: &ConfigError| matches!(error, ConfigError::NameInUse { .. });
 
     for _ in 0..2 {
-        idempotency.sqs(process(), world.handler()).unwrap();
+        idempotency.sqs(process(), nothing).unwrap();
     }
-    idempotency.sns(process(), world.handler()).unwrap();
+    idempotency.sns(process(), nothing).unwrap();
     let error = idempotency.event::<Value>(process()).err().unwrap();
     assert!(used(&error), "{error}");
     let text = error.to_string();
@@ -38,7 +42,7 @@ async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
     let idempotency = world.idempotency();
     run(idempotency.clone(), 1).await.unwrap();
     run(idempotency.clone(), 2).await.unwrap();
-    assert!(used(&idempotency.sqs(process(), world.handler()).err().unwrap()));
+    assert!(used(&idempotency.sqs(process(), nothing).err().unwrap()));
     idempotency.event::<Value>(Operation::new("another").key("id")).unwrap();
 }
 
@@ -70,6 +74,24 @@ async fn a_handler_behind_a_function_pointer_is_refused_for_a_second_source() {
     idempotency.sqs(process(), handler).unwrap();
     let error = idempotency.sns(process(), another).err().unwrap();
     assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
+}
+
+/// A factory makes closures of one type, which do different work.
+#[tokio::test]
+async fn closures_of_one_factory_are_not_one_handler() {
+    fn pays(
+        account: &'static str,
+    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Copy {
+        move |_, _| {
+            assert!(!account.is_empty());
+            std::future::ready(Ok(()))
+        }
+    }
+    let idempotency = World::new().idempotency();
+    idempotency.sqs(process(), pays("ann")).unwrap();
+    let error = idempotency.sns(process(), pays("bob")).err().unwrap();
+    assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
+    idempotency.sqs(Operation::new("another").key("id"), pays("bob")).unwrap();
 }
 
 /// The type arguments of a generic function do not make it another handler.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     pipes::{flat, from_broker},
+    support::{bus_event, notification, order},
     support_streams::{CLUSTER, base64, change, collection, document, message, put, topic},
 };
 
@@ -32,6 +33,15 @@ fn events() -> Vec<(Value, &'static [&'static str], &'static str)> {
     of_topic["bootstrapServers"] = "b-1:9092".into();
     let of_topic = json!([of_topic]);
     vec![
+        (
+            json!({ "Records": [order("m-1", "a", "")] }),
+            &["/Records/0/eventSourceARN"],
+            "eventSourceARN",
+        ),
+        (json!([order("m-1", "a", "")]), &["/0/eventSourceARN"], "eventSourceARN"),
+        (notification("n-1", "{}"), &["/Records/0/Sns/TopicArn"], "Sns.TopicArn"),
+        (bus_event("e-1", "Placed", &json!({})), &["/account"], "account"),
+        (bus_event("e-1", "Placed", &json!({})), &["/region"], "region"),
         (
             json!({ "Records": [put(1, "k", "a", "")] }),
             &["/Records/0/eventSourceARN"],

@@ -110,12 +110,12 @@ async fn for_kafka_and_brokers_the_whole_invocation_fails() {
 #[tokio::test]
 async fn a_record_has_the_same_identity_through_a_pipe_and_directly() {
     let world = World::new();
-    let idempotency = world.idempotency();
+    let idempotency = || world.idempotency();
     let pipe = piped(&world);
-    let kinesis = idempotency.kinesis(Operation::new("a"), world.handler()).unwrap();
+    let kinesis = idempotency().kinesis(Operation::new("a"), world.handler()).unwrap();
     world.invoke(&kinesis, &json!({ "Records": [put(1, "k", "x", "")] })).await.unwrap();
     world.invoke(&pipe, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
-    let kafka = idempotency.kafka(Operation::new("a"), world.handler()).unwrap();
+    let kafka = idempotency().kafka(Operation::new("a"), world.handler()).unwrap();
     world.invoke(&kafka, &topic([message(0, 1, "y", "")])).await.unwrap();
     let list = json!([from_broker(message(0, 1, "y", ""), "aws:kafka", CLUSTER)]);
     world.invoke(&pipe, &list).await.unwrap();
@@ -164,4 +164,24 @@ async fn messages_of_unknown_queues_do_not_share_an_identity() {
     let keyed = world.idempotency().pipe(Operation::new("keyed").key("id"), world.handler());
     assert_eq!(world.invoke(&keyed.unwrap(), &list).await.unwrap(), Value::Null);
     world.ledger.assert_each_once(["a", "b"]);
+}
+
+/// Without its ARN nothing tells that a queue is a FIFO queue, so the messages of a group wait for each other in any case.
+#[tokio::test]
+async fn a_queue_whose_arn_was_dropped_keeps_its_order_and_has_no_identity() {
+    let world = World::new();
+    let of_group = |id, body, action, group| {
+        without(grouped(order(id, body, action), FIFO, group), "eventSourceARN")
+    };
+    let list = json!([
+        of_group("m-1", "a", "fail", "g"),
+        of_group("m-2", "b", "", "g"),
+        of_group("m-3", "c", "", "h"),
+    ]);
+    let keyed = world.idempotency().pipe(Operation::new("a").key("id"), world.handler());
+    assert_eq!(world.returned(&keyed.unwrap(), &list).await, ["m-1", "m-2"]);
+    world.ledger.assert_each_once(["c"]);
+    let plain = World::new();
+    assert_eq!(plain.returned(&piped(&plain), &list).await, ["m-1", "m-2", "m-3"]);
+    assert_eq!(plain.ledger.total(), 0);
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::{World, batch, diagnostic, ids, serve, without},
-    support_streams::{change, put, sequence, with_data},
+    support_streams::{STREAM, change, put, sequence, with_data},
 };
 
 fn index() -> Operation {
@@ -308,4 +308,17 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
         assert!(error.to_string().contains("has no valid `dynamodb`"), "{error}");
     }
     assert_eq!(world.ledger.total(), 0);
+}
+
+/// The same record by shared polling and by enhanced fan-out, whose consumers have ARNs of their own.
+#[tokio::test]
+async fn a_record_of_kinesis_has_one_identity_for_all_consumers() {
+    let world = World::new();
+    let function = world.idempotency().kinesis(Operation::new("a"), world.handler()).unwrap();
+    for consumer in ["", "/consumer/orders:1540591608", "/consumer/again:1540591609"] {
+        let mut record = put(1, "k", "x", "");
+        record["eventSourceARN"] = format!("{STREAM}{consumer}").into();
+        world.invoke(&function, &batch([record])).await.unwrap();
+    }
+    world.ledger.assert_once("x");
 }

@@ -1,0 +1,163 @@
+//! Settings that cannot work together, or with each other's sources, are refused when a function is built.
+
+use std::time::Duration;
+
+use lambda_idempotency::{
+    Call, ConfigError, Envelope, Failure, KeepOrder, Lease, OnConflict, Operation, RunContext,
+    Sources,
+};
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
+    Ok(())
+}
+
+fn place() -> Operation {
+    Operation::new("place").key("id")
+}
+
+fn refused<T>(built: Result<T, ConfigError>, parts: &[&str]) {
+    let text = built.map(drop).unwrap_err().to_string();
+    for part in parts {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+fn from_sources(operation: Operation, sources: Sources) -> Result<(), ConfigError> {
+    World::new().idempotency().function().sources(operation, nothing, sources).build().map(drop)
+}
+
+/// Each record would have a key of its own.
+#[tokio::test]
+async fn a_mutex_without_a_key_is_refused_where_each_record_has_its_own() {
+    let world = World::new();
+    let mutex = || Operation::new("import").mutex();
+    let parts = ["`import`", "`.mutex()`", "`.key("];
+    let idempotency = || world.idempotency();
+    refused(idempotency().sqs(mutex(), nothing), &parts);
+    refused(idempotency().kinesis(mutex(), nothing), &parts);
+    refused(idempotency().invoke(mutex(), nothing), &parts);
+    refused(from_sources(mutex(), Sources::new().sqs(|import| import)), &parts);
+    idempotency().sqs(mutex().key("tenant"), nothing).unwrap();
+    // Equal payloads have equal keys.
+    let run = async |_: Call| Ok::<_, Failure>(1);
+    idempotency().run(&mutex(), "tenant", RunContext::without_deadline(), run).await.unwrap();
+}
+
+/// A source that completes keys would answer those of the source that only excludes.
+#[test]
+fn all_sources_of_an_operation_have_one_mode() {
+    type Set = fn(Operation) -> Operation;
+    let modes: [(Set, &str); 4] = [
+        (|place| place, "the default mode"),
+        (Operation::mutex, "`.mutex()`"),
+        (Operation::transactional, "`.transactional()`"),
+        (Operation::optimistic, "`.optimistic()`"),
+    ];
+    for (one, named) in modes {
+        for (other, called) in modes {
+            if named != called {
+                let sources = Sources::new().sqs(one).sns(other);
+                refused(from_sources(place(), sources), &["`place`", named, called]);
+            }
+        }
+    }
+    from_sources(place(), Sources::new().sqs(Operation::mutex).sns(Operation::mutex)).unwrap();
+}
+
+#[tokio::test]
+async fn nor_do_two_functions_or_calls_of_one_name_differ_in_mode() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    idempotency.sqs(place(), nothing).unwrap();
+    refused(idempotency.sns(place().mutex(), nothing), &["`place`", "`.mutex()`"]);
+    let called = Operation::new("called").key("id");
+    let run = |operation: Operation| {
+        let idempotency = idempotency.clone();
+        async move {
+            let (payload, context) = (json!({ "id": 1 }), RunContext::without_deadline());
+            idempotency.run(&operation, &payload, context, async |_| Ok::<_, Failure>(1)).await
+        }
+    };
+    run(called.clone().mutex()).await.unwrap();
+    let error = run(called).await.unwrap_err().to_string();
+    assert!(error.contains("`called`") && error.contains("`.mutex()`"), "{error}");
+}
+
+/// Each duplicate that comes by the other source would be a mismatch, or would not be compared.
+#[test]
+fn fingerprints_that_never_agree_are_refused() {
+    let amount = || place().fingerprint("amount");
+    for (operation, sources) in [
+        (amount(), Sources::new().sqs(|p| p).sns(|p| p.fingerprint("[amount]"))),
+        (amount(), Sources::new().sqs(|p| p).sns(|p| p.fingerprint("{amount: amount}"))),
+        (place(), Sources::new().sqs(|p| p).sns(|p| p.fingerprint("amount"))),
+    ] {
+        refused(from_sources(operation, sources), &["`place`", "sns", "`.fingerprint(..)`"]);
+    }
+    let sources = Sources::new().sqs(|p| p).sns(|p| p.fingerprint("order.amount"));
+    from_sources(amount(), sources).unwrap();
+}
+
+#[test]
+fn a_handler_for_other_events_is_refused_where_none_are_left() {
+    let world = World::new();
+    let other = async |_| Ok::<_, Failure>(());
+    let function = || world.idempotency().function().sqs(place(), nothing).otherwise(other);
+    refused(
+        function().invoke(Operation::new("any"), nothing).build(),
+        &["`any`", "`.otherwise(..)`", "`.invoke(..)`"],
+    );
+    function().build().unwrap();
+}
+
+#[test]
+fn an_order_of_a_queue_behind_a_pipe_is_refused() {
+    let world = World::new();
+    for order in [KeepOrder::None, KeepOrder::Key, KeepOrder::Shard] {
+        let queue = place().queue("orders.fifo").order(order);
+        refused(world.idempotency().pipe(queue, nothing), &["`.order(..)`", "`.queue(..)`"]);
+        world.idempotency().pipe(place().order(order), nothing).unwrap();
+        world.idempotency().pipe(place().stream("orders").order(order), nothing).unwrap();
+    }
+}
+
+#[test]
+fn envelopes_that_no_record_can_have_are_refused() {
+    use Envelope::{EventBridge, S3, Sns};
+    for envelopes in [&[Sns, Sns][..], &[Sns, S3, S3], &[S3, Sns], &[EventBridge, Sns, EventBridge]]
+    {
+        let operation = envelopes.iter().fold(place(), |place, one| place.envelope(*one));
+        refused(operation.check().map(drop), &["`place`", ".envelope("]);
+    }
+    for envelopes in [&[Sns, S3][..], &[Sns, EventBridge], &[EventBridge, Sns, S3], &[S3]] {
+        let operation = envelopes.iter().fold(place(), |place, one| place.envelope(*one));
+        assert_eq!(operation.check(), Ok(()), "{envelopes:?}");
+    }
+}
+
+/// With such a time no worker ever takes over the key of one that died.
+#[test]
+fn times_for_which_a_key_would_stay_held_have_a_limit() {
+    let (hour, day) = (Duration::from_hours(1), Duration::from_hours(24));
+    let longer = |limit: Duration| limit + Duration::from_nanos(1);
+    for length in [longer(hour), Duration::MAX] {
+        refused(place().clock_skew(length).check(), &["`.clock_skew(..)`", "3600 s"]);
+        refused(place().lease_grace(length).check(), &["`.lease_grace(..)`", "3600 s"]);
+    }
+    for length in [longer(day), Duration::MAX] {
+        let lease = place().lease(Lease::Renewed { length });
+        refused(lease.check(), &["`.lease(..)`", "86400 s"]);
+    }
+    let longest = place().clock_skew(hour).lease_grace(hour).lease(Lease::Renewed { length: day });
+    assert_eq!(longest.check(), Ok(()));
+    assert_eq!(
+        place().retention(Duration::MAX).check(),
+        Ok(()),
+        "duplicates may be recognised for ever"
+    );
+    let waits = OnConflict::Wait { up_to: Duration::MAX };
+    assert_eq!(place().on_conflict(waits).check(), Ok(()), "a wait ends with its invocation");
+}

@@ -1,0 +1,218 @@
+//! A handler of text gets the text of its record exactly, whether it happens to be JSON or not.
+
+use std::{
+    borrow::Cow,
+    fmt::Debug,
+    sync::{Arc, Mutex},
+};
+
+use lambda_idempotency::{Call, Envelope, Failure, Function, Operation};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{
+    support::{TOPIC, World, batch, bus_event, notification, with_body},
+    support_streams::{CLUSTER, base64, message, topic, with_data},
+};
+
+const TEXTS: [&str; 13] = [
+    "17",
+    "true",
+    "null",
+    "1e5",
+    " 17",
+    "A17",
+    "007",
+    "",
+    "\"in quotes\"",
+    "\"a\",\"b\"",
+    "{\"id\": 1}",
+    "[1,2]",
+    "1e999",
+];
+
+/// What a handler got.
+#[derive(Clone)]
+struct Got<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T: DeserializeOwned + Send + 'static> Got<T> {
+    fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    fn handler(
+        &self,
+    ) -> impl Fn(T, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static {
+        let Self(got) = Self(Arc::clone(&self.0));
+        move |payload, _| {
+            got.lock().unwrap().push(payload);
+            std::future::ready(Ok(()))
+        }
+    }
+
+    fn take(&self) -> Vec<T> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct Line(String);
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(transparent)]
+struct Named {
+    text: Cow<'static, str>,
+}
+
+/// A type whose text is checked.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(try_from = "String")]
+struct Short(String);
+
+impl TryFrom<String> for Short {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if text.len() < 20 { Ok(Self(text)) } else { Err("too long") }
+    }
+}
+
+async fn exactly<T>(of: impl Fn(&'static str) -> T)
+where
+    T: DeserializeOwned + Debug + PartialEq + Send + 'static,
+{
+    let (world, got) = (World::new(), Got::<T>::new());
+    let function = world.idempotency().sqs(Operation::new("a"), got.handler()).unwrap();
+    for (at, text) in TEXTS.into_iter().enumerate() {
+        let message = with_body(&format!("m-{at}"), text);
+        let returned = world.returned(&function, &batch([message])).await;
+        assert!(returned.is_empty(), "{text:?} as {}", std::any::type_name::<T>());
+        assert_eq!(got.take(), [of(text)]);
+    }
+}
+
+#[tokio::test]
+async fn a_handler_of_text_gets_every_body_exactly() {
+    exactly(str::to_owned).await;
+    exactly(|text| Line(text.to_owned())).await;
+    exactly(|text| Named { text: text.to_owned().into() }).await;
+    exactly(Cow::<'static, str>::Borrowed).await;
+    exactly(Box::<str>::from).await;
+    exactly(|text| Short(text.to_owned())).await;
+    exactly(|text| Some(text.to_owned())).await;
+}
+
+/// The function and the event with this text of each source whose payload is a text of its producer.
+fn of_texts(world: &World, got: &Got<String>, text: &str) -> Vec<(Function, Value)> {
+    let idempotency = || world.idempotency();
+    let named = |name: &str| Operation::new(name);
+    let announced = json!({ "MessageId": "n-1", "TopicArn": TOPIC, "Message": text }).to_string();
+    let mut value = message(0, 1, "a", "");
+    value["value"] = base64(text).into();
+    let broker = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
+    let active = json!({ "messageID": "1", "destination": { "physicalName": "orders" },
+        "data": base64(text) });
+    let active = json!({ "eventSource": "aws:mq", "eventSourceArn": broker, "messages": [active] });
+    let rabbit = json!({ "basicProperties": { "messageId": "1" }, "data": base64(text) });
+    let rabbit = json!({ "eventSource": "aws:rmq", "eventSourceArn": broker,
+        "rmqMessagesByQueue": { "orders::/": [rabbit] } });
+    vec![
+        (idempotency().sns(named("sns"), got.handler()).unwrap(), notification("n-1", text)),
+        (
+            idempotency().sqs(named("sns-in-sqs").envelope(Envelope::Sns), got.handler()).unwrap(),
+            batch([with_body("m-1", &announced)]),
+        ),
+        (
+            idempotency().pipe(named("pipe"), got.handler()).unwrap(),
+            json!([with_body("m-1", text)]),
+        ),
+        (
+            idempotency().kinesis(named("kinesis"), got.handler()).unwrap(),
+            batch([with_data(1, "k", text)]),
+        ),
+        (idempotency().kafka(named("kafka"), got.handler()).unwrap(), topic([value])),
+        (idempotency().active_mq(named("activemq"), got.handler()).unwrap(), active),
+        (idempotency().rabbit_mq(named("rabbitmq"), got.handler()).unwrap(), rabbit),
+    ]
+}
+
+#[tokio::test]
+async fn so_does_a_handler_of_each_source_whose_payload_is_text() {
+    for text in TEXTS {
+        let (world, got) = (World::new(), Got::new());
+        for (function, event) in of_texts(&world, &got, text) {
+            let answer = world.invoke(&function, &event).await.unwrap();
+            assert_eq!(got.take(), [text], "{event} {answer}");
+        }
+    }
+}
+
+/// A detail, or the event of a direct invocation, is a part of the event's JSON, and no text of a producer.
+#[tokio::test]
+async fn a_payload_that_is_a_part_of_the_events_json_is_read_as_json() {
+    let (world, got) = (World::new(), Got::<String>::new());
+    let invoke = world.idempotency().invoke(Operation::new("a"), got.handler()).unwrap();
+    world.invoke(&invoke, &json!("in quotes")).await.unwrap();
+    assert_eq!(got.take(), ["in quotes"]);
+    assert!(world.invoke(&invoke, &json!(17)).await.is_err());
+    let bus = world.idempotency().event_bridge(Operation::new("b"), got.handler()).unwrap();
+    world.invoke(&bus, &bus_event("e-1", "Placed", &json!("in quotes"))).await.unwrap();
+    assert_eq!(got.take(), ["in quotes"]);
+    let object = bus_event("e-2", "Placed", &json!({ "id": 1 }));
+    assert!(world.invoke(&bus, &object).await.is_err());
+    let envelope = Operation::new("c").envelope(Envelope::EventBridge);
+    let queue = world.idempotency().sqs(envelope, got.handler()).unwrap();
+    let body = bus_event("e-3", "Placed", &json!("in quotes")).to_string();
+    world.invoke(&queue, &batch([with_body("m-1", &body)])).await.unwrap();
+    assert_eq!(got.take(), ["in quotes"]);
+    let whole = Operation::new("d").whole_record();
+    let queue = world.idempotency().sqs(whole, got.handler()).unwrap();
+    let event = batch([with_body("m-1", "17")]);
+    assert_eq!(world.returned(&queue, &event).await, ["m-1"], "a record is no text");
+    assert!(got.take().is_empty());
+}
+
+/// A deleted key and the text `null` are not the same.
+#[tokio::test]
+async fn a_tombstone_of_kafka_is_no_text() {
+    let tombstone = |offset: u64| {
+        let mut record = message(0, offset, "a", "");
+        record["value"] = Value::Null;
+        record
+    };
+    let (world, got) = (World::new(), Got::<String>::new());
+    let texts = world.idempotency().kafka(Operation::new("a"), got.handler()).unwrap();
+    let answer = world.invoke(&texts, &topic([tombstone(1)])).await.unwrap();
+    assert_eq!(answer["batchItemFailures"].as_array().unwrap().len(), 1, "{answer}");
+    let (world, got) = (World::new(), Got::<Option<String>>::new());
+    let texts = world.idempotency().kafka(Operation::new("a"), got.handler()).unwrap();
+    let mut text = message(0, 2, "a", "");
+    text["value"] = base64("null").into();
+    let event = json!({ "eventSource": "aws:kafka", "eventSourceArn": CLUSTER,
+        "records": { "orders-0": [tombstone(1), text] } });
+    world.invoke(&texts, &event).await.unwrap();
+    assert_eq!(got.take(), [None, Some("null".to_owned())]);
+}
+
+/// Types that are written as text in JSON take that too, and all others are read from JSON.
+#[tokio::test]
+async fn a_handler_of_another_type_gets_what_the_json_says() {
+    let world = World::new();
+    let address = Got::<std::net::IpAddr>::new();
+    let function = world.idempotency().sqs(Operation::new("a"), address.handler()).unwrap();
+    let event = batch([with_body("m-1", "\"127.0.0.1\""), with_body("m-2", "127.0.0.1")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!(address.take().len(), 2);
+    let order = Got::<Option<Vec<u32>>>::new();
+    let function = world.idempotency().sqs(Operation::new("b"), order.handler()).unwrap();
+    let event = batch([with_body("m-1", "null"), with_body("m-2", "[17]")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    let got = order.take();
+    assert!(got.contains(&None) && got.contains(&Some(vec![17])), "{got:?}");
+    let any = Got::<Value>::new();
+    let function = world.idempotency().sqs(Operation::new("c"), any.handler()).unwrap();
+    let event = batch([with_body("m-1", "17"), with_body("m-2", "A17")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    let got = any.take();
+    assert!(got.contains(&json!(17)) && got.contains(&json!("A17")), "{got:?}");
+}
