@@ -38,7 +38,7 @@ impl fmt::Display for Foreign {
                 "the key belongs to application `{theirs}`, and this is application `{ours}`: both \
                  have an operation `{operation}` in one table. If that is different work, give one \
                  of them another operation name or table; if it is the same work (a function that \
-                 was renamed, a second one beside it), let this one have the other's name: \
+                 was renamed or replaced, a second one beside it), let this one have the other's name: \
                  `.application(\"{theirs}\")` or IDEMPOTENCY_APPLICATION"
             ),
             None => write!(

@@ -84,8 +84,8 @@ impl Idempotency {
     /// because another one may have another store. A closure that captures something counts as another handler each
     /// time, since two of one type may do different work: build its function once and clone it.
     ///
-    /// **Set it where functions of different names do the same work**: a renamed function, two
-    /// stacks of a blue/green deployment, or two functions during a migration. Give both the name
+    /// **Set it where functions of different names do the same work**: a renamed function, one whose name
+    /// CloudFormation generates and that it replaces, two stacks of a blue/green deployment, or two functions during a migration. Give both the name
     /// that the records already contain. The name is not part of any key, so existing keys stay
     /// valid. Versions and aliases of a function share its name and need no setting.
     ///

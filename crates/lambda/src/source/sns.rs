@@ -31,6 +31,8 @@ struct Delivery<'e> {
 
 #[derive(Default, Deserialize)]
 struct Notification<'e> {
+    #[serde(rename = "Type", borrow, default)]
+    kind: Member<'e>,
     #[serde(rename = "MessageId", borrow, default)]
     id: Member<'e>,
     #[serde(rename = "TopicArn", borrow, default)]
@@ -70,10 +72,12 @@ impl Source for Sns {
 /// A notification in the form that queues get, if it is one.
 pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
     let notification: Notification<'_> = object(Some(raw));
-    let Notification { id: Some(_), topic: Some(_), message: Some(_) } = notification else {
+    let Notification { id: Some(_), topic: Some(_), message: Some(_), kind } = notification else {
         return None;
     };
-    Some(read(raw, notification))
+    // A queue also gets what SNS says about its subscription.
+    let is_notification = text(kind).is_none_or(|kind| kind == "Notification");
+    is_notification.then(|| read(raw, notification))
 }
 
 fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {

@@ -95,7 +95,7 @@ async fn the_refusal_names_both_applications_and_the_remedy() {
         let (this, same) = match ours {
             Some(_) => (
                 "application `shipping`",
-                "if it is the same work (a function that was renamed, a second one beside it), let",
+                "if it is the same work (a function that was renamed or replaced, a second one beside it), let",
             ),
             None => ("an application without a name", "if it is the same work, let"),
         };

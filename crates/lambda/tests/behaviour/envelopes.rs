@@ -215,3 +215,17 @@ async fn the_samples_of_envelopes() {
     world.ledger.assert_once(r#"{"message": "hello world", "username": "lessa"}"#);
     assert_eq!(world.ledger.total(), 2, "two notifications with one user name, one upload");
 }
+
+/// A queue of another account gets a request to confirm its subscription, which is no message of a publisher.
+#[tokio::test]
+async fn a_confirmation_of_a_subscription_is_no_notification() {
+    for kind in ["SubscriptionConfirmation", "UnsubscribeConfirmation"] {
+        let world = World::new();
+        let inside = Operation::new("a").envelope(Envelope::Sns);
+        let function = world.idempotency().sqs(inside, world.text_handler()).unwrap();
+        let body = announced("n-1", &json!("You have chosen ..")).replace("Notification", kind);
+        let event = batch([with_body("m-1", &body)]);
+        assert_eq!(world.returned(&function, &event).await, ["m-1"], "{kind}");
+        assert_eq!(world.ledger.total(), 0);
+    }
+}
