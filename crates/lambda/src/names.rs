@@ -17,7 +17,9 @@ use crate::{
 /// same handler, and for each call of `run`. Two different things with one name would answer each
 /// other's duplicates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names(Arc<Mutex<HashMap<Arc<str>, (Use, Mode)>>>);
+pub(crate) struct Names(Arc<Mutex<InUse>>);
+
+type InUse = HashMap<Arc<str>, (Use, Mode)>;
 
 /// Lambda and its emulators set this variable for each process of a function.
 const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
