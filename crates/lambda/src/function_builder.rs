@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    error::ConfigError,
+    error::{ConfigError, SettingsMistake},
     function::{Function, Inner, Otherwise, Route},
     handler::{ErasedHandler, Handler, Typed},
     names::{HandlerType, Names},
@@ -165,12 +165,13 @@ impl FunctionBuilder {
         }
         let takes_all = routes.iter().find(|route| route.source.takes_anything());
         if let Some(route) = takes_all.filter(|_| self.otherwise.is_some()) {
-            return Err(ConfigError::NoEffectBeside {
+            let mistake = SettingsMistake::NoEffectBeside {
                 setting: "otherwise",
                 other: route.source.name(),
-                operation: Arc::clone(&route.prepared.name),
                 reason: "that takes every event that no other source takes",
-            });
+            };
+            let operation = Arc::clone(&route.prepared.name);
+            return Err(ConfigError::Settings { operation, mistake });
         }
         for (nth, route) in routes.iter().enumerate() {
             if let Some(before) = routes.iter().take(nth).find(|before| before.shadows(route)) {

@@ -1,6 +1,6 @@
 //! Mistakes in how a function is configured.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use lambda_idempotency_keys::{
     ExpressionError,
@@ -9,9 +9,9 @@ use lambda_idempotency_keys::{
 
 use super::mistakes::{
     FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake,
-    RecoveryMistake, SettingScope,
+    RecoveryMistake, SettingScope, SettingsMistake,
 };
-use crate::{disabled::refusal, envelope::Envelope};
+use crate::disabled::refusal;
 
 /// A mistake in how a function is configured, found when it starts.
 ///
@@ -166,44 +166,13 @@ pub enum ConfigError {
         /// The setting.
         setting: &'static str,
     },
-    /// One name is used with two modes, whose keys are the same.
-    #[error(
-        "operation `{operation}` has {} at one place and {} at another, with the same keys, and one would be answered \
-         from what the other keeps or does not keep; set the mode on the operation itself, or give other work another \
-         name", .modes[0], .modes[1]
-    )]
-    TwoModes {
+    /// A setting of an operation cannot be what it is, because of its value or of another setting.
+    #[error("operation `{operation}` cannot work as it is set: {mistake}")]
+    Settings {
         /// The operation.
         operation: Arc<str>,
-        /// The modes.
-        modes: [&'static str; 2],
-    },
-    /// A setting has no effect because of another one.
-    #[error(
-        "`.{setting}(..)` has no effect beside `.{other}(..)` of operation `{operation}`: {reason}; remove one of them"
-    )]
-    NoEffectBeside {
-        /// The setting.
-        setting: &'static str,
-        /// The other one.
-        other: &'static str,
-        /// The operation that has the other one.
-        operation: Arc<str>,
-        /// Why.
-        reason: &'static str,
-    },
-    /// An envelope is named where it never is: a second time, or in a notification of S3.
-    #[error(
-        "operation `{operation}` has `.envelope(Envelope::{inner:?})` after `.envelope(Envelope::{outer:?})`, and no \
-         record has it there; name each envelope once, the outermost first"
-    )]
-    Envelopes {
-        /// The operation.
-        operation: Arc<str>,
-        /// The envelope that was named first.
-        outer: Envelope,
-        /// The envelope that cannot be in it.
-        inner: Envelope,
+        /// Which setting, why, and what to do.
+        mistake: SettingsMistake,
     },
     /// A setting has no effect where the operation is used, such as a filter that never applies or
     /// a hook that is never called.
@@ -410,39 +379,6 @@ pub enum ConfigError {
          duplicates are to be recognised"
     )]
     Retention {
-        /// The operation.
-        operation: Arc<str>,
-    },
-    /// The lease is too short: it would be renewed all the time.
-    #[error("operation `{operation}` has a lease of {length:?}; use at least 1 s")]
-    Lease {
-        /// The operation.
-        operation: Arc<str>,
-        /// The length asked for.
-        length: Duration,
-    },
-    /// The key of a worker that died would stay held for longer than this.
-    #[error(
-        "operation `{operation}` has `.{setting}(..)` with {length:?}, for which no other worker takes over the key \
-         of one that has died; use at most {} s", .most.as_secs()
-    )]
-    TooLong {
-        /// The operation.
-        operation: Arc<str>,
-        /// The setting.
-        setting: &'static str,
-        /// The length asked for.
-        length: Duration,
-        /// The longest one.
-        most: Duration,
-    },
-    /// `.divert(..)` and `OnPermanentFailure::Acknowledge` contradict each other.
-    #[error(
-        "operation `{operation}` has `.divert(..)` and \
-         `.on_permanent_failure(OnPermanentFailure::Acknowledge)`, which would lose a permanently \
-         failed record if the sink fails; remove one of them"
-    )]
-    AcknowledgedAndDiverted {
         /// The operation.
         operation: Arc<str>,
     },

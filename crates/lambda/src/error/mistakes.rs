@@ -1,6 +1,8 @@
 //! Details of configuration errors: what is wrong with a filter, a setting or an HTTP layer.
 
-use std::fmt;
+use std::{fmt, time::Duration};
+
+use crate::envelope::Envelope;
 
 /// Why no record can match the name of a filter such as [`Operation::queue`].
 ///
@@ -132,7 +134,64 @@ pub enum OptimisticMistake {
     )]
     Retention {
         /// The shortest one.
-        least: std::time::Duration,
+        least: Duration,
+    },
+}
+
+/// Why a setting of an operation cannot be what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsMistake {
+    /// One name is used with two modes, and the keys of both are the same.
+    #[error(
+        "it has {} at one place and {} at another, with the same keys, and each would be answered from what the other \
+         keeps; set the mode on the operation itself, or give other work another name", .modes[0], .modes[1]
+    )]
+    TwoModes {
+        /// The modes.
+        modes: [&'static str; 2],
+    },
+    /// A setting has no effect because of another one.
+    #[error("`.{setting}(..)` has no effect beside `.{other}(..)`: {reason}; remove one of them")]
+    NoEffectBeside {
+        /// The setting.
+        setting: &'static str,
+        /// The other one.
+        other: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+    /// An envelope is named where it never is: a second time, or in a notification of S3.
+    #[error(
+        "it has `.envelope(Envelope::{inner:?})` after `.envelope(Envelope::{outer:?})`, and no record has it there; \
+         name each envelope once, the outermost first"
+    )]
+    Envelopes {
+        /// The envelope that was named first.
+        outer: Envelope,
+        /// The envelope that cannot be in it.
+        inner: Envelope,
+    },
+    /// `.divert(..)` and `OnPermanentFailure::Acknowledge` contradict each other.
+    #[error(
+        "it has `.divert(..)` and `.on_permanent_failure(OnPermanentFailure::Acknowledge)`, which would lose a \
+         permanently failed record if the sink fails; remove one of them"
+    )]
+    AcknowledgedAndDiverted,
+    /// A length is out of its bounds.
+    #[error(
+        "its `.{setting}(..)` has {length:?}, and may have {} s to {} s: a shorter lease would be renewed all the time, \
+         and with a longer time the key of a worker that has died stays held", .least.as_secs(), .most.as_secs()
+    )]
+    Length {
+        /// The setting.
+        setting: &'static str,
+        /// The length asked for.
+        length: Duration,
+        /// The shortest.
+        least: Duration,
+        /// The longest.
+        most: Duration,
     },
 }
 

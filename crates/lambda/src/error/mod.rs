@@ -18,7 +18,7 @@ pub use execute::ExecuteError;
 pub use invocation::{InvocationError, NotJson};
 pub use mistakes::{
     FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake,
-    RecoveryMistake, SettingScope,
+    RecoveryMistake, SettingScope, SettingsMistake,
 };
 pub use run::{ResultLost, RunError};
 pub use store::StoreConfigError;

@@ -6,7 +6,7 @@ use lambda_idempotency_engine::batch::AfterFailure;
 use super::{Operation, recoverable::DEFAULT_BYTES};
 use crate::{
     bad_record::OnBadRecord,
-    error::{ConfigError, SettingScope},
+    error::{ConfigError, SettingScope, SettingsMistake},
     on_missing_key::OnMissingKey,
 };
 
@@ -148,12 +148,12 @@ impl Operation {
         if self.order.is_none() || !self.is_from("queue") {
             return Ok(());
         }
-        Err(ConfigError::NoEffectBeside {
+        let mistake = SettingsMistake::NoEffectBeside {
             setting: "order",
             other: "queue",
-            operation: self.shared_name(),
             reason: "a FIFO queue always keeps the order of its message groups, and other queues have none",
-        })
+        };
+        Err(ConfigError::Settings { operation: self.shared_name(), mistake })
     }
 
     fn skips_without_key(&self) -> bool {

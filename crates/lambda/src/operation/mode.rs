@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::policy::Policy;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, SettingsMistake};
 
 /// How the work of a key is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl Mode {
         if self == other {
             return Ok(());
         }
-        let modes = [self.describe(), other.describe()];
-        Err(ConfigError::TwoModes { operation: Arc::clone(operation), modes })
+        let mistake = SettingsMistake::TwoModes { modes: [self.describe(), other.describe()] };
+        Err(ConfigError::Settings { operation: Arc::clone(operation), mistake })
     }
 
     const fn describe(self) -> &'static str {

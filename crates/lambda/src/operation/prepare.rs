@@ -15,7 +15,10 @@ use super::{
     prepared::{FieldSets, Path, Prepared},
 };
 use crate::{
-    bad_record::OnBadRecord, envelope::Envelope, error::ConfigError, on_missing_key::OnMissingKey,
+    bad_record::OnBadRecord,
+    envelope::Envelope,
+    error::{ConfigError, SettingsMistake},
+    on_missing_key::OnMissingKey,
 };
 
 /// With a shorter lease, most writes to the store would be renewals.
@@ -34,18 +37,14 @@ impl Operation {
         if self.policy.retention.is_zero() {
             return Err(ConfigError::Retention { operation: self.shared_name() });
         }
-        if let Lease::Renewed { length } = self.policy.lease
-            && length < SHORTEST_LEASE
-        {
-            return Err(ConfigError::Lease { operation: self.shared_name(), length });
-        }
         self.check_lengths()?;
         self.check_filters()?;
         self.check_envelopes()?;
         if self.sink.is_some()
             && self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge
         {
-            return Err(ConfigError::AcknowledgedAndDiverted { operation: self.shared_name() });
+            let mistake = SettingsMistake::AcknowledgedAndDiverted;
+            return Err(ConfigError::Settings { operation: self.shared_name(), mistake });
         }
         self.check_transaction()?;
         self.check_optimistic()?;
@@ -90,17 +89,21 @@ impl Operation {
     fn check_lengths(&self) -> Result<(), ConfigError> {
         let lease = match self.policy.lease {
             Lease::Renewed { length } => length,
-            _ => Duration::ZERO,
+            _ => SHORTEST_LEASE,
         };
+        let allowances = (Duration::ZERO, LONGEST_ALLOWANCE);
         let lengths = [
-            ("lease", lease, LONGEST_LEASE),
-            ("lease_grace", self.policy.lease_grace, LONGEST_ALLOWANCE),
-            ("clock_skew", self.policy.clock_skew, LONGEST_ALLOWANCE),
+            ("lease", lease, (SHORTEST_LEASE, LONGEST_LEASE)),
+            ("lease_grace", self.policy.lease_grace, allowances),
+            ("clock_skew", self.policy.clock_skew, allowances),
         ];
-        match lengths.into_iter().find(|(_, length, most)| length > most) {
-            Some((setting, length, most)) => {
-                let operation = self.shared_name();
-                Err(ConfigError::TooLong { operation, setting, length, most })
+        let is_out = |(_, length, (least, most)): &(_, Duration, (Duration, Duration))| {
+            length < least || length > most
+        };
+        match lengths.into_iter().find(is_out) {
+            Some((setting, length, (least, most))) => {
+                let mistake = SettingsMistake::Length { setting, length, least, most };
+                Err(ConfigError::Settings { operation: self.shared_name(), mistake })
             }
             None => Ok(()),
         }
@@ -112,8 +115,8 @@ impl Operation {
             let mut outside = self.envelopes.iter().take(nth);
             let wrong = outside.find(|outer| *outer == inner || **outer == Envelope::S3);
             if let Some(outer) = wrong {
-                let (operation, outer, inner) = (self.shared_name(), *outer, *inner);
-                return Err(ConfigError::Envelopes { operation, outer, inner });
+                let mistake = SettingsMistake::Envelopes { outer: *outer, inner: *inner };
+                return Err(ConfigError::Settings { operation: self.shared_name(), mistake });
             }
         }
         Ok(())
@@ -148,7 +151,7 @@ mod tests {
     fn a_lease_too_short_to_be_renewed_is_refused() {
         let length = Duration::from_millis(999);
         let refused = Operation::new("place").lease(Lease::Renewed { length }).check();
-        assert!(matches!(refused, Err(ConfigError::Lease { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(ConfigError::Settings { .. })), "{refused:?}");
         let length = Duration::from_secs(1);
         assert_eq!(Operation::new("place").lease(Lease::Renewed { length }).check(), Ok(()));
     }

@@ -144,12 +144,12 @@ fn times_for_which_a_key_would_stay_held_have_a_limit() {
     let (hour, day) = (Duration::from_hours(1), Duration::from_hours(24));
     let longer = |limit: Duration| limit + Duration::from_nanos(1);
     for length in [longer(hour), Duration::MAX] {
-        refused(place().clock_skew(length).check(), &["`.clock_skew(..)`", "3600 s"]);
-        refused(place().lease_grace(length).check(), &["`.lease_grace(..)`", "3600 s"]);
+        refused(place().clock_skew(length).check(), &["`.clock_skew(..)`", "to 3600 s"]);
+        refused(place().lease_grace(length).check(), &["`.lease_grace(..)`", "to 3600 s"]);
     }
     for length in [longer(day), Duration::MAX] {
         let lease = place().lease(Lease::Renewed { length });
-        refused(lease.check(), &["`.lease(..)`", "86400 s"]);
+        refused(lease.check(), &["`.lease(..)`", "to 86400 s"]);
     }
     let longest = place().clock_skew(hour).lease_grace(hour).lease(Lease::Renewed { length: day });
     assert_eq!(longest.check(), Ok(()));

@@ -33,6 +33,7 @@ mod log_filters;
 mod metrics;
 mod misplaced;
 mod mixed;
+mod mutated_samples;
 mod mutex;
 mod names;
 mod new_invocations;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{World, diagnostic};
 
 /// A function of all sources except `.invoke(..)`, which takes any event.
-fn everything(world: &World) -> Function {
+pub(crate) fn everything(world: &World) -> Function {
     let ledger = world.ledger.clone();
     let handler = move |_: Value, call: Call| {
         ledger.record(call.record().to_string(), "");
