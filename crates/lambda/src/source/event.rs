@@ -201,6 +201,14 @@ impl<'e> Event<'e> {
                      {kind:?} from {source:?}"
                 );
             }
+            let origin = items.first().map(|first| Origin::of(first)).unwrap_or_default();
+            if let Some(source) = text(origin.source) {
+                let from = origin.arn().map_or_else(String::new, |arn| format!(" from {arn}"));
+                let records = items.len();
+                return format!(
+                    "it is a list of {records} records, of which the first is of event source {source:?}{from}"
+                );
+            }
         }
         if !self.raw.get().starts_with('{') {
             return "it is not a JSON object".to_owned();

@@ -6,8 +6,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    ConfigError, DivertReason, DivertedRecord, Failure, Function, OnBadRecord, OnPermanentFailure,
-    Operation,
+    DivertReason, DivertedRecord, Failure, Function, OnBadRecord, OnPermanentFailure, Operation,
 };
 use lambda_idempotency_core::{
     clock::Clock as _,

@@ -26,6 +26,7 @@ async fn the_error_names_the_event_and_the_expected_sources() {
     queue["eventSourceARN"] = "arn:aws:sqs:eu-west-1:1:other".into();
     for (event, found) in [
         (stranger, "an EventBridge event \"Started\" from \"aws.ec2\""),
+        (json!([queue.clone()]), "event source \"aws:sqs\" from arn:aws:sqs:eu-west-1:1:other"),
         (batch([queue]), "event source \"aws:sqs\" from arn:aws:sqs:eu-west-1:1:other"),
         (notification("n-1", "s3cr3t"), "event source \"aws:sns\""),
         (serde_json::from_str(&sample("dynamoStreamEvent")).unwrap(), "\"aws:dynamodb\""),
