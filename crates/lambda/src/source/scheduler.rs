@@ -55,8 +55,11 @@ impl Source for Scheduler {
         let [schedule, time] = [event.outside.schedule, event.outside.scheduled].map(id);
         let record = RecordId::new(NAME, time.as_deref().unwrap_or_default());
         let record = record.with_arn(schedule.as_deref().map(Arc::from));
-        let record = if is_time(&record.id) { record } else { record.hidden() };
+        let is_time = is_time(&record.id);
+        let record = if is_time { record } else { record.hidden() };
         let identity = match (schedule, time) {
+            // Scheduler leaves a keyword that it does not know as it is: all occurrences would be one.
+            (Some(_), Some(_)) if !is_time => Err(Rejection::NoMember("scheduledTime")),
             (Some(schedule), Some(time)) => Ok(vec![Cow::Borrowed(NAME), schedule, time]),
             _ => Err(Rejection::PartOfIdentity(&["scheduleArn", "scheduledTime"])),
         };

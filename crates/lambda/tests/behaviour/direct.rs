@@ -33,6 +33,26 @@ async fn the_identity_of_a_scheduled_event_is_schedule_and_time() {
     assert_eq!(world.ledger.executed("report"), 3, "another schedule");
 }
 
+/// Scheduler leaves a keyword that it does not know as it is, at each occurrence: all would be one.
+#[tokio::test]
+async fn a_scheduled_time_that_is_no_time_is_no_identity() {
+    let world = World::new();
+    let function = world.idempotency().scheduler(Operation::new("a"), world.handler()).unwrap();
+    for text in ["<aws.scheduler.scheduled_time>", "nightly", "2026"] {
+        let error = world.invoke(&function, &scheduled(SCHEDULE, text, "1")).await.unwrap_err();
+        let (kind, text) = diagnostic(error);
+        assert_eq!(kind, "Idempotency.RecordsReturned");
+        assert!(text.contains("no valid `scheduledTime`"), "{text}");
+    }
+    assert_eq!(world.ledger.total(), 0);
+    let keyed = Operation::new("b").key("attempt");
+    let function = world.idempotency().scheduler(keyed, world.handler()).unwrap();
+    for attempt in ["1", "2"] {
+        world.invoke(&function, &scheduled(SCHEDULE, "nightly", attempt)).await.unwrap();
+    }
+    assert_eq!(world.ledger.total(), 2);
+}
+
 #[tokio::test]
 async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_schedule() {
     let world = World::new();
