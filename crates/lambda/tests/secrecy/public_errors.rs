@@ -55,6 +55,7 @@ fn no_error_is_forgotten() {
         "NotStarted",
         "NotText",
         "RecoveryMistake",
+        "SettingsMistake",
         // Its texts are constants, or those of the store's own error: `from_env` tests that the URL is in none.
         "StoreConfigError",
         // Its texts are constants.
