@@ -63,10 +63,6 @@ pub enum NotStarted {
     /// Its lease ended before the handler could start.
     #[error("its lease ended before its turn came")]
     Lease,
-    /// It may have killed its process, and other invocations of this process did not end soon enough
-    /// for it to run without them.
-    #[error("other invocations of its process did not end before it could run without them")]
-    Isolation,
     /// An earlier record of its group failed.
     #[error("a record before it in its group returns to its source")]
     Order,

@@ -31,10 +31,6 @@ pub struct IdempotencyRecord {
     /// nothing was heard at all. One of them may have killed its process. An attempt that failed or was
     /// stopped at its deadline ends the row.
     pub consecutive_losses: u32,
-    /// The receive of the last attempt: how often the source had delivered the record then, that
-    /// delivery included. 0 if that is not known: the source does not count, or the record is of an
-    /// earlier version or of another library.
-    pub last_receive: u32,
     /// The fence of the last claim: higher than that of every claim before it while the record
     /// lives. 0 in a record of another library.
     pub fence: u64,
@@ -81,7 +77,6 @@ impl IdempotencyRecord {
             failed_attempts: 0,
             lost_attempts: 0,
             consecutive_losses: 0,
-            last_receive: 0,
             fence: 0,
             lease_until: None,
             expires_at: expires_at.ceil_to_second(),

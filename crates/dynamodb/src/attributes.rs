@@ -53,9 +53,6 @@ pub struct Attributes {
     /// N: the number of attempts lost one after the other, up to the last one; not written if zero.
     /// Default `consecutive_losses`.
     pub consecutive_losses: Cow<'static, str>,
-    /// N: how often the source had delivered the record at its last attempt; not written if it does not
-    /// count. Default `last_receive`.
-    pub last_receive: Cow<'static, str>,
     /// N: the fence of the last claim. Default `fence`.
     pub fence: Cow<'static, str>,
     /// S: the type of the last error. Default `error`.
@@ -196,7 +193,6 @@ impl Default for Attributes {
             failed_attempts: "failures".into(),
             lost_attempts: "vanished".into(),
             consecutive_losses: "consecutive_losses".into(),
-            last_receive: "last_receive".into(),
             fence: "fence".into(),
             error: "error".into(),
             application: "application".into(),
@@ -224,7 +220,6 @@ impl Attributes {
             &self.failed_attempts,
             &self.lost_attempts,
             &self.consecutive_losses,
-            &self.last_receive,
             &self.fence,
             &self.error,
             &self.application,

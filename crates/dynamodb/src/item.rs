@@ -98,7 +98,6 @@ fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<
         (&*names.failed_attempts, count(record.failed_attempts.into())),
         (&*names.lost_attempts, count(record.lost_attempts.into())),
         (&*names.consecutive_losses, count(record.consecutive_losses.into())),
-        (&*names.last_receive, count(record.last_receive.into())),
         (&*names.fence, count(record.fence)),
         (&*names.error, record.error_type.as_deref().map(text)),
         (&*names.application, record.application.as_deref().map(text)),
@@ -207,7 +206,6 @@ pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecor
     record.failed_attempts = read.count(&names.failed_attempts)?;
     record.lost_attempts = read.count(&names.lost_attempts)?;
     record.consecutive_losses = read.count(&names.consecutive_losses)?;
-    record.last_receive = read.count(&names.last_receive)?;
     record.fence = read.number(&names.fence, 0)?.unwrap_or(0);
     record.fingerprint = read.text(&names.validation)?.map(Fingerprint::new);
     record.error_type = read.text(&names.error)?.map(Into::into);

@@ -16,7 +16,6 @@ fn full() -> IdempotencyRecord {
     record.failed_attempts = 3;
     record.lost_attempts = 4;
     record.consecutive_losses = 2;
-    record.last_receive = 7;
     record.fence = 1_700_000_000_123;
     record.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
     record.fingerprint = Some(Fingerprint::new("f"));
@@ -87,7 +86,7 @@ fn the_lease_that_powertools_leaves_behind_is_kept() {
     let record = decode(&names(), &found).unwrap();
     assert_eq!(record.lease_until, Some(Timestamp::from_millis(1_700_000_030_123)));
     assert_eq!(record.result.as_deref(), Some(r#"{"ok": true}"#));
-    assert_eq!((record.owner, record.failed_attempts, record.last_receive), (None, 0, 0));
+    assert_eq!((record.owner, record.failed_attempts), (None, 0));
 }
 
 #[test]
@@ -138,7 +137,6 @@ fn what_is_not_a_record_is_named_and_not_quoted() {
         (("last_owner", n("1")), "last_owner"),
         (("failures", n("4294967296")), "failures"),
         (("consecutive_losses", s("1")), "consecutive_losses"),
-        (("last_receive", n("-1")), "last_receive"),
         (("data", n("NaN")), "data"),
         (("validation", n("1")), "validation"),
         (("error", n("1")), "error"),

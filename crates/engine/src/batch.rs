@@ -18,10 +18,9 @@
 //!   on its way. Where no deadline is known, a handler is dropped when its lease ends or, without a
 //!   claim, after the same time.
 //! * A record whose last attempts were lost may be what kills the process. It is claimed just before it
-//!   runs, in a *quarantine group* with nothing beside it: last, or before all others if it was passed
-//!   over at an earlier receive. What was received before is therefore looked at first.
-//! * A record that lost several processes in a row is *isolated*: it runs while no other invocation of the
-//!   process has claims or handlers.
+//!   runs, in a *quarantine group* with nothing else of the batch beside it. Such groups go before all other
+//!   records at every second receive, and after them otherwise: what was received before is therefore looked
+//!   at first.
 //! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
 //!   user said, as work with its own key; what waits for the record waits for that.
 //! * A key that another invocation of this process works on is not asked for in the store; one that
@@ -85,7 +84,6 @@ impl Engine {
             has_opentelemetry_fields: false,
             single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
-            isolation: Arc::default(),
             is_unprotected: false,
             application: None,
             workers: Arc::default(),
@@ -201,7 +199,6 @@ impl Engine {
             clock_skew: policy.clock_skew,
             fingerprint: None,
             application: self.parts.application.clone(),
-            receives: 0,
             provenance: None,
             payload: None,
         };

@@ -25,7 +25,6 @@ use crate::{
     machine::{Action, CallId, Input, LONG_POLL, Machine, RecordOutcome, Setting},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
     parts::Parts,
-    process::Polling,
     running::Polled,
     store_calls,
     surroundings::Surroundings,
@@ -243,10 +242,6 @@ impl<'a> Driver<'a> {
         if let Poll::Ready((at, record)) = self.surroundings.poll_leaders(context) {
             return Poll::Ready(Input::LeaderDone { at, record });
         }
-        if self.surroundings.poll_place(context).is_ready() {
-            return Poll::Ready(Input::MayEnter);
-        }
-        let _polling = Polling::of(&self.parts.isolation);
         let begun = self.now();
         while let Poll::Ready(polled) = self.surroundings.poll_handler(context) {
             let now = self.now();

@@ -6,7 +6,7 @@ use lambda_idempotency_core::{clock::Clock, outbox::Sender, store::Store};
 
 use crate::{
     observe::Observers,
-    process::{Completed, Isolation, SingleFlight},
+    process::{Completed, SingleFlight},
     workers::Workers,
 };
 
@@ -22,7 +22,6 @@ pub(crate) struct Parts {
     pub(crate) has_opentelemetry_fields: bool,
     pub(crate) single_flight: Arc<SingleFlight>,
     pub(crate) completed: Arc<Completed>,
-    pub(crate) isolation: Arc<Isolation>,
     /// Whether nothing is claimed: each record runs.
     pub(crate) is_unprotected: bool,
     pub(crate) application: Option<Arc<str>>,

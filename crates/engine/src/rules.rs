@@ -23,24 +23,14 @@ pub(crate) enum Rule {
     QuarantineStopsClaims,
     /// A quarantine group has its turn when nothing else runs.
     QuarantineWaitsForTheOthers,
-    /// A record is less suspected with each receive at which it was passed over.
-    SuspicionFalls,
-    /// Only receives since the last attempt count for that.
-    CountsSinceTheLastAttempt,
+    /// Records that were lost once and received since without an attempt run together.
+    LostOnceRunTogether,
     /// The more its records are suspected, the smaller a quarantine group is.
     SuspicionSplits,
-    /// A suspect that was passed over starts before other records.
-    PassedOverGoFirst,
+    /// Suspects go before the other records at every second receive.
+    SuspectsTakeTurns,
     /// The idempotency record says that its handler was stopped by its own worker.
     RecordsThatItStopped,
-    /// A group that is suspected enough is isolated from other invocations of its process.
-    IsolatesSuspects,
-    /// Nothing is claimed or started without a place in the process.
-    WaitsForItsPlace,
-    /// An invocation that is idle gives its place up.
-    ExitsWhenIdle,
-    /// The end of a wait for a place is an instant to wake at.
-    WakesForItsPlace,
     /// Copies are not answered by what ran without protection.
     UnprotectedIsNotShared,
     /// A handler is stopped when its lease has run out.

@@ -24,7 +24,6 @@ pub(crate) const COLUMNS: [(&str, &str); 18] = [
     ("failed_attempts", "bigint"),
     ("lost_attempts", "bigint"),
     ("consecutive_losses", "bigint"),
-    ("last_receive", "bigint"),
     ("fence", "bigint"),
     ("lease_until", "bigint"),
     ("expires_at", "bigint"),
@@ -55,7 +54,6 @@ pub(crate) fn values(record: &IdempotencyRecord) -> [Value<'_>; COLUMNS.len()] {
         number(record.failed_attempts),
         number(record.lost_attempts),
         number(record.consecutive_losses),
-        number(record.last_receive),
         Value::Number(Some(record.fence.cast_signed())),
         Value::Number(record.lease_until.map(millis)),
         Value::Number(Some(millis(record.expires_at))),
@@ -114,7 +112,6 @@ pub(crate) fn decode(row: &Row) -> Result<IdempotencyRecord, Corrupt> {
     record.failed_attempts = read.count()?;
     record.lost_attempts = read.count()?;
     record.consecutive_losses = read.count()?;
-    record.last_receive = read.count()?;
     record.fence = read.number()?.unwrap_or(0).cast_unsigned();
     record.lease_until = read.instant()?;
     record.expires_at = read.instant()?.ok_or_else(|| corrupt("expires_at", "is missing"))?;

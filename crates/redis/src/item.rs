@@ -36,7 +36,6 @@ pub(crate) fn encode(record: &IdempotencyRecord) -> String {
         ("failed_attempts", record.failed_attempts.into()),
         ("lost_attempts", record.lost_attempts.into()),
         ("consecutive_losses", record.consecutive_losses.into()),
-        ("last_receive", record.last_receive.into()),
     ];
     for (name, count) in counters {
         if count > 0 {
@@ -132,7 +131,6 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<IdempotencyRecord, Corrupt> {
             "consecutive_losses" => {
                 record.consecutive_losses = number("consecutive_losses", value)?;
             }
-            "last_receive" => record.last_receive = number("last_receive", value)?,
             "fingerprint" => record.fingerprint = Some(Fingerprint::new(value)),
             "result" => record.result = Some(value.into()),
             "steps" => record.steps = Some(value.into()),

@@ -61,7 +61,6 @@
 //!                 clock_skew: Duration::from_secs(1),
 //!                 fingerprint: None,
 //!                 application: None,
-//!                 receives: 1,
 //!                 provenance: None,
 //!                 payload: None,
 //!             };

@@ -176,7 +176,6 @@ impl Options {
                 "failed_attempts" => &mut names.failed_attempts,
                 "lost_attempts" => &mut names.lost_attempts,
                 "consecutive_losses" => &mut names.consecutive_losses,
-                "last_receive" => &mut names.last_receive,
                 "fence" => &mut names.fence,
                 "error" => &mut names.error,
                 "application" => &mut names.application,
@@ -188,7 +187,7 @@ impl Options {
                     let failure = Failure::from(format!("items have no attribute `{other}`"));
                     return Err(failure.remedy(
                         "The attributes are id, status, expiration, in_progress_expiration, data, validation, owner, \
-                         last_owner, failed_attempts, lost_attempts, consecutive_losses, last_receive, fence, error, \
+                         last_owner, failed_attempts, lost_attempts, consecutive_losses, fence, error, \
                          application, provenance, steps, outbox, payload.",
                     ));
                 }

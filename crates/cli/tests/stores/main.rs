@@ -125,8 +125,8 @@ fn a_live_claim_is_live_whatever_the_clock_of_this_machine_says() {
     let in_a_minute = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint - 3540000";
     run(&format!(
         "INSERT INTO idempotency (key, status, owner, failed_attempts, lost_attempts, consecutive_losses, \
-         last_receive, fence, lease_until, expires_at) VALUES ('orders#1', 'INPROGRESS', \
-         '00000000-0000-0000-0000-000000000001', 0, 0, 0, 0, 0, {in_a_minute}, {in_a_minute})"
+         fence, lease_until, expires_at) VALUES ('orders#1', 'INPROGRESS', \
+         '00000000-0000-0000-0000-000000000001', 0, 0, 0, 0, {in_a_minute}, {in_a_minute})"
     ));
     let state = || {
         let shown = command(&server.url(), &["records", "show", "orders#1", "--json"]).code(0);

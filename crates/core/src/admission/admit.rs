@@ -63,11 +63,10 @@ pub enum Admission {
 pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
     let Some(found) = found else {
         let record = claim.record(None, now);
-        return Admission::Try { guard: Guard::Absent, held: held(claim, record, 0) };
+        return Admission::Try { guard: Guard::Absent, held: held(claim, record) };
     };
     if found.status == Status::InProgress && found.owner == Some(claim.owner) {
-        // What the claim replaced is not stored any more. This receive was not that of the attempt before.
-        return Admission::Won(held(claim, found.clone(), claim.receives.saturating_sub(1)));
+        return Admission::Won(held(claim, found.clone()));
     }
     let until = held_until(found, claim.clock_skew);
     let over = now > until;
@@ -110,7 +109,7 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
             Admission::Mismatch { fence: final_fence(found) }
         }
         Status::Completed if found.outbox.is_some() => {
-            Admission::Unsent(held(claim, found.clone(), found.last_receive))
+            Admission::Unsent(held(claim, found.clone()))
         }
         Status::Completed => Admission::Replay(found.result.clone()),
         Status::PermanentlyFailed => Admission::PermanentlyFailed {
@@ -128,12 +127,12 @@ pub(super) const fn final_fence(found: &IdempotencyRecord) -> u64 {
     if found.fence > 0 { found.fence } else { found.expires_at.as_millis() }
 }
 
-fn held(claim: &Claim, record: IdempotencyRecord, receive_before: u32) -> Held {
-    Held { claim: claim.clone(), record, receive_before }
+fn held(claim: &Claim, record: IdempotencyRecord) -> Held {
+    Held { claim: claim.clone(), record }
 }
 
 fn take_over(claim: &Claim, found: &IdempotencyRecord, record: IdempotencyRecord) -> Admission {
-    let held = held(claim, record, found.last_receive);
+    let held = held(claim, record);
     Admission::Try { guard: Guard::Unchanged(RecordVersion::of(found)), held }
 }
 

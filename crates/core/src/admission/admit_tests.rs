@@ -16,7 +16,6 @@ fn claim() -> Claim {
         clock_skew: SKEW,
         fingerprint: Some(Fingerprint::new("f")),
         application: Some("billing".into()),
-        receives: 0,
         provenance: None,
         payload: None,
     }

@@ -22,8 +22,6 @@ pub struct Claim {
     pub fingerprint: Option<Fingerprint>,
     /// The application that claims, if it has a name.
     pub application: Option<Arc<str>>,
-    /// How often the source has delivered the record, this delivery included; 0 if it does not count.
-    pub receives: u32,
     /// Where the claim comes from, for people who look at the record.
     pub provenance: Option<Provenance>,
     /// What the work is done from, to do it again where nothing redelivers it. It is kept until the key is
@@ -44,7 +42,6 @@ impl Claim {
         let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
         record.owner = Some(self.owner);
         record.lease_until = Some(self.lease_until);
-        record.last_receive = self.receives;
         record.fingerprint.clone_from(&self.fingerprint);
         record.application.clone_from(&self.application);
         record.provenance.clone_from(&self.provenance);

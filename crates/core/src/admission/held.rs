@@ -20,8 +20,6 @@ pub struct Held {
     /// The record that is stored. Its steps may be more than those that are stored: every write of the
     /// claim carries them.
     pub record: IdempotencyRecord,
-    /// The receive of the attempt before this claim; 0 if it is not known, or there was none.
-    pub receive_before: u32,
 }
 
 /// What a claim ends with, or is renewed by.
@@ -59,8 +57,7 @@ pub enum Settlement {
         /// The type of the error.
         error_type: Arc<str>,
     },
-    /// The handler was not started. The key is free, the counts of attempts stay as before, and so does the
-    /// receive of the last attempt.
+    /// The handler was not started. The key is free, and the counts of attempts stay as before.
     Undo,
     /// The handler returned without having done any work. The key is free, and no attempt is counted,
     /// but a row of losses ends: this attempt did not kill its process.
@@ -161,7 +158,6 @@ impl Held {
         record.owner = Some(self.claim.owner);
         record.failed_attempts = self.record.failed_attempts;
         record.lost_attempts = self.record.lost_attempts;
-        record.last_receive = self.record.last_receive;
         record.fence = self.record.fence;
         record.fingerprint.clone_from(&self.claim.fingerprint);
         record.application.clone_from(&self.claim.application);
@@ -194,7 +190,6 @@ impl Held {
                 give_up(&mut record, LAPSED);
                 if matches!(settlement, Settlement::Undo) {
                     record.consecutive_losses = self.record.consecutive_losses;
-                    record.last_receive = self.receive_before;
                 }
                 record.error_type.clone_from(&self.record.error_type);
             }

@@ -16,7 +16,6 @@ pub(in crate::admission) fn claim(owner: u128) -> Claim {
         clock_skew: Duration::from_secs(1),
         fingerprint: None,
         application: None,
-        receives: 0,
         provenance: None,
         payload: None,
     }
@@ -87,34 +86,6 @@ fn a_record_says_where_its_last_claim_came_from_however_it_is_settled() {
         let (_, record) = second.write(&settlement, at(135));
         assert_eq!(record.unwrap().provenance, from(132), "{settlement:?}");
     }
-}
-
-#[test]
-fn a_record_says_at_which_receive_its_last_attempt_was() {
-    let claimed = |owner, found: Option<IdempotencyRecord>, receives| {
-        let claim = Claim { receives, ..claim(owner) };
-        match admit(&claim, found.as_ref(), at(200)) {
-            Admission::Try { held, .. } => held,
-            other => panic!("{other:?}"),
-        }
-    };
-    let (_, failed) = claimed(1, None, 2).write(&release(), at(101));
-    let held = claimed(2, failed, 5);
-    assert_eq!((held.record.last_receive, held.receive_before), (5, 2));
-    let renews = Settlement::Renew { lease_until: at(9000) };
-    for (settlement, left) in [
-        (release(), 5),
-        (Settlement::Decline, 5),
-        (Settlement::LeaveStanding, 5),
-        (renews, 5),
-        (complete(), 5),
-        (Settlement::Undo, 2),
-    ] {
-        let (_, record) = held.write(&settlement, at(201));
-        assert_eq!(record.unwrap().last_receive, left, "{settlement:?}");
-    }
-    let (_, undone) = held.write(&Settlement::Undo, at(201));
-    assert_eq!(claimed(3, undone, 0).record.last_receive, 0, "not known any more");
 }
 
 #[test]

@@ -15,7 +15,7 @@ async fn a_statement_removes_what_a_document_leaves_out() {
     let mut full = claimed(1);
     full.last_owner = Some(owner(3));
     (full.failed_attempts, full.lost_attempts, full.consecutive_losses) = (1, 2, 3);
-    (full.last_receive, full.fence) = (4, 5);
+    full.fence = 5;
     full.fingerprint = Some(Fingerprint::new("f"));
     full.result = Some("1".into());
     full.steps = Some("[1]".into());

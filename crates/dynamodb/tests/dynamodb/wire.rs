@@ -120,7 +120,7 @@ async fn statements_quote_names_and_carry_no_values() {
         "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
          REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
-         REMOVE \"consecutive_losses\" REMOVE \"last_receive\" REMOVE \"fence\" REMOVE \"error\" \
+         REMOVE \"consecutive_losses\" REMOVE \"fence\" REMOVE \"error\" \
          REMOVE \"application\" REMOVE \"steps\" REMOVE \"outbox\" REMOVE \"payload\" \
          REMOVE \"provenance\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
@@ -305,7 +305,6 @@ async fn other_attribute_names_in_every_request() {
     names.failed_attempts = "a-b".into();
     names.lost_attempts = "1".into();
     names.consecutive_losses = "in a row".into();
-    names.last_receive = "last,receive".into();
     names.fence = "fence\u{20ac}".into();
     names.error = "$".into();
     names.application = "select".into();
@@ -317,7 +316,6 @@ async fn other_attribute_names_in_every_request() {
     full.failed_attempts = 1;
     full.lost_attempts = 2;
     full.consecutive_losses = 1;
-    full.last_receive = 3;
     full.fence = 1_700_000_000_123;
     full.lease_until = Some(Timestamp::from_millis(5));
     full.fingerprint = Some(Fingerprint::new("f"));

@@ -23,8 +23,6 @@ const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 /// A claim that is in doubt when claiming gives up is undone within this time. It is extra time,
 /// because claiming gives up when its own time is over.
 const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
-/// Waiting for the other invocations of the process ends after this long if no deadline is known.
-const ENTRY_PATIENCE: Duration = Duration::from_secs(30);
 /// A commit is given up this long before settling ends, or after three fourths of the time if that is later.
 const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 /// Settling gives up after this long if no deadline is known.
@@ -50,19 +48,6 @@ impl Budget {
         let patience =
             self.stop().map_or(CLAIM_PATIENCE, |stop| CLAIM_PATIENCE.min(stop.since(now) / 2));
         now.plus(patience)
-    }
-
-    /// When to stop waiting for the other invocations of the process, if handlers take `pace`: after that
-    /// no handler could start.
-    pub(super) fn entry_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
-        self.last_start(pace).unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
-    }
-
-    /// When to stop waiting for isolation if the batch has other records: after half of the time in which
-    /// handlers can be started, so that the others have the other half.
-    pub(super) fn isolation_deadline(&self, now: Timestamp, pace: Duration) -> Timestamp {
-        let half = self.last_start(pace).map(|last| now.plus(last.since(now) / 2));
-        half.unwrap_or_else(|| now.plus(ENTRY_PATIENCE))
     }
 
     /// Until when to try to undo a claim that is in doubt at `now`.

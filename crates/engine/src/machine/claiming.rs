@@ -84,9 +84,9 @@ impl Machine<'_> {
                 present.host.leave(at);
                 let entry = self.records.at(at);
                 entry.quarantined(attempts.losses(), seen);
-                let (receives, too_late) = (entry.ask().receives, self.starts.is_open());
+                let receives = entry.ask().receives;
                 self.quarantine.leave(at);
-                self.quarantine.add(at, attempts, receives, too_late);
+                self.quarantine.add(at, attempts, receives);
             }
             Claimed::Unavailable(error) if self.runs_without(at, &error) => {
                 self.records.at(at).runs_without_claim(Some(error));

@@ -6,7 +6,6 @@ use super::{
     ask::{Ask, Task},
     carried::Carried,
     outcomes::Why,
-    quarantine::in_vain,
 };
 use lambda_idempotency_core::{
     admission::Held,
@@ -51,7 +50,6 @@ pub(super) struct Entry<'a> {
     seen: Option<Box<IdempotencyRecord>>,
     /// How many of its attempts were lost in a row, if it is in quarantine.
     losses: u32,
-    in_vain: u32,
     /// Why it runs without a claim. In a box, as what follows, since few records have it and an
     /// event can hold very many.
     outage: Option<Box<Carried<StoreError>>>,
@@ -79,7 +77,6 @@ impl<'a> Entry<'a> {
             assumed: None,
             seen: None,
             losses: 0,
-            in_vain: 0,
             outage: None,
             preset: None,
             final_fence: None,
@@ -162,16 +159,17 @@ impl<'a> Entry<'a> {
         self.seen.take()
     }
 
-    /// At how many receives since its last attempt, before this one, it was received in vain; 0 if it was not
-    /// looked at, so that this is not known.
-    pub(super) const fn in_vain(&self) -> u32 {
-        self.in_vain
-    }
-
     /// Its key was looked at, and is free.
     pub(super) fn found_free(&mut self, seen: Option<Box<IdempotencyRecord>>) {
-        self.in_vain = in_vain(self.ask.receives, seen.as_deref());
         self.seen = seen;
+    }
+
+    /// The order of the records that are not suspects: by the receives without an attempt, as far as they are known, and then by
+    /// all receives.
+    pub(super) fn age(&self) -> (u32, u32) {
+        let tried = |seen: &IdempotencyRecord| seen.failed_attempts.saturating_add(seen.lost_attempts);
+        let tried = self.seen.as_deref().map_or(0, tried);
+        (self.ask.receives.saturating_sub(tried), self.ask.receives)
     }
 
     /// Its last `losses` attempts were lost; it waits for its turn in quarantine.

@@ -50,16 +50,6 @@ pub trait Host {
     /// The completed record of a key, if this process remembers it.
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>>;
 
-    /// Asks for a place among the invocations of this process, up to and including `until`. An invocation
-    /// that has the place keeps it, with the new end. If the place is not free, the invocation waits for
-    /// it, up to and including `patience`, and asks again at [`Input::MayEnter`](super::Input::MayEnter).
-    /// It has or wants one place at a time: it exits before it asks for another.
-    fn enter(&mut self, side: Side, until: Timestamp, patience: Timestamp, now: Timestamp)
-    -> Enter;
-
-    /// Gives the place up, whether it was taken or waited for.
-    fn exit(&mut self);
-
     /// Makes the work of putting record `at` aside, as record `aside`; returns its key. `None` if
     /// there is none for the record.
     fn put_aside(
@@ -99,26 +89,5 @@ pub enum Join {
         until: Timestamp,
         /// Whether the leader's claim was granted by the store, and the leader may still complete it.
         holds: bool,
-    },
-}
-
-/// How an invocation takes part in its process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Others may claim and run meanwhile.
-    Shared,
-    /// No other invocation may.
-    Isolated,
-}
-
-/// The answer to an invocation that asks for a place in its process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Enter {
-    /// The invocation has the place.
-    Entered,
-    /// Other invocations have to give up their places first.
-    Waits {
-        /// They have their places until this instant at the latest, inclusive, as far as is known.
-        until: Timestamp,
     },
 }

@@ -101,8 +101,6 @@ pub enum Input {
         /// What is in the store, as far as the leader knew.
         record: Option<Arc<IdempotencyRecord>>,
     },
-    /// Another invocation of this process has given up its place: this one asks again.
-    MayEnter,
 }
 
 /// How a handler ended.

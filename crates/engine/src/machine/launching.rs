@@ -6,7 +6,6 @@ use super::{
     calls::PATIENCE,
     claims::Request,
     entry::{Entry, Stage},
-    host::Side,
     sharing::Shared,
     starts::Turn,
     wanted::{Answer, Begins, Claimed, Wanted},
@@ -27,12 +26,12 @@ impl Machine<'_> {
         }
         // Again, because records that are answered without the store make room for others.
         let mut again = true;
-        while again && self.takes_its_place(present) {
+        while again {
             again = self.look(present);
             self.open();
             self.start_ready(present);
             again |= self.claim_ahead(present);
-            again |= self.admit_group(present.now);
+            again |= self.admit_group(present);
             again |= self.send_claims(present);
         }
     }
@@ -75,11 +74,11 @@ impl Machine<'_> {
         if self.starts.is_open() || looks || self.quarantine.is_active() {
             return;
         }
+        self.quarantine.choose_side();
         // A claim that is slow would keep suspects from their turn, and they the others.
-        if self.claims.are_wanted() || self.has_claimed() || !self.suspects_go_first() {
+        if self.claims.are_wanted() || self.has_claimed() || !self.quarantine.goes_first() {
             let records = &self.records;
-            let age = |entry: &Entry<'_>| (entry.in_vain(), entry.ask().receives);
-            self.starts.open(|at| records.get(at).map(age));
+            self.starts.open(|at| records.get(at).map(Entry::age));
         }
     }
 
@@ -88,14 +87,6 @@ impl Machine<'_> {
     fn has_claimed(&self) -> bool {
         let mut ready = self.starts.ready().filter_map(|at| self.records.get(at));
         ready.any(|entry| entry.held().is_some())
-    }
-
-    /// Whether suspects that were passed over go before all other records.
-    fn suspects_go_first(&self) -> bool {
-        let others = || self.starts.to_claim().filter_map(|at| self.records.get(at));
-        // Without suspects, which is usual, the others are not asked.
-        self.quarantine.goes_first(0)
-            && self.quarantine.goes_first(others().map(Entry::in_vain).max().unwrap_or_default())
     }
 
     fn start_ready(&mut self, present: &mut Present<'_>) {
@@ -149,40 +140,32 @@ impl Machine<'_> {
         }
     }
 
-    /// Gives a quarantine group its turn when nothing else runs. The group is claimed in the place that it
-    /// needs.
-    fn admit_group(&mut self, now: Timestamp) -> bool {
+    /// Gives a quarantine group its turn when nothing else runs.
+    fn admit_group(&mut self, present: &mut Present<'_>) -> bool {
         let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
             && !self.claims.are_wanted()
             && !self.quarantine.is_active()
-            && self.settlements.are_slow(now);
+            && self.settlements.are_slow(present.now);
         let is_next = || match self.starts.is_open() {
             true => self.quarantine.is_waiting(),
-            false => self.suspects_go_first(),
+            false => self.quarantine.goes_first(),
         };
         if !is_clear || !is_next() {
             return false;
         }
-        let isolates = self.quarantine.next_is_isolated() && keeps(Rule::IsolatesSuspects);
-        let side = if isolates { Side::Isolated } else { Side::Shared };
         let group = self.quarantine.next_group(self.starts.concurrency());
-        self.isolation.set_group(side, group);
-        true
-    }
-
-    /// Claims the quarantine group that has its turn.
-    pub(super) fn claim_group(&mut self, group: Vec<usize>, present: &mut Present<'_>) {
         let is_late = |at: &usize| self.turn(*at, present) != Turn::Start;
         if group.first().is_some_and(is_late) {
             for at in group {
                 self.finish(at, Outcome::Returned(NotStarted::Deadline), present);
             }
-            return;
+            return true;
         }
         for at in &group {
             self.records.at(*at).enter(Stage::Claiming);
         }
         self.claim(group, false, present);
+        true
     }
 
     /// Claims these records, as far as this process does not know the answer, or only looks at them.

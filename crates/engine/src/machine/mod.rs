@@ -18,7 +18,6 @@
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | What may be looked at, claimed and started now? Is the end of starts reached? | `starts` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
-//! | Which place in its process does this invocation have, or wait for? | `isolation` |
 //! | Which records wait for a busy key, and until when? | `waiting` |
 //! | What does a record want of its key, and which answers are there? | `wanted` |
 //! | Which claims are on their way? | `claims`; one claim is a `claims::pending` |
@@ -32,7 +31,6 @@
 //! | What does an outcome mean for copies, for sinks, for a lost lease? | `outcomes` |
 //! | *and what happens then:* | |
 //! | What is claimed, started and renewed next? What do the invocations of this process tell each other? | `launching`, `sharing` |
-//! | When is the place in the process taken, and when given up? | `entering` |
 //! | Which part gets an answer of the store? | `store_answers` |
 //! | What follows from the answer to a claim? | `claiming` |
 //! | What is written when a handler has ended, and what follows from the answer? | `settling` |
@@ -45,7 +43,7 @@
 //! | Where does a group, or the batch, stop after a failure? | `after_failure` |
 //! | How is a record put aside? | `diverting` |
 //! | When are the messages of a completion sent, and what if they cannot be? | `publishing` |
-//! | When do starts and handlers end? What is then undone, dropped and returned? | `stopping`; called from `mod`, `lost_leases` and `entering` |
+//! | When do starts and handlers end? What is then undone, dropped and returned? | `stopping`; called from `mod` and `lost_leases` |
 //!
 //! The first group are parts: each owns its state and is asked through its methods. The second group are
 //! the rules of the machine, which move records from part to part.
@@ -58,12 +56,10 @@ mod carried;
 mod claiming;
 mod claims;
 mod diverting;
-mod entering;
 mod entry;
 mod finishing;
 mod host;
 mod inputs_outputs;
-mod isolation;
 mod launching;
 mod leases;
 mod lost_leases;
@@ -100,7 +96,7 @@ pub use self::{
     ask::{Ask, Task},
     calls::CallId,
     carried::Carried,
-    host::{Enter, Host, Join, Side},
+    host::{Host, Join},
     inputs_outputs::{Action, Collected, Ended, Input, RecordOutcome, Setting},
     outcomes::Why,
 };
@@ -109,7 +105,6 @@ use self::{
     calls::CallIds,
     claims::Claims,
     entry::Entry,
-    isolation::Isolation,
     leases::{Leases, Terms},
     order::Order,
     outboxes::Outboxes,
@@ -145,7 +140,6 @@ pub struct Machine<'a> {
     order: Order,
     starts: Starts,
     quarantine: Quarantine,
-    isolation: Isolation,
     waiting: Waiting,
     claims: Claims,
     settlements: Settlements,
@@ -186,7 +180,6 @@ impl<'a> Machine<'a> {
             records,
             order,
             quarantine: Quarantine::default(),
-            isolation: Isolation::default(),
             waiting: Waiting::default(),
             claims: Claims::default(),
             settlements: Settlements::default(),
@@ -233,8 +226,6 @@ impl<'a> Machine<'a> {
             // Once the response is due, the machine would not see the answer to a write.
             Input::Blocked => self.blocked = !self.is_reply_due(now),
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
-            // The place is asked for again before anything begins.
-            Input::MayEnter => {}
         }
     }
 
@@ -251,7 +242,6 @@ impl<'a> Machine<'a> {
                 self.launch(present);
             }
             self.send_messages(present);
-            self.exit_when_idle(present);
             self.renew(now);
             let presses = std::mem::take(&mut self.blocked);
             let sent = (presses || self.settlements.is_overdue(now))
@@ -274,7 +264,6 @@ impl<'a> Machine<'a> {
         if self.is_reply_due(now) {
             self.abandon(present);
         }
-        self.exit_when_idle(present);
         self.send_settlements(false, now);
         !self.actions.is_empty()
     }
@@ -300,14 +289,9 @@ impl<'a> Machine<'a> {
         let ends = [stop, budget.reply()].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
         let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
         let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWaitingRecords));
-        let place = self.isolation.next_due().filter(|_| keeps(Rule::WakesForItsPlace));
-        // A shared place is given up when the machine is asked the next time, at the latest when the call of
-        // the settlement ends.
-        let keeps_others = self.isolation.is_isolated()
-            || self.quarantine.is_active()
-            || self.quarantine.is_waiting();
+        let keeps_others = self.quarantine.is_active() || self.quarantine.is_waiting();
         let slow = self.settlements.next_slow(now).filter(|_| keeps_others);
-        let due = [self.settlements.next_due(now), slow, lease, waiting, place];
+        let due = [self.settlements.next_due(now), slow, lease, waiting];
         ends.chain(due).flatten().min()
     }
 

@@ -136,7 +136,6 @@ impl Machine<'_> {
             clock_skew: self.setting.policy.clock_skew,
             fingerprint: ask.and_then(|ask| ask.fingerprint.clone()),
             application: self.setting.application.clone(),
-            receives: ask.map_or(0, |ask| ask.receives),
             provenance,
             payload: ask.and_then(|ask| ask.kept.clone()),
         }

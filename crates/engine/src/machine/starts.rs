@@ -124,16 +124,6 @@ impl Starts {
         (unclaimed, take(&mut self.ready))
     }
 
-    /// Whether anything is to be looked at or claimed, or may start.
-    pub(super) fn has_any(&self) -> bool {
-        self.has_looks() || !(self.to_claim.is_empty() && self.ready.is_empty())
-    }
-
-    /// Whether nothing runs, is about to run, or is held back.
-    pub(super) fn is_empty(&self) -> bool {
-        self.running == 0 && !self.has_any()
-    }
-
     pub(super) const fn is_stopped(&self) -> bool {
         self.stopped
     }
@@ -175,11 +165,6 @@ impl Starts {
     /// Record `at` is to be claimed.
     pub(super) fn add_claim(&mut self, at: usize) {
         self.to_claim.push_back(at);
-    }
-
-    /// The records that are to be claimed.
-    pub(super) fn to_claim(&self) -> impl Iterator<Item = usize> {
-        self.to_claim.iter().copied()
     }
 
     /// Record `at` may start when there is room.

@@ -34,23 +34,6 @@ fn the_first_reason_to_start_nothing_counts() {
 }
 
 #[test]
-fn an_invocation_is_empty_when_nothing_runs_or_is_about_to() {
-    let queued: [fn(&mut Starts); 3] =
-        [|starts| starts.add_look(0), |starts| starts.add_claim(0), |starts| starts.add_ready(0)];
-    for queue in queued {
-        let mut starts = starts();
-        assert!(starts.is_empty() && !starts.has_any());
-        queue(&mut starts);
-        assert!(!starts.is_empty() && starts.has_any());
-        starts.take(|_| true);
-        starts.started();
-        assert!(!starts.is_empty() && !starts.has_any());
-        starts.ended(true);
-        assert!(starts.is_empty());
-    }
-}
-
-#[test]
 fn what_is_held_back_until_the_opening_counts_as_idle() {
     let queued: [fn(&mut Starts); 2] = [|starts| starts.add_claim(0), |starts| starts.add_ready(0)];
     for queue in queued {

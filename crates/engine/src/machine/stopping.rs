@@ -79,7 +79,6 @@ impl Machine<'_> {
         let which = |at| records.position(at) >= from;
         let waiting = self.waiting.take(which);
         let (mut unclaimed, ready) = self.starts.take(which);
-        unclaimed.extend(self.isolation.take_waiting(which));
         unclaimed.extend(self.quarantine.take_waiting(which));
         for (at, until) in waiting {
             self.finish(at, Outcome::Busy { until }, present);

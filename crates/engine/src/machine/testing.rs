@@ -26,7 +26,6 @@ pub(super) fn claim(at: usize, lease: u64) -> Claim {
         clock_skew: Duration::ZERO,
         fingerprint: None,
         application: None,
-        receives: 0,
         provenance: None,
         payload: None,
     }

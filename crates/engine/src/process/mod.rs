@@ -1,5 +1,4 @@
-//! What the invocations of one process share: which keys are being worked on, which are done, and which
-//! invocations may run at the same time.
+//! What the invocations of one process share: which keys are being worked on, and which are done.
 //!
 //! Most Lambda processes take one event at a time. Managed Instances hand one process many at once,
 //! and a duplicate may then run beside its original, in the same memory. Asking the store about it
@@ -9,20 +8,16 @@
 //!   what it learns.
 //! * *Completed keys*: what was seen completed answers its duplicates for a short while, within the
 //!   bounds of a [`Cache`]. This helps every warm process, concurrent or not.
-//! * *Isolation*: a record that has lost its process several times in a row runs while no other invocation of
-//!   the process has anything claimed or running.
 //!
-//! None of them decides anything. A claim is still one conditional write that may lose; what memory holds
+//! Neither decides anything. A claim is still one conditional write that may lose; what memory holds
 //! is a record that was in the store, and it is judged by [`admission`](lambda_idempotency_core::admission) as if it
 //! had just been read. Losing all of it costs requests, never a promise.
 //!
-//! The clones of one [`Engine`](crate::batch::Engine) share all three. Nothing is global: two engines
+//! The clones of one [`Engine`](crate::batch::Engine) share both. Nothing is global: two engines
 //! with two stores know nothing of each other.
 
 mod cache;
 mod completed;
-mod isolation;
-mod nested;
 mod single_flight;
 mod sync;
 
@@ -30,12 +25,8 @@ mod sync;
 #[cfg(test)]
 mod completed_tests;
 #[cfg(test)]
-mod isolation_tests;
-#[cfg(test)]
 mod single_flight_tests;
 
 pub use cache::Cache;
 pub(crate) use completed::Completed;
-pub(crate) use isolation::{Isolation, Place, Until};
-pub(crate) use nested::{Polling, is_nested};
 pub(crate) use single_flight::{Joined, Leader, SingleFlight};

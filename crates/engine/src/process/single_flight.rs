@@ -28,9 +28,6 @@
 //!   invocation to be idle, or as a follower. So every leader waits for nothing but the store, its
 //!   handler, a place among the handlers of its own invocation, and the clock, none of which waits for
 //!   a follower.
-//! * An invocation may hold a lead while a record of it waits for *isolation*: one that is put aside, whose
-//!   sink may have killed a process. It waits for the claims and handlers of others, and for half of its
-//!   time at most. Followers are neither: an invocation that only follows has no place in the process.
 //! * A handler may itself call the engine, so a leader can wait for a follower's result through user
 //!   code, even for its own key. Every wait of a follower therefore ends by the clock: two seconds
 //!   for queues, else what the policy allows, and always the invocation's deadline and the leader's

@@ -13,8 +13,8 @@ use lambda_idempotency_keys::Key;
 
 use super::{Slot, Surroundings};
 use crate::{
-    machine::{Enter, Host, Join, Side},
-    process::{Joined, Until},
+    machine::{Host, Join},
+    process::Joined,
 };
 
 impl Host for Surroundings<'_> {
@@ -86,38 +86,6 @@ impl Host for Surroundings<'_> {
         let known = self.parts.completed.get(key, now);
         self.cache_hits += usize::from(known.is_some());
         known
-    }
-
-    fn enter(
-        &mut self,
-        side: Side,
-        until: Timestamp,
-        patience: Timestamp,
-        now: Timestamp,
-    ) -> Enter {
-        if self.is_nested {
-            return Enter::Entered;
-        }
-        let is_isolated = side == Side::Isolated;
-        let until = Until { taken: until, waiting: patience };
-        let taken = if let Some(place) = &self.place {
-            debug_assert_eq!(
-                place.is_isolated(),
-                is_isolated,
-                "an invocation exits before it asks for another place"
-            );
-            place.ask(until, now)
-        } else {
-            let (place, taken) = self.parts.isolation.ask(is_isolated, until, now);
-            self.place = Some(place);
-            taken
-        };
-        self.waits = taken.is_err();
-        taken.map_or_else(|until| Enter::Waits { until }, |()| Enter::Entered)
-    }
-
-    fn exit(&mut self) {
-        self.place = None;
     }
 
     fn put_aside(

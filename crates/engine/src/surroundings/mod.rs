@@ -31,7 +31,7 @@ use crate::{
     machine::Ask,
     pace::Pace,
     parts::Parts,
-    process::{Leader, Place, is_nested},
+    process::Leader,
     running::{Polled, Running},
     steps::{KeptSteps, Refusal},
 };
@@ -90,12 +90,6 @@ pub(crate) struct Surroundings<'a> {
     /// The steps and messages of the calls of all records, from when the first handler is started.
     shared: Option<AllShared>,
     running: Running<'a>,
-    /// This invocation's place in the process, taken or waited for.
-    place: Option<Place>,
-    /// Whether that place is waited for.
-    waits: bool,
-    /// Whether a handler of this engine makes the invocation: it then shares that handler's place.
-    is_nested: bool,
     cache_hits: usize,
     /// The leaders, in other invocations of this process, that records of this batch follow.
     following: Option<FuturesUnordered<BoxFuture<'static, LeaderDone>>>,
@@ -111,7 +105,6 @@ impl<'a> Surroundings<'a> {
         records: usize,
     ) -> Self {
         let slots = Vec::with_capacity(records);
-        let is_nested = is_nested(&parts.isolation);
         let running = Running::default();
         Self {
             parts,
@@ -123,9 +116,6 @@ impl<'a> Surroundings<'a> {
             slots,
             shared: None,
             running,
-            place: None,
-            waits: false,
-            is_nested,
             cache_hits: 0,
             following: None,
         }
@@ -250,12 +240,6 @@ impl<'a> Surroundings<'a> {
             self.slot(*at).handler = None;
         }
         polled
-    }
-
-    /// Ends when the place that this invocation waits for may have become free.
-    pub(crate) fn poll_place(&self, context: &Context<'_>) -> Poll<()> {
-        let waited = self.place.as_ref().filter(|_| self.waits);
-        waited.map_or(Poll::Pending, |place| place.poll_changed(context))
     }
 
     pub(crate) fn record(&self, at: usize) -> Option<(&RecordId, Option<&Key>)> {

@@ -35,7 +35,7 @@ async fn a_throttled_claim_of_a_suspect_delays_the_others_by_a_second() {
         Ok(())
     });
     let throttled = Throttled { world: world.clone(), hot: claims_suspect };
-    let batch = vec![ok("s").receives(3), b.receives(1)];
+    let batch = vec![ok("s").receives(2), b.receives(1)];
     let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
     assert_eq!(outcomes, ["unavailable", "executed"]);
     let waited = at.get().map(|at| at.since(begun));
@@ -56,7 +56,7 @@ async fn a_record_that_waited_for_throttled_suspects_starts_only_if_it_can_end()
         assert_eq!(world.deliver(vec![slow("pace", takes)]).await, ["executed"]);
         world.timeout = Some(10 * SECOND);
         let throttled = Throttled { world: world.clone(), hot: claims_suspect };
-        let mut batch: Vec<_> = suspects.map(|label| ok(label).receives(5)).into();
+        let mut batch: Vec<_> = suspects.map(|label| ok(label).receives(6)).into();
         batch.push(slow("b", takes).receives(1));
         let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
         assert_eq!(outcomes[5], outcome);
@@ -81,7 +81,7 @@ async fn a_key_that_can_neither_be_read_nor_claimed_delays_the_others_by_a_secon
         Ok(())
     });
     let throttled = Throttled { world: world.clone(), hot: |write| write.key == key("u") };
-    let batch = vec![ok("u").receives(2), ok("s").receives(3), b.receives(1)];
+    let batch = vec![ok("u").receives(2), ok("s").receives(2), b.receives(1)];
     let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
     assert_eq!(outcomes, ["unavailable", "executed", "executed"]);
     let waited = at.get().map(|at| at.since(begun));
@@ -103,7 +103,7 @@ async fn a_claim_of_a_suspect_that_is_not_answered_delays_the_others_by_a_second
         noted.get_or_init(|| world.clock.now());
         Ok(())
     });
-    let batch = vec![ok("s").receives(3), b.receives(1)];
+    let batch = vec![ok("s").receives(2), b.receives(1)];
     let outcomes = labels(&world.clock.drive(world.invoke(batch)).await);
     assert_eq!(outcomes, ["unavailable", "executed"]);
     let waited = at.get().map(|at| at.since(begun));

@@ -9,7 +9,7 @@ use lambda_idempotency_core::failure::Failure;
 use lambda_idempotency_engine::batch::{AfterFailure, Engine};
 
 use crate::{
-    contract::{Contract, Receives, Wrong},
+    contract::{Contract, Wrong},
     support::{Rec, World, failing, labels, ok, rec, slow},
 };
 
@@ -129,7 +129,7 @@ async fn claims_of_handlers_that_did_not_begin_within_their_lease_are_undone_onc
         Ok(())
     });
     let (wrong, inner) = (Wrong::default(), world.store.clone());
-    let store = Contract { inner, wrong: wrong.clone(), receives: Receives::default() };
+    let store = Contract { inner, wrong: wrong.clone() };
     let batch = vec![ok("a"), blocks.receives(1), ok("c")];
     let engine = Engine::new(store).with_clock(world.clock.clone());
     let outcomes = world.clock.drive(world.invoke_by(&engine, batch)).await;

@@ -28,7 +28,6 @@ pub(crate) fn claim(owner: u128, now: u64) -> Claim {
         clock_skew: Duration::from_secs(1),
         fingerprint: None,
         application: None,
-        receives: 0,
         provenance: None,
         payload: None,
     }

@@ -137,7 +137,6 @@ fn each_world_documented_is_one_of_the_model() {
     let files = [
         "worlds.rs",
         "recovery.rs",
-        "isolation.rs",
         "outboxes.rs",
         "transactions.rs",
         "steps.rs",

@@ -51,8 +51,6 @@ pub(crate) enum Action {
     Hang { invocation: usize, running: usize },
     /// A follower learns that its leader has ended.
     Tell { finished: usize },
-    /// An invocation learns that another one has given up its place.
-    Admit { may_enter: usize },
     /// A process dies.
     Kill { process: usize },
     /// A write without an answer reaches the store.
@@ -183,8 +181,6 @@ impl Model for Explorer {
             self.invocation_actions(world, place, actions);
         }
         actions.extend((0..world.finished.len()).map(|finished| Action::Tell { finished }));
-        let may_enter = 0..world.may_enter.len();
-        actions.extend(may_enter.map(|may_enter| Action::Admit { may_enter }));
         for (stray, (write, lost)) in world.strays.iter().enumerate() {
             let in_time = *lost == world.now || world.faults.late > 0;
             if in_time && would_change(setup, world, write) {
@@ -277,12 +273,6 @@ impl Model for Explorer {
                 let mut all = world.invocations.iter();
                 let invocation = all.position(|one| one.own.number == number)?;
                 advance(setup, world, invocation, Some(Input::LeaderDone { at, record }));
-            }
-            Action::Admit { may_enter } => {
-                let number = world.may_enter.remove(may_enter);
-                let mut all = world.invocations.iter();
-                let invocation = all.position(|one| one.own.number == number)?;
-                advance(setup, world, invocation, Some(Input::MayEnter));
             }
             Action::Kill { process } => {
                 world.faults.deaths -= 1;

@@ -2,8 +2,6 @@
 //!
 //! Sharing follows the documentation of `engine::process`: one invocation leads a key until its outcome,
 //! or until its lead expires. Its followers then learn what the leader knew.
-//! An invocation that asks for a place waits for the taken ones and for those asked for before it that
-//! exclude it, as long as they count.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,9 +14,9 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    machine::{Enter, Host, Join, Side},
+    machine::{Host, Join},
     setup::Setup,
-    world::{Asked, Flight, Own, Step, World},
+    world::{Flight, Own, Step, World},
 };
 
 /// The surroundings of one machine.
@@ -118,44 +116,6 @@ impl Host for Surroundings<'_> {
         known.filter(|record| now <= record.expires_at)
     }
 
-    fn enter(
-        &mut self,
-        side: Side,
-        until: Timestamp,
-        patience: Timestamp,
-        now: Timestamp,
-    ) -> Enter {
-        let number = self.own.number;
-        self.world.may_enter.retain(|who| *who != number);
-        let places = &mut self.world.processes[self.own.process].places;
-        let mine = places.iter().position(|asked| asked.number == number);
-        let at = mine.unwrap_or_else(|| {
-            places.push(Asked { number, side, is_taken: false, until: patience });
-            places.len() - 1
-        });
-        assert_eq!(places[at].side, side, "it exits before it asks for another");
-        let both = (Side::Shared, Side::Shared);
-        let blocking = places.iter().enumerate().filter(|(place, other)| {
-            let is_before = *place != at && (other.is_taken || *place < at);
-            is_before && (side, other.side) != both && now <= other.until
-        });
-        let blocked = blocking.map(|(_, other)| other.until).max();
-        let blocked = blocked.filter(|_| !places[at].is_taken);
-        places[at].is_taken = blocked.is_none();
-        places[at].until = if blocked.is_none() { until } else { patience };
-        self.setup.witness.saw(match (side, blocked) {
-            (Side::Shared, None) => "shared place",
-            (Side::Isolated, None) => "isolated place",
-            (Side::Shared, Some(_)) => "wait for a shared place",
-            (Side::Isolated, Some(_)) => "wait for isolation",
-        });
-        blocked.map_or(Enter::Entered, |until| Enter::Waits { until })
-    }
-
-    fn exit(&mut self) {
-        exit(self.world, self.own.process, self.own.number);
-    }
-
     fn put_aside(&mut self, _: usize, _: usize, _: DivertReason, _: Option<u64>) -> Option<Key> {
         None
     }
@@ -195,20 +155,5 @@ impl Host for Surroundings<'_> {
             *lingering = lease.max(*lingering);
         }
         Some(handler.since)
-    }
-}
-
-/// An invocation gives its place up; those that wait for theirs are notified.
-pub(crate) fn exit(world: &mut World, process: usize, number: u32) {
-    let places = &mut world.processes[process].places;
-    let all = places.len();
-    places.retain(|asked| asked.number != number);
-    if places.len() == all {
-        return;
-    }
-    for asked in places.iter().filter(|asked| !asked.is_taken) {
-        if !world.may_enter.contains(&asked.number) {
-            world.may_enter.push(asked.number);
-        }
     }
 }

@@ -13,8 +13,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     delivery::AfterFailure,
-    host::{Surroundings, exit},
-    isolation,
+    host::Surroundings,
     machine::{Action, Ask, Ended, Input, Machine, RecordOutcome, Setting, Task},
     outboxes,
     setup::Setup,
@@ -111,7 +110,6 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
             break;
         }
     }
-    isolation::check_waiting(world, own);
     let wake = machine.wake(now);
     let is_awaited = !own.calls.is_empty() || own.running.iter().any(|one| one.due.is_some());
     if wake.is_some_and(|wake| wake <= now) || (wake.is_none() && !is_awaited) {
@@ -130,7 +128,7 @@ fn act(
 ) {
     match action {
         Action::Read { call, keys, deadline } => {
-            if own.running.iter().any(|one| suspicion(setup, world, own, one).is_some()) {
+            if own.running.iter().any(|one| suspicion(world, own, one).is_some()) {
                 world.flaws.add(Flaw::NotAlone);
             }
             let is_asked = |key| own.calls.iter().any(|call| call.request.asks_for(key));
@@ -183,9 +181,6 @@ fn act(
 
 fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadline: Timestamp) {
     if let Some(owner) = claim(write) {
-        if let Some(stake) = isolation::stake(setup, world, own, write) {
-            isolation::check(setup, world, own, stake);
-        }
         let is_asked = own.calls.iter().any(|call| match &call.request {
             Request::Write(writes) => {
                 let mut claims = writes.iter().filter(|other| other.key == write.key);
@@ -202,12 +197,11 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
             world.flaws.add(Flaw::ClaimedTwice);
         }
         // A member of the same group, whose first claim got no answer, may be claimed again.
-        let claimed = isolation::stake(setup, world, own, write);
-        let claimed = claimed.and_then(|(at, record, before)| {
-            let before = before.unwrap_or(record.last_receive);
-            suspected(world, own, at, record, before)
-        });
-        let mut beside = own.running.iter().filter_map(|one| suspicion(setup, world, own, one));
+        let key = setup.key(&write.key);
+        let at = own.records.iter().position(|record| setup.messages[*record].key == key);
+        let claimed = at.zip(write.record.as_ref());
+        let claimed = claimed.and_then(|(at, record)| suspected(world, own, at, record));
+        let mut beside = own.running.iter().filter_map(|one| suspicion(world, own, one));
         if beside.any(|suspicion| claimed != Some(suspicion)) {
             world.flaws.add(Flaw::NotAlone);
         }
@@ -229,34 +223,27 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
     }
 }
 
-/// How much a record with this claim is suspected, if its last attempts were lost: by the losses in a
-/// row, less the receives since the attempt before. One that was tried more often than it was received,
-/// because copies of it were, is assumed to have been tried at every second receive.
-pub(crate) fn suspected(
-    world: &World,
-    own: &Own,
-    at: usize,
-    claim: &IdempotencyRecord,
-    before: u32,
-) -> Option<u32> {
+/// How much a record with this claim is suspected, if its last attempts were lost: by the losses in a row. After one
+/// loss, a receive without an attempt ends that.
+fn suspected(world: &World, own: &Own, at: usize, claim: &IdempotencyRecord) -> Option<u32> {
     let receives = u32::from(world.source[own.records[at]].receives);
-    let last = before.max(claim.lost_attempts + claim.failed_attempts);
-    let passed_over = receives.saturating_sub(1).checked_sub(last).unwrap_or(receives / 2);
-    let losses = claim.consecutive_losses;
-    (losses > 0).then(|| losses.saturating_sub(passed_over))
+    let was_passed_over = receives > claim.lost_attempts + claim.failed_attempts + 1;
+    match claim.consecutive_losses {
+        0 => None,
+        1 if was_passed_over => Some(0),
+        losses => Some(losses),
+    }
 }
 
-fn suspicion(setup: &Setup, world: &World, own: &Own, running: &Running) -> Option<u32> {
-    let before = world.before[setup.messages[own.records[running.at]].key];
-    suspected(world, own, running.at, &running.held.as_ref()?.record, before)
+fn suspicion(world: &World, own: &Own, running: &Running) -> Option<u32> {
+    suspected(world, own, running.at, &running.held.as_ref()?.record)
 }
 
 /// Whether a record may start beside those that run: they are as suspected as it is and, if that is
 /// more than not at all, few enough.
-fn check_group(setup: &Setup, world: &mut World, own: &Own, at: usize, held: &Held) {
-    let before = world.before[setup.messages[own.records[at]].key];
-    let mine = suspected(world, own, at, &held.record, before);
-    let alike = own.running.iter().filter(|one| suspicion(setup, world, own, one) == mine).count();
+fn check_group(world: &mut World, own: &Own, at: usize, held: &Held) {
+    let mine = suspected(world, own, at, &held.record);
+    let alike = own.running.iter().filter(|one| suspicion(world, own, one) == mine).count();
     let most = mine.map_or(usize::MAX, |suspicion| {
         own.records.len().div_ceil(4_usize.saturating_pow(suspicion))
     });
@@ -281,8 +268,6 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         } else if world.steps_relied_on[message.key] {
             world.flaws.add(Flaw::StepForgotten);
         }
-        let before = Some(world.before[message.key]);
-        isolation::check(setup, world, own, (at, &held.record, before));
         if world.now <= world.lingering[message.key] {
             world.flaws.add(Flaw::StartedBesideStopped);
         }
@@ -294,7 +279,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         }
         // In worlds with poison, the count of harmed handlers checks this instead.
         if !setup.poison {
-            check_group(setup, world, own, at, held);
+            check_group(world, own, at, held);
         }
     }
     let earlier = setup.messages[..record].iter().zip(&world.source);
@@ -381,14 +366,12 @@ fn end(setup: &Setup, world: &mut World, own: &Own) {
             (Fate::Returned, place) => place,
         };
     }
-    exit(world, own.process, own.number);
     forget(world, own.number);
 }
 
 /// Removes an invocation that has ended from all followers.
 pub(crate) fn forget(world: &mut World, number: u32) {
     world.finished.retain(|(who, ..)| *who != number);
-    world.may_enter.retain(|who| *who != number);
     for flight in world.processes.iter_mut().flat_map(|process| &mut process.flights).flatten() {
         flight.followers.retain(|(who, _)| *who != number);
     }

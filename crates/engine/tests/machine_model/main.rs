@@ -65,7 +65,6 @@ mod documented;
 mod explorer;
 mod host;
 mod invocation;
-mod isolation;
 #[path = "../model_page/mod.rs"]
 mod model_page;
 mod mutants;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{isolation, properties::*, recovery, rules::Rule, run::catch, world::Faults, worlds};
+use crate::{properties::*, recovery, rules::Rule, run::catch, world::Faults, worlds};
 
 #[test]
 fn a_follower_is_woken_once() {
@@ -107,13 +107,8 @@ fn lost_attempts_lead_to_quarantine() {
 }
 
 #[test]
-fn suspicion_falls() {
-    catch(Rule::SuspicionFalls, RECOVERY, || recovery::near_a_death(3));
-}
-
-#[test]
-fn receives_in_vain_before_the_last_attempt_do_not_count() {
-    catch(Rule::CountsSinceTheLastAttempt, HARM, worlds::poison);
+fn records_that_were_lost_once_run_together_after_a_receive_without_an_attempt() {
+    catch(Rule::LostOnceRunTogether, RECOVERY, || recovery::near_a_death(3));
 }
 
 #[test]
@@ -122,31 +117,11 @@ fn suspicion_splits() {
 }
 
 #[test]
-fn who_was_passed_over_goes_first() {
-    catch(Rule::PassedOverGoFirst, RECOVERY, recovery::beside_fresh_ones);
+fn suspects_and_others_take_turns() {
+    catch(Rule::SuspectsTakeTurns, RECOVERY, recovery::beside_fresh_ones);
 }
 
 #[test]
 fn a_stop_is_said() {
     catch(Rule::RecordsThatItStopped, RECORDED, || recovery::stopped(3));
-}
-
-#[test]
-fn suspects_are_isolated() {
-    catch(Rule::IsolatesSuspects, ISOLATED, isolation::poison);
-}
-
-#[test]
-fn nothing_begins_without_a_place() {
-    catch(Rule::WaitsForItsPlace, ISOLATED, isolation::slow);
-}
-
-#[test]
-fn an_idle_invocation_gives_its_place_up() {
-    catch(Rule::ExitsWhenIdle, NO_IDLE_PLACE, worlds::one_process);
-}
-
-#[test]
-fn a_wait_for_a_place_ends() {
-    catch(Rule::WakesForItsPlace, WAKES, isolation::endless);
 }

@@ -28,11 +28,6 @@ pub(crate) const IN_ORDER: &str = "I5 order is kept";
 /// A record that may have killed a process runs beside the others of its quarantine group only: they
 /// have one suspicion, and are the fewer the greater that is. Nothing else is claimed meanwhile.
 pub(crate) const ALONE: &str = "I5 quarantine is kept";
-/// While a record that lost its last two processes runs, no other invocation of the process has a claim
-/// on its way or a running handler.
-pub(crate) const ISOLATED: &str = "I5 isolation is kept";
-/// An invocation that only waits has no place in its process.
-pub(crate) const NO_IDLE_PLACE: &str = "I5 a waiting invocation has no place";
 /// A record that kills its process stops another record's handler with it so often at most.
 pub(crate) const HARM: &str = "I5 harm by a bad record is bounded";
 /// No delivery is acknowledged by the completion of another payload.
@@ -80,8 +75,6 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::OrderBroken => IN_ORDER,
         Flaw::StartedBesideStopped => STOPPED_COUNTS,
         Flaw::NotAlone => ALONE,
-        Flaw::NotIsolated => ISOLATED,
-        Flaw::IdlePlace => NO_IDLE_PLACE,
         Flaw::ClaimedTwice => CLAIMED_ONCE,
         Flaw::RenewalOutlastsLease => RENEWED_IN_TIME,
         Flaw::NotRecorded => RECORDED,
@@ -116,8 +109,6 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
         OrderBroken,
         StartedBesideStopped,
         NotAlone,
-        NotIsolated,
-        IdlePlace,
         ClaimedTwice,
         RenewalOutlastsLease,
         NotRecorded,

@@ -29,9 +29,6 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
     if let Some(old) = found.as_ref().filter(|old| write.record.as_ref() != Some(*old)) {
         check(setup, world, key, old, write);
     }
-    if claim(write).is_some() {
-        world.before[key] = found.as_ref().map_or(0, |old| old.last_receive);
-    }
     world.store[key].clone_from(&write.record);
     Verdict::Written
 }
@@ -94,15 +91,6 @@ pub(crate) fn claim(write: &Write) -> Option<Owner> {
     (!renews).then_some(owner)
 }
 
-/// The receive of the attempt before this claim, which is stored, or can still be. `None` if it cannot.
-pub(crate) fn receive_before(setup: &Setup, world: &World, write: &Write) -> Option<u32> {
-    let key = setup.key(&write.key);
-    let found = world.store[key].as_ref();
-    let is_stored = found.is_some_and(|record| record.owner == claim(write));
-    let can_be = || write.guard.holds(found).then(|| found.map_or(0, |old| old.last_receive));
-    if is_stored { Some(world.before[key]) } else { can_be() }
-}
-
 fn check(setup: &Setup, world: &mut World, key: usize, old: &IdempotencyRecord, write: &Write) {
     if old.status != Status::InProgress {
         if !outboxes::marks(world, key, old, write) && world.now <= old.expires_at {
@@ -110,7 +98,6 @@ fn check(setup: &Setup, world: &mut World, key: usize, old: &IdempotencyRecord, 
         }
         return;
     }
-    let key = setup.key(&write.key);
     let takes_over = claim(write).is_some();
     let lease = old.lease_until.unwrap_or(old.expires_at);
     if takes_over && !old.is_given_up() {
@@ -128,12 +115,9 @@ fn check(setup: &Setup, world: &mut World, key: usize, old: &IdempotencyRecord, 
             // A failure and a stop end a row of losses.
             let heard_of = !takes_over && over(new) > over(old);
             let losses = if heard_of { 0 } else { old.consecutive_losses + lost };
-            // That of the attempt before, after a claim that was undone.
-            let undone = new.is_given_up() && new.last_receive == world.before[key];
             new.failed_attempts >= old.failed_attempts
                 && new.lost_attempts >= lost_attempts
                 && new.consecutive_losses == losses
-                && (takes_over || undone || new.last_receive == old.last_receive)
         }
         // A mutex is forgotten by its owner.
         None if setup.policy.mutex && matches!(write.guard, Guard::OwnedBy(_)) => true,

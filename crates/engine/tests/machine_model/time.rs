@@ -6,7 +6,7 @@ use crate::world::{Place, Step, World};
 
 /// The next instant at which something is due; `None` if time must not advance, or need not.
 pub(crate) fn next(world: &World) -> Option<Timestamp> {
-    if !world.finished.is_empty() || !world.may_enter.is_empty() {
+    if !world.finished.is_empty() {
         return None;
     }
     let mut due: Vec<Timestamp> = Vec::new();

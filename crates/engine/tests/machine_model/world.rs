@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    machine::{CallId, Machine, Side},
+    machine::{CallId, Machine},
     setup::{SKEW, START, Setup},
     store::claim,
 };
@@ -25,8 +25,6 @@ pub(crate) struct World {
     pub(crate) faults: Faults,
     /// By key.
     pub(crate) store: Vec<Option<IdempotencyRecord>>,
-    /// By key: the receive of the attempt before the last claim.
-    pub(crate) before: Vec<u32>,
     /// Writes whose senders no longer wait for them, and when they were lost.
     pub(crate) strays: Vec<(Write, Timestamp)>,
     pub(crate) processes: Vec<Process>,
@@ -51,8 +49,6 @@ pub(crate) struct World {
     /// Followers whose leader has ended: the invocation, its record, and the idempotency record that
     /// the leader knew.
     pub(crate) finished: Vec<(u32, usize, Option<Arc<IdempotencyRecord>>)>,
-    /// Invocations that wait for their place, after another one has left.
-    pub(crate) may_enter: Vec<u32>,
     /// The rules that the last step broke; nothing happens after that.
     pub(crate) flaws: Flaws,
 }
@@ -105,8 +101,6 @@ pub(crate) struct Process {
     pub(crate) flights: Vec<Option<Flight>>,
     /// By key: the completed record that was seen.
     pub(crate) completed: Vec<Option<Arc<IdempotencyRecord>>>,
-    /// The places of its invocations, in the order in which they were asked for.
-    pub(crate) places: Vec<Asked>,
 }
 
 impl Process {
@@ -115,7 +109,6 @@ impl Process {
             is_ahead: false,
             flights: vec![None; keys],
             completed: vec![None; keys],
-            places: Vec::new(),
         }
     }
 
@@ -124,16 +117,6 @@ impl Process {
         let is_ahead = self.is_ahead;
         *self = Self { is_ahead, ..Self::new(self.flights.len()) };
     }
-}
-
-/// The place of an invocation, taken or waited for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Asked {
-    pub(crate) number: u32,
-    pub(crate) side: Side,
-    pub(crate) is_taken: bool,
-    /// It counts up to and including this instant.
-    pub(crate) until: Timestamp,
 }
 
 /// The single flight of a key.
@@ -278,8 +261,6 @@ pub(crate) enum Flaw {
     OrderBroken,
     StartedBesideStopped,
     NotAlone,
-    NotIsolated,
-    IdlePlace,
     ClaimedTwice,
     RenewalOutlastsLease,
     NotRecorded,
@@ -321,7 +302,6 @@ impl World {
             now,
             faults: setup.faults,
             store: vec![None; keys],
-            before: vec![0; keys],
             strays: Vec::new(),
             processes: vec![Process::new(keys); setup.processes],
             invocations: Vec::new(),
@@ -335,7 +315,6 @@ impl World {
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
             finished: Vec::new(),
-            may_enter: Vec::new(),
             flaws: Flaws::default(),
         }
     }

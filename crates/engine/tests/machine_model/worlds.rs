@@ -294,6 +294,37 @@ fn quarantine_beside_a_busy_key() {
     hold(beside_a_busy_key());
 }
 
+/// Without a deadline, with a handler that hangs.
+#[test]
+fn suspects_without_a_deadline() {
+    hold(
+        Setup::new("suspects without a deadline", &[0, 1])
+            .with(|world| {
+                (world.at_once, world.batch, world.timeout) = (2, 1, None);
+                world.takes = Duration::from_secs(1);
+                (world.faults.deaths, world.faults.hangs) = (2, 1);
+                world.expect = &["quarantined handler", "stopped handler"];
+            })
+            .policy(|policy| policy.fallback_lease = Duration::from_secs(3)),
+    );
+}
+
+/// An invocation with suspects has led a key which the other one follows for as long as it takes.
+#[test]
+fn suspects_beside_a_follower() {
+    hold(
+        Setup::new("suspects beside a follower", &[0, 1, 1])
+            .with(|world| {
+                (world.at_once, world.batch) = (2, 2);
+                world.takes = Duration::from_secs(1);
+                world.receives = 2;
+                world.faults = Faults { deaths: 2, ..NONE };
+                world.expect = &["quarantined handler", "follower"];
+            })
+            .policy(|policy| policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(9) }),
+    );
+}
+
 /// One process, a follower that waits, and a short lease without a deadline.
 pub(crate) fn outlived() -> Setup {
     Setup::new("a leader whose lease ends", &[0, 0])

@@ -63,7 +63,7 @@ impl<'a> Step<'a> {
 
     /// The held claim of a call, for the protocol's functions.
     pub(crate) fn held(&self, call: &Call) -> Held {
-        Held { claim: self.claim_of(call), record: call.held.unpack(), receive_before: 0 }
+        Held { claim: self.claim_of(call), record: call.held.unpack() }
     }
 }
 
@@ -76,7 +76,6 @@ pub(crate) fn claim(setup: &Setup, token: Token, lease: u8, payload: Payload) ->
         clock_skew: seconds(SKEW),
         fingerprint: setup.fingerprints.then(|| fingerprint_of(payload)),
         application: setup.applications.then(|| application_of(payload)),
-        receives: 0,
         provenance: None,
         payload: None,
     }

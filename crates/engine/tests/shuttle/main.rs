@@ -21,16 +21,11 @@ use shuttle::{
 };
 
 mod bounds;
-mod isolation;
 mod process;
 mod protocol;
 mod single_flight;
 
 use bounds::bounds_hold;
-use isolation::{
-    Real as Steps, a_dropped_one_holds_nobody_up, a_place_that_lapsed_holds_nobody_up,
-    a_wait_that_is_over_holds_nobody_up, everybody_enters, nobody_is_overtaken,
-};
 use process::mutants;
 use protocol::Real;
 use single_flight::{
@@ -91,44 +86,6 @@ fn an_expired_lead_does_not_block_others() {
 #[test]
 fn the_cache_keeps_its_bounds() {
     explore(bounds_hold::<Real>);
-}
-
-#[test]
-fn nobody_is_beside_an_isolated_one() {
-    let schedules = exhaust(|| everybody_enters::<Steps>(1, 1));
-    println!("{schedules} schedules");
-    assert!(schedules > 100, "{schedules}");
-    explore(|| everybody_enters::<Steps>(2, 2));
-}
-
-#[test]
-fn isolation_is_waited_for_in_turn() {
-    explore(nobody_is_overtaken::<Steps>);
-}
-
-#[test]
-fn who_waits_for_isolation_may_be_dropped_anywhere() {
-    for polls in 0..=POLLS {
-        explore(move || a_dropped_one_holds_nobody_up::<Steps>(polls));
-    }
-}
-
-#[test]
-fn a_place_ends_by_the_clock() {
-    explore(a_place_that_lapsed_holds_nobody_up::<Steps>);
-    exhaust(a_wait_that_is_over_holds_nobody_up::<Steps>);
-}
-
-#[test]
-fn mutants_of_isolation_are_caught() {
-    use process::isolation_mutants::*;
-    caught("deadlock", || everybody_enters::<WakesNobody>(2, 1));
-    caught("deadlock", || everybody_enters::<MissesWhoLeft>(2, 1));
-    caught("beside an isolated one", || everybody_enters::<LooksThenTakes>(2, 1));
-    caught("it was overtaken", nobody_is_overtaken::<Overtakes>);
-    caught("deadlock", || a_dropped_one_holds_nobody_up::<StaysWhenCancelled>(1));
-    let given_up = "it waits for one that has given up";
-    caught(given_up, a_wait_that_is_over_holds_nobody_up::<NeverLapses>);
 }
 
 /// Asserts that the explorations find the expected mistake of `world`.

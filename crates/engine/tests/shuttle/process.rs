@@ -8,17 +8,12 @@ mod sync {
 mod cache;
 #[path = "../../src/process/completed.rs"]
 mod completed;
-#[path = "../../src/process/isolation.rs"]
-mod isolation;
 #[path = "../../src/process/single_flight.rs"]
 mod single_flight;
 
-#[path = "isolation_mutants.rs"]
-pub(crate) mod isolation_mutants;
 #[path = "mutants.rs"]
 pub(crate) mod mutants;
 
 pub(crate) use cache::Cache;
 pub(crate) use completed::Completed;
-pub(crate) use isolation::{Isolation, Place, Until};
 pub(crate) use single_flight::{Joined, Leader, SingleFlight};

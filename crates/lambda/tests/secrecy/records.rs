@@ -43,7 +43,6 @@ fn records_and_decisions_about_them() {
         clock_skew: std::time::Duration::from_secs(1),
         fingerprint: None,
         application: None,
-        receives: 0,
         provenance: None,
         payload: None,
     };

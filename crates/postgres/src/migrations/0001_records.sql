@@ -8,7 +8,6 @@ CREATE TABLE IF NOT EXISTS {table} (
     failed_attempts bigint NOT NULL,
     lost_attempts bigint NOT NULL,
     consecutive_losses bigint NOT NULL,
-    last_receive bigint NOT NULL,
     fence bigint NOT NULL,
     lease_until bigint,
     expires_at bigint NOT NULL,

@@ -70,7 +70,6 @@ fn held(by: u128) -> Held {
         clock_skew: Duration::from_secs(1),
         fingerprint: None,
         application: None,
-        receives: 0,
         provenance: None,
         payload: None,
     };

@@ -89,7 +89,6 @@ pub async fn settling_replaces_every_field(store: &dyn Store) {
     mine.failed_attempts = 2;
     mine.lost_attempts = 1;
     mine.consecutive_losses = 1;
-    mine.last_receive = 6;
     mine.fence = 5;
     mine.last_owner = Some(token());
     mine.fingerprint = Some(Fingerprint::new("f"));

@@ -239,7 +239,6 @@ fn differing(actual: &IdempotencyRecord, expected: &IdempotencyRecord) -> String
     check("failed_attempts", actual.failed_attempts == expected.failed_attempts);
     check("lost_attempts", actual.lost_attempts == expected.lost_attempts);
     check("consecutive_losses", actual.consecutive_losses == expected.consecutive_losses);
-    check("last_receive", actual.last_receive == expected.last_receive);
     check("fence", actual.fence == expected.fence);
     check("lease_until", actual.lease_until == expected.lease_until);
     check("expires_at", actual.expires_at == expected.expires_at);

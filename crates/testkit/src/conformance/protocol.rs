@@ -18,7 +18,6 @@ pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
         clock_skew: secs(1),
         fingerprint: None,
         application: None,
-        receives: 0,
         provenance: None,
         payload: None,
     }

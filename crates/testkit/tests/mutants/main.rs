@@ -80,8 +80,6 @@ mutants! {
     KeepsOldFence: each_owner_has_a_higher_fence takeover_replaces_every_field;
     ForgetsLostAttempts: counters claims_and_takeovers_in_one_batch lapsed_record_is_taken_over;
     ForgetsConsecutiveLosses: counters lapsed_record_is_taken_over;
-    ForgetsLastReceive: counters every_field_present;
-    KeepsOldLastReceive: takeover_replaces_every_field settling_replaces_every_field;
     ExpiryKeptFromTheClaim: completion_restarts_the_retention;
     ExpiryAMinuteEarly: at_its_last_instant_it_still_counts instants_keep_their_precision;
     ForgetsLease: each_optional_field_by_itself instants_keep_their_precision;

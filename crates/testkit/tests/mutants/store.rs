@@ -143,10 +143,6 @@ impl Mutant {
             }
             Bug::ForgetsLostAttempts => kept.lost_attempts = 0,
             Bug::ForgetsConsecutiveLosses => kept.consecutive_losses = 0,
-            Bug::ForgetsLastReceive => kept.last_receive = 0,
-            Bug::KeepsOldLastReceive => {
-                kept.last_receive = old.map_or(kept.last_receive, |old| old.last_receive);
-            }
             Bug::ForgetsLease => kept.lease_until = None,
             Bug::ForgetsFingerprint => kept.fingerprint = None,
             Bug::ForgetsResult => kept.result = None,

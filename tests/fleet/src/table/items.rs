@@ -23,7 +23,6 @@ struct Completed {
     owner: [u64; 2],
     fence: u64,
     expires_at: u32,
-    last_receive: u8,
 }
 
 impl Items {
@@ -79,7 +78,6 @@ impl Completed {
             owner: [(owner >> 64) as u64, owner as u64],
             fence: record.fence,
             expires_at: u32::try_from(record.expires_at.as_secs()).ok()?,
-            last_receive: u8::try_from(record.last_receive).ok()?,
         };
         (record.status == Status::Completed && compact.record() == *record).then_some(compact)
     }
@@ -90,7 +88,6 @@ impl Completed {
         let [high, low] = self.owner.map(u128::from);
         record.owner = Some(Owner::from_bits(high << 64 | low));
         record.fence = self.fence;
-        record.last_receive = u32::from(self.last_receive);
         record
     }
 }

@@ -14,12 +14,13 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use self::pending::{Free, PendingClaim, Step, held, judge};
+use self::pending::{Free, PendingClaim, Step, judge};
 use super::{
     calls::{CallId, Calls},
     wanted::{Answer, Claimed, Wanted},
 };
 use lambda_idempotency_core::{
+    admission::Held,
     clock::Timestamp,
     record::IdempotencyRecord,
     store::{StoreError, StoreErrorKind, Verdict, Write},
@@ -148,13 +149,7 @@ impl Claims {
         wanted.claim.lease_until = lease_until;
         let at = wanted.at;
         match judge(wanted, seen, now) {
-            Err(mut answer) => {
-                if let (Claimed::Held(held), Some(earlier)) = (&mut answer.claimed, pending.before)
-                {
-                    Arc::make_mut(held).receive_before = earlier;
-                }
-                self.answer(answer, answers);
-            }
+            Err(answer) => self.answer(answer, answers),
             Ok(_) if pending.rounds >= ROUNDS => {
                 let error = StoreError::new(
                     StoreErrorKind::Contended,
@@ -168,7 +163,6 @@ impl Claims {
             }
             Ok(Free { guard, held, seen }) => {
                 let key = wanted.key.clone();
-                pending.before = Some(held.receive_before);
                 pending.step = Step::Writing(seen);
                 return Some(Write::new(key, guard, Some(held.record)));
             }
@@ -236,7 +230,7 @@ impl Claims {
                     self.answer(Answer::new(at, Claimed::Unavailable(error.0)), &mut answers);
                 }
                 (Step::Writing(_), Some(record), Verdict::Written) => {
-                    let held = held(pending.wanted.claim, record, pending.before);
+                    let held = Held { claim: pending.wanted.claim, record };
                     self.answer(Answer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
                 }
                 (_, _, Verdict::Found(seen)) => {
@@ -249,7 +243,7 @@ impl Claims {
                 (Step::Writing(over), Some(record), Verdict::Unknown(error)) => {
                     if error.may_have_applied() {
                         let claim = pending.wanted.claim.clone();
-                        pending.doubt = Some(Box::new(held(claim, record, pending.before)));
+                        pending.doubt = Some(Box::new(Held { claim, record }));
                     }
                     pending.step = Step::Write(over);
                     self.failed(pending, error, answered.cut_short, now, &mut answers);

@@ -7,7 +7,7 @@ use super::super::{
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
-    admission::{Claim, Held, admit},
+    admission::{Held, admit},
     clock::Timestamp,
     record::IdempotencyRecord,
     store::{Guard, StoreError},
@@ -24,8 +24,6 @@ pub(super) struct PendingClaim {
     pub(super) is_slow: bool,
     /// The claim that a call without an answer may have written.
     pub(super) doubt: Option<Box<Held>>,
-    /// The receive of the attempt before the claim that was written last, which is not in what was written.
-    pub(super) before: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +44,7 @@ impl PendingClaim {
             Begins::Look => Step::Look,
             Begins::Write(seen) => Step::Write(seen.take().map(|seen| *seen)),
         };
-        Self { wanted, step, rounds: 0, is_slow: false, doubt: None, before: None }
+        Self { wanted, step, rounds: 0, is_slow: false, doubt: None }
     }
 
     /// Claims of one kind share a call: looks, writes, undos. Claims whose first call was cut short do
@@ -59,11 +57,6 @@ impl PendingClaim {
         };
         (step, self.is_slow)
     }
-}
-
-/// The key as it is held once `record`, which `claim` has written, is stored.
-pub(super) fn held(claim: Claim, record: IdempotencyRecord, before: Option<u32>) -> Held {
-    Held { claim, record, receive_before: before.unwrap_or_default() }
 }
 
 /// A key that can be claimed.
@@ -91,7 +84,7 @@ pub(super) fn judge(
             Ok(Free { guard, held, seen })
         }
         Err((_, held)) => {
-            let attempts = Attempts::before(&held, seen.as_ref());
+            let attempts = Attempts::before(&held);
             let seen = seen.map(Box::new);
             Err(Answer::new(
                 at,

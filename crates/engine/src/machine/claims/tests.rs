@@ -4,7 +4,7 @@ use super::super::{
     wanted::Begins,
 };
 use super::*;
-use lambda_idempotency_core::{admission::Settlement, record::Owner, store::Guard};
+use lambda_idempotency_core::{admission::Settlement, store::Guard};
 
 fn wanted(at: usize, begins: Begins) -> Wanted {
     Wanted {
@@ -203,28 +203,4 @@ fn undoing_a_takeover_keeps_the_counts_of_earlier_attempts() {
     let (_, undo, _) = send(&mut claims, &mut number, START);
     let left = writes(undo).into_iter().next().and_then(|write| write.record);
     assert_eq!(left.map(|record| record.failed_attempts), Some(1));
-}
-
-/// What the claim replaced is not stored any more.
-#[test]
-fn a_claim_that_was_applied_without_an_answer_knows_the_attempt_before() {
-    let mut earlier = (*held(0)).clone().record;
-    (earlier.owner, earlier.last_receive) = (Some(Owner::from_bits(9)), 3);
-    let (mut claims, mut number) =
-        (claims([Begins::Write(Some(Box::new(earlier)))]), CallIds::default());
-    claims.to_send[0].wanted.losses = 1;
-    let (call, sent, _) = send(&mut claims, &mut number, after(1));
-    let (sent, verdicts) = (writes(sent), [Verdict::Unknown(lost_answer())].into_iter());
-    let stored = sent.first().and_then(|write| write.record.clone());
-    let answers = claims.written(call, sent, verdicts, after(1_001));
-    assert!(answers.unwrap().is_empty(), "asked again");
-    let (call, again, _) = send(&mut claims, &mut number, after(1_001));
-    let verdicts = [Verdict::Found(stored)].into_iter();
-    claims.written(call, writes(again), verdicts, after(1_001));
-    let mut answers = Vec::new();
-    claims.send(number.next(), after(1_001), (after(60_000), after(10_000)), false, &mut answers);
-    let Some(Claimed::Held(held)) = answers.pop().map(|answer| answer.claimed) else {
-        panic!("it was granted")
-    };
-    assert_eq!(held.receive_before, 3);
 }

@@ -134,10 +134,8 @@ impl Log {
             wrong.push("is told of more lost attempts than were stopped");
         }
         let tried = call.failed_attempts() + lost_attempts;
-        let known = state.losses.get(label).filter(|losses| losses.of(fence) > 0);
-        let suspicion = known.map(|losses| {
-            losses.of(fence).saturating_sub(losses.passed_over(message.receives, tried))
-        });
+        let losses = state.losses.get(label);
+        let suspicion = losses.and_then(|losses| losses.suspicion(fence, message.receives, tried));
         let beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
         let (mut alike, mut others) = (1, 0);
         beside.for_each(|other| match other.suspicion == suspicion {

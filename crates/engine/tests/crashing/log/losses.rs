@@ -1,4 +1,4 @@
-//! The losses in a row of a key, counted by the writes of the store, and the receive of the last attempt.
+//! The losses in a row of a key, counted by the writes of the store.
 
 use lambda_idempotency_core::record::{IdempotencyRecord, Status};
 
@@ -8,21 +8,21 @@ pub(super) struct Losses {
     /// The fence of a claim that was not given up, and how many attempts of the key are over then.
     claim: Option<(u64, u32)>,
     in_a_row: u32,
-    /// The receive of the last attempt, as the record says, and of the one before that claim.
-    last_receive: u32,
-    before: u32,
 }
 
 impl Losses {
     /// Of what is known under this fence.
-    pub(super) fn of(&self, fence: u64) -> u32 {
+    fn of(&self, fence: u64) -> u32 {
         self.claim.filter(|(claim, _)| *claim == fence).map_or(0, |_| self.in_a_row)
     }
 
-    /// How often a record was passed over that was received and tried so often, this time apart.
-    pub(super) fn passed_over(&self, receives: u32, tried: u32) -> u32 {
-        let last = self.before.max(tried);
-        receives.saturating_sub(1).checked_sub(last).unwrap_or(receives / 2)
+    /// How much a record is suspected that was received and tried so often, if it is.
+    pub(super) fn suspicion(&self, fence: u64, receives: u32, tried: u32) -> Option<u32> {
+        match self.of(fence) {
+            0 => None,
+            1 if receives > tried + 1 => Some(0),
+            losses => Some(losses),
+        }
     }
 
     /// Counts a write. Says whether the record has the same number.
@@ -41,10 +41,8 @@ impl Losses {
             lost => {
                 self.in_a_row += u32::from(lost.is_some());
                 self.claim = Some((record.fence, over));
-                self.before = self.last_receive;
             }
         }
-        self.last_receive = record.last_receive;
         record.consecutive_losses == self.in_a_row
     }
 }

@@ -100,19 +100,14 @@ impl World {
         let stored = self.stored(&key(plan.key)).filter(|record| {
             record.fence == call.fence() && record.lost_attempts == call.lost_attempts()
         })?;
-        let (losses, receives) = (stored.consecutive_losses, flight.receives[at]);
-        let before = stored.owner.map_or(0, |owner| self.receives.before(&key(plan.key), owner));
-        let last = before.max(stored.lost_attempts + stored.failed_attempts);
-        let passed_over = receives.saturating_sub(1).checked_sub(last).unwrap_or(receives / 2);
-        Some(Suspicion {
-            is_quarantined: losses > 0,
-            is_isolated: losses.saturating_sub(passed_over / 2) >= 2,
-            suspicion: losses.saturating_sub(passed_over),
-        })
+        let losses = stored.consecutive_losses;
+        let tried = stored.lost_attempts + stored.failed_attempts;
+        let was_passed_over = flight.receives[at] > tried + 1;
+        let suspicion = if losses == 1 && was_passed_over { 0 } else { losses };
+        Some(Suspicion { is_quarantined: losses > 0, suspicion })
     }
 
-    /// Suspects run beside a few suspects of the same suspicion only, and isolated ones beside nothing of
-    /// another invocation of the process.
+    /// Suspects run beside a few suspects of the same suspicion only.
     fn begins_beside(
         &self,
         mine: Option<Suspicion>,
@@ -128,16 +123,6 @@ impl World {
         let is_full = mine.is_quarantined && beside.len() > records.div_ceil(parts);
         if is_full || beside.iter().any(|other| *other != mine) {
             say(format!("begins in {beside:?} of {records}"));
-        }
-        for other in self.flights.lock().unwrap().iter() {
-            if other.process != flight.process || std::ptr::eq(&**other, flight) {
-                continue;
-            }
-            let others = other.suspicions.lock().unwrap();
-            let isolated = mine.is_isolated || others.iter().flatten().any(|one| one.is_isolated);
-            if isolated && !others.is_empty() {
-                say(format!("as {mine:?} begins beside {others:?} of its process"));
-            }
         }
     }
 
@@ -162,7 +147,6 @@ impl World {
             receives: all.iter().map(|plan| self.receive(plan)).collect(),
             suspicions: Mutex::default(),
         });
-        self.flights.lock().unwrap().push(Arc::clone(&flight));
         let engine = engine.clone().with_observer(Reports(Arc::clone(&flight), self.wrong.clone()));
         let texts: Vec<String> =
             all.iter().map(|plan| format!("{}/{}", plan.key, plan.payload)).collect();

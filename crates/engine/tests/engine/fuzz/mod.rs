@@ -1,8 +1,8 @@
 //! Whole invocations at random: batches, policies, faults of the store, deaths, redeliveries, and several
 //! invocations of one process at once. What is checked must hold whatever happens ([`judge`]).
 //!
-//! A handler's claim says how much its record is suspected, with store faults as without them: quarantine and
-//! isolation are checked exactly. A handler is left out only if it runs without a claim, or if a fault of
+//! A handler's claim says how much its record is suspected, with store faults as without them: quarantine
+//! is checked exactly. A handler is left out only if it runs without a claim, or if a fault of
 //! the store has replaced its claim.
 //!
 //! `PROPTEST_CASES=20000 cargo test --workspace --test engine fuzz` runs more of them.

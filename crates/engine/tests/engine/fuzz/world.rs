@@ -38,7 +38,7 @@ use super::{
     scenario::{End, Kind, Plan, Scenario, Step, Trouble},
 };
 use crate::{
-    contract::{Contract, Receives, Wrong},
+    contract::{Contract, Wrong},
     support::START,
 };
 
@@ -69,8 +69,6 @@ pub(super) struct World {
     pub(super) asked: Arc<AtomicUsize>,
     pub(super) store: FaultyStore<MemoryStore>,
     pub(super) wrong: Wrong,
-    /// The receives of earlier attempts.
-    pub(super) receives: Receives,
     /// Handlers of a key that run now.
     pub(super) running: Mutex<BTreeMap<u8, usize>>,
     /// Successes of a key's handler, protected ones only.
@@ -87,8 +85,6 @@ pub(super) struct World {
     /// Whether nothing may run without a claim.
     pub(super) strict: bool,
     pub(super) processes: [Process; 2],
-    /// The invocations of now and before.
-    pub(super) flights: Mutex<Vec<Arc<Flight>>>,
     /// How often each record was received.
     pub(super) received: Mutex<BTreeMap<(u8, u8), u32>>,
     pub(super) scenario: Scenario,
@@ -118,7 +114,6 @@ pub(super) struct Flight {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) is_quarantined: bool,
-    pub(super) is_isolated: bool,
     pub(super) suspicion: u32,
 }
 
@@ -192,7 +187,6 @@ impl World {
             asked: Arc::default(),
             store,
             wrong: Wrong::default(),
-            receives: Receives::default(),
             running: Mutex::default(),
             effects: Mutex::default(),
             done: Mutex::default(),
@@ -201,7 +195,6 @@ impl World {
             blocked: Mutex::default(),
             pace: Pace::default(),
             processes: Default::default(),
-            flights: Mutex::default(),
             received: Mutex::default(),
             strict: scenario.policy.on_outage == OnOutage::Return,
             scenario,
@@ -216,8 +209,7 @@ impl World {
 
     pub(super) fn engine(self: &Arc<Self>) -> Engine {
         let clock = WatchedClock { clock: self.clock.clone(), asked: Arc::clone(&self.asked) };
-        let (wrong, receives) = (self.wrong.clone(), self.receives.clone());
-        let store = Contract { inner: self.store.clone(), wrong, receives };
+        let store = Contract { inner: self.store.clone(), wrong: self.wrong.clone() };
         let engine = Engine::new(store).with_clock(clock).with_sender(Wire(Arc::clone(self)));
         if self.scenario.cache { engine } else { engine.with_cache(Cache::off()) }
     }

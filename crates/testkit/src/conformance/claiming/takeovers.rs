@@ -20,7 +20,6 @@ pub async fn takeover_replaces_every_field(store: &dyn Store) {
     old.failed_attempts = 3;
     old.lost_attempts = 4;
     old.consecutive_losses = 4;
-    old.last_receive = 6;
     old.fence = 5;
     old.lease_until = Some(now().minus(secs(60)));
     old.fingerprint = Some(Fingerprint::new("old-fingerprint"));

@@ -23,8 +23,8 @@ const INSERT: &str = "INSERT INTO bare SELECT * FROM unnest($1, $2) ON CONFLICT 
 const CREATE_ROWS: &str = "CREATE TABLE IF NOT EXISTS same_row (LIKE idempotency); \
      CREATE UNIQUE INDEX IF NOT EXISTS same_row_key ON same_row (key); SET enable_seqscan = off";
 const INSERT_ROWS: &str = "INSERT INTO same_row (key, status, owner, failed_attempts, lost_attempts, consecutive_losses, \
-     last_receive, fence, lease_until, expires_at, provenance) \
-     SELECT w.key, 'INPROGRESS', md5(w.key)::uuid, 0, 0, 0, 1, 1, $3, $4, w.provenance::json \
+     fence, lease_until, expires_at, provenance) \
+     SELECT w.key, 'INPROGRESS', md5(w.key)::uuid, 0, 0, 0, 1, $3, $4, w.provenance::json \
      FROM unnest($1, $2) AS w(key, provenance) ON CONFLICT (key) DO NOTHING RETURNING key";
 const UPDATE_ROWS: &str = "UPDATE same_row SET status = 'COMPLETED', lease_until = NULL, expires_at = $2, \
      result = 'null' WHERE key = ANY($1)";
