@@ -99,6 +99,17 @@ impl Failure {
         Self { error_type, ..Self::from(refused) }
     }
 
+    /// The failure of a key that has lost so many workers in a row that it is not tried again.
+    // For the engine, which counts them.
+    #[doc(hidden)]
+    pub fn lost(losses: u32) -> Self {
+        let message = format!(
+            "{losses} worker(s) in a row were lost while they had this key, so its handler is not called again \
+             (`max_lost_attempts`): find out what ends the process, then evict the idempotency record"
+        );
+        Self { error_type: "lost attempts", ..Self::permanent(message) }
+    }
+
     /// The error's message. May quote payloads.
     pub fn message(&self) -> String {
         said(self.error())

@@ -45,6 +45,9 @@ pub struct Policy {
     pub on_permanent_failure: OnPermanentFailure,
     /// The number of failed attempts after which a key fails permanently. Default: no limit.
     pub max_failed_attempts: Option<u32>,
+    /// The number of lost attempts in a row after which a key fails permanently, without another call of its
+    /// handler. Default: no limit.
+    pub max_lost_attempts: Option<u32>,
     /// The most handlers of one batch that run at once, at least 1. Default: 16.
     pub concurrency: usize,
     /// Whether calls collect [effects](crate::effects), which are committed with their completion. The
@@ -76,6 +79,7 @@ impl Default for Policy {
             on_outage: OnOutage::Return,
             on_permanent_failure: OnPermanentFailure::Return,
             max_failed_attempts: None,
+            max_lost_attempts: None,
             concurrency: 16,
             transactional: false,
             optimistic: false,
@@ -104,6 +108,12 @@ impl Policy {
             OnFailure::FailPermanently => !failure.is_declared_transient(),
         };
         declared || self.max_failed_attempts.is_some_and(|most| failed_attempts >= most)
+    }
+
+    /// Whether a key fails permanently whose last attempts were lost, so many in a row.
+    #[must_use]
+    pub fn gives_up(&self, losses: u32) -> bool {
+        losses > 0 && self.max_lost_attempts.is_some_and(|most| losses >= most)
     }
 }
 
@@ -320,5 +330,15 @@ mod tests {
         let policy = Policy { max_failed_attempts: Some(2), ..Policy::default() };
         let transient = Failure::transient("x");
         assert_eq!([1, 2, 3].map(|n| policy.fails_permanently(&transient, n)), [false, true, true]);
+    }
+
+    #[test]
+    fn a_key_that_was_never_lost_is_not_given_up() {
+        for (most, gives_up) in [(None, [false; 4]), (Some(0), [false, true, true, true])] {
+            let policy = Policy { max_lost_attempts: most, ..Policy::default() };
+            assert_eq!([0, 1, 2, 3].map(|losses| policy.gives_up(losses)), gives_up);
+        }
+        let policy = Policy { max_lost_attempts: Some(2), ..Policy::default() };
+        assert_eq!([0, 1, 2, 3].map(|losses| policy.gives_up(losses)), [false, false, true, true]);
     }
 }

@@ -93,11 +93,7 @@ impl RunContext<'_> {
     /// DynamoDB, a duplicate costs a read unit in place of a write unit, and a new payload a read unit more. 0 is as if
     /// this was not called. [`Call::receives`](crate::Call::receives) returns the number.
     ///
-    /// A wrong number costs requests and never changes an answer: the claim is conditional all the same. It has one more
-    /// effect, on a payload that may have [killed its process](crate::guide::failure_modes) several times in a row. Such a
-    /// payload runs while no other call of this process does, unless it was received several times since without being
-    /// tried. With a number that is too large it may run beside other calls, which die with it and are delivered again;
-    /// without a number it waits for the others each time.
+    /// A wrong number costs requests and never changes an answer: the claim is conditional all the same.
     ///
     /// ```
     /// use lambda_idempotency::{Call, Failure, Idempotency, Operation, RunContext, RunError};

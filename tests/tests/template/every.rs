@@ -152,9 +152,8 @@ fn queue(template: &Value, mapping: &Value, timeout: u64) -> Problems {
     }
     let attempts = &queue["RedrivePolicy"]["maxReceiveCount"];
     let fifo = queue["FifoQueue"] == true;
-    let enough = if fifo { 10 } else { 3 };
-    if attempts.as_u64().is_none_or(|attempts| attempts < enough) {
-        problems.push(format!("maxReceiveCount is {attempts}, must be at least {enough}"));
+    if attempts.as_u64().is_none_or(|attempts| attempts < 10) {
+        problems.push(format!("maxReceiveCount is {attempts}, must be at least 10"));
     }
     let dead_letters = referred(template, &queue["RedrivePolicy"]["deadLetterTargetArn"]);
     if dead_letters.is_null() || dead_letters == queue || kept(dead_letters) <= kept(queue) {

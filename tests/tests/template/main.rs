@@ -185,7 +185,7 @@ fn every_check_reports_its_problem() {
         (format!("{queue_event}/MaximumBatchingWindowInSeconds"), Some(json!(1)), "at least 181"),
         // Dead letters and retries.
         (format!("{QUEUE}/RedrivePolicy"), None, "maxReceiveCount"),
-        (format!("{QUEUE}/RedrivePolicy/maxReceiveCount"), Some(json!(2)), "maxReceiveCount"),
+        (format!("{QUEUE}/RedrivePolicy/maxReceiveCount"), Some(json!(9)), "maxReceiveCount"),
         (
             format!("{QUEUE}/RedrivePolicy/deadLetterTargetArn"),
             Some(json!({"Fn::GetAtt": "OrdersQueue.Arn"})),

@@ -131,13 +131,13 @@ fn every_mistake_in_another_topology_is_found() {
         (
             "minimal",
             "/Resources/Queue/Properties/RedrivePolicy/maxReceiveCount".into(),
-            Some(json!(2)),
-            "must be at least 3",
+            Some(json!(9)),
+            "must be at least 10",
         ),
         (
             "sns-fifo-to-sqs-fifo",
             "/Resources/Queue/Properties/RedrivePolicy/maxReceiveCount".into(),
-            Some(json!(5)),
+            Some(json!(9)),
             "must be at least 10",
         ),
         ("minimal", "/Resources/Queue/Properties/RedrivePolicy".into(), None, "no dead-letter"),

@@ -102,8 +102,8 @@ pub(crate) fn dead_letters(template: &Value) -> Problems {
     .map(|problem| format!("{problem} (the queue's own dead-letter queue)"))
     .collect::<Problems>();
     let attempts = at(template, &format!("{QUEUE}/RedrivePolicy/maxReceiveCount"));
-    if attempts.as_u64().is_none_or(|attempts| attempts < 3) {
-        problems.push(format!("{QUEUE}: maxReceiveCount is {attempts}, must be at least 3"));
+    if attempts.as_u64().is_none_or(|attempts| attempts < 10) {
+        problems.push(format!("{QUEUE}: maxReceiveCount is {attempts}, must be at least 10"));
     }
     for queue in ["OrdersDeadLetterQueue", "UndeliveredQueue", "FailedEventsQueue"] {
         let resource = format!("/Resources/{queue}");

@@ -1,10 +1,12 @@
 //! Handles the answer to a claim: the record is ready, waits, or gets its outcome.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Machine, Present, entry::Stage, waiting::pause, wanted::Claimed};
 use lambda_idempotency_core::{
+    admission::Held,
     clock::Timestamp,
+    failure::Failure,
     outcome::{NotStarted, Outcome},
     policy::OnConflict,
     store::{StoreError, StoreErrorKind},
@@ -19,10 +21,15 @@ impl Machine<'_> {
         match claimed {
             Claimed::Held(held) => {
                 self.leases.keep(at, &held, None, present.now);
-                self.records.at(at).granted(held);
+                self.records.at(at).granted(Arc::clone(&held));
                 present.host.holds(at);
                 match closed {
                     Some(why) => self.not_started(at, why, present),
+                    None if self.gives_up(at, &held) => {
+                        self.leases.forget(at);
+                        let failure = Failure::lost(held.consecutive_losses());
+                        self.failed(at, held, failure, present);
+                    }
                     None => self.starts.add_ready(at),
                 }
             }
@@ -94,6 +101,13 @@ impl Machine<'_> {
             }
             Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error), present),
         }
+    }
+
+    /// Whether the key has lost so many workers in a row that its handler is not called again. A sink is tried
+    /// again all the same.
+    fn gives_up(&self, at: usize, held: &Held) -> bool {
+        let is_aside = self.records.get(at).is_some_and(|entry| entry.ask().is_aside);
+        !is_aside && self.setting.policy.gives_up(held.consecutive_losses())
     }
 
     /// Whether the policy runs handlers unprotected during an outage.

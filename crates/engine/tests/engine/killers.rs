@@ -5,10 +5,12 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use lambda_idempotency_core::{outcome::Outcome, record::Status};
+
 use crate::{
     quarantine::SECOND,
     queue::{Queue, Receive},
-    support::{ok, slow},
+    support::{failing, ok, rec, slow},
 };
 
 const QUICK: Duration = Duration::from_millis(100);
@@ -79,6 +81,17 @@ async fn of_ten_records_the_others_are_called_in_vain_twice_at_most() {
     for (killers, quick, slow) in [(0, (2, 1), (3, 1)), (1, (4, 2), (10, 2)), (2, (6, 2), (13, 2))] {
         assert_eq!(worst(10, killers, QUICK, true).await, quick, "{killers} killers");
         assert_eq!(worst(10, killers, SLOW, true).await, slow, "{killers} killers");
+    }
+}
+
+/// The process dies at the first receive, or at the first two or three, and nothing kills it.
+#[tokio::test]
+async fn after_deaths_from_outside_ten_records_are_done_after_so_many_receives() {
+    for (deaths, quick, slow) in [(&[1_u32][..], 2, 3), (&[1, 2], 3, 6), (&[1, 2, 3], 4, 13)] {
+        for (takes, receives) in [(QUICK, quick), (SLOW, slow)] {
+            let result = Queue::new(10, &[], takes).all_together(deaths, 60).await;
+            assert_eq!(result.map(|(receives, _)| receives), Some(receives), "{deaths:?}, {takes:?}");
+        }
     }
 }
 
@@ -231,7 +244,7 @@ async fn lost_beside_a_killer(seed: u64, receives: u32) -> u32 {
 
 #[tokio::test]
 async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_a_few_times() {
-    for (receives, most) in [(5, 3), (10, 3)] {
+    for (receives, most) in [(5, 4), (10, 5)] {
         let mut lost = 0;
         for seed in 0..20 {
             lost = lost.max(lost_beside_a_killer(seed, receives).await);
@@ -253,7 +266,7 @@ async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_at_eac
     assert_eq!(queue.result(), Some((6, 5)), "given up after five receives");
 }
 
-/// The longest waits on a busy queue: how many receives came in a row at which a record was not tried.
+/// The longest waits on a busy queue: how many receives in a row, without those that were throttled, a record was not tried.
 #[derive(Debug, Default)]
 struct Waits {
     others: u32,
@@ -297,7 +310,7 @@ async fn busy(seed: u64, takes: Duration, throttled: u64) -> Waits {
             for at in records {
                 let (wait, is_suspect) = &mut waits[*at];
                 match queue.became(*at).await {
-                    Receive::Untried => *wait += u32::from(!is_throttled || *is_suspect),
+                    Receive::Untried => *wait += u32::from(!is_throttled),
                     Receive::Lost => (*wait, *is_suspect) = (0, true),
                     Receive::Done => *wait = 0,
                 }
@@ -372,4 +385,59 @@ async fn a_record_that_meets_a_killer_that_waited_is_done_at_its_next_receive() 
         queue.receive(&[vec![0, 1, 2]], false).await;
     }
     assert!(queue.result().is_some_and(|(receives, _)| receives <= 2));
+}
+
+/// As each call of `run` is: a batch of one, without a count of receives.
+#[tokio::test]
+async fn a_key_that_has_lost_so_many_workers_in_a_row_fails_permanently() {
+    let mut queue = Queue::new(1, &[0], QUICK);
+    queue.counts = false;
+    queue.world.policy.max_lost_attempts = Some(3);
+    for _ in 0..6 {
+        queue.receive(&[vec![0]], false).await;
+    }
+    let label = queue.messages[0].label;
+    assert_eq!(queue.calls(0), 3);
+    assert_eq!(queue.world.deliver(vec![ok(label)]).await, ["permanently_failed"]);
+    let stored = queue.world.stored(label).await.unwrap();
+    assert_eq!((stored.status, stored.error_type.as_deref()), (Status::PermanentlyFailed, Some("lost attempts")));
+    assert_eq!(stored.lost_attempts, 3);
+}
+
+#[tokio::test]
+async fn an_attempt_that_was_heard_of_ends_a_row_of_losses() {
+    let mut queue = Queue::new(1, &[], QUICK);
+    queue.world.policy.max_lost_attempts = Some(2);
+    let label = queue.messages[0].label;
+    for _ in 0..3 {
+        queue.receive(&[vec![0]], true).await;
+        assert_eq!(queue.world.deliver(vec![failing(label)]).await, ["failed"]);
+    }
+    assert_eq!(queue.world.deliver(vec![ok(label)]).await, ["executed"]);
+}
+
+/// The first delivery says what happened; it is put aside where the user said so, and the others go on.
+#[tokio::test]
+async fn a_record_that_is_given_up_is_put_aside() {
+    let mut queue = Queue::new(1, &[0], QUICK);
+    queue.world.policy.max_lost_attempts = Some(2);
+    for _ in 0..2 {
+        queue.receive(&[vec![0]], false).await;
+    }
+    let label = queue.messages[0].label;
+    let given_up = rec(label, |_, _| async { panic!("it was called") });
+    let outcomes = queue.world.deliver(vec![given_up.aside().receives(3), ok("b").receives(3)]).await;
+    assert_eq!(outcomes, ["diverted", "executed"]);
+}
+
+#[tokio::test]
+async fn the_delivery_that_gives_a_key_up_says_why() {
+    let mut queue = Queue::new(1, &[0], QUICK);
+    queue.world.policy.max_lost_attempts = Some(1);
+    queue.receive(&[vec![0]], false).await;
+    let label = queue.messages[0].label;
+    let outcomes = queue.world.clock.drive(queue.world.invoke(vec![ok(label)])).await;
+    let [Outcome::Failed { failure, permanent: true, .. }] = &*outcomes else { panic!("{outcomes:?}") };
+    assert!(failure.message().contains("`max_lost_attempts`"), "{}", failure.message());
+    queue.world.ledger.assert_never(label);
 }

@@ -146,6 +146,11 @@ impl Queue {
         if owner == before { Receive::Untried } else { Receive::Lost }
     }
 
+    /// How often the handler of a record was called.
+    pub(crate) fn calls(&self, at: usize) -> u32 {
+        self.messages[at].calls.load(Ordering::Relaxed)
+    }
+
     /// The records that do not kill, and are behind none that does in their group.
     fn innocent(&self) -> Vec<&Message> {
         let mut blocked = BTreeSet::new();

@@ -42,7 +42,7 @@ fn quarantine_stops_claims() {
 
 #[test]
 fn quarantine_waits_for_the_others() {
-    catch(Rule::QuarantineWaitsForTheOthers, ALONE, worlds::beside_a_busy_key);
+    catch(Rule::QuarantineWaitsForTheOthers, ALONE, worlds::whole_batch);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn lost_attempts_lead_to_quarantine() {
 
 #[test]
 fn records_that_were_lost_once_run_together_after_a_receive_without_an_attempt() {
-    catch(Rule::LostOnceRunTogether, RECOVERY, || recovery::near_a_death(3));
+    catch(Rule::LostOnceRunTogether, RECOVERY, || recovery::near_a_death(4));
 }
 
 #[test]

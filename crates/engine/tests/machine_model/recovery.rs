@@ -3,8 +3,9 @@
 //! Records whose process died are suspects, started or not, and run in groups. Where handlers are quick,
 //! one invocation works through all of them. Where a handler takes more than half of an invocation, there
 //! is time for one group: the first one, and at the next receive all others together, since they were
-//! passed over. So the bound is the losses in a row and one more, however many records there are. Records
-//! whose handlers were stopped at the deadline are not suspects, and run together at the next receive.
+//! received without an attempt. If some of the batch were not claimed when the process died, these and the suspects
+//! take turns, which costs one receive more. Records whose handlers were stopped at the deadline are not suspects, and
+//! run together at the next receive.
 
 use std::time::Duration;
 
@@ -38,11 +39,12 @@ pub(crate) fn near_a_death(records: usize) -> Setup {
         "a death among three slow records",
         "a death among four slow records",
     ];
-    let receives = if records == 1 { 1 } else { 2 };
+    // Of three, one may not have been claimed, and one suspect is left when its turn comes.
+    let receives = u8::try_from(records.min(3)).unwrap();
     let world = touched(names[records - 1], records, SLOW, receives);
     world.with(|world| {
         // With two deaths.
-        world.larger_receives = (records == 4).then_some(3);
+        world.larger_receives = (records == 4).then_some(4);
         if records > 2 {
             world.expect = &["death", "quarantined handler", "quarantine group"];
         }
@@ -50,7 +52,7 @@ pub(crate) fn near_a_death(records: usize) -> Setup {
 }
 
 #[test]
-fn slow_records_recover_within_two_receives_however_many_a_death_touched() {
+fn slow_records_recover_within_three_receives_however_many_a_death_touched() {
     (1..=4).for_each(|records| hold(near_a_death(records)));
 }
 
@@ -92,15 +94,15 @@ fn stopped_records_recover_at_the_next_receive_however_many_were_stopped() {
 
 /// A suspect that shares its invocations with records that are received for the first time.
 pub(crate) fn beside_fresh_ones() -> Setup {
-    touched("a suspect beside fresh records", 3, SLOW, 2).with(|world| {
+    touched("a suspect beside fresh records", 5, SLOW, 4).with(|world| {
         (world.batch, world.at_once) = (2, 2);
         // With two deaths, which leave suspects of two batches.
-        world.larger_receives = Some(3);
+        world.larger_receives = Some(4);
     })
 }
 
 #[test]
-fn a_suspect_beside_fresh_records_recovers_within_two_receives() {
+fn a_suspect_beside_fresh_records_recovers_within_four_receives() {
     hold(beside_fresh_ones());
 }
 

@@ -124,4 +124,26 @@ impl Operation {
         self.policy.max_failed_attempts = Some(most);
         self.changed()
     }
+
+    /// After how many lost attempts in a row a key fails permanently, so that its handler is not called again; 0 counts
+    /// as 1. An attempt is lost if its worker was killed, lost the store, or dropped the call of
+    /// [`run`](crate::Idempotency::run); an attempt that fails, or is stopped at its deadline, ends the row. Default: no limit,
+    /// the source decides how often it delivers.
+    ///
+    /// For work that ends its process each time: a call of `run` has no [quarantine](crate::guide::failure_modes#quarantine)
+    /// beside it, and nothing but its caller limits how often it is made.
+    ///
+    /// The delivery that finds so many losses is `failed`, with an error of the type `lost attempts`; later ones are
+    /// `permanently_failed`.
+    ///
+    /// ```
+    /// # use lambda_idempotency::Operation;
+    /// let resize = Operation::new("resize").key("imageId").max_lost_attempts(3);
+    /// assert_eq!(resize.check(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn max_lost_attempts(mut self, most: u32) -> Self {
+        self.policy.max_lost_attempts = Some(most);
+        self.changed()
+    }
 }

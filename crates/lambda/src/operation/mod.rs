@@ -62,7 +62,7 @@ use crate::{
 /// | the key | [`key`](Self::key), [`key_from_env`](Self::key_from_env), [`optional`](Self::optional), [`key_functions`](Self::key_functions), [`key_format`](Self::key_format), [`fingerprint`](Self::fingerprint) |
 /// | which records | [`queue`](Self::queue) and other filters, [`envelope`](Self::envelope), [`whole_record`](Self::whole_record), [`on_missing_key`](Self::on_missing_key), [`on_bad_record`](Self::on_bad_record), [`order`](Self::order) |
 /// | policies | [`on_conflict`](Self::on_conflict), [`on_busy`](Self::on_busy), [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout), [`on_permanent_failure`](Self::on_permanent_failure), [`on_outage`](Self::on_outage), [`transactional`](Self::transactional), [`optimistic`](Self::optimistic), [`mutex`](Self::mutex), [`recoverable`](Self::recoverable), [`after_failure`](Self::after_failure), [`return_whole_batch`](Self::return_whole_batch), [`divert`](Self::divert) |
-/// | limits | [`retention`](Self::retention), [`lease`](Self::lease), [`clock_skew`](Self::clock_skew), [`lease_grace`](Self::lease_grace), [`concurrency`](Self::concurrency), [`max_failed_attempts`](Self::max_failed_attempts) |
+/// | limits | [`retention`](Self::retention), [`lease`](Self::lease), [`clock_skew`](Self::clock_skew), [`lease_grace`](Self::lease_grace), [`concurrency`](Self::concurrency), [`max_failed_attempts`](Self::max_failed_attempts), [`max_lost_attempts`](Self::max_lost_attempts) |
 ///
 /// A setting that has no effect where the operation is used is refused when the function is built,
 /// like every other mistake. The error says what to do.

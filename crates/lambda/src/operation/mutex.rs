@@ -30,7 +30,8 @@ impl Operation {
     /// Settings that would have no effect: [`retention`](Self::retention), [`fingerprint`](Self::fingerprint),
     /// [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout),
     /// [`on_permanent_failure`](Self::on_permanent_failure),
-    /// [`max_failed_attempts`](Self::max_failed_attempts). [`transactional`](Self::transactional) and
+    /// [`max_failed_attempts`](Self::max_failed_attempts), [`max_lost_attempts`](Self::max_lost_attempts).
+    /// [`transactional`](Self::transactional) and
     /// [`optimistic`](Self::optimistic), because there is no completion to commit effects with.
     /// [`recoverable`](Self::recoverable), because the next record of a key replaces the one that was kept. When a
     /// function is built: no [`key`](Self::key), because each record would have its own.
@@ -70,6 +71,7 @@ impl Operation {
             ("on_timeout", policy.on_timeout != default.on_timeout),
             ("on_permanent_failure", policy.on_permanent_failure != default.on_permanent_failure),
             ("max_failed_attempts", policy.max_failed_attempts.is_some()),
+            ("max_lost_attempts", policy.max_lost_attempts.is_some()),
         ];
         let set = settings.into_iter().find(|(_, is_set)| *is_set);
         let mistake = match set {

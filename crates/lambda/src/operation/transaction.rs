@@ -40,6 +40,8 @@ impl Operation {
             OptimisticMistake::NoEffect { setting: "lease_grace" }
         } else if policy.max_failed_attempts.is_some() {
             OptimisticMistake::NoEffect { setting: "max_failed_attempts" }
+        } else if policy.max_lost_attempts.is_some() {
+            OptimisticMistake::NoEffect { setting: "max_lost_attempts" }
         } else if self.recoverable.is_some() {
             OptimisticMistake::NoEffect { setting: "recoverable" }
         } else if policy.retention < LEAST_RETENTION {

@@ -87,6 +87,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("on_conflict", |o| o.on_conflict(OnConflict::Skip), everywhere()),
         ("on_failure", |o| o.on_failure(OnFailure::FailPermanently), everywhere()),
         ("max_failed_attempts", |o| o.max_failed_attempts(3), everywhere()),
+        ("max_lost_attempts", |o| o.max_lost_attempts(3), everywhere()),
         ("on_timeout", |o| o.on_timeout(OnTimeout::FailPermanently), everywhere()),
         (
             "optimistic",

@@ -37,6 +37,7 @@ fn what_would_have_no_effect_is_refused() {
         (imports().on_timeout(OnTimeout::FailPermanently), "on_timeout"),
         (imports().on_permanent_failure(OnPermanentFailure::Acknowledge), "on_permanent_failure"),
         (imports().max_failed_attempts(3), "max_failed_attempts"),
+        (imports().max_lost_attempts(3), "max_lost_attempts"),
     ] {
         assert_eq!(refused(&operation), MutexMistake::NoEffect { setting });
         let error = operation.check().unwrap_err().to_string();

@@ -277,3 +277,24 @@ async fn stored_keys_contain_nothing_of_the_payload() {
         }
     }
 }
+
+/// Each call is a batch of one, so there is no quarantine; a dropped call counts as a lost worker.
+#[tokio::test]
+async fn a_payload_that_kills_its_process_fails_permanently_after_so_many_losses() {
+    let world = World::new();
+    let (operation, payload) = (charge().max_lost_attempts(2), json!({ "id": "a" }));
+    for _ in 0..2 {
+        let idempotency = world.idempotency();
+        let context = RunContext::from(world.clock.now().plus(Duration::from_secs(30)));
+        let forever = |_| std::future::pending::<Result<u32, Failure>>();
+        let running = idempotency.run(&operation, &payload, context, forever);
+        assert!(drop_after(1, running).await.is_none());
+        world.clock.advance(Duration::from_secs(40));
+    }
+    let last = run(&world, &operation, &payload, Ok(1)).await.unwrap_err();
+    let RunError::Failed(failure) = &last else { panic!("{last:?}") };
+    assert_eq!(failure.error_type(), "lost attempts");
+    assert!(failure.message().contains("`max_lost_attempts`"), "{}", failure.message());
+    let later = run(&world, &operation, &payload, Ok(1)).await.unwrap_err();
+    assert!(matches!(later, RunError::PermanentlyFailed { .. }), "{later:?}");
+}

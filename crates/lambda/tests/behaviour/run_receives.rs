@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::join;
 use lambda_idempotency::{Call, Failure, Operation, Run, RunContext, RunError};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
@@ -84,32 +83,4 @@ async fn a_payload_that_was_lost_runs_whatever_the_number() {
         let last = run(&world, "a", receives).await.unwrap();
         assert_eq!((last.result.1, last.replayed), (3, false), "{receives}");
     }
-}
-
-/// How long a payload whose process died twice waits for another call of its process that takes ten seconds.
-async fn waits(receives: u32) -> Duration {
-    let world = World::new();
-    for _ in 0..2 {
-        run_and_die(&world, "a", receives).await;
-    }
-    let idempotency = world.idempotency();
-    let (operation, began) = (charge(), world.clock.now());
-    let (other, payload) = (json!({ "id": "other" }), json!({ "id": "a" }));
-    let context = RunContext::without_deadline();
-    let sleeps = async |_: Call| {
-        world.clock.sleep(Duration::from_secs(10)).await;
-        Ok::<_, Failure>(())
-    };
-    let looks = async |_: Call| Ok::<_, Failure>(world.clock.now().since(began).as_millis());
-    let sleeping = idempotency.run(&operation, &other, context, sleeps);
-    let running = idempotency.run(&operation, &payload, context.with_receives(receives), looks);
-    let (slept, ran) = world.clock.drive(join(sleeping, running)).await;
-    slept.unwrap();
-    Duration::from_millis(u64::try_from(ran.unwrap().result).unwrap())
-}
-
-#[tokio::test]
-async fn without_a_number_a_payload_that_kills_runs_alone_and_with_a_large_one_beside_others() {
-    assert!(waits(0).await >= Duration::from_secs(10));
-    assert_eq!(waits(50).await, Duration::ZERO);
 }

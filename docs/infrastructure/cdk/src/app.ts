@@ -30,7 +30,7 @@ const queue = new sqs.Queue(stack, 'Queue', {
   visibilityTimeout: Duration.seconds(6 * timeout.toSeconds()),
   retentionPeriod: Duration.days(4),
   // A delivery whose key is claimed elsewhere counts, too.
-  deadLetterQueue: { queue: deadLetters, maxReceiveCount: 5 },
+  deadLetterQueue: { queue: deadLetters, maxReceiveCount: 10 },
 });
 
 const fn = new lambda.Function(stack, 'Function', {

@@ -26,14 +26,19 @@ use lambda_idempotency_core::clock::Clock as _;
 use proptest::prelude::*;
 
 use scenario::{Invocation, Kind, Plan, Scenario};
-use strategies::{killing, scenario, streaming};
+use strategies::{killing, scenario, starving, streaming};
 use world::World;
 
 /// Plays a scenario. Afterwards nothing goes wrong any more, and each record has to come through.
 async fn play(world: &Arc<World>) {
     let scenario = world.scenario.clone();
     let mut engines = [world.engine(), world.engine()];
+    let innocent = if scenario.all_start { scenario.innocent() } else { Vec::new() };
+    let is_done = |key: &u8| world.done.lock().unwrap().contains(key);
     for (gap, wave) in &scenario.waves {
+        if scenario.all_start && innocent.iter().all(is_done) {
+            break;
+        }
         let all = wave.iter().map(|planned| world.invoke(&engines[planned.process], planned));
         join_all(all).await;
         for (engine, process) in engines.iter_mut().zip(&world.processes) {
@@ -43,6 +48,9 @@ async fn play(world: &Arc<World>) {
         }
         // A loose sleep would be one too many.
         world.clock.sleep(Duration::from_millis(*gap)).await;
+    }
+    for key in innocent.iter().filter(|key| !is_done(key)) {
+        world.wrong.say(format!("key {key} is never started"));
     }
     let quiet = scenario.faults.is_empty()
         && world.strict
@@ -111,6 +119,11 @@ proptest! {
 
     #[test]
     fn what_must_hold_holds_beside_records_that_kill_their_process(scenario in killing()) {
+        prop_assert_eq!(wrong(scenario), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_record_is_passed_over_for_ever_beside_records_that_kill(scenario in starving()) {
         prop_assert_eq!(wrong(scenario), Vec::<String>::new());
     }
 

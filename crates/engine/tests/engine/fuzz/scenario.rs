@@ -128,6 +128,9 @@ pub(super) struct Scenario {
     pub(super) cache: bool,
     pub(super) faults: Vec<StoreFault>,
     pub(super) waves: Vec<(u64, Vec<Invocation>)>,
+    /// Whether each record that does not kill, and is behind none that does in its group, has to be done in these
+    /// waves.
+    pub(super) all_start: bool,
 }
 
 impl Plan {
@@ -147,6 +150,21 @@ impl Plan {
 }
 
 impl Scenario {
+    /// The keys of the records that have to be done: they do not kill, and are behind none that does in their group.
+    pub(super) fn innocent(&self) -> Vec<u8> {
+        let last = self.waves.last().and_then(|(_, wave)| wave.first());
+        let mut blocked = Vec::new();
+        let mut innocent = Vec::new();
+        for plan in last.iter().flat_map(|invocation| &invocation.records) {
+            if plan.steps.iter().any(|step| matches!(step, Step::Kill)) {
+                blocked.extend(plan.group);
+            } else if plan.group.is_none_or(|group| !blocked.contains(&group)) {
+                innocent.push(plan.key);
+            }
+        }
+        innocent
+    }
+
     /// Whether an invocation or a process dies.
     pub(super) fn has_deaths(&self) -> bool {
         let kills = |steps: &[Step]| steps.iter().any(|step| matches!(step, Step::Kill));

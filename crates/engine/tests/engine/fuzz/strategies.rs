@@ -126,7 +126,7 @@ fn policy() -> impl Strategy<Value = Policy> {
         lease,
         conflict,
         prop_oneof![Just(1usize), Just(2), Just(16), Just(usize::MAX)],
-        prop::option::of(1u32..4),
+        (prop::option::of(1u32..4), prop::option::weighted(0.2, 1u32..4)),
         prop::bool::weighted(0.2),
         prop::bool::weighted(0.3),
         prop::bool::weighted(0.2),
@@ -134,12 +134,13 @@ fn policy() -> impl Strategy<Value = Policy> {
         prop_oneof![Just(20u64), Just(60), Just(900)],
     )
         .prop_map(
-            |(lease, conflict, concurrency, most, fails, times_out, outage, ack, fallback)| {
+            |(lease, conflict, concurrency, (most, lost), fails, times_out, outage, ack, fallback)| {
                 let mut policy = Policy::default();
                 policy.lease = lease;
                 policy.on_conflict = conflict;
                 policy.concurrency = concurrency;
                 policy.max_failed_attempts = most;
+                policy.max_lost_attempts = lost;
                 policy.fallback_lease = Duration::from_secs(fallback);
                 if fails {
                     policy.on_failure = OnFailure::FailPermanently;
@@ -192,6 +193,7 @@ fn in_a_mode(mut policy: Policy, mode: u8) -> Policy {
         policy.optimistic = true;
         policy.lease = Lease::Invocation;
         policy.max_failed_attempts = None;
+        policy.max_lost_attempts = None;
     }
     policy
 }
@@ -248,6 +250,7 @@ fn usual() -> impl Strategy<Value = Scenario> {
                 cache,
                 faults,
                 waves,
+                all_start: false,
             }
         })
 }
@@ -304,6 +307,7 @@ fn killers() -> impl Strategy<Value = Scenario> {
                 cache: true,
                 faults,
                 waves: rounds.into_iter().map(|(gap, shift)| (gap, wave(shift))).collect(),
+                all_start: false,
             }
         },
     )
@@ -351,6 +355,48 @@ fn streams() -> impl Strategy<Value = Scenario> {
                 cache: true,
                 faults,
                 waves: rounds.into_iter().map(|(gap, round)| (gap, wave(round))).collect(),
+                all_start: false,
+            }
+        },
+    )
+}
+
+/// A queue delivers the same records together until those that do not kill are done. Some have come before others. There
+/// is time for many handlers in an invocation, or for one round of them.
+pub(super) fn starving() -> impl Strategy<Value = Scenario> {
+    let record = (prop::bool::weighted(0.25), prop::option::weighted(0.5, 0u8..3), 0usize..5);
+    let takes = prop_oneof![Just(100u64), Just(16_000)];
+    let concurrency = prop_oneof![Just(1usize), Just(2), Just(16)];
+    (prop::collection::vec(record, 2..11), takes, concurrency).prop_map(
+        |(mut records, takes, concurrency)| {
+            records.sort_by_key(|(_, _, joins)| *joins);
+            let plan = |(key, (kills, group, _)): (u8, &(bool, Option<u8>, usize))| {
+                let steps = match kills {
+                    true => vec![Step::Sleep(takes / 2), Step::Kill],
+                    false => vec![Step::Sleep(takes)],
+                };
+                Plan { steps, group: *group, sink: None, ..Plan::quick(key, 0) }
+            };
+            let wave = |round: usize| {
+                let all = (0u8..).zip(&records).filter(|(_, (_, _, joins))| *joins <= round);
+                let records: Vec<Plan> = all.map(plan).collect();
+                let wave = Invocation { records, process: 0, dies_after: None, spurious: 0 };
+                (60_000, if wave.records.is_empty() { vec![] } else { vec![wave] })
+            };
+            let mut policy = Policy::default();
+            policy.concurrency = concurrency;
+            Scenario {
+                policy,
+                publishes: vec![],
+                wire: vec![],
+                batch: false,
+                counts: Some(u32::MAX),
+                timeout: Some(30_000),
+                fingerprints: false,
+                cache: true,
+                faults: vec![],
+                waves: (0..80).map(wave).collect(),
+                all_start: true,
             }
         },
     )
