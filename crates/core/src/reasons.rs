@@ -75,15 +75,15 @@ pub enum DivertReason {
     /// The record cannot be processed as it is.
     #[error(transparent)]
     BadRecord(#[from] Rejected),
-    /// Its handler failed permanently: by its own declaration, by the number of failed attempts, or
-    /// by a timeout with a policy that makes it permanent.
+    /// Its handler failed permanently: by its own declaration, by the number of failed attempts or of those that were lost
+    /// in a row, or by a timeout with a policy that makes it permanent.
     #[error(
         "its handler failed permanently, with {}, after {failed_attempts} failed attempt(s) for \
          this key",
         .error_type.as_deref().unwrap_or("an error of unknown type")
     )]
     PermanentFailure {
-        /// The type of the error, or `a panic`, or `a timeout`.
+        /// The type of the error, or `a panic`, `a timeout` or `lost attempts`.
         error_type: Option<Arc<str>>,
         /// How often the handler failed for this key.
         failed_attempts: u32,

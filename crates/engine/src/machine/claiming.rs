@@ -104,10 +104,11 @@ impl Machine<'_> {
     }
 
     /// Whether the key has lost so many workers in a row that its handler is not called again. A sink is tried
-    /// again all the same.
+    /// again all the same, and a mutex keeps no failure.
     fn gives_up(&self, at: usize, held: &Held) -> bool {
         let is_aside = self.records.get(at).is_some_and(|entry| entry.ask().is_aside);
-        !is_aside && self.setting.policy.gives_up(held.consecutive_losses())
+        let keeps_failures = !is_aside && !self.is_mutex(at);
+        keeps_failures && self.setting.policy.gives_up(held.consecutive_losses())
     }
 
     /// Whether the policy runs handlers unprotected during an outage.

@@ -167,7 +167,8 @@ impl<'a> Entry<'a> {
     /// The order of the records that are not suspects: by the receives without an attempt, as far as they are known, and then by
     /// all receives.
     pub(super) fn age(&self) -> (u32, u32) {
-        let tried = |seen: &IdempotencyRecord| seen.failed_attempts.saturating_add(seen.lost_attempts);
+        let tried =
+            |seen: &IdempotencyRecord| seen.failed_attempts.saturating_add(seen.lost_attempts);
         let tried = self.seen.as_deref().map_or(0, tried);
         (self.ask.receives.saturating_sub(tried), self.ask.receives)
     }

@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn the_suspect_that_was_received_most_often_decides_for_all() {
         let goes_first = |receives: &[u32]| {
-            quarantine(&receives.iter().map(|receives| (1, *receives)).collect::<Vec<_>>()).goes_first()
+            quarantine(&receives.iter().map(|receives| (1, *receives)).collect::<Vec<_>>())
+                .goes_first()
         };
         assert!(goes_first(&[2]) && goes_first(&[4, 3]) && goes_first(&[1, 4, 4]));
         assert!(!goes_first(&[3]) && !goes_first(&[4, 5]) && !goes_first(&[]));

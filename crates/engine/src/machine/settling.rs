@@ -95,7 +95,13 @@ impl Machine<'_> {
     }
 
     /// The handler failed, or one of its effects was refused.
-    pub(super) fn failed(&mut self, at: usize, held: Arc<Held>, failure: Failure, present: &mut Present<'_>) {
+    pub(super) fn failed(
+        &mut self,
+        at: usize,
+        held: Arc<Held>,
+        failure: Failure,
+        present: &mut Present<'_>,
+    ) {
         let failed_attempts = held.failed_attempts().saturating_add(1);
         let settlement = self.settlement_of(at, &failure, failed_attempts);
         let permanent = matches!(settlement, Settlement::FailPermanently { .. });

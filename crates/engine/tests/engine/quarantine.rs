@@ -273,7 +273,11 @@ async fn a_record_waits_for_one_suspect_after_another_as_long_as_they_come_at_ev
 /// The least suspected go first, whatever their receives; the suspect that was received most often says when.
 #[tokio::test]
 async fn all_suspects_of_an_invocation_are_on_one_side_of_the_others() {
-    for (receives, begun) in [([2, 3, 4], ["b", "a", "c", "x"]), ([2, 4, 3], ["b", "a", "c", "x"]), ([2, 4, 5], ["x", "b", "a", "c"])] {
+    for (receives, begun) in [
+        ([2, 3, 4], ["b", "a", "c", "x"]),
+        ([2, 4, 3], ["b", "a", "c", "x"]),
+        ([2, 4, 5], ["x", "b", "a", "c"]),
+    ] {
         let world = World::new();
         for label in ["a", "c", "c"] {
             dies_with(&world, &[label]).await;
@@ -361,7 +365,8 @@ async fn a_suspect_that_waits_until_the_handler_deadline_is_returned() {
     let batch = vec![ok("a").receives(3), slow("b", 40 * SECOND).receives(1)];
     assert_eq!(world.deliver(batch).await, ["returned", "timed_out"]);
     assert!(world.clock.now().since(begun) < 30 * SECOND);
-    let lost = world.stored("a").await.map(|stored| (stored.lost_attempts, stored.consecutive_losses));
+    let lost =
+        world.stored("a").await.map(|stored| (stored.lost_attempts, stored.consecutive_losses));
     assert_eq!(lost, Some((0, 0)), "nothing was claimed");
 }
 

@@ -185,7 +185,11 @@ impl Queue {
     pub(crate) fn result(&self) -> Option<(u32, u32)> {
         let mut worst = (0, 0);
         for message in self.innocent() {
-            assert!(self.world.ledger.executed(message.label) < 2, "{} is done twice", message.label);
+            assert!(
+                self.world.ledger.executed(message.label) < 2,
+                "{} is done twice",
+                message.label
+            );
             let in_vain = message.calls.load(Ordering::Relaxed).saturating_sub(1);
             worst = (worst.0.max(message.done_at?), worst.1.max(in_vain));
         }

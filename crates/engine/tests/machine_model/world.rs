@@ -105,11 +105,7 @@ pub(crate) struct Process {
 
 impl Process {
     fn new(keys: usize) -> Self {
-        Self {
-            is_ahead: false,
-            flights: vec![None; keys],
-            completed: vec![None; keys],
-        }
+        Self { is_ahead: false, flights: vec![None; keys], completed: vec![None; keys] }
     }
 
     /// Everything in memory is lost; the clock is the machine's.

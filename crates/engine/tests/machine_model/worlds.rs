@@ -320,7 +320,9 @@ fn suspects_beside_a_follower() {
                 world.faults = Faults { deaths: 2, ..NONE };
                 world.expect = &["quarantined handler", "follower"];
             })
-            .policy(|policy| policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(9) }),
+            .policy(|policy| {
+                policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(9) }
+            }),
     );
 }
 

@@ -237,7 +237,8 @@ impl Operation {
     /// These records are:
     ///
     /// * permanent failures: [`Failure::permanent`](crate::Failure::permanent), the last failure
-    ///   that [`max_failed_attempts`](Self::max_failed_attempts) allows, and failures that
+    ///   that [`max_failed_attempts`](Self::max_failed_attempts) or
+    ///   [`max_lost_attempts`](Self::max_lost_attempts) allows, and failures that
     ///   [`OnFailure::FailPermanently`](crate::OnFailure::FailPermanently) or
     ///   [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) makes permanent.
     ///   **Without one of these, a record that fails is tried again at each delivery** and never

@@ -134,7 +134,17 @@ fn policy() -> impl Strategy<Value = Policy> {
         prop_oneof![Just(20u64), Just(60), Just(900)],
     )
         .prop_map(
-            |(lease, conflict, concurrency, (most, lost), fails, times_out, outage, ack, fallback)| {
+            |(
+                lease,
+                conflict,
+                concurrency,
+                (most, lost),
+                fails,
+                times_out,
+                outage,
+                ack,
+                fallback,
+            )| {
                 let mut policy = Policy::default();
                 policy.lease = lease;
                 policy.on_conflict = conflict;
