@@ -207,7 +207,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 19] {
+    fn all(&self) -> [&str; 18] {
         [
             &self.id,
             &self.status,

@@ -85,7 +85,7 @@ fn of_provenance<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field
     (&names.provenance, record.provenance.as_ref().map(provenance::attribute))
 }
 
-fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<'n>; 16] {
+fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<'n>; 15] {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
     [

@@ -17,7 +17,7 @@ use tokio_postgres::{
 };
 
 /// The columns beside the key, in the order of [`values`] and [`decode`], with their types.
-pub(crate) const COLUMNS: [(&str, &str); 18] = [
+pub(crate) const COLUMNS: [(&str, &str); 17] = [
     ("status", "text"),
     ("owner", "uuid"),
     ("last_owner", "uuid"),

@@ -3,19 +3,24 @@
 //! `cargo test -p lambda-idempotency-engine --test engine killers -- --nocapture` prints the tables that the guide
 //! publishes; each run compares them.
 
-use std::{fmt::Write as _, time::Duration};
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic here is a failing test"
+)]
 
-use lambda_idempotency_core::{outcome::Outcome, record::Status};
+use std::{fmt::Write as _, time::Duration};
 
 use crate::{
     quarantine::SECOND,
-    queue::{Queue, Receive},
-    support::{failing, ok, rec, slow},
+    queue::Queue,
+    support::{ok, slow},
 };
 
-const QUICK: Duration = Duration::from_millis(100);
+pub(crate) const QUICK: Duration = Duration::from_millis(100);
 /// More than half of an invocation: there is time for one round of handlers.
-const SLOW: Duration = Duration::from_secs(16);
+pub(crate) const SLOW: Duration = Duration::from_secs(16);
 
 /// All sets of so many of these records; of large batches some.
 fn sets(records: usize, size: usize) -> Vec<Vec<usize>> {
@@ -53,7 +58,7 @@ fn guide() -> String {
 }
 
 /// Prints a table, and compares it with the guide's.
-fn published(table: &str) {
+pub(crate) fn published(table: &str) {
     println!("{table}");
     assert!(guide().contains(table), "the guide has another table than this:\n{table}");
 }
@@ -169,7 +174,7 @@ async fn receives_in_vain_cost_the_others_few_receives() {
                 if in_vain & (1 << receive) != 0 {
                     queue.receive_in_vain(&all);
                 } else {
-                    queue.receive(&[all.clone()], false).await;
+                    queue.receive(std::slice::from_ref(&all), false).await;
                 }
             }
             let (receives, calls) = queue.result().unwrap();
@@ -227,155 +232,6 @@ async fn in_order_groups_every_record_that_may_start_is_started() {
     published(&table);
 }
 
-/// How often one record was lost, at most, beside a killer that its queue gives up after so many receives. A process has
-/// five invocations of ten records, which are mixed anew each time.
-async fn lost_beside_a_killer(seed: u64, receives: u32) -> u32 {
-    let mut random = Random(seed);
-    let mut queue = Queue::new(50, &[0], QUICK);
-    while queue.messages[0].receives < receives {
-        let mut left: Vec<usize> = (1..queue.messages.len()).collect();
-        left.retain(|at| queue.messages[*at].done_at.is_none());
-        random.shuffle(&mut left);
-        left.truncate(49);
-        left.insert(random.below(left.len() as u64 + 1) as usize, 0);
-        let invocations: Vec<Vec<usize>> = left.chunks(10).map(<[usize]>::to_vec).collect();
-        queue.receive(&invocations, false).await;
-        (0..30).for_each(|_| queue.add(false));
-    }
-    queue.messages[0].done_at = Some(receives);
-    let left: Vec<usize> = (1..queue.messages.len()).collect();
-    for _ in 0..3 {
-        queue.receive(&[left.clone()], false).await;
-    }
-    queue.result().expect("one is not done").1
-}
-
-#[tokio::test]
-async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_a_few_times() {
-    for (receives, most) in [(5, 4), (10, 6)] {
-        let mut lost = 0;
-        for seed in 0..20 {
-            lost = lost.max(lost_beside_a_killer(seed, receives).await);
-        }
-        assert_eq!(lost, most, "given up after {receives} receives");
-    }
-}
-
-/// As often as the killer, if the same records come with it each time.
-#[tokio::test]
-async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_at_each_of_its_receives()
-{
-    let mut queue = Queue::new(10, &[0], QUICK);
-    for _ in 0..5 {
-        let invocations: Vec<Vec<usize>> = (0..5).map(|n| vec![2 * n, 2 * n + 1]).collect();
-        queue.receive(&invocations, false).await;
-    }
-    queue.messages[0].done_at = Some(0);
-    queue.receive(&[(0..10).collect()], false).await;
-    assert_eq!(queue.result(), Some((6, 5)), "given up after five receives");
-}
-
-/// The longest waits on a busy queue: how many receives in a row, without those that were throttled, a record was not tried.
-#[derive(Debug, Default)]
-struct Waits {
-    others: u32,
-    suspects: u32,
-}
-
-/// A queue that always has records for five workers, who take ten at random; three of fifty records that a death touched
-/// kill. At some of the receives nothing runs: their invocations are throttled.
-async fn busy(seed: u64, takes: Duration, throttled: u64) -> Waits {
-    let (workers, batch, rounds, hidden) = (5, 10, 80_u32, 6);
-    let mut random = Random(seed);
-    let mut queue = Queue::new(300, &[0, 1, 2], takes);
-    for group in 0..5 {
-        queue.receive(&[(10 * group..10 * group + 10).collect()], true).await;
-    }
-    for at in 0..50 {
-        assert_eq!(queue.became(at).await, Receive::Lost);
-    }
-    let mut visible = vec![0_u32; 300];
-    // By record: how often it was not tried in a row, and whether it is a suspect.
-    let mut waits = vec![(0_u32, false); 300];
-    waits[..50].fill((0, true));
-    let mut longest = Waits::default();
-    for round in 0..rounds {
-        for _ in 0..30 {
-            queue.add(false);
-            visible.push(round);
-            waits.push((0, false));
-        }
-        let mut open: Vec<usize> = (0..visible.len())
-            .filter(|at| visible[*at] <= round && queue.messages[*at].done_at.is_none())
-            .collect();
-        random.shuffle(&mut open);
-        for records in open.chunks(batch).take(workers) {
-            records.iter().for_each(|at| visible[*at] = round + hidden);
-            let is_throttled = random.below(100) < throttled;
-            match is_throttled {
-                true => queue.receive_in_vain(records),
-                false => queue.receive(&[records.to_vec()], false).await,
-            }
-            for at in records {
-                let (wait, is_suspect) = &mut waits[*at];
-                match queue.became(*at).await {
-                    Receive::Untried => *wait += u32::from(!is_throttled),
-                    Receive::Lost => (*wait, *is_suspect) = (0, true),
-                    Receive::Done => *wait = 0,
-                }
-                let longest = if *is_suspect { &mut longest.suspects } else { &mut longest.others };
-                *longest = (*longest).max(*wait);
-            }
-        }
-        // Given up by their queue after so many receives.
-        for killer in &mut queue.messages[..3] {
-            if killer.receives >= 30 {
-                killer.done_at = Some(killer.receives);
-            }
-        }
-    }
-    longest
-}
-
-/// Numbers that look random (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % end
-    }
-
-    fn shuffle(&mut self, all: &mut [usize]) {
-        for at in (1..all.len()).rev() {
-            let other = self.below(at as u64 + 1) as usize;
-            all.swap(at, other);
-        }
-    }
-}
-
-#[tokio::test]
-async fn the_guide_says_how_long_records_wait_on_a_busy_queue() {
-    let mut table = String::from(
-        "| handlers take | throttled | other records | suspects |\n|--:|--:|--:|--:|\n",
-    );
-    for (takes, throttled) in [(QUICK, 0), (SLOW, 0), (SLOW, 30)] {
-        let mut longest = Waits::default();
-        for seed in 0..10 {
-            let waits = busy(seed, takes, throttled).await;
-            longest.others = longest.others.max(waits.others);
-            longest.suspects = longest.suspects.max(waits.suspects);
-        }
-        let Waits { others, suspects } = longest;
-        let takes = takes.as_secs_f32();
-        writeln!(table, "| {takes} s | {throttled} % | {others} | {suspects} |").unwrap();
-    }
-    published(&table);
-}
-
 /// There is time for one round, and a suspect for which a busy queue left no time kills before the others are claimed.
 #[tokio::test]
 async fn a_record_that_meets_a_killer_that_waited_is_done_at_its_next_receive() {
@@ -394,65 +250,4 @@ async fn a_record_that_meets_a_killer_that_waited_is_done_at_its_next_receive() 
         queue.receive(&[vec![0, 1, 2]], false).await;
     }
     assert!(queue.result().is_some_and(|(receives, _)| receives <= 2));
-}
-
-/// As each call of `run` is: a batch of one, without a count of receives.
-#[tokio::test]
-async fn a_key_that_has_lost_so_many_workers_in_a_row_fails_permanently() {
-    let mut queue = Queue::new(1, &[0], QUICK);
-    queue.counts = false;
-    queue.world.policy.max_lost_attempts = Some(3);
-    for _ in 0..6 {
-        queue.receive(&[vec![0]], false).await;
-    }
-    let label = queue.messages[0].label;
-    assert_eq!(queue.calls(0), 3);
-    assert_eq!(queue.world.deliver(vec![ok(label)]).await, ["permanently_failed"]);
-    let stored = queue.world.stored(label).await.unwrap();
-    assert_eq!(
-        (stored.status, stored.error_type.as_deref()),
-        (Status::PermanentlyFailed, Some("lost attempts"))
-    );
-    assert_eq!(stored.lost_attempts, 3);
-}
-
-#[tokio::test]
-async fn an_attempt_that_was_heard_of_ends_a_row_of_losses() {
-    let mut queue = Queue::new(1, &[], QUICK);
-    queue.world.policy.max_lost_attempts = Some(2);
-    let label = queue.messages[0].label;
-    for _ in 0..3 {
-        queue.receive(&[vec![0]], true).await;
-        assert_eq!(queue.world.deliver(vec![failing(label)]).await, ["failed"]);
-    }
-    assert_eq!(queue.world.deliver(vec![ok(label)]).await, ["executed"]);
-}
-
-/// The first delivery says what happened; it is put aside where the user said so, and the others go on.
-#[tokio::test]
-async fn a_record_that_is_given_up_is_put_aside() {
-    let mut queue = Queue::new(1, &[0], QUICK);
-    queue.world.policy.max_lost_attempts = Some(2);
-    for _ in 0..2 {
-        queue.receive(&[vec![0]], false).await;
-    }
-    let label = queue.messages[0].label;
-    let given_up = rec(label, |_, _| async { panic!("it was called") });
-    let outcomes =
-        queue.world.deliver(vec![given_up.aside().receives(3), ok("b").receives(3)]).await;
-    assert_eq!(outcomes, ["diverted", "executed"]);
-}
-
-#[tokio::test]
-async fn the_delivery_that_gives_a_key_up_says_why() {
-    let mut queue = Queue::new(1, &[0], QUICK);
-    queue.world.policy.max_lost_attempts = Some(1);
-    queue.receive(&[vec![0]], false).await;
-    let label = queue.messages[0].label;
-    let outcomes = queue.world.clock.drive(queue.world.invoke(vec![ok(label)])).await;
-    let [Outcome::Failed { failure, permanent: true, .. }] = &*outcomes else {
-        panic!("{outcomes:?}")
-    };
-    assert!(failure.message().contains("`max_lost_attempts`"), "{}", failure.message());
-    queue.world.ledger.assert_never(label);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod applications;
+mod busy_queue;
 mod claiming;
 mod coalescing;
 mod committed_messages;
@@ -14,6 +15,7 @@ mod diverting;
 mod diverting_again;
 mod effects;
 mod fuzz;
+mod given_up;
 mod handles;
 mod in_process;
 mod kept_steps;
