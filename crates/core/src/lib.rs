@@ -10,7 +10,7 @@
 //! | [`outbox`] | messages that are stored with a completion and sent after it, and the contract of a sender |
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
-//! | [`retry`], [`settings`] | what stores have in common: requests that are repeated, and what builders set |
+//! | [`retry`], [`request_slots`], [`settings`] | what stores have in common: requests that are repeated, how many are on their way, and what builders set |
 //! | `tls` | encrypted connections of stores, with the feature `tls` |
 //! | [`usage`] | what calls of a store consume |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
@@ -34,6 +34,7 @@ pub mod policy;
 mod provenance;
 mod reasons;
 pub mod record;
+pub mod request_slots;
 pub mod retry;
 pub mod settings;
 pub mod store;

@@ -11,6 +11,7 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Page},
     clock::{BoxFuture, Timestamp},
     key::Key,
+    request_slots::Purpose,
     store::StoreError,
 };
 
@@ -56,6 +57,7 @@ impl DynamoDbStore {
             if budget.left().is_zero() {
                 return Err(error::too_late(&self.config));
             }
+            let Some(_slot) = self.slot(Purpose::Claim, budget).await else { continue };
             let answer = match self.partition() {
                 None => self.scan(ask, None, budget).await,
                 Some(Partition::Derived { prefix }) => self.scan(ask, Some(prefix), budget).await,

@@ -6,10 +6,11 @@ use aws_sdk_dynamodb::{
     Client,
     config::{StalledStreamProtectionConfig, retry::RetryConfig},
 };
-use lambda_idempotency_core::{clock::Clock, settings::Timing};
+use lambda_idempotency_core::{clock::Clock, request_slots::RequestSlots, settings::Timing};
 
 use crate::{
-    attributes::Attributes, config::Config, config_error::DynamoDbConfigError, store::DynamoDbStore,
+    attributes::Attributes, config::Config, config_error::DynamoDbConfigError,
+    slots::MOST_REQUESTS, store::DynamoDbStore,
 };
 
 impl DynamoDbStore {
@@ -117,11 +118,11 @@ impl DynamoDbStoreBuilder {
             // a time limit anyway.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .build();
+        let slots = RequestSlots::new(MOST_REQUESTS, Arc::clone(&self.config.timing.clock));
         DynamoDbStore {
             client: Client::from_conf(config),
             config: Arc::new(self.config),
-            slots: Arc::default(),
-            groups: Arc::default(),
+            slots: Arc::new(slots),
         }
     }
 }

@@ -9,8 +9,6 @@ use lambda_idempotency_core::settings::{NotText, variable};
 use crate::{
     builder::DynamoDbStoreBuilder, config_error::DynamoDbConfigError, store::DynamoDbStore,
 };
-#[cfg(feature = "default-https-client")]
-use crate::{https::Https, roots::Roots};
 
 /// The environment variable that names the table.
 const TABLE: &str = "IDEMPOTENCY_TABLE";
@@ -52,8 +50,6 @@ impl DynamoDbStore {
         let loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).build());
-        #[cfg(feature = "default-https-client")]
-        let loader = loader.http_client(Https::new(Roots::from_env()).ready(CONNECT_TIMEOUT));
         let config = loader.load().await;
         if config.region().is_none() {
             return Err(DynamoDbConfigError::NoRegion);

@@ -29,12 +29,6 @@ pub(crate) fn timed_out(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure 
     Failure::unanswered(format!("{doing} had no answer within {} ms", limit.as_millis()))
 }
 
-/// A request that was shared with other calls ended without an answer for this one, or not in time.
-pub(crate) fn unanswered_in_group(config: &Config) -> Failure {
-    let table = &config.table;
-    Failure::unanswered(format!("a shared request to DynamoDB table {table} had no answer in time"))
-}
-
 /// There was no time for even one request.
 pub(crate) fn too_late(config: &Config) -> Failure {
     let context = format!("no time left to reach DynamoDB table {}", config.table);

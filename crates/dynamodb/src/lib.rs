@@ -152,27 +152,20 @@ mod effects;
 #[cfg(feature = "from-env")]
 mod env;
 mod error;
-mod group;
 mod guard;
-#[cfg(all(feature = "from-env", feature = "default-https-client"))]
-mod https;
 mod item;
 mod limits;
 mod member;
 mod provenance;
 mod read;
 mod retry;
-#[cfg(all(feature = "from-env", feature = "default-https-client"))]
-mod roots;
 mod scalar;
 mod sdk_error;
 mod single;
 mod slots;
 mod store;
-mod together;
 mod transaction;
 mod turns;
-mod untrusted;
 mod write;
 
 use lambda_idempotency_core::{
@@ -180,6 +173,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
+    request_slots::Purpose,
     store::{Store, StoreError, Verdict, Write},
 };
 
@@ -216,7 +210,7 @@ impl Store for DynamoDbStore {
     ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
         Box::pin(async move {
             let budget = Budget::new(&self.config, call_deadline);
-            let answers = self.read_all(keys.iter(), &budget).await;
+            let answers = self.read_all(keys.iter(), Purpose::Claim, &budget).await;
             let missing = || Err(error::too_late(&self.config));
             let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
             keys.iter().map(|key| answer(key).map_err(|f| f.report(false))).collect()

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
-use lambda_idempotency_core::{clock::BoxFuture, key::Key, record::IdempotencyRecord};
+use lambda_idempotency_core::{
+    clock::BoxFuture, key::Key, record::IdempotencyRecord, request_slots::Purpose,
+};
 
 use crate::{
     capacity,
@@ -12,7 +14,7 @@ use crate::{
     limits::fit_key,
     retry::{Budget, backoff, bounded},
     sdk_error::sdk_failure,
-    slots::Purpose,
+    slots::leave,
     store::DynamoDbStore,
 };
 
@@ -33,6 +35,7 @@ impl DynamoDbStore {
     pub(crate) async fn read_all<'k>(
         &self,
         keys: impl Iterator<Item = &'k Key>,
+        purpose: Purpose,
         budget: &Budget<'_>,
     ) -> Answers<'k> {
         let mut keys: Vec<&Key> = keys.collect();
@@ -45,14 +48,16 @@ impl DynamoDbStore {
         });
         let mut requests: Vec<BoxFuture<'_, _>> = Vec::new();
         for chunk in keys.chunks(MOST) {
-            requests.push(Box::pin(self.read_chunk(chunk.to_vec(), budget)));
+            requests.push(Box::pin(self.read_chunk(chunk.to_vec(), Some(purpose), budget)));
         }
         bounded(requests).await.into_iter().chain(unfit).collect()
     }
 
-    async fn read_chunk<'k>(
+    /// Reads these keys, which one request can ask for. Without a purpose, in the slot that the caller has.
+    pub(crate) async fn read_chunk<'k>(
         &self,
         mut pending: Vec<&'k Key>,
+        purpose: Option<Purpose>,
         budget: &Budget<'_>,
     ) -> Vec<(&'k Key, Result<Option<IdempotencyRecord>, Failure>)> {
         let mut answers = Vec::with_capacity(pending.len());
@@ -63,9 +68,17 @@ impl DynamoDbStore {
                 answers.extend(pending.into_iter().map(|key| (key, Err(failure.clone()))));
                 return answers;
             }
-            let Some(slot) = self.slot(Purpose::Claim, budget).await else { continue };
+            let slot = match purpose {
+                None => None,
+                Some(purpose) => match self.slot(purpose, budget).await {
+                    None => continue,
+                    slot => slot,
+                },
+            };
             let page = self.read_page(&pending, budget).await;
-            drop(slot);
+            if let Some(slot) = slot {
+                leave(slot).await;
+            }
             let (pause, failure) = match page {
                 Ok(page) => {
                     let progress = page.left.len() < pending.len();

@@ -33,6 +33,11 @@ impl<'a> Budget<'a> {
         Self { time, config }
     }
 
+    /// How long the next request may take.
+    pub(crate) fn attempt_limit(&self) -> Duration {
+        self.config.patience.limit(&self.time)
+    }
+
     /// Waits for `request` until its time limit, and counts it.
     pub(crate) fn attempt<F: Future>(
         &self,

@@ -15,7 +15,6 @@ use crate::{
     codes::service_failure,
     credentials::{Missing, missing_credentials},
     error::{Doing, Failure},
-    untrusted::is_untrusted,
 };
 
 /// Classifies an error of the SDK.
@@ -39,13 +38,6 @@ where
                 dispatch.as_connector_error().map_or_else(String::new, |error| chain(error));
             if let Some(missing) = missing_credentials(dispatch.as_connector_error()) {
                 return no_credentials(doing, missing).because(cause);
-            }
-            if dispatch.as_connector_error().is_some_and(|error| is_untrusted(error)) {
-                let context = format!(
-                    "{doing} was not sent: the server's certificate is not trusted: check the endpoint, the clock of this \
-                     machine, and its root certificates, which those in the file of `SSL_CERT_FILE` replace if it is set"
-                );
-                return Failure::transient(StoreErrorKind::Unavailable, context).because(cause);
             }
             let failure = Failure::unanswered(format!("{doing} did not reach DynamoDB"));
             // The connection was refused, so nothing was sent.

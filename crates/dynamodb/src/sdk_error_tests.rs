@@ -205,21 +205,3 @@ fn the_causes_of_an_error_of_the_connection_are_named_in_turn() {
     let text = chain(&error);
     assert_eq!(text, format!("{error}: connection refused"));
 }
-
-#[cfg(feature = "default-https-client")]
-#[test]
-fn a_request_to_a_server_that_is_not_trusted_was_not_sent() {
-    let refused = rustls::Error::from(rustls::CertificateError::UnknownIssuer);
-    let error = ConnectorError::io(std::io::Error::other(refused).into());
-    let failure = failure_of(&SdkError::dispatch_failure(error));
-    assert!(failure.retry && !failure.in_doubt);
-    let error = failure.report(false);
-    assert_eq!(
-        error.to_string(),
-        "store unavailable: PutItem on DynamoDB table orders was not sent: the server's certificate is not trusted: \
-         check the endpoint, the clock of this machine, and its root certificates, which those in the file of \
-         `SSL_CERT_FILE` replace if it is set"
-    );
-    let cause = error.source().unwrap().to_string();
-    assert!(cause.ends_with("invalid peer certificate: UnknownIssuer"), "{cause}");
-}

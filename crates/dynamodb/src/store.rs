@@ -3,8 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use aws_sdk_dynamodb::Client;
+use lambda_idempotency_core::request_slots::RequestSlots;
 
-use crate::{config::Config, group::Groups, slots::Slots};
+use crate::config::Config;
 
 /// A [`Store`](lambda_idempotency_core::store::Store) in a DynamoDB table. Cheap to clone; clones
 /// share the client.
@@ -12,8 +13,7 @@ use crate::{config::Config, group::Groups, slots::Slots};
 pub struct DynamoDbStore {
     pub(crate) client: Client,
     pub(crate) config: Arc<Config>,
-    pub(crate) slots: Arc<Slots>,
-    pub(crate) groups: Arc<Groups>,
+    pub(crate) slots: Arc<RequestSlots>,
 }
 
 impl fmt::Debug for DynamoDbStore {

@@ -100,10 +100,10 @@ impl DynamoDbStore {
         if code != Some("ResourceNotFoundException") {
             return false;
         }
-        let key = &member.write.key;
-        let answers = self.read_all(std::iter::once(key), budget).await;
-        let failure = answers.get(key).and_then(|answer| answer.as_ref().err());
-        failure.is_some_and(|failure| failure.kind() == StoreErrorKind::Misconfigured)
+        // In the slot of the transaction: with a second one for each, all calls could wait for each other.
+        let answers = self.read_chunk(vec![&member.write.key], None, budget).await;
+        let mut failures = answers.iter().filter_map(|(_, answer)| answer.as_ref().err());
+        failures.any(|failure| failure.kind() == StoreErrorKind::Misconfigured)
     }
 
     fn record(&self, member: &Member<'_>, item: Item) -> Option<TransactWriteItem> {

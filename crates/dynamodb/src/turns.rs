@@ -1,4 +1,4 @@
-//! Lets the other tasks of the executor run first.
+//! Lets the connection of a request that has ended come back to the SDK's pool.
 
 use std::{
     future::{Future, poll_fn},

@@ -1,14 +1,9 @@
 //! The rounds of a call: send the pending writes, read the records of failed guards, and repeat
 //! what may succeed.
 
-use std::pin::pin;
-
-use futures_util::{
-    FutureExt as _,
-    future::{Either, select},
-};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
+    request_slots::Purpose,
     retry,
     store::{Guard, Verdict, Write},
 };
@@ -20,7 +15,7 @@ use crate::{
     limits::{MOST_STATEMENT_BYTES, MOST_STATEMENTS},
     member::{Answer, Lost, Member},
     retry::{Budget, backoff, bounded},
-    slots::{Purpose, Slot},
+    slots::leave,
     store::DynamoDbStore,
 };
 
@@ -42,7 +37,6 @@ impl DynamoDbStore {
         writes: &[Write],
         call_deadline: Timestamp,
     ) -> Vec<Verdict> {
-        let _underway = self.groups.begin();
         let budget = Budget::new(&self.config, call_deadline);
         let mut backoff = backoff(&self.config);
         let mut rounds = Rounds::begin(writes, |pending| Member::new(&self.config, pending));
@@ -75,47 +69,27 @@ impl DynamoDbStore {
         bounded(parcels.map(request).collect()).await
     }
 
+    /// Sends these writes in a request.
     async fn send_parcel<'w>(
         &self,
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) -> Vec<(Member<'w>, Answer)> {
-        let is_claim = parcel.iter().all(|member| member.write.is_claim());
-        let purpose = if is_claim { Purpose::Claim } else { Purpose::Settle };
-        let answers = if self.config.statements() && self.groups.are_for(&parcel) {
-            self.write_together(&parcel, purpose, budget).await
-        } else {
-            // In a box: a process may have very many calls at once, and this part is not for them.
-            Box::pin(self.write_apart(&parcel, purpose, budget)).await
+        let Some(slot) = self.slot(purpose(&parcel), budget).await else {
+            let too_late = Answer::Failed(error::too_late(&self.config));
+            return parcel.into_iter().map(|member| (member, too_late.clone())).collect();
         };
+        // In a box: very many calls may wait for a slot, and this part is not for them.
+        let answers = Box::pin(self.write_members(&parcel, budget)).await;
+        leave(slot).await;
         parcel.into_iter().zip(answers).collect()
     }
 
-    /// Sends these writes in a request of their own; answers in order.
-    async fn write_apart(
-        &self,
-        members: &[Member<'_>],
-        purpose: Purpose,
-        budget: &Budget<'_>,
-    ) -> Vec<Answer> {
-        let Some(_slot) = self.slot(purpose, budget).await else {
-            return vec![Answer::Failed(error::too_late(&self.config)); members.len()];
-        };
+    /// Answers in order.
+    async fn write_members(&self, members: &[Member<'_>], budget: &Budget<'_>) -> Vec<Answer> {
         match members {
             [member] => vec![self.write_one(member, budget).await],
             members => self.write_batch(members, budget).await,
-        }
-    }
-
-    /// Waits until a request may be sent. `None` if there is no time left by then.
-    pub(crate) async fn slot(&self, purpose: Purpose, budget: &Budget<'_>) -> Option<Slot<'_>> {
-        let mut entered = pin!(self.slots.enter(purpose, &*self.config.timing.clock));
-        if let Some(slot) = entered.as_mut().now_or_never() {
-            return Some(slot);
-        }
-        match select(entered, self.config.timing.clock.sleep(budget.left())).await {
-            Either::Left((slot, _)) => Some(slot),
-            Either::Right(((), _)) => None,
         }
     }
 
@@ -126,7 +100,8 @@ impl DynamoDbStore {
         losers: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) {
-        let answers = self.read_all(losers.iter().map(|m| &m.write.key), budget).await;
+        let keys = losers.iter().map(|member| &member.write.key);
+        let answers = self.read_all(keys, purpose(&losers), budget).await;
         for member in losers {
             match answers.get(&member.write.key) {
                 Some(Ok(Some(found))) => {
@@ -143,6 +118,12 @@ impl DynamoDbStore {
             }
         }
     }
+}
+
+/// What a request with these writes is for, and so is the one that reads what they found.
+fn purpose(members: &[Member<'_>]) -> Purpose {
+    let are_claims = members.iter().all(|member| member.write.is_claim());
+    if are_claims { Purpose::Claim } else { Purpose::Settle }
 }
 
 /// Handles the answer to a write. Returns the write if its guard failed and its record has to be read.

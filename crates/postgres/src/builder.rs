@@ -162,9 +162,8 @@ impl PostgresStoreBuilder {
     /// the call that has the connection. A completion with effects goes before claims and reads, but waits for others with
     /// effects, which may wait for locked rows: give the store more connections if many do.
     ///
-    /// If none comes back for half a second, one of the calls that wait opens another connection for itself, and for a
-    /// completion or renewal after a quarter of a second. That is for calls which the program does not poll any more, such as
-    /// those of a stream while the body of a loop over it waits, and for effects that take long.
+    /// A call that its program does not poll any more, such as one of a stream while the body of a loop over it waits, loses its
+    /// connection when its requests would have run into their time limits. Another call opens a new one then.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.max_connections = most;
         self

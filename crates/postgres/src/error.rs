@@ -6,6 +6,7 @@
 use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::{
+    request_slots::{Purpose, RequestSlots},
     retry::{self, chain, unquoted},
     store::StoreErrorKind,
 };
@@ -16,7 +17,6 @@ use tokio_postgres::{
 
 use crate::{
     config::Config,
-    places::{Purpose, most_of},
     pool::Unconnected,
     retry::TimedOut,
     row::Corrupt,
@@ -66,7 +66,7 @@ pub(crate) fn slow_effect(doing: Doing<'_>, limit: Duration) -> Failure {
 /// Other calls had the connections for so long, so nothing was sent.
 pub(crate) fn all_in_use(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
     let (millis, all) = (limit.as_millis(), doing.config.max_connections);
-    let most = most_of(doing.purpose, all);
+    let most = RequestSlots::most_of(all, doing.purpose);
     let connections = if most == all {
         format!("all connections ({all})")
     } else {

@@ -152,7 +152,6 @@ mod limits;
 mod member;
 mod own_session;
 mod parameters;
-mod places;
 mod pool;
 mod read;
 mod retry;

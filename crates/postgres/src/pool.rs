@@ -5,17 +5,20 @@
 
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use lambda_idempotency_core::{clock::Timestamp, settings::LoadPassword};
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    request_slots::{RequestSlots, Slot},
+    settings::LoadPassword,
+};
 use tokio_postgres::Error;
 
 use crate::{
     config::Config,
     connection::Connection,
     own_session::IS_OWN,
-    places::{Place, Places},
     tls::Tls,
 };
 
@@ -31,8 +34,8 @@ pub(crate) struct Target {
 pub(crate) struct Pool {
     target: Target,
     idle: Mutex<Vec<Idle>>,
-    /// Who wants a connection has to have a place here before.
-    pub(crate) places: Places,
+    /// A connection is for a request that has one of these.
+    pub(crate) slots: RequestSlots,
 }
 
 struct Idle {
@@ -56,13 +59,13 @@ pub(crate) enum Unconnected {
 pub(crate) struct Lease<'p> {
     pool: &'p Pool,
     pub(crate) connection: Connection,
-    place: Place<'p>,
+    slot: Slot<'p>,
 }
 
 impl Pool {
     pub(crate) fn new(target: Target, config: &Config) -> Self {
-        let places = Places::new(config.max_connections);
-        Self { target, idle: Mutex::default(), places }
+        let slots = RequestSlots::new(config.max_connections, Arc::clone(&config.timing.clock));
+        Self { target, idle: Mutex::default(), slots }
     }
 
     /// An idle connection, or a new one.
@@ -71,13 +74,13 @@ impl Pool {
     /// answers no keep-alives, and networks forget idle connections. It is closed.
     pub(crate) async fn take<'p>(
         &'p self,
-        place: Place<'p>,
+        slot: Slot<'p>,
         config: &Config,
     ) -> Result<Lease<'p>, Unconnected> {
         while let Some(Idle { mut connection, since }) = self.pop() {
             if config.timing.clock.now().since(since) <= config.max_idle && !connection.is_closed()
             {
-                return Ok(Lease { pool: self, connection, place });
+                return Ok(Lease { pool: self, connection, slot });
             }
         }
         let mut connection = self.target.connect().await?;
@@ -87,7 +90,7 @@ impl Pool {
                 return Err(Unconnected::Shared);
             }
         }
-        Ok(Lease { pool: self, connection, place })
+        Ok(Lease { pool: self, connection, slot })
     }
 
     /// Closes the idle connections, for instance because the server has become a standby.
@@ -107,10 +110,10 @@ impl Pool {
 }
 
 impl Lease<'_> {
-    /// Gives the connection back. Without this it is closed, and so is one beyond those that are kept.
+    /// Gives the connection back. Without this it is closed, and so is one whose slot another call has.
     pub(crate) fn give_back(self, config: &Config) {
-        let Self { pool, connection, place } = self;
-        if place.is_kept_open() {
+        let Self { pool, connection, slot } = self;
+        if slot.is_held() {
             pool.lock().push(Idle { connection, since: config.timing.clock.now() });
         }
     }

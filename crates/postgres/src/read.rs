@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use lambda_idempotency_core::{
-    clock::Timestamp, key::Key, record::IdempotencyRecord, store::StoreError,
+    clock::Timestamp, key::Key, record::IdempotencyRecord, request_slots::Purpose,
+    store::StoreError,
 };
 use tokio_postgres::Row;
 
@@ -12,7 +13,6 @@ use crate::{
     error::{self, Doing, Failure},
     limits::fit_key,
     parameters::keys,
-    places::Purpose,
     retry::{Budget, backoff, budget},
     row::{decode, key},
     statements::MANY,

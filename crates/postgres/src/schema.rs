@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
+use lambda_idempotency_core::{clock::Timestamp, request_slots::Purpose, store::StoreError};
 
 use crate::{
     config_error::PostgresConfigError,
     error::{self, Doing, Failure, connect_failure, failure},
-    places::Purpose,
     retry::budget,
     store::PostgresStore,
     table::Table,
@@ -68,10 +67,9 @@ impl PostgresStore {
         if limit.is_zero() {
             return Err(error::too_late(&self.config));
         }
-        let place = self.pool.places.enter(purpose, &*self.config.timing.clock);
-        let place = budget.within(limit, place).await;
-        let place = place.map_err(|late| error::all_in_use(doing, late))?;
-        let taken = budget.attempt(limit, self.pool.take(place, &self.config)).await;
+        budget.be_patient(limit);
+        let slot = self.slot(doing, limit, &budget).await?;
+        let taken = budget.attempt(limit, self.pool.take(slot, &self.config)).await;
         let mut lease = taken
             .map_err(|late| error::not_connected(doing, late))?
             .map_err(|why| connect_failure(doing, why))?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
+    request_slots::Slot,
     store::StoreErrorKind,
     usage::{self, Usage},
 };
@@ -31,14 +32,28 @@ impl PostgresStore {
         budget: &Budget<'_>,
     ) -> Result<Lease<'_>, Failure> {
         let limit = budget.left().saturating_sub(SHORTEST);
-        let place = self.pool.places.enter(doing.purpose, &*self.config.timing.clock);
-        let place = budget.within(limit, place).await;
-        let place = place.map_err(|late| error::all_in_use(doing, late))?;
+        let slot = self.slot(doing, limit, budget).await?;
         let limit = self.config.connect_timeout.min(budget.left());
-        let taken = budget.attempt(limit, self.pool.take(place, &self.config)).await;
+        let taken = budget.attempt(limit, self.pool.take(slot, &self.config)).await;
         taken
             .map_err(|late| error::not_connected(doing, late))?
             .map_err(|why| connect_failure(doing, why))
+    }
+
+    /// A slot, if there is one within `limit`.
+    pub(crate) async fn slot(
+        &self,
+        doing: Doing<'_>,
+        limit: Duration,
+        budget: &Budget<'_>,
+    ) -> Result<Slot<'_>, Failure> {
+        // For connecting, for the statements, and for `COMMIT`.
+        let time = || {
+            let requests = budget.limit().saturating_mul(2);
+            self.config.connect_timeout.saturating_add(requests).min(budget.left())
+        };
+        let slot = budget.within(limit, self.pool.slots.enter(doing.purpose, time)).await;
+        slot.map_err(|late| error::all_in_use(doing, late))
     }
 
     /// Runs the statements once, in a transaction of their own with these settings for the planner, in one round trip.

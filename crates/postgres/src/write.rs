@@ -6,6 +6,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     effects::RefusedEffect,
     record::IdempotencyRecord,
+    request_slots::Purpose,
     retry,
     store::{Guard, StoreErrorKind, Verdict, Write},
 };
@@ -16,7 +17,6 @@ use crate::{
     error::{self, Doing, Failure, Scope},
     member::{Member, Verb},
     parameters::{Columns, guard_cells, key_cell, keys, record_cells},
-    places::Purpose,
     retry::{Budget, backoff, budget},
     row,
     statements::{Change, MANY, ONE},

@@ -28,7 +28,7 @@ impl Patience {
         budget: &Budget<'_>,
         request: F,
     ) -> Result<F::Output, TimedOut> {
-        let limit = Self::limit(self.learnt(), budget.patience(), budget.left());
+        let limit = self.limit(budget);
         budget.be_patient(limit);
         let began = budget.clock.now();
         let answer = budget.attempt(limit, request).await;
@@ -39,15 +39,11 @@ impl Patience {
         answer
     }
 
-    /// Twice as long as the last answer took.
-    pub fn learnt(&self) -> Duration {
-        Duration::from_millis(self.last_took.load(Ordering::Relaxed)).saturating_mul(2)
-    }
-
-    /// How long [`attempt`](Self::attempt) waits for a request that begins with so much time `left`, in a call that grants
-    /// it `patience`, with what was [learnt](Self::learnt) by then.
+    /// How long [`attempt`](Self::attempt) waits for a request that begins now.
     #[must_use]
-    pub fn limit(learnt: Duration, patience: Duration, left: Duration) -> Duration {
-        patience.max(learnt.min(left / 2)).min(left)
+    pub fn limit(&self, budget: &Budget<'_>) -> Duration {
+        let last_took = Duration::from_millis(self.last_took.load(Ordering::Relaxed));
+        let left = budget.left();
+        budget.patience().max(last_took.saturating_mul(2).min(left / 2)).min(left)
     }
 }

@@ -3,7 +3,7 @@
 use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
 use lambda_idempotency_testkit::store_conformance;
 
-use crate::support::{Fixture, InCompany, InCrowd};
+use crate::support::{Fixture, InCompany};
 
 async fn store() -> DynamoDbStore {
     Fixture::start().await.store()
@@ -28,17 +28,6 @@ mod with_company {
 
     async fn store() -> InCompany {
         InCompany(Fixture::start().await.store())
-    }
-
-    store_conformance!(store);
-}
-
-/// Each call beside others, so that its writes share requests with theirs.
-mod in_a_crowd {
-    use super::*;
-
-    async fn store() -> InCrowd {
-        InCrowd(Fixture::start().await.store())
     }
 
     store_conformance!(store);

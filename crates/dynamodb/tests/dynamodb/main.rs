@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod ambiguity;
+mod bound;
 mod browse;
 mod conformance;
 mod faults;
 mod guards;
 mod other_forms;
+mod patience;
 mod powertools;
 mod powertools_keys;
 mod replacing;
@@ -15,7 +17,6 @@ mod results;
 mod signing;
 #[path = "../support/mod.rs"]
 mod support;
-mod together;
 mod transactions;
 mod unanswered;
 mod wire;

@@ -31,7 +31,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, DynamoDbStoreBuilder, SortKey};
 use serde_json::{Value, json};
 
-pub(crate) use company::{InCompany, InCrowd};
+pub(crate) use company::InCompany;
 pub use wire::{Fault, Wire};
 
 pub const TABLE: &str = "idempotency";

@@ -66,6 +66,7 @@ pub struct Wire {
     signed: Mutex<Vec<SystemTime>>,
     faults: Mutex<VecDeque<Fault>>,
     withholds_items: AtomicBool,
+    refuses_batches: AtomicBool,
     /// How many requests have no answer yet, and the most of them at a time.
     open: Mutex<(usize, usize)>,
 }
@@ -89,9 +90,9 @@ impl Wire {
     pub fn new(db: Database) -> Arc<Self> {
         let inner = aws_smithy_http_client::Builder::new().build_http();
         let (sent, signed, faults) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let withholds_items = AtomicBool::new(false);
+        let (withholds_items, refuses_batches) = Default::default();
         let open = Mutex::default();
-        Arc::new(Self { inner, db, sent, signed, faults, withholds_items, open })
+        Arc::new(Self { inner, db, sent, signed, faults, withholds_items, refuses_batches, open })
     }
 
     pub fn client(self: &Arc<Self>) -> SharedHttpClient {
@@ -110,6 +111,11 @@ impl Wire {
     /// recorded the service's answers found none, so the store has to work with both.
     pub fn withhold_items(&self) {
         self.withholds_items.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on, each batch is refused as a whole, as if one of its members were not valid.
+    pub fn refuse_batches(&self) {
+        self.refuses_batches.store(true, Ordering::Relaxed);
     }
 
     /// Removes the faults that no request has met yet.
@@ -186,6 +192,10 @@ impl Connector {
         self.wire.sent.lock().unwrap().push((operation, body.clone()));
         let signed = signing_time(request.headers().get("x-amz-date").unwrap());
         self.wire.signed.lock().unwrap().push(signed);
+        if body.get("Statements").is_some() && self.wire.refuses_batches.load(Ordering::Relaxed) {
+            let kind = "com.amazonaws.dynamodb.v20120810#ValidationException";
+            return HttpConnectorFuture::ready(Ok(answer(400, &json!({"__type": kind}))));
+        }
         let fault = self.wire.faults.lock().unwrap().pop_front().unwrap_or(Fault::Pass);
         match fault {
             Fault::Pass => self.inner.call(request),
