@@ -214,8 +214,27 @@ impl Engine {
     /// If the returned future is dropped, running handlers are dropped with it and their leases
     /// stand until they lapse.
     pub fn run<'a>(&'a self, batch: Batch<'a>) -> impl Future<Output = Vec<Outcome>> + Send + 'a {
+        self.driven(batch, true)
+    }
+
+    /// As [`run`](Self::run), for records that nothing delivers again: a caller waits for their outcomes. They are claimed for
+    /// as long as a handler could start, or for 30 seconds if no deadline is known. Where an outage runs them without a claim
+    /// ([`OnOutage::RunUnprotected`](lambda_idempotency_core::policy::OnOutage::RunUnprotected)), claiming is given up as
+    /// early as in [`run`](Self::run).
+    pub fn run_once<'a>(
+        &'a self,
+        batch: Batch<'a>,
+    ) -> impl Future<Output = Vec<Outcome>> + Send + 'a {
+        self.driven(batch, false)
+    }
+
+    fn driven<'a>(
+        &'a self,
+        batch: Batch<'a>,
+        is_redelivered: bool,
+    ) -> impl Future<Output = Vec<Outcome>> + Send + 'a {
         // Not an `async` function, which would keep the place of the batch beside its driver.
-        lazy(move |_| Driver::new(&self.parts, self.protected(batch))).flatten()
+        lazy(move |_| Driver::new(&self.parts, self.protected(batch), is_redelivered)).flatten()
     }
 
     /// The batch as it is, or without protection, if this engine has none.

@@ -66,13 +66,14 @@ pub(crate) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(parts: &'a Parts, batch: Batch<'a>) -> Self {
+    pub(crate) fn new(parts: &'a Parts, batch: Batch<'a>, is_redelivered: bool) -> Self {
         let setting = Setting {
             operation: batch.operation,
             application: parts.application.clone(),
             policy: batch.policy,
             after_failure: batch.after_failure,
             deadline: batch.invocation_deadline,
+            is_redelivered,
         };
         let records = batch.deliveries.len();
         let source = batch.deliveries.first().map_or("", |delivery| delivery.record.source);

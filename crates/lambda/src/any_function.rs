@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     error::RunError,
     idempotency::Idempotency,
-    operation::{EntryPoint, Operation},
+    operation::Operation,
     run::{self, Run, RunContext, Task},
 };
 
@@ -64,6 +64,11 @@ impl Idempotency {
     /// # }
     /// ```
     ///
+    /// Each call of `run` costs requests of its own. For many payloads at a time, [`run_many`](Self::run_many) costs fewer.
+    ///
+    /// The key is claimed for as long as the function could still start before the deadline of the context, or for 30 seconds
+    /// without one. Give it an earlier deadline if the call should fail sooner while the store is unavailable.
+    ///
     /// # Errors
     /// The function's own failure, or why it was not called; see [`RunError`].
     pub async fn run<'c, P, R, F, Fut, E>(
@@ -81,9 +86,7 @@ impl Idempotency {
         E: Into<Failure>,
     {
         let context = context.into();
-        let prepared = operation.prepared()?;
-        operation.fits(EntryPoint::Run)?;
-        self.allow(&prepared, EntryPoint::Run)?;
+        let prepared = self.prepared_for_run(operation)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let task = Task {
             record: RecordId::new("run", Arc::clone(&prepared.name)),
@@ -95,6 +98,7 @@ impl Idempotency {
             invoked: context.invoked(&self.last_invoked),
             keeps: None,
             on_replay: None,
+            is_redelivered: false,
         };
         // By itself, so that there is no room for the result around it.
         let running = run::run(&self.engine, &prepared, task, function)?;

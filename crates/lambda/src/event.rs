@@ -175,6 +175,7 @@ where
             let typed: T = decode(payload.get(), Format::Json).map_err(RunError::Rejected)?;
             let task = Task {
                 record: RecordId::new("event", context.request_id.as_str()),
+                is_redelivered: true,
                 payload: payload.get(),
                 tenant: context.tenant_id.as_deref(),
                 request_id: Some(&context.request_id),

@@ -140,6 +140,7 @@ mod recovery;
 mod rejection;
 mod routes;
 mod run;
+mod run_many;
 mod source;
 mod sources;
 pub mod store;

@@ -197,6 +197,8 @@ pub(crate) struct Task<'a> {
     pub(crate) keeps: Option<Arc<Keeps>>,
     /// Changes the results that answer later calls.
     pub(crate) on_replay: Option<Arc<OnReplay>>,
+    /// Whether Lambda repeats it if it fails.
+    pub(crate) is_redelivered: bool,
 }
 
 /// Whether a result, as JSON, answers later calls.
@@ -254,13 +256,50 @@ where
     Fut: Future<Output = Result<R, E>> + Send + 'a,
     E: Into<Failure> + 'a,
 {
-    let Task { keeps, on_replay, receives, .. } = task;
+    let Task { keeps, on_replay, receives, is_redelivered, .. } = task;
     // The caller gets the value itself; the engine and the store get its JSON.
     let slot = Arc::new(Mutex::new(None));
     let returned = Arc::clone(&slot);
+    let returned = move |value| *returned.lock().unwrap_or_else(PoisonError::into_inner) = value;
     let delivered = task.invoked.map(Invoked::without_record).unwrap_or_default();
     let delivered = delivered.receives(Some(receives));
-    let job: Job<'a> = Box::new(move |call| {
+    let job = job(operation, keeps, function, returned);
+    let extraction = Extraction { operation, tenant: task.tenant };
+    let work = work(engine, &extraction, &task.record, task.payload, job)?;
+    let (record, group, divert) = (task.record, None, None);
+    let batch = Batch {
+        operation: &operation.name,
+        deliveries: vec![Delivery { record, delivered, group, receives, work, divert }],
+        after_failure: AfterFailure::Group,
+        policy: &operation.policy,
+        request_id: task.request_id,
+        invocation_deadline: task.invocation_deadline,
+        pace: &operation.pace,
+    };
+    let outcomes = if is_redelivered {
+        engine.run(batch).left_future()
+    } else {
+        engine.run_once(batch).right_future()
+    };
+    Ok(outcomes.map(move |mut outcomes| {
+        let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer(operation, outcomes.pop(), value, on_replay.as_deref())
+    }))
+}
+
+/// A call of `function`, whose value `returned` gets.
+pub(crate) fn job<'a, R, Fut, E>(
+    operation: &'a Prepared,
+    keeps: Option<Arc<Keeps>>,
+    function: impl FnOnce(Call) -> Fut + Send + 'a,
+    returned: impl FnOnce(Option<R>) + Send + 'a,
+) -> Job<'a>
+where
+    R: Serialize + Send + 'a,
+    Fut: Future<Output = Result<R, E>> + Send + 'a,
+    E: Into<Failure> + 'a,
+{
+    Box::new(move |call| {
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
             let kept = match (serialized(&value), &operation.powertools) {
@@ -272,42 +311,35 @@ where
                 }
                 (kept, _) => kept,
             };
-            *returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            returned(Some(value));
             Ok(kept)
         })
-    });
-    let extraction = Extraction { operation, tenant: task.tenant };
+    })
+}
+
+/// The work of a call with this payload.
+pub(crate) fn work<'a>(
+    engine: &Engine,
+    extraction: &Extraction<'_>,
+    record: &RecordId,
+    payload: &'a str,
+    job: Job<'a>,
+) -> Result<Work<'a>, RunError> {
+    let operation = extraction.operation;
     // Without a key expression the whole payload is the key, unless it is an event that cannot be one.
-    let identity = if operation.names_key() { None } else { not_a_key(task.payload).map(Err) };
-    let texts = Texts { payload: task.payload, record: task.payload, identity };
-    let work = match extraction.work(&task.record, texts, |_| Ok(job)) {
-        Work::Reject(rejected) => return Err(RunError::Rejected(rejected.into())),
+    let identity = if operation.names_key() { None } else { not_a_key(payload).map(Err) };
+    let texts = Texts { payload, record: payload, identity };
+    match extraction.work(record, texts, |_| Ok(job)) {
+        Work::Reject(rejected) => Err(RunError::Rejected(rejected.into())),
         Work::Keyed { key, fingerprint, payload, job } => {
             let outer = nested::OuterKey::new(engine, &key);
             if outer.is_entered() {
                 return Err(RunError::Nested { operation: Arc::clone(&operation.name) });
             }
-            Work::Keyed { key, fingerprint, payload, job: outer.around(job) }
+            Ok(Work::Keyed { key, fingerprint, payload, job: outer.around(job) })
         }
-        other => other,
-    };
-    let (record, group, divert) = (task.record, None, None);
-    let batch = Batch {
-        operation: &operation.name,
-        deliveries: vec![Delivery { record, delivered, group, receives, work, divert }],
-        after_failure: AfterFailure::Group,
-        policy: &operation.policy,
-        request_id: task.request_id,
-        invocation_deadline: task.invocation_deadline,
-        pace: &operation.pace,
-    };
-    // A mutex records nothing.
-    let is_mutex = operation.policy.mutex;
-    Ok(engine.run(batch).map(move |mut outcomes| {
-        let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let run = answer(outcomes.pop(), value, on_replay.as_deref())?;
-        Ok(Run { recorded: run.recorded && !is_mutex, ..run })
-    }))
+        other => Ok(other),
+    }
 }
 
 /// Why the whole payload cannot be a key: it is an event that differs on each delivery, or that
@@ -317,13 +349,17 @@ fn not_a_key(payload: &str) -> Option<Rejection> {
     Shape::of(&Event::read(raw, "")).and_then(Shape::why_no_key)
 }
 
-fn answer<R: DeserializeOwned>(
+/// What the caller gets for this outcome.
+pub(crate) fn answer<R: DeserializeOwned>(
+    operation: &Prepared,
     outcome: Option<Outcome>,
     value: Option<R>,
     on_replay: Option<&OnReplay>,
 ) -> Result<Run<R>, RunError> {
     let Some(outcome) = outcome else { return Err(RunError::OutOfTime) };
-    let recorded = matches!(outcome, Outcome::Executed { .. });
+    // A mutex records nothing.
+    let keeps = !operation.policy.mutex;
+    let recorded = keeps && matches!(outcome, Outcome::Executed { .. });
     match (outcome, value) {
         (
             Outcome::Executed { .. }
@@ -337,7 +373,11 @@ fn answer<R: DeserializeOwned>(
             | Outcome::Superseded { result }
             | Outcome::Coalesced { result },
             _,
-        ) => Ok(Run { result: replayed(result, on_replay)?, replayed: true, recorded: true }),
+        ) => Ok(Run {
+            result: replayed(result, on_replay)?,
+            replayed: true,
+            recorded: keeps,
+        }),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::PermanentlyFailed { error_type, .. }, _) => {
             Err(RunError::PermanentlyFailed { error_type })

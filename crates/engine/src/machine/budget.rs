@@ -18,14 +18,14 @@ const STOP_MARGIN: Duration = Duration::from_millis(750);
 /// Settling stops this long before the invocation deadline, or after 95 % of the time if that is later.
 const REPLY_MARGIN: Duration = Duration::from_millis(250);
 /// Claiming gives up after this long, or after half of the time if that is sooner. The source delivers the
-/// record again when the store may be available.
+/// record again when the store may be available. What nothing delivers again is claimed for longer.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 /// A claim that is in doubt when claiming gives up is undone within this time. It is extra time,
 /// because claiming gives up when its own time is over.
 const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
 /// A commit is given up this long before settling ends, or after three fourths of the time if that is later.
 const COMMIT_MARGIN: Duration = Duration::from_secs(1);
-/// Settling gives up after this long if no deadline is known.
+/// Settling gives up after this long if no deadline is known, and so does claiming what nothing delivers again.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Budget {
@@ -48,6 +48,11 @@ impl Budget {
         let patience =
             self.stop().map_or(CLAIM_PATIENCE, |stop| CLAIM_PATIENCE.min(stop.since(now) / 2));
         now.plus(patience)
+    }
+
+    /// Until when to try a claim that nothing repeats, if handlers take `pace`: after that no handler could start.
+    pub(super) fn last_claim(&self, now: Timestamp, pace: Duration) -> Timestamp {
+        self.last_start(pace).unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
     }
 
     /// Until when to try to undo a claim that is in doubt at `now`.

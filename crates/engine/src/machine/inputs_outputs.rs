@@ -31,6 +31,8 @@ pub struct Setting<'a> {
     pub after_failure: AfterFailure,
     /// When the invocation ends; `None` if that is not known.
     pub deadline: Option<Timestamp>,
+    /// Whether records that are returned are delivered again. If not, claiming goes on for as long as a handler could start.
+    pub is_redelivered: bool,
 }
 
 impl Setting<'_> {
@@ -38,6 +40,12 @@ impl Setting<'_> {
     /// is returned.
     pub(super) fn is_one_after_the_other(&self) -> bool {
         self.after_failure == AfterFailure::Batch && self.policy.concurrency <= 1
+    }
+
+    /// Whether claiming goes on for as long as a handler could start. Otherwise it is given up early: the record is delivered
+    /// again, or runs without a claim.
+    pub(super) fn claims_to_the_end(&self) -> bool {
+        !self.is_redelivered && !self.policy.on_outage.runs_unprotected()
     }
 }
 

@@ -211,7 +211,11 @@ impl Machine<'_> {
         let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
         let has_turn = self.quarantine.has_turn(at);
         let losses = if has_turn { entry.losses() } else { 0 };
-        let mut patience = self.starts.budget().claim_deadline(present.now);
+        let budget = self.starts.budget();
+        let mut patience = match self.setting.claims_to_the_end() {
+            true => budget.last_claim(present.now, present.host.pace()),
+            false => budget.claim_deadline(present.now),
+        };
         if has_turn {
             // All others wait for it.
             patience = patience.min(present.now.plus(PATIENCE));

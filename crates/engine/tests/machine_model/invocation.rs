@@ -45,6 +45,7 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         policy: setup.policy,
         after_failure: if setup.whole { AfterFailure::Batch } else { AfterFailure::Group },
         deadline,
+        is_redelivered: true,
     };
     let asks: Vec<_> = records.iter().map(|record| ask(setup, world, *record)).collect();
     let mut own = Own {

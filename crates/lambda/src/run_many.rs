@@ -1,0 +1,148 @@
+//! [`Idempotency::run_many`]: many payloads of one operation, in one batch.
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_engine::{
+    batch::{AfterFailure, Batch, Delivery},
+    call::{Call, RecordId},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    call::Invoked,
+    error::{ConfigError, RunError},
+    find_key::Extraction,
+    idempotency::Idempotency,
+    operation::{EntryPoint, Operation, Prepared},
+    run::{Run, RunContext, answer, job, work},
+};
+
+impl Idempotency {
+    /// Calls `function` once per key of each payload, as [`run`](Self::run) does for one. The results are in the order of the
+    /// payloads.
+    ///
+    /// The payloads are one batch: their keys are claimed together, up to 25 in a request to DynamoDB, and what functions
+    /// return at the same time is completed together. Sixteen functions run at a time. A function whose payload fails does not
+    /// keep the others from running. Of payloads with one key, one runs and the others get its result, as
+    /// [replayed](Run::replayed). What cannot start before the deadline of the context ends as
+    /// [`OutOfTime`](RunError::OutOfTime).
+    ///
+    /// ```
+    /// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, RunContext};
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Payment { id: u32, amount: u32 }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lambda_idempotency::RunError> {
+    /// let idempotency = Idempotency::new(MemoryStore::new());
+    /// let charge = Operation::new("charge").key("id");
+    /// let payments = [(1, 50), (2, 70), (1, 50)].map(|(id, amount)| Payment { id, amount });
+    ///
+    /// let charged = async |payment: Payment, _: Call| Ok::<_, Failure>(payment.amount);
+    /// let runs =
+    ///     idempotency.run_many(&charge, payments, RunContext::without_deadline(), charged).await;
+    ///
+    /// let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    /// let charged: Vec<_> = runs.iter().map(|run| (run.result, run.replayed)).collect();
+    /// assert_eq!(charged, [(50, false), (70, false), (50, true)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Each call of `function` gets its payload by value, since the calls run beside each other. The receives of the context
+    /// ([`with_receives`](RunContext::with_receives)) count for each payload.
+    ///
+    /// # Errors
+    /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each.
+    pub async fn run_many<'c, P, R, F, Fut, E>(
+        &self,
+        operation: &Operation,
+        payloads: impl IntoIterator<Item = P>,
+        context: impl Into<RunContext<'c>>,
+        function: F,
+    ) -> Vec<Result<Run<R>, RunError>>
+    where
+        P: Serialize + Send,
+        R: Serialize + DeserializeOwned + Send,
+        F: Fn(P, Call) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<R, E>> + Send,
+        E: Into<Failure>,
+    {
+        let payloads: Vec<P> = payloads.into_iter().collect();
+        match self.prepared_for_run(operation) {
+            Ok(prepared) => self.run_each(&prepared, payloads, context.into(), &function).await,
+            Err(mistake) => payloads.iter().map(|_| Err(mistake.clone().into())).collect(),
+        }
+    }
+
+    pub(crate) fn prepared_for_run(
+        &self,
+        operation: &Operation,
+    ) -> Result<Arc<Prepared>, ConfigError> {
+        let prepared = operation.prepared()?;
+        operation.fits(EntryPoint::Run)?;
+        self.allow(&prepared, EntryPoint::Run)?;
+        Ok(prepared)
+    }
+
+    async fn run_each<P, R, F, Fut, E>(
+        &self,
+        operation: &Prepared,
+        payloads: Vec<P>,
+        context: RunContext<'_>,
+        function: &F,
+    ) -> Vec<Result<Run<R>, RunError>>
+    where
+        P: Serialize + Send,
+        R: Serialize + DeserializeOwned + Send,
+        F: Fn(P, Call) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<R, E>> + Send,
+        E: Into<Failure>,
+    {
+        let texts: Vec<_> = payloads.iter().map(serde_json::to_string).collect();
+        // The caller gets the values themselves; the engine and the store get their JSON.
+        let values: Vec<Mutex<Option<R>>> = payloads.iter().map(|_| Mutex::default()).collect();
+        let extraction = Extraction { operation, tenant: context.tenant() };
+        let receives = context.receives();
+        let mut deliveries = Vec::with_capacity(payloads.len());
+        let mut refused = Vec::with_capacity(payloads.len());
+        for ((payload, text), value) in payloads.into_iter().zip(&texts).zip(&values) {
+            let record = RecordId::new("run", Arc::clone(&operation.name));
+            let returned = move |returned| {
+                *value.lock().unwrap_or_else(PoisonError::into_inner) = returned;
+            };
+            let job = job(operation, None, move |call| function(payload, call), returned);
+            let text = text.as_deref().map_err(|_| RunError::Unserializable);
+            let work = text.and_then(|text| work(&self.engine, &extraction, &record, text, job));
+            let invoked = context.invoked(&self.last_invoked);
+            let delivered = invoked.map(Invoked::without_record).unwrap_or_default();
+            let delivered = delivered.receives(Some(receives));
+            let delivery =
+                |work| Delivery { record, delivered, group: None, receives, work, divert: None };
+            refused.push(work.map(|work| deliveries.push(delivery(work))).err());
+        }
+        let batch = Batch {
+            operation: &operation.name,
+            deliveries,
+            after_failure: AfterFailure::Group,
+            policy: &operation.policy,
+            request_id: context.request_id(),
+            invocation_deadline: context.invocation_deadline(),
+            pace: &operation.pace,
+        };
+        let mut outcomes = self.engine.run_once(batch).await.into_iter();
+        let answers = refused.into_iter().zip(values).map(|(refused, value)| match refused {
+            Some(refused) => Err(refused),
+            None => {
+                let value = value.into_inner().unwrap_or_else(PoisonError::into_inner);
+                answer(operation, outcomes.next(), value, None)
+            }
+        });
+        answers.collect()
+    }
+}
