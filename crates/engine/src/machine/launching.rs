@@ -212,16 +212,18 @@ impl Machine<'_> {
         let has_turn = self.quarantine.has_turn(at);
         let losses = if has_turn { entry.losses() } else { 0 };
         let budget = self.starts.budget();
-        let mut patience = match self.setting.claims_to_the_end() {
+        let mut until = match self.setting.claims_to_the_end() {
             true => budget.last_claim(present.now, present.host.pace()),
-            false => budget.claim_deadline(present.now),
+            // A claim is useless if its lease has ended when it is granted.
+            false => {
+                let lease_until = self.leases.terms().lease_until(present.now);
+                budget.claim_deadline(present.now).min(lease_until)
+            }
         };
         if has_turn {
             // All others wait for it.
-            patience = patience.min(present.now.plus(PATIENCE));
+            until = until.min(present.now.plus(PATIENCE));
         }
-        // A claim is useless if its lease has ended when it is granted.
-        let until = patience.min(self.leases.terms().lease_until(present.now));
         let is_optimistic = self.setting.policy.optimistic && !self.records.at(at).ask().is_aside;
         Some(Ok(Wanted {
             at,

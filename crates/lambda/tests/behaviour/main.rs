@@ -48,6 +48,7 @@ mod producers;
 mod provenance;
 mod recovery;
 mod run;
+mod run_many;
 mod run_receives;
 mod run_results;
 mod s3;

@@ -47,13 +47,17 @@ impl Lock {
         with(complete(name, 1), [PostgresStatement::new(wait)])
     }
 
-    /// Returns once an effect waits.
-    async fn is_waited_for(&self) {
-        let waiting = format!(
+    /// Asks how many effects wait.
+    fn waiting(&self) -> String {
+        format!(
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = {} AND NOT granted",
             self.number
-        );
-        while self.counts.ask(&waiting).await == Some(0) {
+        )
+    }
+
+    /// Returns once an effect waits.
+    async fn is_waited_for(&self) {
+        while self.counts.ask(&self.waiting()).await == Some(0) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -132,8 +136,7 @@ async fn a_connection_is_kept_for_completions_while_effects_wait_for_locks() {
     }
 }
 
-/// The store has one connection, and a call opens another one if that does not come back. A connection may take less than
-/// that wait.
+/// The store has one connection, which comes back after longer than connecting may take.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests_no_time() {
@@ -152,15 +155,41 @@ async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests
         // The server stops a statement after 7/8 of the limit of its request.
         let limit = "SELECT 1 WHERE current_setting('statement_timeout') = '35s'";
         let limit = PostgresStatement::new(limit).expect_rows(1);
-        written(&one(store, complete("a", 1), in_secs(90)).await);
-        written(&one(store, with(complete("b", 1), [limit]), in_secs(90)).await);
-        written(&one(store, claim("c", 1), in_secs(90)).await);
+        let writes = [complete("a", 1), with(complete("b", 1), [limit]), claim("c", 1)];
+        let others = join_all(writes.map(|write| one(store, write, in_secs(90))));
+        let release = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            drop(lock);
+        };
+        join(others, release).await.0.iter().for_each(written);
     };
-    let others = tokio::time::timeout(PATIENCE, others);
-    match select(Box::pin(waiting), Box::pin(others)).await {
-        Either::Right((done, _)) => done.expect("they wait for less than a second each"),
-        Either::Left(_) => panic!("the lock is held"),
+    let done = tokio::time::timeout(PATIENCE, join(waiting, others));
+    written(&done.await.expect("the connection comes back").0);
+}
+
+/// The bound holds, however long that takes: no call opens a connection beyond it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn calls_that_wait_for_long_open_no_connection_beyond_the_bound() {
+    let server = Postgres::shared();
+    let lock = Lock::hold(&server.url()).await;
+    let table = new_table(&server.url()).await.max_connections(2);
+    let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
+    let names = ["waits-0", "waits-1", "waits-2", "waits-3"];
+    for name in names {
+        written(&one(store, claim(name, 1), in_secs(90)).await);
     }
+    let waiting = join_all(names.map(|name| one(store, lock.waits(name), in_secs(90))));
+    let watching = async {
+        lock.is_waited_for().await;
+        tokio::time::sleep(Duration::from_millis(1_200)).await;
+        let effects = lock.counts.ask(&lock.waiting()).await;
+        drop(lock);
+        effects
+    };
+    let (verdicts, effects) = join(waiting, watching).await;
+    verdicts.iter().for_each(written);
+    assert_eq!(effects, Some(1), "the other connection is kept for completions");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,5 @@
-//! Events from SQS with bodies of about 500 bytes, and events for functions that make many calls. Lambda hands over 6 MB
-//! at most: a batch of 10,000 fits only if its bodies are short.
+//! Events from SQS with bodies of about 500 bytes. Lambda hands over 6 MB at most: a batch of 10,000 fits only if its
+//! bodies are short.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,6 @@ pub(crate) fn batch(orders: impl IntoIterator<Item = String>) -> Value {
     let body = if orders.len() > 5_000 { short_body } else { body };
     let records: Vec<Value> = orders.iter().map(|order| message(order, &body(order))).collect();
     json!({ "Records": records })
-}
-
-/// An event whose orders are done by a call each.
-pub(crate) fn calls(orders: impl IntoIterator<Item = String>) -> Value {
-    json!({ "orders": orders.into_iter().collect::<Vec<_>>() })
 }
 
 fn short_body(order: &str) -> Value {

@@ -1,23 +1,16 @@
-//! The peak memory of a process after its batches, and after calls of `run` all at once.
+//! The peak memory of a process after its batches.
 
 use crate::Result;
 use crate::database::Database;
-use crate::events::{batch, calls};
+use crate::events::batch;
 use crate::options::Options;
 use crate::process::megabytes;
 use crate::record::Record;
 use crate::sample::median;
 use crate::worker::{Function, Worker};
 
-/// How many records at a time, how often, and whether by `run`.
-const WORK: [(&str, usize, usize, bool); 6] = [
-    ("peak", 0, 0, false),
-    ("peak", 10, 100, false),
-    ("peak", 100, 30, false),
-    ("peak", 1000, 3, false),
-    ("peak", 10_000, 1, false),
-    ("peak-run", 1000, 3, true),
-];
+/// How many records at a time, and how often.
+const WORK: [(usize, usize); 5] = [(0, 0), (10, 100), (100, 30), (1000, 3), (10_000, 1)];
 
 /// Of a new process for each cell. Peaks of the same work differ by some hundred kilobytes.
 const ROUNDS: usize = 3;
@@ -29,14 +22,10 @@ pub(crate) async fn measure(
 ) -> Result<()> {
     let database = &mut Database::start(options).await?;
     println!("\nPeak resident memory, and what is anonymous after the last batch, MB\n");
-    println!("| | start | 10 | 100 | 1000 | 10,000 | `run`, 1000 |\n|---|--:|--:|--:|--:|--:|--:|");
+    println!("| | start | 10 | 100 | 1000 | 10,000 |\n|---|--:|--:|--:|--:|--:|");
     for function in functions {
         let mut cells = Vec::new();
         for work in WORK {
-            let (name, size, _, by_run) = work;
-            if by_run && function.does_nothing() {
-                continue;
-            }
             let (mut peaks, mut anonymous) = (Vec::new(), Vec::new());
             for round in 0..ROUNDS {
                 let after = one(function, work, round, database).await?;
@@ -44,7 +33,7 @@ pub(crate) async fn measure(
                 anonymous.push(after.anonymous);
             }
             let (peak, anonymous) = (median(peaks), median(anonymous));
-            record.row(name, size, function, &[("peak_mb", peak)]);
+            record.row("peak", work.0, function, &[("peak_mb", peak)]);
             cells.push(format!("{peak:.1} ({anonymous:.1})"));
         }
         println!("| {} | {} |", function.name(), cells.join(" | "));
@@ -61,16 +50,14 @@ struct Resident {
 /// Lets a new process do this work.
 async fn one(
     function: &Function,
-    (name, size, times, by_run): (&str, usize, usize, bool),
+    (size, times): (usize, usize),
     round: usize,
     database: &mut Database,
 ) -> Result<Resident> {
-    let variables: &[&str] = if by_run { &["RUN"] } else { &[] };
-    let worker = Worker::start(function, variables, database).await?;
+    let worker = Worker::start(function, &[], database).await?;
     for time in 0..times {
-        let order = |order| format!("{name}-{}-{round}-{size}-{time}-{order}", function.name());
-        let orders = (0..size).map(order);
-        worker.invoke(&if by_run { calls(orders) } else { batch(orders) }).await?;
+        let order = |order| format!("peak-{}-{round}-{size}-{time}-{order}", function.name());
+        worker.invoke(&batch((0..size).map(order))).await?;
     }
     let (peak, anonymous) = (megabytes(worker.pid, "VmHWM")?, megabytes(worker.pid, "RssAnon")?);
     worker.stop().await;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::database::Database;
-use crate::events::{batch, calls};
+use crate::events::batch;
 use crate::options::Options;
 use crate::record::Record;
 use crate::sample::Sample;
@@ -21,15 +21,13 @@ pub(crate) enum Scenario {
     FromMemory,
     /// Three of ten were done by another process.
     Mixed,
-    /// Fresh records, by one call of `run` each, all at once.
-    Calls,
     /// Fresh records, with 5 ms more for each request.
     Delayed,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Fresh, Self::FromStore, Self::FromMemory, Self::Mixed, Self::Calls, Self::Delayed];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Fresh, Self::FromStore, Self::FromMemory, Self::Mixed, Self::Delayed];
 
     /// Its name on the command line.
     pub(crate) const fn name(self) -> &'static str {
@@ -38,7 +36,6 @@ impl Scenario {
             Self::FromStore => "store",
             Self::FromMemory => "memory-duplicates",
             Self::Mixed => "mixed",
-            Self::Calls => "calls",
             Self::Delayed => "delayed",
         }
     }
@@ -49,14 +46,12 @@ impl Scenario {
             Self::FromStore => "Duplicates of another process's records",
             Self::FromMemory => "Duplicates of the same process's records",
             Self::Mixed => "Three duplicates in ten records",
-            Self::Calls => "New records, a call of `run` each, all at once",
             Self::Delayed => "New records, 5 ms more for each request",
         }
     }
 
     const fn sizes(self) -> &'static [usize] {
         match self {
-            Self::Calls => &[10, 100, 1000],
             Self::FromMemory => &[1, 10, 100, 1000], // a process remembers 1,000 keys
             Self::Mixed => &[10, 100, 1000, 10_000],
             _ => &[1, 10, 100, 1000, 10_000],
@@ -99,13 +94,9 @@ pub(crate) async fn measure(
         let database = &mut Database::start(options).await?;
         let mut samples: Vec<(&Function, Vec<Sample>)> = Vec::new();
         let mut workers = Vec::new();
-        let variables: &[&str] = if scenario == Scenario::Calls { &["RUN"] } else { &[] };
         for function in functions {
-            if scenario == Scenario::Calls && function.does_nothing() {
-                continue;
-            }
-            let worker = Worker::start(function, variables, database).await?;
-            let other = Worker::start(function, variables, database).await?;
+            let worker = Worker::start(function, &[], database).await?;
+            let other = Worker::start(function, &[], database).await?;
             workers.push((worker, other));
             samples.push((function, Vec::new()));
         }
@@ -120,8 +111,8 @@ pub(crate) async fn measure(
                     Ok(sample) => samples.push(sample),
                     Err(error) => {
                         record.failure(format!("{}, {name}: {error}", function.name()));
-                        let worker = Worker::start(function, variables, database).await?;
-                        let other = Worker::start(function, variables, database).await?;
+                        let worker = Worker::start(function, &[], database).await?;
+                        let other = Worker::start(function, &[], database).await?;
                         if let Some(place) = workers.get_mut(nth) {
                             *place = (worker, other);
                         }
@@ -149,8 +140,7 @@ async fn one(
     let invocations = invocations(scenario, size);
     let events: Vec<Value> = (0..invocations)
         .map(|event| {
-            let orders = (0..size).map(move |record| format!("{name}-{event}-{record}"));
-            if scenario == Scenario::Calls { calls(orders) } else { batch(orders) }
+            batch((0..size).map(move |record| format!("{name}-{event}-{record}")))
         })
         .collect();
     for (event, whole) in events.iter().enumerate() {

@@ -15,9 +15,8 @@ pub(crate) async fn measure(
     record: &mut Record,
 ) -> Result<()> {
     let database = &mut Database::start(options).await?;
-    let other = [Function::with_certificates_of_the_system(options)];
     let mut rows: Vec<(&Function, Vec<f64>)> =
-        functions.iter().chain(&other).map(|function| (function, Vec::new())).collect();
+        functions.iter().map(|function| (function, Vec::new())).collect();
     for _ in 0..options.rounds(1) * 4 {
         for (function, starts) in &mut rows {
             let worker = Worker::start_only(function, database).await?;

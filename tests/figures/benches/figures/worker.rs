@@ -47,14 +47,6 @@ impl Function {
         all
     }
 
-    /// Ours, which reads the root certificates of the system in its start, because somebody has named some. The SDK does
-    /// not know this variable, so it reads them where they are.
-    pub(crate) fn with_certificates_of_the_system(options: &Options) -> Self {
-        let binary = options.binary("measured", env!("CARGO_BIN_EXE_measured"));
-        let (label, variables) = ("this, the system's certificates", &["AWS_CA_BUNDLE"]);
-        Self { label, variant: "protected", runtime: "current_thread", variables, binary }
-    }
-
     /// Its name in the tables that are printed.
     pub(crate) fn name(&self) -> String {
         match self.threads() {

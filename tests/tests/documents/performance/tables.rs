@@ -6,12 +6,11 @@ use super::{aims, dollars};
 const SIZES: [usize; 5] = [1, 10, 100, 1000, 10_000];
 const THREADS: [&str; 2] = ["one", "several"];
 /// Scenarios, as the page names them.
-const SCENARIOS: [(&str, &str); 5] = [
+const SCENARIOS: [(&str, &str); 4] = [
     ("fresh", "new"),
     ("store", "duplicates, known to the table"),
     ("memory-duplicates", "duplicates, known to this process"),
     ("mixed", "three duplicates in ten"),
-    ("calls", "new, a call of `run` each"),
 ];
 
 /// Each block of the page: its name, and its text.
@@ -35,7 +34,6 @@ pub(crate) fn all(measured: &Measured, peers: &Measured) -> Vec<(&'static str, S
 /// How many records at a time a scenario was measured with.
 fn sizes(scenario: &str) -> &'static [usize] {
     match scenario {
-        "calls" => &[10, 100, 1000],
         "memory-duplicates" => &[1, 10, 100, 1000],
         "mixed" => &[10, 100, 1000, 10_000],
         _ => &SIZES,
@@ -134,8 +132,7 @@ fn requests(measured: &Measured) -> String {
 /// Connections of a process, and context switches for a record.
 fn together(measured: &Measured) -> String {
     let mut table = head(&[
-        "new records",
-        "at a time",
+        "new records at a time",
         "connections",
         "by hand",
         "switches, one thread",
@@ -143,18 +140,13 @@ fn together(measured: &Measured) -> String {
         "switches, several threads",
         "by hand",
     ]);
-    for (scenario, name) in [("fresh", "in a batch"), ("calls", "a call of `run` each")] {
-        for size in sizes(scenario) {
-            let mut cells = vec![grouped(&size.to_string())];
-            for (column, threads) in
-                [("connections", "one"), ("switches", "one"), ("switches", "several")]
-            {
-                for function in ["this", "by hand"] {
-                    cells.push(digits(measured.get(scenario, *size, function, threads, column)));
-                }
-            }
-            table.push_str(&row(name, cells));
-        }
+    for size in SIZES {
+        let columns = [("connections", "one"), ("switches", "one"), ("switches", "several")];
+        let cells = columns.iter().flat_map(|(column, threads)| {
+            let of = |function| digits(measured.get("fresh", size, function, threads, column));
+            ["this", "by hand"].map(of)
+        });
+        table.push_str(&row(&grouped(&size.to_string()), cells));
     }
     table
 }
@@ -220,7 +212,6 @@ fn memory(measured: &Measured) -> String {
         ("peak", 100, "batches of 100"),
         ("peak", 1000, "batches of 1,000"),
         ("peak", 10_000, "a batch of 10,000"),
-        ("peak-run", 1000, "1,000 calls of `run` at once"),
     ];
     for (scenario, size, name) in work {
         let cells = columns.iter().map(|(function, threads)| match (scenario, *function) {
@@ -239,7 +230,6 @@ fn start(measured: &Measured) -> String {
         ("floor", "floor"),
         ("by hand", "by hand"),
         ("this library", "this"),
-        ("this library, with the system's certificates", "this, the system's certificates"),
     ] {
         let of = |column| digits(measured.get("start", 0, function, "one", column));
         table.push_str(&row(name, [of("start_best_ms"), of("start_ms")]));

@@ -98,7 +98,9 @@ impl Claims {
             let is_write = kind.0 == 1;
             let first = if is_only && is_write { until.since(now) } else { early };
             let first = first.min(lease_until.since(now) / 6);
-            let deadline = if kind.1 { until } else { now.plus(first) };
+            // Half of the lease is left when the claim is granted. Until then it goes with a later lease again.
+            let slow = until.min(now.plus(lease_until.since(now) / 2));
+            let deadline = if kind.1 { slow } else { now.plus(first) };
             let (request, deadline) = match kind.0 {
                 0 => {
                     let keys = members.iter().map(|member| member.wanted.key.clone()).collect();

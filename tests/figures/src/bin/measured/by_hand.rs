@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, future::ready, stream};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::{Value, json};
 
-use crate::{Order, Orders, SqsEvent, is_set, micros, variable};
+use crate::{Order, SqsEvent, is_set, micros, variable};
 
 /// How many records at once. Lambda allows a process 1,024 open files, and each request needs a connection.
 const AT_ONCE: usize = 100;
@@ -26,19 +26,6 @@ pub(crate) async fn serve() -> Result<(), Error> {
         let failures = stream::iter(records).buffer_unordered(AT_ONCE).filter_map(ready);
         let failures: Vec<Value> = failures.collect().await;
         Ok::<Value, Error>(json!({ "batchItemFailures": failures }))
-    }))
-    .await
-}
-
-/// Each order by a call of its own, all at once.
-pub(crate) async fn serve_runs() -> Result<(), Error> {
-    let table = &Table::from_env().await;
-    lambda_runtime::run(service_fn(async |event: LambdaEvent<Orders>| {
-        let deadline = event.context.deadline;
-        let orders = event.payload.orders.iter().map(|order| table.once(order, deadline));
-        let orders = stream::iter(orders).buffer_unordered(AT_ONCE);
-        let done = orders.filter(|done| ready(done.is_some())).count().await;
-        Ok::<Value, Error>(json!({ "done": done }))
     }))
     .await
 }

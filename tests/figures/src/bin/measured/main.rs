@@ -1,9 +1,8 @@
 //! The functions that the benchmark compares, in one binary, so that they start with the same relocations.
 //!
 //! `VARIANT` selects one: `floor` does nothing for a record, `by-hand` claims and completes it with a put and
-//! an update, `protected` uses the library. `RUNTIME` is `current_thread` or `multi_thread`. With `RUN`, an
-//! event is a list of order ids, all of which are done at once by separate calls. With `STAMP`, the handler's
-//! result is the time at which it returned, in microseconds, and is kept.
+//! an update, `protected` uses the library. `RUNTIME` is `current_thread` or `multi_thread`. With `STAMP`, the
+//! handler's result is the time at which it returned, in microseconds, and is kept.
 
 mod by_hand;
 mod floor;
@@ -18,12 +17,10 @@ fn main() -> Result<(), Error> {
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     runtime.enable_all().build()?.block_on(async {
-        match (variable("VARIANT").as_str(), is_set("RUN")) {
-            ("floor", _) => floor::serve().await,
-            ("by-hand", false) => by_hand::serve().await,
-            ("by-hand", true) => by_hand::serve_runs().await,
-            (_, false) => protected::serve().await,
-            (_, true) => protected::serve_runs().await,
+        match variable("VARIANT").as_str() {
+            "floor" => floor::serve().await,
+            "by-hand" => by_hand::serve().await,
+            _ => protected::serve().await,
         }
     })
 }
@@ -62,10 +59,4 @@ struct SqsRecord {
 #[serde(rename_all = "camelCase")]
 struct Order {
     order_id: String,
-}
-
-/// The event of a function that does many orders with separate calls.
-#[derive(Deserialize)]
-struct Orders {
-    orders: Vec<String>,
 }

@@ -1,0 +1,258 @@
+//! `run_many`: many payloads of one operation, in one batch.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use lambda_idempotency::{
+    Call, ConfigError, Failure, Idempotency, Lease, MemoryStore, OnOutage, Operation,
+    PowertoolsKeys, Rejection, Run, RunContext, RunError, Store, Timestamp,
+};
+use lambda_idempotency_core::{
+    capabilities::Capabilities,
+    clock::{BoxFuture, Clock as _},
+    key::Key,
+    record::IdempotencyRecord,
+    store::{StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_testkit::clock::ManualClock;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn charge() -> Operation {
+    Operation::new("charge").key("id")
+}
+
+/// Charges each payment, and counts the calls.
+async fn charged(
+    world: &World,
+    operation: &Operation,
+    payments: impl IntoIterator<Item = Value>,
+    calls: &AtomicU32,
+) -> Vec<Result<Run<u64>, RunError>> {
+    let function = async |payment: Value, _: Call| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        match payment["amount"].as_u64() {
+            Some(amount) => Ok(amount),
+            None => Err(Failure::transient("no amount")),
+        }
+    };
+    let idempotency = world.idempotency();
+    let context = RunContext::without_deadline();
+    let running = idempotency.run_many(operation, payments, context, function);
+    world.clock.drive(running).await
+}
+
+fn plain(run: Result<Run<u64>, RunError>) -> (u64, bool, bool) {
+    let run = run.unwrap();
+    (run.result, run.replayed, run.recorded)
+}
+
+#[tokio::test]
+async fn results_are_in_the_order_of_the_payloads_and_later_calls_get_them() {
+    let (world, calls) = (World::new(), AtomicU32::new(0));
+    let payments = || (0..60).map(|n| json!({ "id": n, "amount": 100 + n }));
+    for is_replay in [false, true] {
+        let runs = charged(&world, &charge(), payments(), &calls).await;
+        let runs: Vec<_> = runs.into_iter().map(plain).collect();
+        assert_eq!(runs, (0..60).map(|n| (100 + n, is_replay, true)).collect::<Vec<_>>());
+    }
+    assert_eq!(calls.into_inner(), 60);
+    assert!(charged(&world, &charge(), [], &AtomicU32::new(0)).await.is_empty());
+}
+
+#[tokio::test]
+async fn of_payloads_with_one_key_one_runs_and_the_others_get_its_result() {
+    let (world, calls) = (World::new(), AtomicU32::new(0));
+    let own = charge();
+    let powertools = Operation::new("charge").powertools(PowertoolsKeys::python("orders.charge")).key("id");
+    for (round, operation) in (1..).zip([own, powertools]) {
+        let payments = [1, 2, 1, 1].map(|id| json!({ "id": id, "amount": 10 * id }));
+        let runs = charged(&world, &operation, payments, &calls).await;
+        let runs: Vec<_> = runs.into_iter().map(plain).collect();
+        let (first, copy) = ((10, false, true), (10, true, true));
+        assert_eq!(runs, [first, (20, false, true), copy, copy]);
+        assert_eq!(calls.load(Ordering::Relaxed), 2 * round);
+    }
+}
+
+#[tokio::test]
+async fn each_payload_has_its_own_error_and_keeps_no_other_from_running() {
+    let (world, calls) = (World::new(), AtomicU32::new(0));
+    let payments = [
+        json!({ "amount": 1 }),
+        json!({ "id": 2, "amount": 2 }),
+        json!({ "id": 3 }),
+        json!({ "id": 4, "amount": 4 }),
+    ];
+    let mut runs = charged(&world, &charge(), payments, &calls).await.into_iter();
+    let mut next = || runs.next().unwrap();
+    let no_key = next().unwrap_err();
+    assert!(matches!(no_key, RunError::Rejected(Rejection::Key { .. })), "{no_key:?}");
+    assert_eq!(plain(next()), (2, false, true));
+    let failed = next().unwrap_err();
+    assert!(matches!(failed, RunError::Failed(_)), "{failed:?}");
+    assert_eq!(plain(next()), (4, false, true));
+    assert_eq!(calls.into_inner(), 3);
+}
+
+#[tokio::test]
+async fn a_mistake_in_the_operation_is_the_error_of_each_payload() {
+    let (world, calls) = (World::new(), AtomicU32::new(0));
+    let payments = || [1, 2].map(|id| json!({ "id": id, "amount": 1 }));
+    for operation in [charge().key("id["), charge().concurrency(3)] {
+        let runs = charged(&world, &operation, payments(), &calls).await;
+        assert_eq!(runs.len(), 2);
+        assert!(runs.iter().all(|run| matches!(run, Err(RunError::Config(_)))), "{runs:?}");
+    }
+    let runs = charged(&world, &charge().mutex(), payments(), &calls).await;
+    let runs: Vec<_> = runs.into_iter().map(plain).collect();
+    assert_eq!(runs, [(1, false, false), (1, false, false)], "a mutex records nothing");
+    let misplaced = charged(&world, &charge().concurrency(3), payments(), &calls).await;
+    let Some(Err(RunError::Config(ConfigError::Misplaced { .. }))) = misplaced.first() else {
+        panic!("{misplaced:?}");
+    };
+}
+
+#[tokio::test]
+async fn what_cannot_start_before_the_deadline_is_out_of_time() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let deadline = world.clock.now().plus(Duration::from_secs(10));
+    let slow = async |_: Value, _: Call| {
+        world.clock.sleep(Duration::from_secs(6)).await;
+        Ok::<_, Failure>(1)
+    };
+    let payments = (0..20).map(|id| json!({ "id": id }));
+    let operation = charge();
+    let running = idempotency.run_many(&operation, payments, deadline, slow);
+    let runs = world.clock.drive(running).await;
+    let done = runs.iter().filter(|run| run.is_ok()).count();
+    let late = runs.iter().filter(|run| matches!(run, Err(RunError::OutOfTime))).count();
+    assert_eq!((done, late), (16, 4), "{runs:?}");
+}
+
+#[tokio::test]
+async fn inside_itself_it_is_refused() {
+    let world = World::new();
+    let (idempotency, operation) = (world.idempotency(), charge());
+    let function = async |payment: Value, _: Call| {
+        let context = RunContext::without_deadline();
+        let inner = async |_: Value, _: Call| Ok::<_, Failure>(1);
+        let runs = idempotency.run_many(&operation, [payment], context, inner).await;
+        assert!(matches!(&runs[..], [Err(RunError::Nested { .. })]), "{runs:?}");
+        Ok::<_, Failure>(2)
+    };
+    let payments = [json!({ "id": 1 })];
+    let context = RunContext::without_deadline();
+    let function = |payment, call| Box::pin(function(payment, call));
+    let runs = world.clock.drive(idempotency.run_many(&operation, payments, context, function));
+    assert_eq!(runs.await[0].as_ref().unwrap().result, 2);
+}
+
+/// A store that answers nothing until it opens: each call of it waits until its deadline.
+#[derive(Clone)]
+struct ClosedStore {
+    inner: Arc<MemoryStore>,
+    clock: ManualClock,
+    opens: Timestamp,
+}
+
+impl ClosedStore {
+    /// For so long from now on, with the time of its calls.
+    fn new(closed: Duration) -> Self {
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+        Self { inner: Arc::default(), opens: clock.now().plus(closed), clock }
+    }
+
+    fn idempotency(&self) -> Idempotency {
+        Idempotency::new(self.clone()).with_clock(self.clock.clone()).without_log()
+    }
+
+    async fn open(&self, call_deadline: Timestamp) -> Result<(), StoreError> {
+        let until = self.opens.min(call_deadline);
+        self.clock.sleep(until.since(self.clock.now())).await;
+        let is_open = self.clock.now() >= self.opens;
+        is_open.then_some(()).ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable, "closed"))
+    }
+}
+
+impl Store for ClosedStore {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            match self.open(call_deadline).await {
+                Ok(()) => self.inner.write(writes, call_deadline).await,
+                Err(error) => writes.iter().map(|_| Verdict::Unknown(error.clone())).collect(),
+            }
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        Box::pin(async move {
+            match self.open(call_deadline).await {
+                Ok(()) => self.inner.read(keys, call_deadline).await,
+                Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
+            }
+        })
+    }
+}
+
+/// Nothing delivers the payloads again, so claiming goes on for as long as a function could still start.
+#[tokio::test]
+async fn claiming_goes_on_while_the_time_of_the_call_lasts() {
+    for lease in [Lease::Invocation, Lease::Renewed { length: Duration::from_secs(12) }] {
+        let operation = charge().lease(lease);
+        for (closed, is_done) in [(40, true), (58, false)] {
+            for is_one in [true, false] {
+                let store = ClosedStore::new(Duration::from_secs(closed));
+                let idempotency = store.idempotency();
+                let deadline = store.clock.now().plus(Duration::from_secs(60));
+                let function = async |_: Value, _: Call| Ok::<_, Failure>(1);
+                let payments = [json!({ "id": 1 }), json!({ "id": 2 })];
+                let runs = if is_one {
+                    let one = |call| function(payments[0].clone(), call);
+                    let running = idempotency.run(&operation, &payments[0], deadline, one);
+                    vec![store.clock.drive(running).await]
+                } else {
+                    let running =
+                        idempotency.run_many(&operation, payments.clone(), deadline, function);
+                    store.clock.drive(running).await
+                };
+                for run in runs {
+                    assert_eq!(run.is_ok(), is_done, "{lease:?}, closed for {closed} s: {run:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Without a claim, the function is called early enough to have most of the time.
+#[tokio::test]
+async fn where_an_outage_runs_without_a_claim_claiming_is_given_up_early() {
+    let store = ClosedStore::new(Duration::from_secs(3_600));
+    let operation = charge().on_outage(OnOutage::RunUnprotected);
+    let begun = store.clock.now();
+    let function = async |_: Call| Ok::<_, Failure>(store.clock.now().since(begun).as_secs());
+    let (payment, deadline) = (json!({ "id": 1 }), begun.plus(Duration::from_secs(60)));
+    let idempotency = store.idempotency();
+    let running = idempotency.run(&operation, &payment, deadline, function);
+    let run = store.clock.drive(running).await.unwrap();
+    assert!(run.result <= 7 && !run.recorded, "{run:?}");
+}
