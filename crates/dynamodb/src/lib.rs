@@ -60,10 +60,9 @@
 //! * **Several writes** are sent in a `BatchExecuteStatement`, up to 25 in each, and each write has
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
 //!   failed.
-//! * **Calls at the same time**, by concurrent invocations or many calls of `run`, share such requests. No
-//!   timer holds a write back for that. Of all calls together, 12 requests are on their way at a time, over
-//!   little more connections. A completion, a renewal or the result of a step waits at most 250 ms for
-//!   room, and is then sent beyond them.
+//! * **Calls at the same time**, by concurrent invocations or many calls of `run`, have 12 requests on their way at a time,
+//!   over at most 16 connections, and the others wait for these. Two of the 12 are kept for completions, renewals and the
+//!   results of steps, which also go before claims and reads.
 //! * **A write with [effects](DynamoDbEffects)** is a `TransactWriteItems` of its own, with the record first.
 //!   Up to ten of a call are sent at once. It needs `PutItem` on this table, and on the tables of the
 //!   effects `PutItem`, `UpdateItem`, `DeleteItem` or `ConditionCheckItem`, as if they were sent alone.
@@ -95,14 +94,32 @@
 //!
 //! # Certificates
 //!
-//! Connections of [`DynamoDbStore::from_env`] trust the five root certificates of [Amazon Trust
-//! Services](https://www.amazontrust.com/repository/), which sign DynamoDB's. If a server is not known by those, such as a
-//! company's proxy, the handshake fails before anything is sent; the system's certificates are then read, once, and the
-//! request is sent with them. If Amazon's had reached a server before, that request fails, and the store sends it again.
-//! Reading the system's at each start would be most of its processor time.
+//! Connections of [`DynamoDbStore::from_env`] are those of the SDK: they trust the root certificates of the system or, in
+//! place of all these, those in the file that `SSL_CERT_FILE` and the directory that `SSL_CERT_DIR` names. The SDK reads them
+//! while the function starts. A client with a trust store of its own (`aws-smithy-http-client` with the feature
+//! `rustls-aws-lc`) reads only that, for example Amazon's five roots, which sign DynamoDB's certificates:
 //!
-//! `SSL_CERT_FILE` names a file, and `SSL_CERT_DIR` a directory, of certificates that are trusted in place of all others. If
-//! `AWS_CA_BUNDLE` is set, which the SDK for Rust does not read, the system's are trusted.
+//! ```no_run
+//! use aws_config::BehaviorVersion;
+//! use aws_smithy_http_client::{
+//!     Builder,
+//!     tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
+//! };
+//! use lambda_idempotency_dynamodb::DynamoDbStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let roots = std::fs::read("roots.pem")?; // https://www.amazontrust.com/repository/
+//! let trusted = TrustStore::empty().with_pem_certificate(roots);
+//! let https = Builder::new()
+//!     .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+//!     .tls_context(TlsContext::builder().with_trust_store(trusted).build()?)
+//!     .build_https();
+//! let config = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https).load().await;
+//! let store = DynamoDbStore::new(aws_sdk_dynamodb::Client::new(&config), "orders-idempotency");
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Another client
 //!
