@@ -373,11 +373,7 @@ pub(crate) fn answer<R: DeserializeOwned>(
             | Outcome::Superseded { result }
             | Outcome::Coalesced { result },
             _,
-        ) => Ok(Run {
-            result: replayed(result, on_replay)?,
-            replayed: true,
-            recorded: keeps,
-        }),
+        ) => Ok(Run { result: replayed(result, on_replay)?, replayed: true, recorded: keeps }),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::PermanentlyFailed { error_type, .. }, _) => {
             Err(RunError::PermanentlyFailed { error_type })

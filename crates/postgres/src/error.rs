@@ -15,12 +15,7 @@ use tokio_postgres::{
     error::{DbError, Severity, SqlState},
 };
 
-use crate::{
-    config::Config,
-    pool::Unconnected,
-    retry::TimedOut,
-    row::Corrupt,
-};
+use crate::{config::Config, pool::Unconnected, retry::TimedOut, row::Corrupt};
 
 /// What is done. Errors name it.
 #[derive(Clone, Copy)]

@@ -15,12 +15,7 @@ use lambda_idempotency_core::{
 };
 use tokio_postgres::Error;
 
-use crate::{
-    config::Config,
-    connection::Connection,
-    own_session::IS_OWN,
-    tls::Tls,
-};
+use crate::{config::Config, connection::Connection, own_session::IS_OWN, tls::Tls};
 
 /// Where to connect to, and how.
 #[derive(Clone)]

@@ -140,7 +140,7 @@ fn among_a_thousand_calls_of_run_none_is_fenced_and_none_gives_up_claiming() {
     let lost = Fault::hang_up(Apply::After).skip(300).times(2);
     dynamodb.faults().add(lost);
     let idempotency = &idempotency(&proxy);
-    let renewed = Lease::Renewed { length: Duration::from_secs(3) };
+    let renewed = Lease::Renewed { length: Duration::from_secs(15) };
     let operation = &Operation::new("place-order").key("orderId").lease(renewed);
     let claimed = &AtomicUsize::new(0);
     let done = one_thread().block_on(async {

@@ -263,7 +263,10 @@ async fn a_completion_among_few_calls_is_sent_when_it_is_polled_first() {
     };
     tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
     let (first, second) = (first.await, second.await);
-    assert_eq!([plain(&first[0]), plain(&second[0])], [PlainVerdict::Written, PlainVerdict::Written]);
+    assert_eq!(
+        [plain(&first[0]), plain(&second[0])],
+        [PlainVerdict::Written, PlainVerdict::Written]
+    );
 }
 
 /// As `while let Some(one) = stream.next().await { store.. }` over `buffer_unordered` does: the calls of the stream are
@@ -283,7 +286,10 @@ async fn calls_that_are_not_polled_any_more_stop_no_other() {
         verdict
     };
     let time = async {
-        assert!(!pass_until(&clock, limit, || is_over.get()).await, "their requests may take so long");
+        assert!(
+            !pass_until(&clock, limit, || is_over.get()).await,
+            "their requests may take so long"
+        );
         assert!(pass_until(&clock, limit, || is_over.get()).await);
     };
     let (verdict, ()) = join(call, time).await;

@@ -70,7 +70,8 @@ async fn results_are_in_the_order_of_the_payloads_and_later_calls_get_them() {
 async fn of_payloads_with_one_key_one_runs_and_the_others_get_its_result() {
     let (world, calls) = (World::new(), AtomicU32::new(0));
     let own = charge();
-    let powertools = Operation::new("charge").powertools(PowertoolsKeys::python("orders.charge")).key("id");
+    let powertools =
+        Operation::new("charge").powertools(PowertoolsKeys::python("orders.charge")).key("id");
     for (round, operation) in (1..).zip([own, powertools]) {
         let payments = [1, 2, 1, 1].map(|id| json!({ "id": id, "amount": 10 * id }));
         let runs = charged(&world, &operation, payments, &calls).await;

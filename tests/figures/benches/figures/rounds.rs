@@ -139,9 +139,7 @@ async fn one(
 ) -> Result<Sample> {
     let invocations = invocations(scenario, size);
     let events: Vec<Value> = (0..invocations)
-        .map(|event| {
-            batch((0..size).map(move |record| format!("{name}-{event}-{record}")))
-        })
+        .map(|event| batch((0..size).map(move |record| format!("{name}-{event}-{record}"))))
         .collect();
     for (event, whole) in events.iter().enumerate() {
         if scenario == Scenario::FromMemory {

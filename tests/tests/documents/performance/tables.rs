@@ -226,11 +226,7 @@ fn memory(measured: &Measured) -> String {
 /// Processor time of a start.
 fn start(measured: &Measured) -> String {
     let mut table = head(&["function", "best", "median"]);
-    for (name, function) in [
-        ("floor", "floor"),
-        ("by hand", "by hand"),
-        ("this library", "this"),
-    ] {
+    for (name, function) in [("floor", "floor"), ("by hand", "by hand"), ("this library", "this")] {
         let of = |column| digits(measured.get("start", 0, function, "one", column));
         table.push_str(&row(name, [of("start_best_ms"), of("start_ms")]));
     }
