@@ -11,10 +11,10 @@ use std::io::Write;
 use super::{
     SelectionError,
     jmespath::{
+        limits::MOST_BYTES,
         text::Text,
         value::{Kind, Number, Value},
     },
-    limits::MOST_BYTES,
     parts::Optional,
 };
 

@@ -6,12 +6,12 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    document_error::DocumentError,
-    field_set::{FieldSet, Wanted},
+    field_set::FieldSet,
     jmespath::{
-        Variant,
+        DocumentError, Variant,
         read::{read, read_wanted},
         value::Value,
+        wanted::Wanted,
     },
 };
 

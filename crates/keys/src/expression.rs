@@ -7,13 +7,20 @@ use serde_json::Value;
 use super::{
     ExpressionError, Functions, Selection, SelectionError, Warning, canonical,
     document::Document,
-    field_set::{FieldSet, Wanted},
+    fallback,
+    field_set::FieldSet,
     field_sets::FieldSets,
     jmespath::{
-        Collisions, Variant, absences::Absences, ast::Node, evaluate::Evaluation, parser,
-        state::State, value,
+        Collisions, Variant,
+        absences::{Absence, Absences},
+        ast::Node,
+        error::EvaluationError,
+        evaluate::Evaluation,
+        limits, parser,
+        state::State,
+        value,
+        wanted::Wanted,
     },
-    limits,
     parts::{self, Optional, Shape},
     reach, user_functions, warning,
 };
@@ -25,9 +32,12 @@ use super::{
 /// `[{"id":1},{}]` and `[{"id":1}]`. `[]` flattens nested lists, and `*` drops the names of
 /// members; [`warnings`](Self::warnings) reports both.
 ///
-/// Numbers of any size are exact: `9007199254740993` does not equal `9007199254740992`, and `sum`
-/// and `avg` do not round. Members of objects are ordered by name. A number that a double cannot
-/// hold exactly can be compared and computed with, but it cannot be a key.
+/// Numbers of any size are compared exactly: `9007199254740993` does not equal `9007199254740992`.
+/// A number that a double cannot hold exactly can be compared, but it cannot be a key. Members of
+/// objects are ordered by name. There is no `sum` and no `avg`.
+///
+/// What is missing stays missing: where `paid` is not true, `paid && id` selects nothing, and so
+/// does `to_string(id)` where there is no `id`.
 ///
 /// ```
 /// use lambda_idempotency_keys::Expression;
@@ -66,7 +76,7 @@ impl Expression {
         }
         functions.check().map_err(|reason| error(0, reason))?;
         let node = limits::check_size(text)
-            .and_then(|()| parser::parse(Variant::Standard, text, functions))
+            .and_then(|()| parser::parse(Variant::Standard, text, &functions.own))
             .map_err(|(offset, reason)| error(offset, reason))?;
         Ok(Self {
             text: text.to_owned(),
@@ -172,6 +182,20 @@ impl Expression {
         reach::few_values(&self.node)
     }
 
+    /// Whether it takes a value that many records share where a record lacks a field, so that all
+    /// records without the field select the same. A constant beside a field is no fallback.
+    ///
+    /// ```
+    /// # use lambda_idempotency_keys::Expression;
+    /// let has_fallback = |text| Expression::compile(text).unwrap().has_fallback();
+    /// assert!(has_fallback("[tenant, id || 'none']") && has_fallback("not_null(id, 'none')"));
+    /// assert!(!has_fallback("['orders', id]"));
+    /// ```
+    #[must_use]
+    pub fn has_fallback(&self) -> bool {
+        fallback::is_in(&self.node)
+    }
+
     /// Whether the selected value always contains the member with this path, such as `a.b`, a part
     /// of the member, or a value that contains it. `false` if that depends on the record.
     ///
@@ -189,6 +213,19 @@ impl Expression {
     #[must_use]
     pub fn looks_at(&self, member: &str) -> bool {
         self.looks.document.reaches(member)
+    }
+
+    /// The paths of the members that it reads, such as `a.b`, in alphabetical order. The path of the
+    /// whole document is empty.
+    ///
+    /// ```
+    /// # use lambda_idempotency_keys::Expression;
+    /// let expression = Expression::compile("[tenant, order.id, items[?paid].id]").unwrap();
+    /// assert_eq!(expression.reads(), ["items", "order.id", "tenant"]);
+    /// ```
+    #[must_use]
+    pub fn reads(&self) -> Vec<String> {
+        self.looks.document.paths()
     }
 
     /// The places where it can make distinct values equal, and so give distinct records the same
@@ -210,46 +247,48 @@ impl Expression {
     /// The selected value cannot be a key: it is missing, `null`, empty, or holds a number that a
     /// double cannot hold exactly.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
-        let (selected, absent) = self.run(document)?;
+        let absences = Absences::but_of(self.node.listed());
+        let (selected, absent) = self.run(document, Some(absences))?;
         parts::check(&self.node, &selected, &self.optional)?;
         if let Some(absent) = absent {
-            return Err(absent);
+            return Err(absent.into());
         }
         let mut bytes = Vec::with_capacity(64);
         canonical::write_parts(&selected, &self.optional, &mut bytes)?;
         Ok(Selection(bytes))
     }
 
-    /// The selected value, without checking whether it can be a key: to show it, or to test an
-    /// expression. A missing value is `null`.
+    /// The selected value as JMESPath defines it, without checking whether it can be a key: to show
+    /// it, or to test an expression. A missing value is `null`.
     ///
     /// # Errors
     /// The evaluation fails, or the selected value holds a number that a double cannot hold exactly
     /// or is larger than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        user_functions::value(&self.run(document)?.0)
+        Ok(user_functions::value(&self.run(document, None)?.0)?)
     }
 
-    /// The selected value, and the error of the first missing part of a list in it.
+    /// The selected value, and the first missing part of a list in it.
     fn run(
         &self,
         document: &Document,
-    ) -> Result<(value::Value, Option<SelectionError>), SelectionError> {
+        absences: Option<Absences<'_>>,
+    ) -> Result<(value::Value, Option<Absence>), SelectionError> {
         if !document.has(&self.looks.document) {
             return Err(SelectionError::Unread);
         }
         let collisions = Collisions::default();
         let evaluation = Evaluation {
             state: State::new(Variant::Standard, &collisions).with_texts(&self.looks.texts),
-            absences: Some(Absences::but_of(parts::list(&self.node))),
+            absences,
         };
         let selected =
             evaluation.run(&self.node, &document.value).map_err(|error| match error {
-                SelectionError::Evaluation { reason, offset } => {
+                EvaluationError::Failed { reason, offset } => {
                     let offset = limits::characters(&self.text, offset);
                     SelectionError::Evaluation { reason, offset }
                 }
-                error => error,
+                error => error.into(),
             })?;
         Ok((selected, evaluation.absences.and_then(Absences::first)))
     }

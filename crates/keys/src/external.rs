@@ -43,6 +43,10 @@ pub trait ExternalExpression: fmt::Debug + Send + Sync {
     /// As [`Expression::few_values`](crate::Expression::few_values).
     fn few_values(&self) -> Option<&'static str>;
 
+    /// As [`Expression::has_fallback`](crate::Expression::has_fallback), unless the library's
+    /// settings accept that records share a key.
+    fn has_fallback(&self) -> bool;
+
     /// As [`Expression::selects`](crate::Expression::selects).
     fn selects(&self, member: &str) -> bool;
 

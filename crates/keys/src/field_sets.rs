@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    field_set::Wanted,
-    jmespath::{ast::Node, signatures},
-};
+use super::jmespath::{ast::Node, signatures, wanted::Wanted};
 
 /// The fields that an expression reads: of the document, and of each nested JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The functions that an expression may call: the standard ones and the user's.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
-    jmespath::{Variant, signatures::named},
-    user_functions::Own,
+    jmespath::{Variant, own::OwnFunctions, signatures::named},
+    user_functions,
 };
 
 /// The functions that an expression may call: the standard ones and your own.
@@ -39,7 +39,7 @@ use super::{
 /// ```
 #[derive(Clone, Default)]
 pub struct Functions {
-    own: BTreeMap<Arc<str>, Own>,
+    pub(super) own: OwnFunctions,
 }
 
 impl Functions {
@@ -69,12 +69,8 @@ impl Functions {
         arity: usize,
         function: impl Fn(&[Value]) -> Result<Value, &'static str> + Send + Sync + 'static,
     ) -> Self {
-        self.own.insert(name.into(), Own { arity, call: Arc::new(function) });
+        self.own.insert(name.into(), user_functions::own(arity, function));
         self
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<(&Arc<str>, &Own)> {
-        self.own.get_key_value(name)
     }
 
     /// Refuses names that an expression cannot call.

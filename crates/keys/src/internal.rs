@@ -4,23 +4,24 @@
 //! field is missing are written once. `lambda-idempotency-powertools` makes its keys with this
 //! module.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 pub use crate::jmespath::{Collisions, Variant};
 use crate::{
-    DocumentError, ExpressionError, Functions, Selection, SelectionError,
+    DocumentError, ExpressionError, Selection, SelectionError,
     jmespath::{
         ast::Node,
         evaluate::Evaluation,
-        fields, numbers,
+        fields,
+        limits::{self, MOST_BYTES},
+        numbers,
         parser::parse,
         read::read,
         state::State,
         value::Value,
         write::{Layout, TooLong, write},
     },
-    limits::{self, MOST_BYTES},
-    missing,
+    fallback, missing,
     parts::{Optional, check},
     reach,
 };
@@ -56,7 +57,7 @@ impl VariantExpression {
             return Err(error((0, reason.to_owned())));
         }
         limits::check_size(text).map_err(error)?;
-        let node = parse(variant, text, &Functions::standard()).map_err(error)?;
+        let node = parse(variant, text, &BTreeMap::new()).map_err(error)?;
         Ok(Self { text: text.to_owned(), node, variant })
     }
 
@@ -76,6 +77,12 @@ impl VariantExpression {
     #[must_use]
     pub fn few_values(&self) -> Option<&'static str> {
         reach::few_values(&self.node)
+    }
+
+    /// As [`Expression::has_fallback`](crate::Expression::has_fallback).
+    #[must_use]
+    pub fn has_fallback(&self) -> bool {
+        fallback::is_in(&self.node)
     }
 
     /// As [`Expression::selects`](crate::Expression::selects).

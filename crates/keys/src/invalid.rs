@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::limits;
+use super::jmespath::limits;
 
 /// Why an expression is invalid. `Display` shows the expression with a caret under the mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]

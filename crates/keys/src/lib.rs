@@ -35,12 +35,11 @@
 //! ```
 
 mod canonical;
-mod decode;
 mod digest;
 mod document;
-mod document_error;
 mod expression;
 pub mod external;
+mod fallback;
 mod field_set;
 mod field_sets;
 mod functions;
@@ -52,7 +51,6 @@ mod invalid;
 mod jmespath;
 mod key;
 mod known;
-mod limits;
 mod make_key;
 mod missing;
 mod parts;
@@ -67,12 +65,11 @@ mod warning;
 
 pub use digest::Digest;
 pub use document::Document;
-pub use document_error::DocumentError;
 pub use expression::Expression;
 pub use field_set::FieldSet;
 pub use functions::Functions;
 pub use invalid::ExpressionError;
-pub use jmespath::Collision;
+pub use jmespath::{Collision, DocumentError};
 pub use key::Key;
 pub use make_key::{KeyFormat, Scope, is_operation_name};
 pub use parts::Shape;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     SelectionError,
-    jmespath::{ast::Node, value::Value},
+    jmespath::{ast::Node, presence::Presence, value::Value},
 };
 
 /// The optional parts of an expression: by name if the expression names its parts (`{x: a}`),
@@ -25,7 +25,7 @@ impl Optional {
     /// # Errors
     /// There is no such part. Returns the names that exist.
     pub(super) fn add(&mut self, name: &str, node: &Node) -> Result<(), Vec<String>> {
-        match list(node) {
+        match node.listed() {
             Some(Node::Hash(parts)) => {
                 if !parts.iter().any(|(own, _)| own.is(name)) {
                     return Err(parts.iter().map(|(own, _)| own.shown()).collect());
@@ -51,7 +51,7 @@ impl Optional {
 /// The names of the parts: their names in the expression, their paths, or else their positions,
 /// from 1.
 pub(super) fn names(node: &Node) -> Vec<String> {
-    match list(node) {
+    match node.listed() {
         Some(Node::Hash(parts)) => parts.iter().map(|(name, _)| name.shown()).collect(),
         Some(Node::List(parts)) => {
             let name = |(position, part): (usize, &Node)| {
@@ -77,22 +77,13 @@ pub enum Shape {
 
 impl Shape {
     pub(super) fn of(node: &Node) -> Self {
-        match list(node) {
+        match node.listed() {
             Some(Node::Hash(parts)) => {
                 Self::Named(parts.iter().map(|(name, _)| name.shown()).collect())
             }
             Some(Node::List(parts)) => Self::List(parts.len()),
             _ => Self::Value,
         }
-    }
-}
-
-/// The list of parts of an expression, if its value is always such a list.
-pub(super) fn list(node: &Node) -> Option<&Node> {
-    match node {
-        Node::List(_) | Node::Hash(_) => Some(node),
-        Node::Then(_, last) => list(last),
-        _ => None,
     }
 }
 
@@ -116,19 +107,16 @@ pub(super) fn check(
     selected: &Value,
     optional: &Optional,
 ) -> Result<(), SelectionError> {
-    match presence(selected) {
+    match Presence::of(selected) {
         Presence::Missing => return Err(SelectionError::Missing),
         Presence::Empty => return Err(SelectionError::Empty),
         Presence::Present => {}
     }
     check_parts(node, selected, optional).map_err(|absent| {
         let part = absent.path.into_iter().rev().collect::<Vec<_>>().join(", ");
-        match absent.presence {
-            Presence::Empty => SelectionError::PartEmpty { part },
-            _ => SelectionError::PartMissing { part },
-        }
+        SelectionError::of_part(absent.presence, part)
     })?;
-    let is_there = |part: &Value| matches!(presence(part), Presence::Present);
+    let is_there = |part: &Value| Presence::of(part).is_present();
     let any = match selected {
         _ if optional.is_empty() => true,
         Value::Array(items) => items.iter().any(is_there),
@@ -138,35 +126,10 @@ pub(super) fn check(
     if any { Ok(()) } else { Err(SelectionError::AllMissing) }
 }
 
-#[derive(Clone, Copy)]
-enum Presence {
-    Missing,
-    Empty,
-    Present,
-}
-
 /// A part that is missing or empty, with its path from the innermost list outwards.
 struct Absent {
     presence: Presence,
     path: Vec<String>,
-}
-
-fn presence(value: &Value) -> Presence {
-    match value {
-        Value::Undefined | Value::Null => Presence::Missing,
-        Value::Bool(_) | Value::Number(_) => Presence::Present,
-        empty if !empty.is_truthy() => Presence::Empty,
-        _ => Presence::Present,
-    }
-}
-
-/// The error for a part that is missing or empty; `None` if it is present.
-pub(super) fn absence(part: &Value, label: impl Fn() -> String) -> Option<SelectionError> {
-    match presence(part) {
-        Presence::Present => None,
-        Presence::Empty => Some(SelectionError::PartEmpty { part: label() }),
-        Presence::Missing => Some(SelectionError::PartMissing { part: label() }),
-    }
 }
 
 /// Follows the expression to the lists that make up its value, as far as possible, so that an error
@@ -212,7 +175,7 @@ fn check_part(
     optional: bool,
     label: impl Fn() -> String,
 ) -> Result<(), Absent> {
-    match presence(value) {
+    match Presence::of(value) {
         Presence::Present => {
             check_parts(node, value, &Optional::default()).map_err(|absent| absent.within(label()))
         }

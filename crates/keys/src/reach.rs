@@ -4,11 +4,12 @@
 use std::cell::Cell;
 
 use super::{
-    SelectionError,
     jmespath::{
         Collisions, Variant,
         ast::Node,
+        error::EvaluationError,
         evaluate::Evaluation,
+        signatures,
         state::{Budget, State},
         text::Text,
         value::Value,
@@ -18,6 +19,7 @@ use super::{
 
 /// The most steps that are followed, together with the items that evaluating constant parts makes.
 const MOST_STEPS: usize = 1 << 18;
+
 /// Whether the expression selects the same value from every record.
 pub(super) fn is_constant(node: &Node) -> bool {
     !node.reads_data() || known(node).is_constant()
@@ -35,7 +37,8 @@ pub(super) fn selects(node: &Node, member: &str) -> bool {
     known(node).held().iter().any(|held| held.reaches(&member))
 }
 
-fn known(node: &Node) -> Known<'_> {
+/// What is known of the value that the expression selects.
+pub(super) fn known(node: &Node) -> Known<'_> {
     let collisions = Collisions::default();
     let walk = Walk {
         evaluation: Evaluation {
@@ -150,7 +153,7 @@ impl Walk<'_> {
         match self.evaluation.run(node, value) {
             Ok(value) => Known::Constant(value),
             Err(error) => {
-                if error == SelectionError::TooLong {
+                if error == EvaluationError::TooLong {
                     self.is_over.set(true);
                 }
                 NOTHING
@@ -167,15 +170,7 @@ impl Walk<'_> {
     }
 
     fn call<'n>(&self, name: &str, arguments: &'n [Node], at: &Known<'n>) -> Known<'n> {
-        let by = match name {
-            "length" => Some("`length`"),
-            "type" => Some("`type`"),
-            "contains" => Some("`contains`"),
-            "starts_with" => Some("`starts_with`"),
-            "ends_with" => Some("`ends_with`"),
-            _ => None,
-        };
-        if let Some(by) = by {
+        if let Some(by) = signatures::few_results(name) {
             return Known::Few(by);
         }
         if let ("map", [Node::Reference(each), list]) = (name, arguments) {

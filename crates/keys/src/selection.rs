@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::jmespath::Collision;
+use super::jmespath::{
+    Collision, absences::Absence, error::EvaluationError, presence::Presence,
+};
 
 /// The canonical bytes of what an expression selected.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,6 +83,14 @@ pub enum SelectionError {
 }
 
 impl SelectionError {
+    /// The error of a part that is missing or empty.
+    pub(super) fn of_part(presence: Presence, part: String) -> Self {
+        match presence {
+            Presence::Empty => Self::PartEmpty { part },
+            Presence::Missing | Presence::Present => Self::PartMissing { part },
+        }
+    }
+
     /// Whether the key is missing, that is, the value or a part is missing, `null` or empty.
     /// Otherwise there is a key, but it cannot be used.
     #[must_use]
@@ -93,5 +103,25 @@ impl SelectionError {
                 | Self::PartEmpty { .. }
                 | Self::AllMissing
         )
+    }
+}
+
+impl From<Absence> for SelectionError {
+    fn from(Absence { presence, part }: Absence) -> Self {
+        match part {
+            Some(part) => Self::of_part(presence, part),
+            None => Self::Missing,
+        }
+    }
+}
+
+impl From<EvaluationError> for SelectionError {
+    fn from(error: EvaluationError) -> Self {
+        match error {
+            EvaluationError::Failed { reason, offset } => Self::Evaluation { reason, offset },
+            EvaluationError::TooLong => Self::TooLong,
+            EvaluationError::InexactNumber => Self::InexactNumber,
+            EvaluationError::NotAValue => Self::NotAValue,
+        }
     }
 }

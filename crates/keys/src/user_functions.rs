@@ -7,28 +7,29 @@ use std::{
 
 use serde_json::{Number, Value};
 
-use super::{
-    SelectionError,
-    jmespath::{
-        Variant,
-        read::read,
-        value::{self, Kind},
-    },
+use super::jmespath::{
+    Variant,
+    error::EvaluationError,
     limits::MOST_BYTES,
+    own::Own,
+    read::read,
+    value::{self, Kind},
 };
 
-/// A function of the user.
-#[derive(Clone)]
-pub(super) struct Own {
-    pub(super) arity: usize,
-    pub(super) call: Arc<Call>,
+/// A function of the user, for the evaluator.
+pub(super) fn own(
+    arity: usize,
+    function: impl Fn(&[Value]) -> Result<Value, &'static str> + Send + Sync + 'static,
+) -> Own {
+    Own { arity, call: Arc::new(move |arguments| call(&function, arguments)) }
 }
-
-pub(super) type Call = dyn Fn(&[Value]) -> Result<Value, &'static str> + Send + Sync;
 
 /// If an argument holds an inexact number, the function is called with the doubles below and above
 /// it. A result that is the same for both does not depend on the rounding.
-pub(super) fn call(own: &Own, arguments: &[value::Value]) -> Result<value::Value, SelectionError> {
+fn call(
+    function: &impl Fn(&[Value]) -> Result<Value, &'static str>,
+    arguments: &[value::Value],
+) -> Result<value::Value, EvaluationError> {
     let from = |side| {
         let mut met_inexact = false;
         let values = arguments.iter().map(|argument| {
@@ -42,25 +43,25 @@ pub(super) fn call(own: &Own, arguments: &[value::Value]) -> Result<value::Value
         });
         let values = values.collect::<Result<Vec<_>, _>>()?;
         // A panic for one record must not end the invocation for all of them.
-        let returned = catch_unwind(AssertUnwindSafe(|| (own.call)(&values)));
+        let returned = catch_unwind(AssertUnwindSafe(|| function(&values)));
         let returned = returned.unwrap_or(Err("it panicked")).map_err(str::to_owned);
         Ok((returned, met_inexact))
     };
     let (returned, met_inexact) = from(0)?;
     if met_inexact && from(1)?.0 != returned {
-        return Err(SelectionError::InexactNumber);
+        return Err(EvaluationError::InexactNumber);
     }
     // The representation in `Value` depends on features of `serde_json`; its text does not.
     returned
         .and_then(|returned| {
             read(Variant::Standard, &returned.to_string()).map_err(|error| error.to_string())
         })
-        .map_err(|reason| SelectionError::Evaluation { reason, offset: 0 })
+        .map_err(|reason| EvaluationError::Failed { reason, offset: 0 })
 }
 
 /// The value as a `serde_json` value; an error if it holds an inexact number, or is larger than a
 /// document may be.
-pub(super) fn value(value: &value::Value) -> Result<Value, SelectionError> {
+pub(super) fn value(value: &value::Value) -> Result<Value, EvaluationError> {
     let mut room = MOST_BYTES;
     copied(value, &mut room, &mut |_| None)
 }
@@ -71,9 +72,9 @@ fn copied(
     value: &value::Value,
     room: &mut usize,
     inexact: &mut impl FnMut(&value::Number) -> Option<Number>,
-) -> Result<Value, SelectionError> {
+) -> Result<Value, EvaluationError> {
     let mut take = |size: usize| {
-        *room = room.checked_sub(size).ok_or(SelectionError::TooLong)?;
+        *room = room.checked_sub(size).ok_or(EvaluationError::TooLong)?;
         Ok(())
     };
     take(1)?;
@@ -89,7 +90,7 @@ fn copied(
                 Kind::Double(double) => Number::from_f64(*double),
             };
             let number = exact.or_else(|| inexact(number));
-            Value::Number(number.ok_or(SelectionError::InexactNumber)?)
+            Value::Number(number.ok_or(EvaluationError::InexactNumber)?)
         }
         value::Value::String(text) => {
             let text = text.shown();

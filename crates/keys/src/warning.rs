@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{jmespath::ast::Node, limits};
+use super::jmespath::{ast::Node, limits};
 
 /// A place in an expression where distinct values can become equal.
 ///
@@ -55,7 +55,7 @@ fn example_of_fold(function: &str) -> Option<&'static str> {
         "abs" | "ceil" | "floor" => {
             "distinct numbers are rounded to the same number, or lose their sign"
         }
-        "avg" | "sum" | "length" | "type" => "many distinct values have the same result",
+        "length" | "type" => "many distinct values have the same result",
         "contains" | "starts_with" | "ends_with" => "the result is only true or false",
         "keys" => "the values of the members are left out",
         "values" | "*" => "the names of the members are left out",
@@ -78,26 +78,13 @@ pub(super) fn of(node: &Node, text: &str) -> Vec<Warning> {
     let mut open = vec![node];
     while let Some(node) = open.pop() {
         match node {
-            Node::Call { name, arguments, offset } if node.reads_data() => {
-                fold(name, *offset);
-                // Except in `map`, a reference only decides the order or the choice of items; it
-                // adds nothing to the value.
-                let maps = *name == "map";
-                open.extend(arguments.iter().filter(|a| maps || !matches!(a, Node::Reference(_))));
-            }
-            Node::Flatten { list, offset } if list.reads_data() => {
-                fold("[]", *offset);
-                open.push(list);
-            }
-            Node::Values { object, each, offset } if object.reads_data() => {
-                fold("*", *offset);
-                open.extend([&**object, each]);
-            }
-            // A condition only decides which items are selected; it adds nothing to the value.
-            Node::Filter { list, each, .. } => open.extend([&**list, each]),
-            Node::Compare { .. } | Node::Not(_) | Node::Call { .. } => {}
-            _ => open.extend(node.children()),
+            Node::Call { name, offset, .. } if node.reads_data() => fold(name, *offset),
+            Node::Flatten { list, offset } if list.reads_data() => fold("[]", *offset),
+            Node::Values { object, offset, .. } if object.reads_data() => fold("*", *offset),
+            Node::Call { .. } => continue,
+            _ => {}
         }
+        open.extend(node.sources());
     }
     found.sort_by_key(Warning::offset);
     found

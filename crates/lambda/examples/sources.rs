@@ -30,7 +30,7 @@ const EXAMPLES: &[Example] = &[
         idempotency.sns(Operation::new("greet"), show)
     }),
     ("event-bridge", include_str!("../tests/events/eventBridgeEvent.json"), |idempotency| {
-        idempotency.event_bridge(Operation::new("watch").key("[instance_id, state]"), show)
+        idempotency.event_bridge(Operation::new("watch"), show)
     }),
     ("custom-bus", include_str!("../tests/events/own/customBus.json"), |idempotency| {
         idempotency.event_bridge(Operation::new("place-order").key("orderId"), show)
@@ -60,9 +60,9 @@ const EXAMPLES: &[Example] = &[
         idempotency.s3(Operation::new("index"), show)
     }),
     ("active-mq", include_str!("../tests/events/activeMQEvent.json"), |idempotency| {
-        // The sample messages share an id, and one contains bytes: the key is their data, from the
-        // whole record.
-        idempotency.active_mq(Operation::new("index").whole_record().key("data"), show)
+        // The sample messages share an id, and one contains bytes: the key is from the whole record.
+        let by_content = "[destination.physicalName, messageID, data]";
+        idempotency.active_mq(Operation::new("index").whole_record().key(by_content), show)
     }),
     ("rabbit-mq", include_str!("../tests/events/rabbitMQEvent.json"), |idempotency| {
         // The producer sets no message id, so the operation needs a key.

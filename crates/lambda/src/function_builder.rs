@@ -153,6 +153,7 @@ impl FunctionBuilder {
             operation.fits(EntryPoint::Source(source.name()))?;
             operation.check_filters_of(source.name())?;
             operation.refuse_volatile(&*source)?;
+            operation.warn_of_shared_changes(&*source)?;
             operation.tells_notifications_apart()?;
             operation.names_what_it_excludes()?;
             prepared.commits_with(&self.engine)?;

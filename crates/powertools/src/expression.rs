@@ -42,6 +42,12 @@ impl PowertoolsExpression {
         self.0.few_values()
     }
 
+    /// As [`Expression::has_fallback`](lambda_idempotency_keys::Expression::has_fallback).
+    #[must_use]
+    pub fn has_fallback(&self) -> bool {
+        self.0.has_fallback()
+    }
+
     /// As [`Expression::selects`](lambda_idempotency_keys::Expression::selects).
     #[must_use]
     pub fn selects(&self, member: &str) -> bool {

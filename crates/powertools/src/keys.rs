@@ -265,6 +265,11 @@ impl ExternalExpression for Bound {
         self.expression.as_ref()?.few_values()
     }
 
+    fn has_fallback(&self) -> bool {
+        !self.powertools.accept_collisions
+            && self.expression.as_ref().is_some_and(PowertoolsExpression::has_fallback)
+    }
+
     fn selects(&self, member: &str) -> bool {
         self.expression.as_ref().is_none_or(|expression| expression.selects(member))
     }

@@ -5,13 +5,19 @@ use std::{
     ptr,
 };
 
-use super::{ast::Node, value::Value};
-use crate::{SelectionError, parts};
+use super::{ast::Node, presence::Presence, value::Value};
+
+/// A part that is not there.
+pub(crate) struct Absence {
+    pub(crate) presence: Presence,
+    /// Its name or position in its list, if it is in a list that the expression names parts of.
+    pub(crate) part: Option<String>,
+}
 
 /// Records missing parts of the lists that an evaluation makes, wherever the lists are used
 /// afterwards.
 pub(crate) struct Absences<'e> {
-    first: RefCell<Option<SelectionError>>,
+    first: RefCell<Option<Absence>>,
     is_deciding: Cell<bool>,
     /// The list whose parts are checked after it was selected.
     except: Option<&'e Node>,
@@ -29,7 +35,7 @@ impl<'e> Absences<'e> {
         }
     }
 
-    pub(crate) fn first(self) -> Option<SelectionError> {
+    pub(crate) fn first(self) -> Option<Absence> {
         self.first.into_inner()
     }
 
@@ -44,7 +50,7 @@ impl<'e> Absences<'e> {
 
     /// Runs a step whose result is flattened.
     pub(super) fn flattening<T>(&self, list: &Node, run: impl FnOnce() -> T) -> T {
-        let flattened = parts::list(list).map_or(ptr::null(), ptr::from_ref);
+        let flattened = list.listed().map_or(ptr::null(), ptr::from_ref);
         let outside = self.flattened.replace(flattened);
         let result = run();
         self.flattened.set(outside);
@@ -52,11 +58,11 @@ impl<'e> Absences<'e> {
     }
 
     /// Takes out the error found so far; the caller may put it back.
-    pub(super) fn take(&self) -> Option<SelectionError> {
+    pub(super) fn take(&self) -> Option<Absence> {
         self.first.take()
     }
 
-    pub(super) fn put(&self, first: Option<SelectionError>) {
+    pub(super) fn put(&self, first: Option<Absence>) {
         self.first.replace(first);
     }
 
@@ -74,10 +80,23 @@ impl<'e> Absences<'e> {
         if is_elsewhere || self.first.borrow().is_some() {
             return;
         }
-        let Some(error) = parts::absence(part, label) else { return };
+        let presence = Presence::of(part);
         let adds_nothing = matches!(part, Value::Array(_)) && ptr::eq(self.flattened.get(), list);
-        if !adds_nothing && node.reads_data() {
-            *self.first.borrow_mut() = Some(error);
+        if !presence.is_present() && !adds_nothing && node.reads_data() {
+            *self.first.borrow_mut() = Some(Absence { presence, part: Some(label()) });
         }
+    }
+
+    /// Records that an item of a list has no value, if the list becomes a value.
+    pub(super) fn expect_item(&self, item: &Value) {
+        let mut first = self.first.borrow_mut();
+        if item.is_null() && !self.is_deciding.get() && first.is_none() {
+            *first = Some(Absence { presence: Presence::Missing, part: None });
+        }
+    }
+
+    /// Whether values that are computed now become part of the selected value.
+    pub(super) fn is_selecting(&self) -> bool {
+        !self.is_deciding.get()
     }
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{text::Text, value::Value};
-use crate::user_functions::Own;
+use super::{own::Own, signatures, text::Text, value::Value};
 
 #[derive(Clone)]
 pub(crate) enum Node {
@@ -95,6 +94,44 @@ impl Node {
             open.extend(node.children());
         }
         false
+    }
+
+    /// The list of parts that its value always is, as in `[a, b]` and `{x: a, y: b}`.
+    pub(crate) fn listed(&self) -> Option<&Self> {
+        match self {
+            Self::List(_) | Self::Hash(_) => Some(self),
+            Self::Then(_, last) => last.listed(),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a condition, or has only a few values for another reason: its value does not
+    /// identify a record.
+    pub(crate) fn is_condition(&self) -> bool {
+        match self {
+            Self::Compare { .. } | Self::Not(_) => true,
+            Self::And(left, right) | Self::Or(left, right) => {
+                left.is_condition() && right.is_condition()
+            }
+            Self::Call { name, .. } => signatures::few_results(name).is_some(),
+            Self::Then(_, last) => last.is_condition(),
+            node => !node.reads_data(),
+        }
+    }
+
+    /// The expressions whose values can become part of its value. The others are conditions, or
+    /// decide an order.
+    pub(crate) fn sources(&self) -> Vec<&Self> {
+        match self {
+            Self::Filter { list, each, .. } => vec![list, each],
+            Self::Compare { .. } | Self::Not(_) => vec![],
+            Self::And(_, right) => vec![right],
+            // Except in `map`, a reference decides the order or the choice of items.
+            Self::Call { name, arguments, .. } if *name != "map" => {
+                arguments.iter().filter(|one| !matches!(one, Self::Reference(_))).collect()
+            }
+            node => node.children(),
+        }
     }
 
     /// Whether its value is always a list or missing.

@@ -7,14 +7,15 @@ use super::{
     absences::Absences,
     ast::{Comparator, Node},
     compare,
-    fields::{self, evaluation},
+    error::EvaluationError,
+    fields::{self, failed},
     functions::{self, Argument, Evaluated},
     lists::{at, slice},
+    presence::Presence,
     state::State,
     text::Text,
     value::{Members, Value},
 };
-use crate::{SelectionError, user_functions};
 
 const STEP: &str = "the step of a slice cannot be 0";
 
@@ -57,9 +58,9 @@ impl Evaluation<'_> {
             Node::Index(index) => at(value, *index),
             Node::Slice { start, stop, step, offset } => match (value, step.unwrap_or(1)) {
                 // Python checks the step only if there is a list to slice.
-                (Value::Array(_), 0) => return Err(evaluation(STEP.to_owned(), *offset)),
+                (Value::Array(_), 0) => return Err(failed(STEP.to_owned(), *offset)),
                 (_, 0) if self.state.variant == Variant::TypeScript => {
-                    return Err(evaluation(STEP.to_owned(), *offset));
+                    return Err(failed(STEP.to_owned(), *offset));
                 }
                 (Value::Array(items), step) => slice(items, *start, *stop, step),
                 _ => Value::Null,
@@ -93,7 +94,15 @@ impl Evaluation<'_> {
             }
             Node::And(left, right) => {
                 let left = self.decide(left, value)?;
-                if left.is_truthy() { self.run(right, value)? } else { left }
+                if left.is_truthy() {
+                    self.run(right, value)?
+                } else if self.is_selecting() && !right.is_condition() {
+                    // A condition that does not hold selects nothing: `false` would be the value of
+                    // all these records.
+                    Value::Null
+                } else {
+                    left
+                }
             }
             Node::Not(node) => Value::Bool(!self.decide(node, value)?.is_truthy()),
             Node::Compare { by, left, right, offset } => {
@@ -114,26 +123,33 @@ impl Evaluation<'_> {
             }
             Node::Hash(members) => self.hash(node, members, value)?,
             Node::Call { name, arguments, offset } => {
-                let given = match *name {
+                let given: Vec<_> = match *name {
                     "not_null" => self.alternatives(arguments, value)?,
                     _ => arguments
                         .iter()
                         .map(|argument| self.argument(name, argument, value))
                         .collect::<Result<_, _>>()?,
                 };
+                if let ("to_array" | "to_string", [Argument::Value(absent)]) = (*name, &*given)
+                    && self.is_selecting()
+                    && !Presence::of(absent).is_present()
+                {
+                    // It stays absent: `"null"` would be the value of all records without the field.
+                    return Ok(absent.clone());
+                }
                 functions::call(&self.state, name, *offset, given).map_err(|why| why.at(*offset))?
             }
             Node::Own { name, function, arguments, offset } => {
                 let given: Result<Vec<_>, _> =
                     arguments.iter().map(|argument| self.run(argument, value)).collect();
-                user_functions::call(function, &given?).map_err(|error| match error {
-                    SelectionError::Evaluation { reason, .. } => {
-                        evaluation(format!("{name}(): {reason}"), *offset)
+                (function.call)(&given?).map_err(|error| match error {
+                    EvaluationError::Failed { reason, .. } => {
+                        failed(format!("{name}(): {reason}"), *offset)
                     }
                     error => error,
                 })?
             }
-            Node::Reference(_) => return Err(SelectionError::NotAValue),
+            Node::Reference(_) => return Err(EvaluationError::NotAValue),
         })
     }
 
@@ -146,16 +162,27 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Whether a missing value is refused, and what is evaluated now becomes part of the value.
+    fn is_selecting(&self) -> bool {
+        self.absences.as_ref().is_some_and(Absences::is_selecting)
+    }
+
     fn argument<'a>(
         &'a self,
         function: &str,
         argument: &'a Node,
         value: &Value,
-    ) -> Result<Argument<'a>, SelectionError> {
+    ) -> Result<Argument<'a>, EvaluationError> {
         Ok(match argument {
             // In all functions except `map`, the reference only decides an order.
             Node::Reference(node) if function == "map" => {
-                Argument::Expression(Box::new(|item| self.run(node, item)))
+                Argument::Expression(Box::new(|item| {
+                    let mapped = self.run(node, item)?;
+                    if let Some(absences) = self.absences.as_ref().filter(|_| !item.is_null()) {
+                        absences.expect_item(&mapped);
+                    }
+                    Ok(mapped)
+                }))
             }
             Node::Reference(node) => Argument::Expression(Box::new(|item| self.decide(node, item))),
             node => Argument::Value(self.run(node, value)?),
@@ -168,7 +195,7 @@ impl Evaluation<'_> {
         &'a self,
         arguments: &'a [Node],
         value: &Value,
-    ) -> Result<Vec<Argument<'a>>, SelectionError> {
+    ) -> Result<Vec<Argument<'a>>, EvaluationError> {
         let take = || self.absences.as_ref().and_then(Absences::take);
         let before = take();
         let (mut chosen, mut passed_over) = (None, None);
@@ -240,7 +267,7 @@ impl Evaluation<'_> {
         left: &Value,
         right: &Value,
         offset: usize,
-    ) -> Result<Value, SelectionError> {
+    ) -> Result<Value, EvaluationError> {
         self.state.see(left);
         self.state.see(right);
         let holds = match comparator {
@@ -252,7 +279,7 @@ impl Evaluation<'_> {
                 Err(compare::Incomparable::Undefined) => return Ok(Value::Undefined),
                 Err(compare::Incomparable::Raises) => {
                     let why = "Python compares no text with a number".to_owned();
-                    return Err(evaluation(why, offset));
+                    return Err(failed(why, offset));
                 }
             },
         };

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{
     Variant,
+    error::EvaluationError,
     functions::Evaluated,
     state::State,
     text::Text,
     value::{Members, Value},
 };
-use crate::SelectionError;
 
 /// The members that every JavaScript object inherits. In TypeScript, a missing field of such a name
 /// is a function.
@@ -49,13 +49,13 @@ pub(super) fn field(state: &State<'_>, name: &Text, value: &Value, offset: usize
         None => match INHERITED.iter().find(|inherited| name.is(inherited)) {
             Some(name) => {
                 let why = format!("`{name}` is missing, and JavaScript takes a function for it");
-                Err(evaluation(why, offset))
+                Err(failed(why, offset))
             }
             None => Ok(Value::Null),
         },
     }
 }
 
-pub(super) fn evaluation(reason: String, offset: usize) -> SelectionError {
-    SelectionError::Evaluation { reason, offset }
+pub(super) fn failed(reason: String, offset: usize) -> EvaluationError {
+    EvaluationError::Failed { reason, offset }
 }

@@ -4,6 +4,8 @@
 //! JSON text ─ read ─► Value ─┐
 //! expression ─ tokens, parser ─► Node ─ evaluate, functions ─► Value
 //! ```
+//!
+//! It imports nothing of the modules around it.
 
 pub(super) mod absences;
 pub(super) mod ast;
@@ -14,24 +16,32 @@ mod cursor;
 mod decimal;
 mod decode;
 mod digits;
+mod document_error;
+pub(super) mod error;
 pub(super) mod evaluate;
 pub(super) mod fields;
 pub(super) mod functions;
+pub(super) mod limits;
 mod lists;
 pub(super) mod numbers;
+pub(super) mod own;
 pub(super) mod parser;
+pub(super) mod presence;
 pub(super) mod read;
 mod scan;
 pub(super) mod signatures;
 mod sorted;
 pub(super) mod state;
+mod strict;
 pub(super) mod text;
 mod tokens;
 pub(super) mod value;
+pub(super) mod wanted;
 pub(super) mod write;
 
 pub use collision::Collision;
 pub use collision::Collisions;
+pub use document_error::DocumentError;
 
 /// The byte offset of a mistake in an expression, and its message.
 pub(super) type Mistake = (usize, String);

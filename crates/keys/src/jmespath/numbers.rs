@@ -1,17 +1,14 @@
-//! Arithmetic: exact in the standard variant, with integers and doubles in Python, and with doubles
-//! in JavaScript.
+//! Arithmetic: exact rounding in the standard variant, which does not add; integers and doubles in
+//! Python; doubles in JavaScript.
 
 use super::{
     Collision, Collisions, Variant, compare,
-    decimal::{Decimal, NoSum},
     read::{MOST_DIGITS, read},
     text::Text,
     value::{Kind, Number, Value},
 };
 
 const TOO_LARGE: &str = "it meets integers beyond 128 bits";
-const TOO_FAR: &str = "it meets numbers too far apart to be added exactly";
-const TOO_FINE: &str = "it meets averages that cannot be computed with exactly";
 
 pub(crate) fn double(number: &Number) -> f64 {
     match &number.kind {
@@ -45,12 +42,11 @@ pub(crate) fn round(
 ) -> Result<Value, &'static str> {
     if variant == Variant::Standard {
         let decimal = compare::decimal(number);
-        let rounded = match function {
-            "abs" => Some(decimal.abs()),
+        return Ok(Value::decimal(match function {
+            "abs" => decimal.abs(),
             "ceil" => decimal.ceil(),
             _ => decimal.floor(),
-        };
-        return rounded.map(Value::decimal).ok_or("the whole number has too many digits");
+        }));
     }
     let value = match &number.kind {
         Kind::Integer(digits) if function == "abs" => {
@@ -71,27 +67,16 @@ pub(crate) fn round(
     }
 }
 
-fn exact_sum(numbers: &[&Number]) -> Result<Decimal, &'static str> {
-    let terms: Vec<_> = numbers.iter().map(|number| compare::decimal(number)).collect();
-    Decimal::sum(&terms).map_err(|why| match why {
-        NoSum::Places => TOO_FAR,
-        NoSum::Divisor => TOO_FINE,
-    })
-}
-
 /// Python adds integers exactly until it meets a double; JavaScript has doubles only.
 ///
 /// Since 3.12, Python compensates for the rounding of doubles
-/// (<https://docs.python.org/3/variant/functions.html#sum>). The sum is that of the versions
+/// (<https://docs.python.org/3/library/functions.html#sum>). The sum is that of the versions
 /// before; where it is another one it is a loss.
 pub(crate) fn sum(
     variant: Variant,
     numbers: &[&Number],
     collisions: &Collisions,
 ) -> Result<Value, &'static str> {
-    if variant == Variant::Standard {
-        return exact_sum(numbers).map(Value::decimal);
-    }
     let mut integers = Some(0i128).filter(|_| variant == Variant::Python);
     let (mut doubles, mut since) = (0.0, Compensated::default());
     for number in numbers {
@@ -153,10 +138,6 @@ pub(crate) fn average(
 ) -> Result<Value, &'static str> {
     if numbers.is_empty() && variant != Variant::TypeScript {
         return Ok(Value::Null);
-    }
-    if variant == Variant::Standard {
-        let mean = exact_sum(numbers)?.mean(numbers.len());
-        return mean.map(Value::decimal).ok_or(TOO_FINE);
     }
     let Value::Number(total) = sum(variant, numbers, collisions)? else { return Ok(Value::Null) };
     if let Some(total) = integer(&total) {

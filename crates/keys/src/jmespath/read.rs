@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use super::{
-    Variant,
+    DocumentError, Variant,
     decimal::Decimal,
+    limits::MOST_BYTES,
     scan::{CHARACTER, Reader},
     value::{Kind, Members, Number, Value},
+    wanted::Wanted,
 };
-use crate::{DocumentError, field_set::Wanted, limits::MOST_BYTES};
 
 /// The deepest nesting of documents in the library variants. In the standard variant the limit is
 /// less by two, as in `serde_json`.

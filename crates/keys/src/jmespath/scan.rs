@@ -1,7 +1,6 @@
 //! Scans the strings and numerals of a JSON text, with the positions of errors.
 
-use super::{Variant, text::Text};
-use crate::DocumentError;
+use super::{DocumentError, Variant, text::Text};
 
 pub(super) const EARLY: &str = "it ends too early";
 pub(super) const CHARACTER: &str = "a character that cannot stand there";

@@ -53,8 +53,16 @@ pub(crate) fn named(variant: Variant, name: &str) -> Option<(&'static str, Arity
         Variant::Standard | Variant::Python => own == name,
         Variant::TypeScript => method(own) == method(name),
     };
-    let ours = OURS.into_iter().filter(|_| variant == Variant::Standard);
-    SHARED.into_iter().chain(ours).find(|(own, _)| is_it(own))
+    let is_ours = variant == Variant::Standard;
+    let shared = SHARED.into_iter().filter(|(name, _)| !(is_ours && adds(name)));
+    let ours = OURS.into_iter().filter(|_| is_ours);
+    shared.chain(ours).find(|(own, _)| is_it(own))
+}
+
+/// Whether it adds numbers. Our own expressions have no such function: many distinct lists have one
+/// sum.
+pub(crate) fn adds(name: &str) -> bool {
+    matches!(name, "avg" | "sum")
 }
 
 /// A letter behind `_`, and the first, in upper case.
@@ -77,6 +85,18 @@ fn method(name: &str) -> String {
 /// Whether it parses JSON, of which only the fields that the expression reads are needed.
 pub(crate) fn is_json(name: &str) -> bool {
     matches!(name, "json" | "powertools_json")
+}
+
+/// The function for a message, if it has only a few results.
+pub(crate) fn few_results(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "length" => "`length`",
+        "type" => "`type`",
+        "contains" => "`contains`",
+        "starts_with" => "`starts_with`",
+        "ends_with" => "`ends_with`",
+        _ => return None,
+    })
 }
 
 /// Checks the number of arguments.

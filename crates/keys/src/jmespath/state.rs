@@ -2,8 +2,10 @@
 
 use std::{cell::Cell, collections::BTreeMap};
 
-use super::{Collisions, Variant, sorted::Sorted, value::Value};
-use crate::{SelectionError, field_set::Wanted, limits::MOST_BYTES};
+use super::{
+    Collisions, Variant, error::EvaluationError, limits::MOST_BYTES, sorted::Sorted, value::Value,
+    wanted::Wanted,
+};
 
 /// The state of one evaluation.
 pub(crate) struct State<'e> {
@@ -79,16 +81,16 @@ impl Budget {
         self.text.set(MOST_TEXT);
     }
 
-    pub(crate) fn spend_items(&self, count: usize) -> Result<(), SelectionError> {
+    pub(crate) fn spend_items(&self, count: usize) -> Result<(), EvaluationError> {
         Self::spend(&self.items, count)
     }
 
-    pub(crate) fn spend_text(&self, bytes: usize) -> Result<(), SelectionError> {
+    pub(crate) fn spend_text(&self, bytes: usize) -> Result<(), EvaluationError> {
         Self::spend(&self.text, bytes)
     }
 
-    fn spend(left: &Cell<usize>, amount: usize) -> Result<(), SelectionError> {
-        left.set(left.get().checked_sub(amount).ok_or(SelectionError::TooLong)?);
+    fn spend(left: &Cell<usize>, amount: usize) -> Result<(), EvaluationError> {
+        left.set(left.get().checked_sub(amount).ok_or(EvaluationError::TooLong)?);
         Ok(())
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::{
     Collision, Collisions, Variant, digits,
+    limits::MOST_BYTES,
     text::Text,
     value::{Kind, Members, Number, Value},
 };
-use crate::limits::MOST_BYTES;
 
 /// The layout of the text.
 #[derive(Clone, Copy)]

@@ -86,7 +86,7 @@ impl KeySpec {
         };
         let compile = |what, path: &KeyPath| {
             let compiled = Expression::compile_with(&path.expression, functions);
-            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values()))
+            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values(), it.has_fallback()))
         };
         let key = match (&self.key, self.optional.first()) {
             (None, None) => None,
@@ -120,7 +120,7 @@ impl KeySpec {
                 ExpressionUse::Key => library.key(&path.expression),
                 ExpressionUse::Fingerprint => library.fingerprint(&path.expression),
             };
-            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values()))
+            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values(), it.has_fallback()))
         };
         let Some(key) = &self.key else {
             return Err(KeySpecError::PowertoolsWithoutKey { operation: operation() });
@@ -135,17 +135,16 @@ impl KeySpec {
     }
 
     /// An expression that compiles and distinguishes records. `selects` returns whether it is constant,
-    /// and why it has only a few values, if it does.
+    /// why it has only a few values, if it does, and whether it has a fallback.
     fn checked<E>(
         &self,
         what: ExpressionUse,
         path: &KeyPath,
         compiled: Result<E, ExpressionError>,
-        selects: impl FnOnce(&E) -> (bool, Option<&'static str>),
+        selects: impl FnOnce(&E) -> (bool, Option<&'static str>, bool),
     ) -> Result<CompiledPath<E>, KeySpecError> {
         let expression = self.compiled(what, compiled)?;
-        let (is_constant, few_by) = selects(&expression);
-        self.check_distinguishes(what, path, is_constant, few_by)?;
+        self.check_distinguishes(what, path, selects(&expression))?;
         Ok(CompiledPath { view: path.view, text: Arc::from(path.expression.as_str()), expression })
     }
 
@@ -158,22 +157,26 @@ impl KeySpec {
         expression.map_err(|source| KeySpecError::Expression { operation, what, source })
     }
 
-    /// Refuses an expression that selects the same value from every record, and a key that is one
-    /// of a few values because of `few_by`.
+    /// Refuses an expression that selects the same value from every record; and a key that is one
+    /// of a few values because of `few_by`, or the same for all records without some field.
     fn check_distinguishes(
         &self,
         what: ExpressionUse,
         path: &KeyPath,
-        is_constant: bool,
-        few_by: Option<&'static str>,
+        (is_constant, few_by, has_fallback): (bool, Option<&'static str>, bool),
     ) -> Result<(), KeySpecError> {
         let (operation, expression) = (Arc::clone(&self.operation), path.expression.clone());
         if is_constant {
             return Err(KeySpecError::Constant { operation, what, expression });
         }
-        match few_by.filter(|_| what == ExpressionUse::Key) {
-            Some(by) => Err(KeySpecError::FewValues { operation, expression, by }),
-            None => Ok(()),
+        match (what, few_by) {
+            (ExpressionUse::Key, Some(by)) => {
+                Err(KeySpecError::FewValues { operation, expression, by })
+            }
+            (ExpressionUse::Key, None) if has_fallback => {
+                Err(KeySpecError::Fallback { operation, expression })
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -75,6 +75,19 @@ pub enum KeySpecError {
         /// The function or operator that has only a few results.
         by: &'static str,
     },
+    /// The key's expression takes a value that many records share where a record lacks a field, so
+    /// that all records without the field would share a key.
+    #[error(
+        "the key of operation `{operation}` does not distinguish records that lack a field: \
+         `{expression}` takes a value in its place that many records share; leave that value out, \
+         and such a record has no key; or let a part be missing with `.optional([\"..\"])`"
+    )]
+    Fallback {
+        /// The operation.
+        operation: Arc<str>,
+        /// The expression.
+        expression: String,
+    },
     /// A part of the key is optional, but there is no key expression.
     #[error(
         "operation `{operation}` names part `{part}` of its key as optional but has no key; \

@@ -16,10 +16,15 @@ const BENCHMARKS: usize = 14;
 
 /// Cases in which we differ: (file, expression, reason).
 const DIFFERENT: &[(&str, &str, &str)] = &[
+    ("functions", "avg(numbers)", "there is no `avg`"),
+    ("functions", "sum(numbers)", "there is no `sum`"),
+    ("functions", "sum(decimals)", "there is no `sum`"),
+    ("functions", "sum(array[].to_number(@))", "there is no `sum`"),
+    ("functions", "sum(`[]`)", "there is no `sum`"),
     (
         "benchmarks",
         "sum(z, y, x, w, v, u, t, s, r, q, p, o, n, m, l, k, j, i, h, g, f, e, d, c, b, a)",
-        "only for parsers; `sum` takes one argument, which is checked when it is compiled",
+        "only for parsers; there is no `sum`",
     ),
     (
         "benchmarks",

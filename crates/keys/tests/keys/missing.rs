@@ -1,6 +1,6 @@
 //! A missing, null or empty value is never a key or a part of one.
 
-use lambda_idempotency_keys::SelectionError;
+use lambda_idempotency_keys::{Document, Expression, SelectionError};
 use proptest::prelude::*;
 
 use crate::{
@@ -76,6 +76,59 @@ fn parts_may_be_missing_in_conditions_comparisons_and_sorting() {
     ] {
         assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
     }
+}
+
+/// Otherwise `false`, `"null"` or `[null]` would be the value of all records without the field.
+#[test]
+fn a_missing_value_stays_missing_behind_a_condition_and_in_functions() {
+    let json = r#"{"t":"a","paid":false,"no":null,"empty":"","list":[],"items":[{},{"id":1}]}"#;
+    for expression in [
+        "paid && t",
+        "(t == 'b') && t",
+        "[t, paid && t]",
+        "{t: t, by: none && t}",
+        "[t, (t == 'b') && paid && t]",
+        "to_string(none)",
+        "to_string(no)",
+        "to_string(list)",
+        "[t, to_string(none)]",
+        "join('-', [t, to_string(empty)])",
+        "to_array(none)",
+        "to_array(empty)",
+        "to_string(to_array(none))",
+        "to_string(paid && t)",
+        "map(&id, items)",
+        "[t, map(&id, items)]",
+        "map(&to_string(id), items)",
+    ] {
+        let result = selected(expression, json);
+        assert!(is_refused(&result), "{expression}: {result:?}");
+    }
+    for (expression, expected) in [
+        ("(t == 'b' && no) || t", r#""a""#),
+        ("(paid && no) || (t && t)", r#""a""#),
+        ("not_null(paid && no, t)", r#""a""#),
+        ("[t, paid]", r#"["a",false]"#),
+        ("[t, paid && (t == 'a')]", r#"["a",false]"#),
+        ("[t, paid && 'gold']", r#"["a",false]"#),
+        ("items[?(paid && id) == `false`].id", "[1]"),
+        ("to_string(items)", r#""[{},{\"id\":1}]""#),
+        ("sort_by(items[1:], &to_string(none))[0].id", "1"),
+        ("map(&@, [t, t])", r#"["a","a"]"#),
+    ] {
+        assert_eq!(selected(expression, json).as_deref(), Ok(expected), "{expression}");
+    }
+}
+
+#[test]
+fn an_optional_part_may_be_a_condition_that_does_not_hold() {
+    let expression = Expression::compile("{id: id, by: vip && user}").unwrap();
+    let expression = expression.optional(["by"]).unwrap();
+    let select = |json| expression.select(&Document::parse(json).unwrap());
+    let plain = select(r#"{"id":1,"vip":false,"user":"ann"}"#).unwrap();
+    assert_eq!(plain.canonical_bytes(), br#"{"by":~,"id":1}"#);
+    let vip = select(r#"{"id":1,"vip":true,"user":"ann"}"#).unwrap();
+    assert_eq!(vip.canonical_bytes(), br#"{"by":"ann","id":1}"#);
 }
 
 /// Lists in arguments that `not_null` passes over are not in the key.

@@ -42,6 +42,12 @@ fn each_mistake_is_shown_with_its_position() {
             12,
             "there is no function `nope`; add your own with `.key_functions(..)`",
         ),
+        (
+            "[id, sum(items)]",
+            8,
+            "`sum` is not available, because many distinct lists have one sum; \
+             select the numbers themselves, as in `items[*].price`",
+        ),
         ("[a, length(b, c)]", 10, "`length` takes 1 argument(s), not 2"),
         ("not_null()", 8, "`not_null` takes at least 1 argument(s), not 0"),
         (r#""length"(a)"#, 8, "write a function's name without quotes"),

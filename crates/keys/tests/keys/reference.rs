@@ -36,10 +36,12 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 /// Mistakes that we refuse when a function starts, and the reference at evaluation, or not at all.
-const AT_START: [&str; 10] = [
+const AT_START: [&str; 11] = [
     "the step of a slice cannot be 0",
     "argument(s), not",
     "there is no function",
+    // `sum` and `avg`.
+    "is not available",
     "takes an expression reference",
     "is not a value",
     "two parts are named",

@@ -180,7 +180,7 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let store = Operation::new("store-images").key("kinesis.sequenceNumber").whole_record();
+    /// let store = Operation::new("store-images").key("[eventSourceARN, eventID]").whole_record();
     /// assert_eq!(store.check(), Ok(()));
     /// ```
     #[must_use]

@@ -1,9 +1,14 @@
-//! Refuses keys that differ on each delivery of a record, and so never recognise a duplicate.
+//! Refuses keys that differ on each delivery of a record, and so never recognise a duplicate; warns
+//! of keys that are the same for several changes.
 
 use lambda_idempotency_keys::{View, producer::ExpressionUse};
 
 use super::Operation;
-use crate::{error::ConfigError, source::Source};
+use crate::{
+    envelope::Envelope,
+    error::ConfigError,
+    source::{S3, Source},
+};
 
 impl Operation {
     /// Refuses a key or a fingerprint that contains a value that differs on each delivery from this
@@ -32,6 +37,32 @@ impl Operation {
         }
         for (what, view, text, expression) in prepared.powertools.iter().flat_map(|s| s.paths()) {
             self.check_volatile(source, (what, text, view), |member| expression.selects(member))?;
+        }
+        Ok(())
+    }
+
+    /// Logs a warning if the key is the same for several changes of an item, a document or an
+    /// object: only the first of them would be processed.
+    pub(crate) fn warn_of_shared_changes(&self, source: &dyn Source) -> Result<(), ConfigError> {
+        let prepared = self.prepared()?;
+        let Some(path) = &prepared.key else { return Ok(()) };
+        let view = if self.whole_record { View::Record } else { path.view };
+        let reads = path.expression.reads();
+        let changes = match view {
+            View::Payload if self.envelopes.contains(&Envelope::S3) => S3.changes(self, view, &reads),
+            _ => source.changes(self, view, &reads),
+        };
+        if let Some(changes) = changes.filter(|changes| !changes.are_told_apart_by(&reads)) {
+            tracing::warn!(
+                operation = self.name(),
+                expression = path.expression.as_str(),
+                "the key can be the same for several changes of one {thing}, or for two {thing}s: \
+                 only the first change is processed then, and the others are acknowledged as \
+                 duplicates; leave the key out, or name the {thing} and its change, such as \
+                 `.key({instead})`",
+                thing = changes.thing,
+                instead = changes.instead,
+            );
         }
         Ok(())
     }

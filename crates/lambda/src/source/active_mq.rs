@@ -19,6 +19,8 @@ use crate::{
 
 pub(crate) struct ActiveMq;
 
+/// The members that differ when a message is delivered again.
+pub(super) const VOLATILE: &[&str] = &["redelivered", "brokerOutTime"];
 const NAME: &str = "activemq";
 
 #[derive(Default, Deserialize)]
@@ -44,7 +46,7 @@ impl Source for ActiveMq {
     }
 
     fn volatile(&self, _: &Operation) -> &'static [&'static str] {
-        &["redelivered", "brokerOutTime"]
+        VOLATILE
     }
 
     fn identity(&self) -> &'static Identity {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
+use lambda_idempotency_keys::View;
 use serde_json::value::RawValue;
 
-use super::{event::Event, identity::Identity, record::Record, response::all_or_error};
+use super::{changes::Changes, event::Event, identity::Identity, record::Record, response::all_or_error};
 use crate::{error::InvocationError, operation::Operation};
 
 /// One kind of event source.
@@ -20,6 +21,12 @@ pub(crate) trait Source: Send + Sync {
     /// fingerprints must not contain them.
     fn volatile(&self, _: &Operation) -> &'static [&'static str] {
         &[]
+    }
+
+    /// What tells the changes of one thing apart, where records are changes: in the raw record, or
+    /// in the payload. `reads` are the paths that the key reads.
+    fn changes(&self, _: &Operation, _: View, _reads: &[String]) -> Option<&'static Changes> {
+        None
     }
 
     /// The default policy for a delivery whose key another worker holds.

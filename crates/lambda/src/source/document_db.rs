@@ -5,11 +5,12 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source,
+    Changes, Event, Identity, Record, Source,
     event::{Member, id, list, object, text},
     record::record_id,
 };
@@ -65,6 +66,30 @@ impl Source for DocumentDb {
             catches: "everything that Lambda delivers again, always with its whole batch",
             misses: "a writer that writes the same change twice",
         }
+    }
+
+    fn changes(&self, _: &Operation, view: View, _: &[String]) -> Option<&'static Changes> {
+        const THING: &str = "document";
+        Some(match view {
+            View::Record => &Changes {
+                alone: &["event._id"],
+                together: &[
+                    &["event.documentKey", "event.fullDocument"],
+                    &["event.fullDocument", "event.updateDescription"],
+                ],
+                thing: THING,
+                instead: "\"[ns, _id]\"",
+            },
+            View::Payload => &Changes {
+                alone: &["_id"],
+                together: &[
+                    &["documentKey", "fullDocument"],
+                    &["fullDocument", "updateDescription"],
+                ],
+                thing: THING,
+                instead: "\"[ns, _id]\"",
+            },
+        })
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {

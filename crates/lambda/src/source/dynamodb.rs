@@ -10,11 +10,12 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use lambda_idempotency_core::outcome::Outcome;
+use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, attributes,
+    Changes, Event, Identity, Record, Source, attributes,
     event::{Member, id, object, text},
     record::{Item, identity_of, record_id},
     response::partial,
@@ -68,6 +69,27 @@ impl Source for DynamoDb {
                       a batch, whole batches",
             misses: "a writer that writes the same change twice, where that changes the item",
         }
+    }
+
+    fn changes(&self, _: &Operation, view: View, _: &[String]) -> Option<&'static Changes> {
+        const THING: &str = "item";
+        Some(match view {
+            View::Record => &Changes {
+                alone: &["eventID", "dynamodb.SequenceNumber"],
+                together: &[
+                    &["dynamodb.Keys", "dynamodb.NewImage", "dynamodb.OldImage"],
+                    &["dynamodb.NewImage", "dynamodb.OldImage"],
+                ],
+                thing: THING,
+                instead: "record(\"[eventSourceARN, eventID]\")",
+            },
+            View::Payload => &Changes {
+                alone: &[],
+                together: &[&["keys", "newImage", "oldImage"], &["newImage", "oldImage"]],
+                thing: THING,
+                instead: "\"[keys.id, newImage.version]\"",
+            },
+        })
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {

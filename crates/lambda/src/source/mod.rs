@@ -9,12 +9,14 @@
 //! items.rs      a list among them, read in the same pass
 //! <source>.rs   its records: id, identity, order group, payload
 //! messaging.rs  a record in the words of OpenTelemetry
+//! changes.rs    what tells the changes of one thing apart
 //! response.rs   the response to a source: ids, checkpoints, or an error
 //! ```
 
 mod active_mq;
 mod attributes;
 mod base64;
+mod changes;
 mod contract;
 mod document_db;
 mod dynamodb;
@@ -38,6 +40,7 @@ mod sns;
 mod sqs;
 
 pub(crate) use active_mq::ActiveMq;
+pub(crate) use changes::Changes;
 pub(crate) use contract::Source;
 pub(crate) use document_db::DocumentDb;
 pub(crate) use dynamodb::DynamoDb;

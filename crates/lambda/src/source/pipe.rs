@@ -9,11 +9,12 @@
 
 use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_engine::call::RecordId;
+use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, Sqs, active_mq, dynamodb,
+    Changes, DynamoDb, Event, Identity, Record, Source, active_mq, dynamodb,
     event::{Member, id, object, takes_all, text},
     kafka, kinesis, rabbit_mq,
     record::Item,
@@ -29,6 +30,9 @@ use crate::{
 pub(crate) struct Pipe;
 
 const NAME: &str = "pipe";
+/// The members of every source that differ when a record is delivered again.
+const VOLATILE: &[&str] =
+    &["receiptHandle", "attributes.ApproximateReceiveCount", "redelivered", "brokerOutTime"];
 
 #[derive(Default, Deserialize)]
 struct Origin<'e> {
@@ -88,9 +92,29 @@ impl Source for Pipe {
         NAME
     }
 
-    /// The members of the records' own source, if a filter shows which source that is.
+    /// The members of the records' own source; of all sources, if no filter shows which one it is.
     fn volatile(&self, operation: &Operation) -> &'static [&'static str] {
-        if operation.is_from("queue") { Sqs.volatile(operation) } else { &[] }
+        if operation.is_from("queue") {
+            sqs::VOLATILE
+        } else if operation.is_from("broker") {
+            // Those of RabbitMQ are among them, and Kafka has none of these members.
+            active_mq::VOLATILE
+        } else if operation.is_filtered() {
+            &[]
+        } else {
+            VOLATILE
+        }
+    }
+
+    fn changes(
+        &self,
+        operation: &Operation,
+        view: View,
+        reads: &[String],
+    ) -> Option<&'static Changes> {
+        let is_of_table = operation.is_from("source_table")
+            || (view == View::Record && reads.iter().any(|path| path.starts_with("dynamodb.")));
+        if is_of_table { DynamoDb.changes(operation, view, reads) } else { None }
     }
 
     fn identity(&self) -> &'static Identity {
@@ -160,6 +184,27 @@ fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
         None => {
             let payload = Err(Rejection::NoMember("eventSource"));
             Record::new(RecordId::new(NAME, ""), raw, payload)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_filter_the_members_of_every_source_are_volatile() {
+        let operation = Operation::new("place");
+        let sources: [&dyn Source; 6] = [
+            &super::super::Sqs,
+            &super::super::Kinesis,
+            &DynamoDb,
+            &super::super::Kafka,
+            &super::super::ActiveMq,
+            &super::super::RabbitMq,
+        ];
+        for member in sources.iter().flat_map(|source| source.volatile(&operation)) {
+            assert!(VOLATILE.contains(member), "{member}");
         }
     }
 }

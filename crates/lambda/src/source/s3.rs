@@ -6,11 +6,12 @@
 use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_engine::call::RecordId;
+use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source,
+    Changes, Event, Identity, Record, Source,
     event::{Member, id, object, text},
 };
 use crate::{
@@ -69,6 +70,17 @@ struct Object<'e> {
     sequencer: Member<'e>,
 }
 
+pub(super) static CHANGES: Changes = Changes {
+    alone: &[],
+    together: &[
+        &["s3.bucket"],
+        &["s3.object.key"],
+        &["s3.object.versionId", "s3.object.sequencer", "s3.object.eTag"],
+    ],
+    thing: "object",
+    instead: "\"[s3.bucket.name, s3.object.key, s3.object.sequencer]\"",
+};
+
 impl Source for S3 {
     fn name(&self) -> &'static str {
         NAME
@@ -85,6 +97,11 @@ impl Source for S3 {
             catches: "notifications that S3 sends twice, and retries by Lambda",
             misses: "an object that is uploaded again, even with the same content",
         }
+    }
+
+    /// The payload is the raw record.
+    fn changes(&self, _: &Operation, _: View, _: &[String]) -> Option<&'static Changes> {
+        Some(&CHANGES)
     }
 
     fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {

@@ -27,6 +27,8 @@ use crate::{
 pub(crate) struct Sqs;
 
 const NAME: &str = "sqs";
+/// The members that differ when a message is delivered again.
+pub(super) const VOLATILE: &[&str] = &["receiptHandle", "attributes.ApproximateReceiveCount"];
 
 /// A message whose texts are read as `T`.
 #[derive(Deserialize)]
@@ -74,7 +76,7 @@ impl Source for Sqs {
     }
 
     fn volatile(&self, _: &Operation) -> &'static [&'static str] {
-        &["receiptHandle", "attributes.ApproximateReceiveCount"]
+        VOLATILE
     }
 
     fn identity(&self) -> &'static Identity {

@@ -7,25 +7,26 @@ mod text;
 use std::sync::Arc;
 
 use super::{
-    Collision, Variant, coercion, numbers, signatures,
+    Collision, Variant, coercion,
+    error::EvaluationError,
+    numbers, signatures,
     state::State,
     text::Text,
     value::{Members, Number, Value},
     write::{Layout, TooLong, write},
 };
-use crate::SelectionError;
 
 /// Why a call fails.
 pub(crate) enum Why {
     /// The message, with types and counts but without values.
     Reason(String),
     /// An error without an offset, or with its own.
-    Error(SelectionError),
+    Error(EvaluationError),
 }
 type Answer = Result<Value, Why>;
 
 /// The result of evaluating an expression.
-pub(super) type Evaluated = Result<Value, SelectionError>;
+pub(super) type Evaluated = Result<Value, EvaluationError>;
 
 /// An argument of a function.
 pub(super) enum Argument<'a> {
@@ -42,9 +43,9 @@ impl From<String> for Why {
 
 impl Why {
     /// The error of a call at this offset.
-    pub(crate) fn at(self, offset: usize) -> SelectionError {
+    pub(crate) fn at(self, offset: usize) -> EvaluationError {
         match self {
-            Self::Reason(reason) => SelectionError::Evaluation { reason, offset },
+            Self::Reason(reason) => EvaluationError::Failed { reason, offset },
             Self::Error(error) => error,
         }
     }
@@ -152,7 +153,7 @@ impl Call<'_> {
                 let text = write(Layout::to_string(self.variant), value, collisions)
                     .map_err(|TooLong| format!("{}() gives too long a text", self.name))?;
                 if self.variant == Variant::Standard && collisions.first().is_some() {
-                    return Err(Why::Error(SelectionError::InexactNumber));
+                    return Err(Why::Error(EvaluationError::InexactNumber));
                 }
                 self.spend_text(text.as_ref().map_or(0, String::len))?;
                 Ok(text.map_or(Value::Undefined, |text| Value::text(&text)))

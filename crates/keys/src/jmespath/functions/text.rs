@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use super::{Answer, Call, Why};
-use crate::{
-    decode as strict,
-    field_set::Wanted,
-    jmespath::{
-        Variant, coercion, compare,
-        decode::{self, NotUnpacked},
-        read::{is_beyond_us, read, read_wanted},
-        text::Text,
-        value::Value,
-    },
+use crate::jmespath::{
+    Variant, coercion, compare,
+    decode::{self, NotUnpacked},
+    read::{is_beyond_us, read, read_wanted},
+    strict,
+    text::Text,
+    value::Value,
+    wanted::Wanted,
 };
 
 impl Call<'_> {

@@ -36,7 +36,7 @@ impl Parser<'_> {
                 return Err(self.cursor.mistake("expected a value here"));
             }
         }
-        if let Some((name, function)) = self.functions.get(name) {
+        if let Some((name, function)) = self.functions.get_key_value(name) {
             signatures::check(name, (function.arity, function.arity), arguments.len())
                 .map_err(|reason| (offset, reason))?;
             let (name, function) = (name.clone(), function.clone());
@@ -44,6 +44,10 @@ impl Parser<'_> {
         }
         let (name, arity) = signatures::named(self.variant, name).ok_or_else(|| {
             let reason = match self.variant {
+                Variant::Standard if signatures::adds(name) => format!(
+                    "`{name}` is not available, because many distinct lists have one {name}; \
+                     select the numbers themselves, as in `items[*].price`"
+                ),
                 Variant::Standard => format!("there is no function `{name}`; {OWN}"),
                 _ => format!("Powertools has no function `{name}`"),
             };

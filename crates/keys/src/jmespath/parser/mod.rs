@@ -11,12 +11,12 @@ use super::{
     Mistake, Variant,
     ast::Node,
     cursor::Cursor,
+    own::OwnFunctions,
     tokens::{PROJECTION_STOP, Token, tokens},
 };
-use crate::Functions;
 
 /// The recursion is at most as deep as the number of operators, which is limited before.
-pub(crate) fn parse(variant: Variant, text: &str, functions: &Functions) -> Result<Node, Mistake> {
+pub(crate) fn parse(variant: Variant, text: &str, functions: &OwnFunctions) -> Result<Node, Mistake> {
     let mut parser = Parser { variant, cursor: Cursor::new(tokens(variant, text)?), functions };
     let node = parser.expression(0)?;
     match parser.cursor.peek() {
@@ -28,7 +28,7 @@ pub(crate) fn parse(variant: Variant, text: &str, functions: &Functions) -> Resu
 struct Parser<'f> {
     variant: Variant,
     cursor: Cursor,
-    functions: &'f Functions,
+    functions: &'f OwnFunctions,
 }
 
 type Parsed = Result<Node, Mistake>;

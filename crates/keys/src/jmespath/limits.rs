@@ -1,11 +1,11 @@
 //! How large a document and an expression may be.
 
-use super::jmespath::Mistake;
+use super::Mistake;
 
 /// The most bytes of a document: more than any event that Lambda delivers (6 MB).
 pub(crate) const MOST_BYTES: usize = 8 << 20;
 /// The longest expression in bytes: short enough to be quoted in messages.
-pub(super) const LONGEST: usize = 4096;
+pub(crate) const LONGEST: usize = 4096;
 /// Each level of an expression needs stack when it is parsed and evaluated. This many are safe on a
 /// thread with 2 MiB of stack, even without optimisation.
 const MOST_OPERATORS: usize = 100;
@@ -34,7 +34,7 @@ fn skip_quoted(characters: &mut std::str::CharIndices<'_>, quote: char) {
 }
 
 /// Refuses expressions that could exhaust the stack.
-pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
+pub(crate) fn check_size(text: &str) -> Result<(), Mistake> {
     if text.len() > LONGEST {
         return Err((0, format!("it is longer than {LONGEST} bytes; shorten it")));
     }
@@ -48,14 +48,14 @@ pub(super) fn check_size(text: &str) -> Result<(), Mistake> {
 }
 
 /// Messages count characters where the parser counts bytes.
-pub(super) fn characters(text: &str, offset: usize) -> usize {
+pub(crate) fn characters(text: &str, offset: usize) -> usize {
     text.get(..offset).map_or(offset, |before| before.chars().count())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Document, Expression, SelectionError};
     use super::*;
+    use crate::{Document, Expression, SelectionError};
 
     /// On a thread with little stack, as Tokio's workers have.
     fn compile_and_select(text: String) -> Result<(), String> {

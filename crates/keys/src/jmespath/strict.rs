@@ -52,7 +52,7 @@ mod tests {
     use flate2::{Compression, write::GzEncoder};
 
     use super::*;
-    use crate::limits::MOST_BYTES;
+    use super::super::limits::MOST_BYTES;
 
     fn unpacked(text: &str) -> Result<String, &'static str> {
         base64_gzip(text, MOST_BYTES)

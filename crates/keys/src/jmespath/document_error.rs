@@ -1,6 +1,6 @@
 //! The error of a text that is not a document.
 
-use crate::limits::MOST_BYTES;
+use super::limits::MOST_BYTES;
 
 /// Why a text is not a [`Document`](crate::Document). It names the position, never the content. Its text completes the
 /// sentence "the payload is ..".
