@@ -48,9 +48,9 @@ fn has_default(objects: &[Node]) -> bool {
         Known::Constant(Value::Object(members)) => {
             members.iter().any(|(_, member)| Presence::of(member).is_present())
         }
-        Known::Hash(members) => members.iter().any(|(_, member)| {
-            !matches!(member.variety(), Variety::Unknown) && is_there(member)
-        }),
+        Known::Hash(members) => members
+            .iter()
+            .any(|(_, member)| !matches!(member.variety(), Variety::Unknown) && is_there(member)),
         _ => false,
     })
 }

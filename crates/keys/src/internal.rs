@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 
 pub use crate::jmespath::{Collisions, Variant};
 use crate::{
-    DocumentError, ExpressionError, Selection, SelectionError,
+    DocumentError, ExpressionError, Selection, SelectionError, fallback,
     jmespath::{
         ast::Node,
         evaluate::Evaluation,
@@ -21,7 +21,7 @@ use crate::{
         value::Value,
         write::{Layout, TooLong, write},
     },
-    fallback, missing,
+    missing,
     parts::{Optional, check},
     reach,
 };

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use super::jmespath::{
-    Collision, absences::Absence, error::EvaluationError, presence::Presence,
-};
+use super::jmespath::{Collision, absences::Absence, error::EvaluationError, presence::Presence};
 
 /// The canonical bytes of what an expression selected.
 #[derive(Clone, PartialEq, Eq)]

@@ -61,8 +61,8 @@ const EXAMPLES: &[Example] = &[
     }),
     ("active-mq", include_str!("../tests/events/activeMQEvent.json"), |idempotency| {
         // The sample messages share an id, and one contains bytes: the key is from the whole record.
-        let by_content = "[destination.physicalName, messageID, data]";
-        idempotency.active_mq(Operation::new("index").whole_record().key(by_content), show)
+        let index = Operation::new("index").whole_record();
+        idempotency.active_mq(index.key("[destination.physicalName, messageID, data]"), show)
     }),
     ("rabbit-mq", include_str!("../tests/events/rabbitMQEvent.json"), |idempotency| {
         // The producer sets no message id, so the operation needs a key.

@@ -10,6 +10,7 @@ mod examples;
 mod figures;
 mod glossary;
 mod guarantees;
+mod keys;
 mod links;
 mod messages;
 mod modules;

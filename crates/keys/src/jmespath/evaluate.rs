@@ -175,15 +175,13 @@ impl Evaluation<'_> {
     ) -> Result<Argument<'a>, EvaluationError> {
         Ok(match argument {
             // In all functions except `map`, the reference only decides an order.
-            Node::Reference(node) if function == "map" => {
-                Argument::Expression(Box::new(|item| {
-                    let mapped = self.run(node, item)?;
-                    if let Some(absences) = self.absences.as_ref().filter(|_| !item.is_null()) {
-                        absences.expect_item(&mapped);
-                    }
-                    Ok(mapped)
-                }))
-            }
+            Node::Reference(node) if function == "map" => Argument::Expression(Box::new(|item| {
+                let mapped = self.run(node, item)?;
+                if let Some(absences) = self.absences.as_ref().filter(|_| !item.is_null()) {
+                    absences.expect_item(&mapped);
+                }
+                Ok(mapped)
+            })),
             Node::Reference(node) => Argument::Expression(Box::new(|item| self.decide(node, item))),
             node => Argument::Value(self.run(node, value)?),
         })

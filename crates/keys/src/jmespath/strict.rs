@@ -51,8 +51,8 @@ mod tests {
 
     use flate2::{Compression, write::GzEncoder};
 
-    use super::*;
     use super::super::limits::MOST_BYTES;
+    use super::*;
 
     fn unpacked(text: &str) -> Result<String, &'static str> {
         base64_gzip(text, MOST_BYTES)

@@ -33,9 +33,11 @@ impl Wanted {
         let inside = |(name, wanted): (&String, &Self)| {
             let name = name.clone();
             let paths = wanted.paths().into_iter();
-            paths.map(move |path| {
-                if path.is_empty() { name.clone() } else { format!("{name}.{path}") }
-            })
+            paths.map(
+                move |path| {
+                    if path.is_empty() { name.clone() } else { format!("{name}.{path}") }
+                },
+            )
         };
         members.iter().flat_map(inside).collect()
     }

@@ -86,7 +86,9 @@ impl KeySpec {
         };
         let compile = |what, path: &KeyPath| {
             let compiled = Expression::compile_with(&path.expression, functions);
-            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values(), it.has_fallback()))
+            self.checked(what, path, compiled, |it| {
+                (it.is_constant(), it.few_values(), it.has_fallback())
+            })
         };
         let key = match (&self.key, self.optional.first()) {
             (None, None) => None,
@@ -120,7 +122,9 @@ impl KeySpec {
                 ExpressionUse::Key => library.key(&path.expression),
                 ExpressionUse::Fingerprint => library.fingerprint(&path.expression),
             };
-            self.checked(what, path, compiled, |it| (it.is_constant(), it.few_values(), it.has_fallback()))
+            self.checked(what, path, compiled, |it| {
+                (it.is_constant(), it.few_values(), it.has_fallback())
+            })
         };
         let Some(key) = &self.key else {
             return Err(KeySpecError::PowertoolsWithoutKey { operation: operation() });

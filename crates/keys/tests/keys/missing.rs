@@ -111,7 +111,7 @@ fn a_missing_value_stays_missing_behind_a_condition_and_in_functions() {
         ("[t, paid]", r#"["a",false]"#),
         ("[t, paid && (t == 'a')]", r#"["a",false]"#),
         ("[t, paid && 'gold']", r#"["a",false]"#),
-        ("items[?(paid && id) == `false`].id", "[1]"),
+        ("items[?((id == `2`) && id) == `false`].id", "[1]"),
         ("to_string(items)", r#""[{},{\"id\":1}]""#),
         ("sort_by(items[1:], &to_string(none))[0].id", "1"),
         ("map(&@, [t, t])", r#"["a","a"]"#),

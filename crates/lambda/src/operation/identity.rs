@@ -66,8 +66,9 @@ impl Operation {
     ///
     /// # Errors
     /// Refused by [`check`](Self::check) and when a function is built: an expression with a
-    /// mistake, an expression that selects the same value or one of a few values from every record,
-    /// and an expression that selects a value that differs on each delivery.
+    /// mistake, an expression that selects the same value or one of a few values from every record
+    /// or from all that lack a field (``id || 'none'``), and an expression that selects a value that
+    /// differs on each delivery.
     ///
     /// ```
     /// use lambda_idempotency::{Operation, record};

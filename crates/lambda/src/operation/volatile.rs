@@ -49,7 +49,9 @@ impl Operation {
         let view = if self.whole_record { View::Record } else { path.view };
         let reads = path.expression.reads();
         let changes = match view {
-            View::Payload if self.envelopes.contains(&Envelope::S3) => S3.changes(self, view, &reads),
+            View::Payload if self.envelopes.contains(&Envelope::S3) => {
+                S3.changes(self, view, &reads)
+            }
             _ => source.changes(self, view, &reads),
         };
         if let Some(changes) = changes.filter(|changes| !changes.are_told_apart_by(&reads)) {

@@ -61,7 +61,8 @@ mod tests {
             instead: "",
         };
         let are_told_apart = |reads: &[&str]| {
-            changes.are_told_apart_by(&reads.iter().map(|&path| path.to_owned()).collect::<Vec<_>>())
+            changes
+                .are_told_apart_by(&reads.iter().map(|&path| path.to_owned()).collect::<Vec<_>>())
         };
         for reads in [
             &["eventID"][..],

@@ -6,7 +6,9 @@ use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
 use lambda_idempotency_keys::View;
 use serde_json::value::RawValue;
 
-use super::{changes::Changes, event::Event, identity::Identity, record::Record, response::all_or_error};
+use super::{
+    changes::Changes, event::Event, identity::Identity, record::Record, response::all_or_error,
+};
 use crate::{error::InvocationError, operation::Operation};
 
 /// One kind of event source.

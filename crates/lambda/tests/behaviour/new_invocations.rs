@@ -80,7 +80,7 @@ fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
         (gateway("requestId"), "an HTTP request", "`Idempotency::http`", "parts of it change"),
         (gateway("timeEpoch"), "an HTTP request", "`Idempotency::http`", "parts of it change"),
         (gateway("elb"), "an HTTP request", "`Idempotency::http`", "parts of it change"),
-        (firehose("i-1"), "Firehose", "`.key(\"recordId\")`", "parts of it change"),
+        (firehose("i-1"), "Firehose", "[deliveryStreamArn, recordId]", "parts of it change"),
         (s3_batch("i-1"), "S3 Batch Operations", "[job.id, tasks[0].taskId]", "parts of it change"),
         (
             json!({ "triggerSource": "PostConfirmation_ConfirmSignUp", "userPoolId": "eu_1",
@@ -267,10 +267,13 @@ async fn an_answer_is_kept_if_the_keep_function_panics() {
 #[tokio::test]
 async fn a_retry_of_firehose_processes_no_record_again() {
     let world = World::new();
-    let by_record = Operation::new("count").key("recordId");
+    let by_record = Operation::new("count").key("[deliveryStreamArn, recordId]");
     for invocation in ["i-1", "i-2"] {
-        for record in firehose(invocation)["records"].as_array().unwrap() {
+        let event = firehose(invocation);
+        for record in event["records"].as_array().unwrap() {
             let (ledger, id) = (world.ledger.clone(), record["recordId"].as_str().unwrap());
+            let record = &json!({ "deliveryStreamArn": event["deliveryStreamArn"],
+                                  "recordId": id, "data": record["data"] });
             let count = async |_: Call| {
                 ledger.record(id, "");
                 Ok::<_, Failure>(())
@@ -285,12 +288,14 @@ async fn a_retry_of_firehose_processes_no_record_again() {
 /// CloudWatch Logs sends compressed data, in which each line has an id.
 #[tokio::test]
 async fn log_lines_are_recognised_by_their_ids() {
-    // {"messageType":"DATA_MESSAGE","logEvents":[{"id":"1",..}]}, and the same with "2".
-    let first = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJQcnEMcYz3dQ0OdnR3VdJRUMrJT3ctS80rKQZKRlcrZaaAFBmCZEoygVpLEnMLgCKG5mbmRkamZgYgAJSDGgpSm6tUG1sLAKOwUk5nAAAA";
-    let second = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJQcnEMcYz3dQ0OdnR3VdJRUMrJT3ctS80rKQZKRlcrZaaAFBmBZEoygVpLEnMLgCKG5mbmRkamZgYgAJSDGgpSm6tUG1sLANfHywRnAAAA";
+    // {"messageType":"DATA_MESSAGE","owner":"111122223333","logGroup":"g","logStream":"s",
+    // "logEvents":[{"id":"1",..}]}, and the same with "2".
+    let first = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJycQxxjPd1DQ52dHdV0lHKL89LLQIKGwKBERAYAwFQOCc/3b0ov7QAKJMO4QaXFKUm5gL5xRC+a1lqXkmxklV0tVJmCsgAoHBJJtCuksRcoDZDczNzIyNTMwMQ0IG5AajONSjIP0ipNrYWALeLle+ZAAAA";
+    let second = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJycQxxjPd1DQ52dHdV0lHKL89LLQIKGwKBERAYAwFQOCc/3b0ov7QAKJMO4QaXFKUm5gL5xRC+a1lqXkmxklV0tVJmClDYCChckgm0qyQxF6jN0NzM3MjI1MwABHRgbgCqcw0K8g9Sqo2tBQDD/AylmQAAAA==";
     let data = |base64: &str| json!({ "awslogs": { "data": base64 } });
     let world = World::new();
-    let by_line = Operation::new("alert").key("json(base64_gzip(awslogs.data)).logEvents[].id");
+    let by_line = "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]";
+    let by_line = Operation::new("alert").key(by_line);
     let function = world.idempotency().invoke(by_line, world.raw_handler()).unwrap();
     for event in [data(first), data(first), data(second)] {
         world.invoke(&function, &event).await.unwrap();

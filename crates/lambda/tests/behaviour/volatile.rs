@@ -47,6 +47,15 @@ fn a_key_or_fingerprint_that_differs_on_each_delivery_is_refused() {
         (SQS, place().key(record("@")).powertools(python()), "key", "receiptHandle"),
         (SQS, place().key(record("receiptHandle")).powertools(python()), "key", "receiptHandle"),
         (PIPE, place().queue("orders").key(record("@")), "key", "receiptHandle"),
+        // Without a filter, a queue or a broker may be behind the pipe.
+        (PIPE, place().key(record("@")), "key", "receiptHandle"),
+        (PIPE, place().key(record("receiptHandle")), "key", "receiptHandle"),
+        (PIPE, place().key(record("[body, attributes]")), "key", "attributes.ApproximateReceive"),
+        (PIPE, place().key(record("attributes.ApproximateReceiveCount")), "key", "ReceiveCount"),
+        (PIPE, place().whole_record().key("@"), "key", "receiptHandle"),
+        (PIPE, place().key("id").fingerprint(record("@")), "fingerprint", "receiptHandle"),
+        (PIPE, place().key(record("[data, brokerOutTime]")), "key", "brokerOutTime"),
+        (PIPE, place().broker("orders").key(record("[data, redelivered]")), "key", "redelivered"),
         (ACTIVE_MQ, place().key(record("@")), "key", "redelivered"),
         (ACTIVE_MQ, place().key(record("[data, brokerOutTime]")), "key", "brokerOutTime"),
         (RABBIT_MQ, place().key(record("[data, redelivered]")), "key", "redelivered"),
@@ -69,8 +78,11 @@ fn a_key_of_stable_values_is_accepted() {
         (SQS, place().whole_record().key("body")),
         (SQS, place().key(record("[messageId, md5OfBody, attributes.SentTimestamp]"))),
         (SQS, place().key(record("attributes.MessageDeduplicationId"))),
-        (PIPE, place().key(record("@"))),
+        (PIPE, place()),
+        (PIPE, place().key("id")),
+        (PIPE, place().key(record("messageId"))),
         (PIPE, place().stream("orders").key(record("@"))),
+        (PIPE, place().source_table("orders").key(record("@"))),
         (ACTIVE_MQ, place().key(record("[messageID, data]"))),
     ] {
         assert_eq!(built(build, operation.clone()), Ok(()), "{operation:?}");
@@ -91,6 +103,87 @@ fn a_key_that_may_differ_causes_a_warning() {
     drop(guard);
     let text = captured.text();
     assert!(text.contains("WARN") && text.contains("reads `receiptHandle`"), "{text}");
+}
+
+/// The messages that building a function logs.
+fn logged(build: Build, operation: Operation) -> String {
+    let captured = Captured::default();
+    let guard = captured.start();
+    built(build, operation).unwrap();
+    drop(guard);
+    captured.text()
+}
+
+#[test]
+fn a_key_that_names_a_thing_and_not_its_change_causes_a_warning() {
+    let table: Build = |idempotency, operation| idempotency.dynamodb_stream(operation, nothing);
+    let collection: Build = |idempotency, operation| idempotency.document_db(operation, nothing);
+    let bucket: Build = |idempotency, operation| idempotency.s3(operation, nothing);
+    let notified = || place().envelope(Envelope::S3);
+    let warning = "the key can be the same for several changes of one";
+    for (build, operation, thing) in [
+        (table, place().key("keys.id"), "item"),
+        (table, place().key("[keys.id, eventName]"), "item"),
+        (table, place().key("newImage.id"), "item"),
+        (table, place().key(record("dynamodb.Keys.id.S")), "item"),
+        (table, place().whole_record().key("[eventSourceARN, dynamodb.Keys]"), "item"),
+        (PIPE, place().key(record("dynamodb.Keys.id.S")), "item"),
+        (PIPE, place().source_table("orders").key("keys.id"), "item"),
+        (collection, place().key("documentKey"), "document"),
+        (collection, place().key("[ns, fullDocument._id]"), "document"),
+        (collection, place().key(record("event.documentKey")), "document"),
+        (bucket, place().key("s3.object.key"), "object"),
+        (bucket, place().key("[s3.object.key, s3.object.eTag]"), "object"),
+        (bucket, place().key("[s3.bucket.name, s3.object.key]"), "object"),
+        (SQS, notified().key("s3.object.key"), "object"),
+    ] {
+        let text = logged(build, operation.clone());
+        assert!(text.contains("WARN") && text.contains(warning), "{operation:?}: {text}");
+        assert!(text.contains(&format!("name the {thing} and its change")), "{text}");
+    }
+    for (build, operation) in [
+        (table, place()),
+        (table, place().key("@")),
+        (table, place().key("[keys.id, newImage.version]")),
+        (table, place().key("[newImage.id, newImage.version]")),
+        (table, place().key(record("[eventSourceARN, eventID]"))),
+        (table, place().key(record("dynamodb.SequenceNumber"))),
+        (PIPE, place().key(record("messageId"))),
+        (PIPE, place().key("keys.id")),
+        (collection, place().key("[ns, _id]")),
+        (collection, place().key("[documentKey, fullDocument.version]")),
+        (bucket, place().key("[s3.bucket.name, s3.object.key, s3.object.eTag]")),
+        (bucket, place().key("s3")),
+        (SQS, notified().key("[s3.bucket.arn, s3.object.key, s3.object.versionId]")),
+        (SQS, place().key("keys.id")),
+    ] {
+        let text = logged(build, operation.clone());
+        assert!(!text.contains(warning), "{operation:?}: {text}");
+    }
+}
+
+#[test]
+fn a_key_with_a_constant_in_place_of_a_missing_field_is_refused() {
+    let python = || PowertoolsKeys::python("place");
+    for operation in [
+        place().key("id || 'none'"),
+        place().key("[tenant, not_null(id, 'none')]"),
+        place().key("join('-', [tenant, id || 'none'])"),
+        place().key(record("messageAttributes.id.stringValue || 'none'")),
+        place().key("id || 'none'").powertools(python()),
+    ] {
+        let error = built(SQS, operation.clone()).unwrap_err().to_string();
+        for part in ["operation `place`", "records that lack a field", "`.optional("] {
+            assert!(error.contains(part), "{operation:?}: {error}");
+        }
+    }
+    for operation in [
+        place().key("['orders', id]"),
+        place().key("id").fingerprint("amount || `0`"),
+        place().key("id || 'none'").powertools(python().accept_collisions()),
+    ] {
+        assert_eq!(built(SQS, operation.clone()), Ok(()), "{operation:?}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn mistakes_are_named_with_the_operation() {
             "one of a few values, because of a comparison",
         ),
         (KeySpec::new("place", "'id'").powertools(python()), "selects the same"),
+        (KeySpec::new("place", "id || 'none'").powertools(python()), "records that lack a field"),
         (KeySpec::new("place", "lower(id)").powertools(python()), "lower"),
         (KeySpec::new("place", "[id]").optional(["id"]).powertools(python()), "no optional parts"),
         (

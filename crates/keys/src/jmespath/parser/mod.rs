@@ -16,7 +16,11 @@ use super::{
 };
 
 /// The recursion is at most as deep as the number of operators, which is limited before.
-pub(crate) fn parse(variant: Variant, text: &str, functions: &OwnFunctions) -> Result<Node, Mistake> {
+pub(crate) fn parse(
+    variant: Variant,
+    text: &str,
+    functions: &OwnFunctions,
+) -> Result<Node, Mistake> {
     let mut parser = Parser { variant, cursor: Cursor::new(tokens(variant, text)?), functions };
     let node = parser.expression(0)?;
     match parser.cursor.peek() {

@@ -1,0 +1,486 @@
+//! The expressions, and the events that each could confuse.
+
+use lambda_idempotency::{Functions, Operation};
+use serde_json::{Value, json};
+
+/// How an expression is tested.
+pub(super) enum Checked {
+    /// A field or a list of fields of the payload, with ids that an application gives.
+    Fields,
+    /// Payloads of one key, and payloads of different ones.
+    Payloads { adjust: Adjust, same: Samples, distinct: Samples },
+    /// Events with one record: deliveries of one record, and of different ones.
+    Events { adjust: Adjust, same: Samples, distinct: Samples },
+    /// It is shown as a mistake, or as a key that misses duplicates.
+    Mistake,
+}
+
+type Adjust = fn(Operation) -> Operation;
+type Samples = fn() -> Vec<Value>;
+
+use Checked::{Events, Fields, Mistake, Payloads};
+
+const AS_IT_IS: Adjust = |operation| operation;
+const WHOLE: Adjust = Operation::whole_record;
+
+/// A message of SQS: its queue, id, number of receives, and other members.
+fn sqs(queue: &str, id: &str, receives: u32, more: Value) -> Value {
+    let mut message = json!({
+        "messageId": id, "receiptHandle": format!("handle-{receives}"), "body": "{}",
+        "eventSource": "aws:sqs", "messageAttributes": {},
+        "eventSourceARN": format!("arn:aws:sqs:eu-west-1:111122223333:{queue}"),
+        "attributes": { "ApproximateReceiveCount": receives.to_string() },
+    });
+    merge(&mut message, more);
+    json!({ "Records": [message] })
+}
+
+fn merge(into: &mut Value, more: Value) {
+    match (into, more) {
+        (Value::Object(members), Value::Object(more)) => {
+            for (name, value) in more {
+                merge(members.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (into, more) => *into = more,
+    }
+}
+
+/// A message of a group of a FIFO queue.
+fn in_group(queue: &str, group: &str, deduplication: &str, receives: u32) -> Value {
+    let ids = json!({ "MessageGroupId": group, "MessageDeduplicationId": deduplication });
+    let id = format!("{queue}-{group}-{deduplication}");
+    sqs(queue, &id, receives, json!({ "attributes": ids }))
+}
+
+fn with_attribute(name: &str, value: &str, id: &str, receives: u32) -> Value {
+    let attribute = json!({ name: { "stringValue": value, "dataType": "String" } });
+    sqs("parcels", id, receives, json!({ "messageAttributes": attribute }))
+}
+
+fn sns(topic: &str, id: &str, attributes: Value) -> Value {
+    json!({ "Records": [{ "EventSource": "aws:sns", "EventVersion": "1.0",
+        "Sns": { "Type": "Notification", "MessageId": id, "Message": "{}",
+            "TopicArn": format!("arn:aws:sns:eu-west-1:111122223333:{topic}"),
+            "MessageAttributes": attributes } }] })
+}
+
+fn sns_attribute(name: &str, value: &str, id: &str) -> Value {
+    sns("orders", id, json!({ name: { "Type": "String", "Value": value } }))
+}
+
+/// A change of an item: the table's stream, the event's id and name, and the images.
+fn change(stream: &str, id: &str, name: &str, change: Value) -> Value {
+    let mut dynamodb = json!({ "SequenceNumber": id, "StreamViewType": "NEW_AND_OLD_IMAGES" });
+    merge(&mut dynamodb, change);
+    json!({ "Records": [{ "eventID": id, "eventName": name, "eventSource": "aws:dynamodb",
+        "eventSourceARN": format!("arn:aws:dynamodb:eu-west-1:111122223333:table/orders/stream/{stream}"),
+        "dynamodb": dynamodb }] })
+}
+
+/// A change to this version of an item.
+fn version(stream: &str, event: &str, name: &str, id: &str, version: u32) -> Value {
+    let version = version.to_string();
+    let images = json!({ "Keys": { "id": { "S": id } },
+        "NewImage": { "id": { "S": id }, "version": { "N": version } } });
+    change(stream, event, name, images)
+}
+
+/// An order in this status.
+fn status(event: &str, name: &str, id: &str, status: &str, note: &str) -> Value {
+    let images = json!({ "Keys": { "orderId": { "S": id } },
+        "NewImage": { "orderId": { "S": id }, "status": { "S": status }, "note": { "S": note } } });
+    change("2026", event, name, images)
+}
+
+/// A change of a document: its collection, id and resume token.
+fn document(collection: &str, id: &str, token: &str) -> Value {
+    json!({ "eventSource": "aws:docdb",
+        "eventSourceArn": "arn:aws:rds:eu-west-1:111122223333:cluster:shop",
+        "events": [{ "event": { "_id": { "_data": token }, "operationType": "update",
+            "ns": { "db": "shop", "coll": collection },
+            "documentKey": { "_id": { "$oid": id } } } }] })
+}
+
+/// A notification of S3: the bucket, the object's key and eTag, and the sequencer.
+fn upload(bucket: &str, key: &str, tag: &str, sequencer: &str) -> Value {
+    json!({ "Records": [{ "eventSource": "aws:s3", "eventName": "ObjectCreated:Put",
+        "eventTime": "2026-01-01T00:00:00.000Z",
+        "s3": { "bucket": { "name": bucket, "arn": format!("arn:aws:s3:::{bucket}") },
+            "object": { "key": key, "eTag": tag, "sequencer": sequencer, "size": 1 } } }] })
+}
+
+fn kinesis(stream: &str, shard: &str, number: &str) -> Value {
+    json!({ "Records": [{ "eventID": format!("{shard}:{number}"), "eventSource": "aws:kinesis",
+        "eventName": "aws:kinesis:record", "eventVersion": "1.0",
+        "eventSourceARN": format!("arn:aws:kinesis:eu-west-1:111122223333:stream/{stream}"),
+        "kinesis": { "partitionKey": "k", "sequenceNumber": number, "data": "e30=",
+            "approximateArrivalTimestamp": 1_767_225_600.0 } }] })
+}
+
+/// A Kafka record: its offset, and a header as Lambda delivers it, as bytes.
+fn kafka(offset: u32, header: &str) -> Value {
+    json!({ "eventSource": "aws:kafka", "bootstrapServers": "b-1:9092",
+        "eventSourceArn": "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/3f2a-4",
+        "records": { "orders-0": [{ "topic": "orders", "partition": 0, "offset": offset,
+            "timestamp": 1_767_225_600_000_u64, "timestampType": "CREATE_TIME", "value": "e30=",
+            "headers": [{ "idempotency-key": header.as_bytes() }] }] } })
+}
+
+/// A message on the queue of an ActiveMQ broker.
+fn active_mq(queue: &str, id: &str, data: &str, redelivered: bool) -> Value {
+    json!({ "eventSource": "aws:mq",
+        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
+        "messages": [{ "messageID": id, "messageType": "jms/text-message", "data": data,
+            "redelivered": redelivered, "destination": { "physicalName": queue },
+            "brokerOutTime": if redelivered { 2 } else { 1 } }] })
+}
+
+fn event_bridge(id: &str, resource: &str) -> Value {
+    json!({ "version": "0", "id": id, "source": "orders", "detail-type": "OrderPlaced",
+        "account": "111122223333", "region": "eu-west-1", "time": "2026-01-01T00:00:00Z",
+        "resources": [resource, "arn:aws:s3:::another"], "detail": {} })
+}
+
+/// Lines of a log: the first two are compressed in two ways and equal.
+const LOGS: [&str; 7] = [
+    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
+    "H4sIAE0AAAAE/6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
+    "H4sIAAAAAAACA6tWyi/PSy1SslIyAQJTIDADAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKUBhQ6Xa2FoAsapiIlAAAAA=",
+    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEwGhBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawHyihwiUAAAAA==",
+    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkl0D4rmWpeSXFSlbR1UqZKSADlGpjawHeFf16UAAAAA==",
+    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKUBhI6Xa2FoAXZxUOVAAAAA=",
+    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGp1oEwjpdrYWgBRDmq0WwAAAA==",
+];
+
+fn logs(at: usize) -> Value {
+    json!({ "awslogs": { "data": LOGS[at] } })
+}
+
+fn lower(operation: Operation) -> Operation {
+    operation.key_functions(Functions::standard().with("lower", 1, |arguments| match arguments {
+        [Value::String(text)] => Ok(text.to_lowercase().into()),
+        _ => Err("it takes one text"),
+    }))
+}
+
+pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
+    ("Details.ContactData.ContactId", Fields),
+    ("[customer, month]", Fields),
+    ("[customer, orderId]", Fields),
+    ("[deliveryStreamArn, recordId]", Fields),
+    ("[email, campaign]", Fields),
+    ("[tenant, id]", Fields),
+    ("[tenant, order.id]", Fields),
+    ("[tenant, orderId]", Fields),
+    ("[userPoolId, request.userAttributes.sub, triggerSource]", Fields),
+    ("bookingId", Fields),
+    ("clickId", Fields),
+    ("data", Fields),
+    ("depositId", Fields),
+    ("documentId", Fields),
+    ("email", Fields),
+    ("exportId", Fields),
+    ("id", Fields),
+    ("index", Fields),
+    ("mailId", Fields),
+    ("month", Fields),
+    ("order", Fields),
+    ("order.id", Fields),
+    ("orderId", Fields),
+    ("order_id", Fields),
+    ("paymentId", Fields),
+    ("payoutId", Fields),
+    ("requestId", Fields),
+    ("sku", Fields),
+    ("tenant", Fields),
+    ("'orderId'", Mistake),
+    ("payment.", Mistake),
+    ("record:@", Mistake),
+    ("record:messageId", Mistake),
+    (
+        "[order.id, coupon]",
+        Payloads {
+            adjust: |operation| operation.optional(["coupon"]),
+            same: || {
+                vec![
+                    json!({ "order": { "id": 7 } }),
+                    json!({ "order": { "id": 7 }, "coupon": null }),
+                    json!({ "order": { "id": 7, "note": "again" } }),
+                ]
+            },
+            distinct: || {
+                vec![
+                    json!({ "order": { "id": 7 } }),
+                    json!({ "order": { "id": 8 } }),
+                    json!({ "order": { "id": 7 }, "coupon": "~" }),
+                    json!({ "order": { "id": 7 }, "coupon": "SPRING" }),
+                    json!({ "order": { "id": 8 }, "coupon": "SPRING" }),
+                ]
+            },
+        },
+    ),
+    (
+        "json(body).orderId",
+        Payloads {
+            adjust: AS_IT_IS,
+            same: || {
+                vec![json!({ "body": "{\"orderId\":7}" }), json!({ "body": "{ \"orderId\": 7 }" })]
+            },
+            distinct: || {
+                vec![
+                    json!({ "body": "{\"orderId\":7}" }),
+                    json!({ "body": "{\"orderId\":\"7\"}" }),
+                    json!({ "body": "{\"orderId\":8}" }),
+                ]
+            },
+        },
+    ),
+    (
+        "lower(email)",
+        Payloads {
+            adjust: lower,
+            same: || vec![json!({ "email": "Ann@b.c" }), json!({ "email": "ann@B.C" })],
+            distinct: || vec![json!({ "email": "ann@b.c" }), json!({ "email": "an@nb.c" })],
+        },
+    ),
+    // A task of S3 Batch Operations: its ids are of one job.
+    (
+        "[job.id, tasks[0].taskId]",
+        Payloads {
+            adjust: AS_IT_IS,
+            same: || {
+                let task = |invocation: &str| json!({ "invocationId": invocation, "job": { "id": "j-1" }, "tasks": [{ "taskId": "t-1" }] });
+                vec![task("i-1"), task("i-2")]
+            },
+            distinct: || {
+                let task = |job: &str, task: &str| json!({ "job": { "id": job }, "tasks": [{ "taskId": task }] });
+                vec![task("j-1", "t-1"), task("j-1", "t-2"), task("j-2", "t-1")]
+            },
+        },
+    ),
+    (
+        "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",
+        Payloads {
+            adjust: AS_IT_IS,
+            same: || vec![logs(0), logs(1)],
+            distinct: || (1..LOGS.len()).map(logs).collect(),
+        },
+    ),
+    // SQS compares deduplication ids within a queue, or within a group of it.
+    (
+        "record:[eventSourceARN, attributes.MessageGroupId, attributes.MessageDeduplicationId]",
+        Events {
+            adjust: AS_IT_IS,
+            same: || vec![in_group("a.fifo", "g", "d", 1), in_group("a.fifo", "g", "d", 2)],
+            distinct: || {
+                vec![
+                    in_group("a.fifo", "g", "d", 1),
+                    in_group("a.fifo", "g", "e", 1),
+                    in_group("a.fifo", "h", "d", 1),
+                    in_group("b.fifo", "g", "d", 1),
+                ]
+            },
+        },
+    ),
+    (
+        "record:messageAttributes.\"idempotency-key\".stringValue",
+        Events {
+            adjust: AS_IT_IS,
+            same: || {
+                // A relay sends a message twice.
+                ["m-1", "m-2"].map(|id| with_attribute("idempotency-key", "k-1", id, 1)).into()
+            },
+            distinct: || {
+                ["k-1", "k-2"].map(|key| with_attribute("idempotency-key", key, "m-1", 1)).into()
+            },
+        },
+    ),
+    // An id of SQS is unique over all queues.
+    (
+        "messageId",
+        Events {
+            adjust: WHOLE,
+            same: || [1, 2].map(|receives| sqs("a", "m-1", receives, json!({}))).into(),
+            distinct: || ["m-1", "m-2"].map(|id| sqs("a", id, 1, json!({}))).into(),
+        },
+    ),
+    (
+        "messageAttributes.order.stringValue",
+        Events {
+            adjust: WHOLE,
+            same: || [1, 2].map(|receives| with_attribute("order", "o-1", "m-1", receives)).into(),
+            distinct: || {
+                ["o-1", "o-2"].map(|order| with_attribute("order", order, "m-1", 1)).into()
+            },
+        },
+    ),
+    // An id of SNS is unique over all topics.
+    (
+        "record:Sns.MessageId",
+        Events {
+            adjust: AS_IT_IS,
+            same: || vec![sns("a", "m-1", json!({})), sns("a", "m-1", json!({}))],
+            distinct: || {
+                vec![
+                    sns("a", "m-1", json!({})),
+                    sns("a", "m-2", json!({})),
+                    sns("b", "m-3", json!({})),
+                ]
+            },
+        },
+    ),
+    (
+        "record:[Sns.MessageAttributes.tenant.Value, Sns.MessageId]",
+        Events {
+            adjust: AS_IT_IS,
+            same: || vec![sns_attribute("tenant", "a", "m-1"), sns_attribute("tenant", "a", "m-1")],
+            distinct: || {
+                vec![
+                    sns_attribute("tenant", "a", "m-1"),
+                    sns_attribute("tenant", "a", "m-2"),
+                    sns_attribute("tenant", "b", "m-1"),
+                ]
+            },
+        },
+    ),
+    (
+        "record:Sns.MessageAttributes.orderId.Value",
+        Events {
+            adjust: AS_IT_IS,
+            same: || ["m-1", "m-2"].map(|id| sns_attribute("orderId", "o-1", id)).into(),
+            distinct: || ["o-1", "o-2"].map(|order| sns_attribute("orderId", order, "m-1")).into(),
+        },
+    ),
+    (
+        "record:Sns.MessageAttributes.\"idempotency-key\".Value",
+        Events {
+            adjust: AS_IT_IS,
+            same: || ["m-1", "m-2"].map(|id| sns_attribute("idempotency-key", "k-1", id)).into(),
+            distinct: || {
+                ["k-1", "k-2"].map(|key| sns_attribute("idempotency-key", key, "m-1")).into()
+            },
+        },
+    ),
+    (
+        "record:resources[0]",
+        Events {
+            adjust: |operation| operation.event_source("orders"),
+            same: || ["e-1", "e-2"].map(|id| event_bridge(id, "k-1")).into(),
+            distinct: || ["k-1", "k-2"].map(|key| event_bridge("e-1", key)).into(),
+        },
+    ),
+    (
+        "record:headers.\"idempotency-key\"",
+        Events {
+            adjust: AS_IT_IS,
+            same: || vec![kafka(1, "k-1"), kafka(2, "k-1")],
+            distinct: || vec![kafka(1, "k-1"), kafka(1, "k-2")],
+        },
+    ),
+    (
+        "[eventSourceARN, eventID]",
+        Events {
+            adjust: WHOLE,
+            same: || vec![kinesis("a", "shard-1", "7"), kinesis("a", "shard-1", "7")],
+            distinct: || {
+                vec![
+                    kinesis("a", "shard-1", "7"),
+                    kinesis("a", "shard-1", "8"),
+                    kinesis("a", "shard-2", "7"),
+                    kinesis("b", "shard-1", "7"),
+                ]
+            },
+        },
+    ),
+    // All changes of an item, and the same change in two streams of the table.
+    (
+        "[keys.id, newImage.version]",
+        Events {
+            adjust: AS_IT_IS,
+            same: || {
+                vec![
+                    version("2026", "e-1", "MODIFY", "i", 2),
+                    version("2027", "e-9", "MODIFY", "i", 2),
+                ]
+            },
+            distinct: || {
+                vec![
+                    version("2026", "e-1", "INSERT", "i", 1),
+                    version("2026", "e-2", "MODIFY", "i", 2),
+                    version("2026", "e-3", "MODIFY", "i", 3),
+                    version("2026", "e-4", "INSERT", "j", 1),
+                ]
+            },
+        },
+    ),
+    // One receipt for each status of an order: a note is no reason for another.
+    (
+        "[newImage.orderId, newImage.status]",
+        Events {
+            adjust: AS_IT_IS,
+            same: || {
+                vec![
+                    status("e-2", "MODIFY", "o-1", "paid", ""),
+                    status("e-3", "MODIFY", "o-1", "paid", "n"),
+                ]
+            },
+            distinct: || {
+                vec![
+                    status("e-1", "INSERT", "o-1", "new", ""),
+                    status("e-2", "MODIFY", "o-1", "paid", ""),
+                    status("e-4", "MODIFY", "o-1", "sent", ""),
+                    status("e-5", "INSERT", "o-2", "new", ""),
+                ]
+            },
+        },
+    ),
+    (
+        "[ns, documentKey._id.\"$oid\", _id._data]",
+        Events {
+            adjust: AS_IT_IS,
+            same: || vec![document("orders", "d-1", "t-1"), document("orders", "d-1", "t-1")],
+            distinct: || {
+                vec![
+                    document("orders", "d-1", "t-1"),
+                    document("orders", "d-1", "t-2"),
+                    document("orders", "d-2", "t-1"),
+                    document("bills", "d-1", "t-1"),
+                ]
+            },
+        },
+    ),
+    // Once for each content of an object.
+    (
+        "[s3.bucket.name, s3.object.key, s3.object.eTag]",
+        Events {
+            adjust: AS_IT_IS,
+            same: || vec![upload("a", "k", "t-1", "01"), upload("a", "k", "t-1", "02")],
+            distinct: || {
+                vec![
+                    upload("a", "k", "t-1", "01"),
+                    upload("a", "k", "t-2", "02"),
+                    upload("a", "l", "t-1", "01"),
+                    upload("b", "k", "t-1", "01"),
+                ]
+            },
+        },
+    ),
+    (
+        "[destination.physicalName, messageID, data]",
+        Events {
+            adjust: WHOLE,
+            same: || {
+                vec![active_mq("a", "m-1", "e30=", false), active_mq("a", "m-1", "e30=", true)]
+            },
+            distinct: || {
+                vec![
+                    active_mq("a", "m-1", "e30=", false),
+                    active_mq("a", "m-1", "W10=", false),
+                    active_mq("a", "m-2", "e30=", false),
+                    active_mq("b", "m-1", "e30=", false),
+                ]
+            },
+        },
+    ),
+];
