@@ -164,7 +164,7 @@ impl Expression {
     /// `'orderId'` is a text, `orderId` is a field.
     #[must_use]
     pub fn is_constant(&self) -> bool {
-        reach::is_constant(&self.node)
+        self.looks.document.is_nothing() || reach::is_constant(&self.node)
     }
 
     /// The function or operator, for a message, because of which it selects one of only a few

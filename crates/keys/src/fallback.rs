@@ -29,13 +29,13 @@ pub(super) fn is_in(node: &Node) -> bool {
 
 /// Whether some of the alternatives are shared by many records, and others are not.
 fn are_mixed(alternatives: &[&Node]) -> bool {
-    let is_own = |node: &&&Node| matches!(known(node).variety(), Variety::Unknown);
-    let is_shared = |node: &&Node| match known(node).variety() {
-        Variety::One => is_there(&known(node)),
-        Variety::Few(_) => true,
-        Variety::Unknown => false,
+    let is_shared = |node: &&Node| {
+        let known = known(node);
+        let is_own = node.can_hold_data(true) && matches!(known.variety(), Variety::Unknown);
+        if is_own { None } else { Some(is_there(&known)) }
     };
-    alternatives.iter().any(|node| is_own(&node)) && alternatives.iter().any(is_shared)
+    let shared: Vec<Option<bool>> = alternatives.iter().map(is_shared).collect();
+    shared.contains(&None) && shared.contains(&Some(true))
 }
 
 /// Whether an object before others has a member that is a constant, which the others may lack.

@@ -28,7 +28,9 @@ pub(super) fn is_constant(node: &Node) -> bool {
 /// The function or operator because of which the expression selects one of only a few values, from
 /// all records or from some kind of records.
 pub(super) fn few_values(node: &Node) -> Option<&'static str> {
-    known(node).few()
+    let is_decided = || node.reads_data() && !node.can_hold_data(true);
+    let by_conditions = || is_decided().then_some("its conditions");
+    known(node).few().or_else(by_conditions)
 }
 
 /// Whether the selected value always contains the member with this path, or a part of the member.
@@ -132,7 +134,7 @@ impl Walk<'_> {
                 (_, right) if right.is_constant() => Known::Few("`&&`"),
                 (_, right) => right.few().map_or_else(|| right.kept(), Known::Few),
             },
-            Node::Call { name, arguments, .. } => self.call(name, arguments, at),
+            Node::Call { name, arguments, .. } => self.call(node, name, arguments, at),
             Node::Slice { .. }
             | Node::Values { .. }
             | Node::Filter { .. }
@@ -169,7 +171,13 @@ impl Walk<'_> {
         }
     }
 
-    fn call<'n>(&self, name: &str, arguments: &'n [Node], at: &Known<'n>) -> Known<'n> {
+    fn call<'n>(
+        &self,
+        node: &Node,
+        name: &str,
+        arguments: &'n [Node],
+        at: &Known<'n>,
+    ) -> Known<'n> {
         if let Some(by) = signatures::few_results(name) {
             return Known::Few(by);
         }
@@ -182,6 +190,9 @@ impl Walk<'_> {
                 list if matches!(**each, Node::Current) => list.kept(),
                 _ => NOTHING,
             };
+        }
+        if !node.reads_data() {
+            return self.constant(node, &Value::Bool(true));
         }
         let given: Vec<_> = arguments.iter().map(|argument| self.follow(argument, at)).collect();
         if let Variety::Few(by) = together(given.iter()) {
@@ -264,8 +275,11 @@ fn or<'n>(left: Known<'n>, right: impl Fn() -> Known<'n>) -> Known<'n> {
     match left {
         Known::Constant(left) if left.is_truthy() => Known::Constant(left),
         Known::Constant(_) => right(),
-        Known::Few(by) => Known::Few(by),
-        _ => NOTHING,
+        left => match left.variety() {
+            Variety::One => Known::Few("`||`"),
+            Variety::Few(by) => Known::Few(by),
+            Variety::Unknown => NOTHING,
+        },
     }
 }
 

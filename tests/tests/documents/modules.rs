@@ -15,6 +15,9 @@ const LONGEST: usize = 400;
 /// Modules whose files share one state, and so may import each other: (crate, first part of the path).
 const TOGETHER: [(&str, &str); 1] = [("engine", "machine")];
 
+/// Modules that could be crates of their own: they import nothing of the crate around them.
+const APART: [(&str, &str); 1] = [("keys", "jmespath")];
+
 type Module = Vec<String>;
 
 /// The imports of a file from its own crate, and its re-exports.
@@ -159,4 +162,21 @@ fn no_two_modules_import_each_other() {
         assert!(circle.is_empty(), "{of}: in a circle, or above one: {circle:?}");
     }
     assert!(arrows > 300, "{arrows} imports are found: is the code read?");
+}
+
+#[test]
+fn modules_that_could_be_crates_import_nothing_around_them() {
+    for (of, apart) in APART {
+        let (_, files) = sources().into_iter().find(|(name, _)| name == of).expect("a crate");
+        let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+        let is_inside = |module: &Module| module.first().is_some_and(|first| first == apart);
+        let inside: Vec<_> = files.iter().filter(|(module, _)| is_inside(module)).collect();
+        assert!(inside.len() > 20, "{}: are the files read?", inside.len());
+        for (module, text) in inside {
+            let Imports { private, public } = imports(module, text, &modules);
+            let outside: Vec<_> =
+                private.iter().chain(public.values()).filter(|path| !is_inside(path)).collect();
+            assert!(outside.is_empty(), "{}: imports {outside:?}", module.join("::"));
+        }
+    }
 }

@@ -96,6 +96,28 @@ impl Node {
         false
     }
 
+    /// Whether its value can hold something of the record, rather than only depend on it.
+    /// `at` says this of the value that it is applied to.
+    pub(crate) fn can_hold_data(&self, at: bool) -> bool {
+        match self {
+            Self::Current | Self::Field { .. } | Self::Index(_) | Self::Slice { .. } => at,
+            Self::Literal(_) | Self::Not(_) | Self::Compare { .. } | Self::Reference(_) => false,
+            Self::Then(first, each) | Self::Each(first, each) => {
+                each.can_hold_data(first.can_hold_data(at))
+            }
+            Self::Values { object: list, each, .. } | Self::Filter { list, each, .. } => {
+                each.can_hold_data(list.can_hold_data(at))
+            }
+            Self::Indexed(nodes) => nodes.iter().fold(at, |at, node| node.can_hold_data(at)),
+            Self::Call { name, .. } if signatures::few_results(name).is_some() => false,
+            Self::Call { name: "map", arguments, .. } => match &**arguments {
+                [Self::Reference(each), list] => each.can_hold_data(list.can_hold_data(at)),
+                _ => at,
+            },
+            _ => self.sources().iter().any(|node| node.can_hold_data(at)),
+        }
+    }
+
     /// The list of parts that its value always is, as in `[a, b]` and `{x: a, y: b}`.
     pub(crate) fn listed(&self) -> Option<&Self> {
         match self {

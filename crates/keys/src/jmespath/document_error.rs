@@ -2,7 +2,7 @@
 
 use super::limits::MOST_BYTES;
 
-/// Why a text is not a [`Document`](crate::Document). It names the position, never the content. Its text completes the
+/// Why a text cannot be read as a document. It names the position, never the content. Its text completes the
 /// sentence "the payload is ..".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

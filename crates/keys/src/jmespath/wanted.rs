@@ -16,6 +16,11 @@ impl Wanted {
         Self::Members(BTreeMap::new())
     }
 
+    /// Whether nothing is read.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self, Self::Members(members) if members.is_empty())
+    }
+
     /// Whether a document that was read with `self` has all fields of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {

@@ -25,5 +25,6 @@ mod optional;
 mod producer;
 mod reference;
 mod robust;
+mod shared;
 mod sparse;
 mod support;
