@@ -75,4 +75,21 @@ mod tests {
     fn the_arguments_are_consistent() {
         super::Cli::command().debug_assert();
     }
+
+    /// An option that all commands below one take is not theirs as well: they would get the other's value.
+    #[test]
+    fn no_option_has_the_name_of_one_for_all_commands() {
+        fn look(command: &clap::Command, above: &[String]) {
+            let names = |arg: &clap::Arg| arg.get_id().to_string();
+            let own = || command.get_arguments();
+            for arg in own() {
+                let path = command.get_name();
+                assert!(!above.contains(&names(arg)), "{path}: {}", arg.get_id());
+            }
+            let globals = own().filter(|arg| arg.is_global_set()).map(names);
+            let all: Vec<_> = above.iter().cloned().chain(globals).collect();
+            command.get_subcommands().for_each(|below| look(below, &all));
+        }
+        look(&super::Cli::command(), &[]);
+    }
 }

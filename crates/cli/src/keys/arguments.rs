@@ -91,12 +91,12 @@ pub(crate) struct KeyOptions {
     pub(crate) secret_from_env: Option<String>,
 
     /// Keys as another library makes them: powertools-python, powertools-typescript
-    #[arg(long, value_name = "LIBRARY", requires = "prefix")]
+    #[arg(long, value_name = "LIBRARY", requires = "powertools_prefix")]
     pub(crate) powertools: Option<PowertoolsLanguage>,
 
-    /// The prefix of the keys, such as `orders-fn.app.process`
+    /// The prefix of its keys, such as `orders-fn.app.process`
     #[arg(long, value_name = "TEXT", requires = "powertools")]
-    pub(crate) prefix: Option<String>,
+    pub(crate) powertools_prefix: Option<String>,
 
     /// Its hash function
     #[arg(long, value_name = "NAME", default_value = "md5", requires = "powertools")]
@@ -145,7 +145,7 @@ Examples:
 
   The keys that Powertools for Python makes
     lambda-idempotency keys events/sqs.json --key orderId \\
-      --powertools powertools-python --prefix orders-fn.app.process
+      --powertools powertools-python --powertools-prefix orders-fn.app.process
 
   For a script
     lambda-idempotency keys events/sqs.json --key orderId --json | jq -r '.records[].key'

@@ -109,7 +109,7 @@ impl<'a> Operations<'a> {
     }
 
     fn powertools(&self) -> Option<PowertoolsKeys> {
-        let prefix = self.arguments.prefix.as_deref().unwrap_or_default();
+        let prefix = self.arguments.powertools_prefix.as_deref().unwrap_or_default();
         let powertools = PowertoolsKeys::of(self.arguments.powertools?, prefix)
             .hash_function(self.arguments.hash_function);
         Some(if self.arguments.accept_collisions {

@@ -35,7 +35,7 @@ pub(crate) struct ServerOptions {
 
     /// What the names of records in Redis begin with [default: idempotency:]
     #[arg(long, global = true, value_name = "TEXT")]
-    prefix: Option<String>,
+    redis_prefix: Option<String>,
 }
 
 /// A store whose records can be listed.
@@ -84,7 +84,7 @@ impl ServerOptions {
     fn dynamodb(&self) -> Result<Option<Server>, Failure> {
         let of_servers = [
             ("--password-from-env", self.password_from_env.is_some()),
-            ("--prefix", self.prefix.is_some()),
+            ("--redis-prefix", self.redis_prefix.is_some()),
         ];
         refuse("DynamoDB", &of_servers).map(|()| None)
     }
@@ -104,11 +104,11 @@ impl ServerOptions {
                 return self.dynamodb();
             }
             Some("postgres" | "postgresql") => {
-                refuse("PostgreSQL", &[("--prefix", self.prefix.is_some())])?;
+                refuse("PostgreSQL", &[("--redis-prefix", self.redis_prefix.is_some())])?;
                 Kind::Postgres { table: table.unwrap_or("idempotency").to_owned() }
             }
             Some("redis" | "rediss" | "valkey" | "valkeys") if table.is_none() => {
-                Kind::Redis { prefix: self.prefix.clone() }
+                Kind::Redis { prefix: self.redis_prefix.clone() }
             }
             Some("redis" | "rediss" | "valkey" | "valkeys") => {
                 return Err(Failure::from("Redis has no tables").remedy(

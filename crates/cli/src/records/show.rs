@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
 
-    /// Show results, and the bodies of unsent messages, which may hold personal data
+    /// Show results, also those of steps, and the bodies of unsent messages, which may hold personal data
     #[arg(long)]
     show_result: bool,
 }

@@ -77,6 +77,17 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
     let expires = if record.expires_at > now { "expires" } else { "expired" };
     let at = time::instant(record.expires_at);
     let _ = writeln!(out, "  {expires} {} ({at})", time::relative(record.expires_at, now));
+    if let Some(steps) = &record.steps {
+        let _ = match names(steps) {
+            Some(names) => {
+                writeln!(out, "  finished steps, which no attempt repeats: {}", names.join(", "))
+            }
+            None => writeln!(out, "  finished steps of {} bytes, which are encrypted", steps.len()),
+        };
+        if show_result {
+            let _ = writeln!(out, "    {}", &**steps);
+        }
+    }
     out.push_str(&unsent::text(&entry.key, record, show_result));
     match &record.result {
         Some(result) if show_result => {
@@ -103,6 +114,12 @@ fn attempts(record: &IdempotencyRecord) -> Option<String> {
         parts.push(format!("last error: {error_type}"));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The names of finished steps, if their text is not encrypted.
+fn names(steps: &str) -> Option<Vec<String>> {
+    let steps: serde_json::Map<String, Value> = serde_json::from_str(steps).ok()?;
+    Some(steps.into_iter().map(|(name, _)| name).collect())
 }
 
 /// When the key was claimed, and by whom.
@@ -145,6 +162,11 @@ pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
             "application": record.application.as_deref(),
             "result_bytes": record.result.as_deref().map(str::len),
             "result": record.result.as_deref().filter(|_| show_result),
+            "steps": record.steps.as_deref().map(|steps| json!({
+                "names": names(steps),
+                "bytes": steps.len(),
+                "results": show_result.then_some(steps),
+            })),
             "unsent": unsent::json(&entry.key, record, show_result),
             "provenance": record.provenance.as_ref().map(provenance),
         }),

@@ -2,6 +2,9 @@
 
 use std::fmt::Display;
 
+/// The longest word that a cell of a table shows on one line, in bytes.
+const LONGEST_WORD: usize = 24;
+
 /// A document that grows.
 #[derive(Default)]
 pub(crate) struct Html(String);
@@ -56,7 +59,9 @@ impl Html {
         for row in rows {
             self.raw("<tr>");
             for cell in row {
-                self.element("<td>", cell, "</td>");
+                // A hash has to break; words of prose and short names do not.
+                let is_long = cell.split_whitespace().any(|word| word.len() > LONGEST_WORD);
+                self.element(if is_long { "<td class=long>" } else { "<td>" }, cell, "</td>");
             }
             self.raw("</tr>");
         }
@@ -71,6 +76,14 @@ impl Html {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_words_that_are_too_long_for_a_line_are_broken_in_a_table() {
+        let mut html = Html::default();
+        html.table(&["outcome", "key"], &[vec!["permanently failed".to_owned(), "0f".repeat(32)]]);
+        let text = html.into_string();
+        assert!(text.contains("<td>permanently failed</td><td class=long>0f0f"), "{text}");
+    }
 
     #[test]
     fn text_cannot_become_markup() {

@@ -32,8 +32,17 @@ impl Names {
         }
         let requests = run.invocations.iter().flat_map(|seen| &seen.invocation.requests);
         for item in requests.flat_map(|request| &request.items) {
-            if names.by_hash.contains_key(&logged_hash(&item.key)) {
+            let hash = logged_hash(&item.key);
+            if names.by_hash.contains_key(&hash) {
                 names.tables.insert(item.table.clone());
+            }
+            // The claim says whose it is, also where the process died before it logged that.
+            if let Some(record) = &item.record {
+                let name = names.of_hash(&hash);
+                names.by_record.entry(record.clone()).or_insert_with(|| name.clone());
+                if let Some((operation, _)) = item.key.split_once('#') {
+                    names.operations.entry(name).or_insert_with(|| operation.to_owned());
+                }
             }
         }
         names

@@ -1,7 +1,8 @@
 //! The timeline of a key: a lane for each invocation, on one axis of time.
 //!
 //! A handler takes milliseconds and a redelivery waits for seconds, so the axis is not proportional: a gap of time has a
-//! width that grows with its logarithm. The order is exact, nothing covers anything else, and long gaps have a label.
+//! width that grows with its logarithm. The order is exact, nothing covers anything else, and the end of a long gap is
+//! labelled with its time.
 
 use super::html::Html;
 use super::keys::{Key, Lane};
@@ -21,7 +22,7 @@ const CLOSEST: f64 = 0.6;
 const LABEL: f64 = 44.0;
 /// Space for the words after the last place.
 const WORDS: f64 = 190.0;
-/// Gaps from here on have a label, in milliseconds.
+/// Gaps from here on are marked, in milliseconds.
 const LONG: f64 = 40.0;
 /// Times that are closer than this are one place on the axis.
 const SAME: f64 = 0.05;
@@ -82,7 +83,7 @@ pub(crate) fn draw(html: &mut Html, key: &Key) {
     html.raw("</svg></div>\n");
 }
 
-/// Lines and labels where much time passes between two places.
+/// Lines where much time passes between two places, and the time at which each ends.
 fn gaps(html: &mut Html, axis: &Axis, height: f64) {
     let mut last = f64::MIN;
     for pair in axis.0.windows(2) {
@@ -93,12 +94,12 @@ fn gaps(html: &mut Html, axis: &Axis, height: f64) {
         let middle = f64::midpoint(*left, *right);
         html.raw("<line class=gap x1=\"").number(middle).raw("\" x2=\"").number(middle);
         html.raw("\" y1=\"18\" y2=\"").number(height).raw("\"/>");
-        if middle - last < LABEL {
+        if right - last < LABEL {
             continue; // the line says that time passes
         }
-        last = middle;
-        html.raw("<text class=time text-anchor=middle x=\"").number(middle).raw("\" y=\"12\">");
-        html.text(length(after - before)).raw("</text>");
+        last = *right;
+        html.raw("<text class=time text-anchor=middle x=\"").number(*right).raw("\" y=\"12\">");
+        html.text(length(*after)).raw("</text>");
     }
 }
 
@@ -214,11 +215,14 @@ mod tests {
         assert!(end <= LEFT + 8.0 + WIDE + WORDS, "{end}");
     }
 
+    /// Gaps of one length would all have one label, if it were their length.
     #[test]
-    fn a_long_gap_has_a_label() {
+    fn the_end_of_each_long_gap_is_labelled_with_its_time() {
         let mut html = Html::default();
-        draw(&mut html, &key(&[1.0, 2001.0]));
+        draw(&mut html, &key(&[1.0, 3001.0, 6001.0]));
         let text = html.into_string();
-        assert!(text.contains(">2.0 s</text>") && text.contains(">7.0 s</text>"), "{text}");
+        for time in [">3.0 s</text>", ">6.0 s</text>", ">9.0 s</text>"] {
+            assert_eq!(text.matches(time).count(), 1, "{time}: {text}");
+        }
     }
 }

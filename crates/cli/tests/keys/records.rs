@@ -33,7 +33,7 @@ fn powertools_keys_are_those_of_powertools() {
             "order_id",
             "--powertools",
             "powertools-python",
-            "--prefix",
+            "--powertools-prefix",
             "orders-fn.app.process",
         ],
     );

@@ -3,11 +3,32 @@
 use lambda_idempotency_local::{Apply, Fault, Gate};
 use serde_json::{Value, json};
 
-use crate::support::{OPERATION, World, claimed, file, keys_of, orders, ran, released};
+use crate::{
+    support::{OPERATION, World, claimed, file, keys_of, millis_from_now, orders, ran, released},
+    verbs::every_verb,
+};
 
 fn results(document: &Value) -> Vec<&str> {
     let records = document["records"].as_array().unwrap().iter();
     records.map(|record| record["result"].as_str().unwrap()).collect()
+}
+
+/// The keys of Powertools have a prefix, and its claims have no owner.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_works_by_key_and_by_event_on_a_table_and_on_one_of_powertools() {
+    let powertools = ["--powertools", "powertools-python", "--powertools-prefix", "f.app.place"];
+    let powertools = [&powertools[..], &["--key", "orderId"]].concat();
+    let theirs = json!({ "in_progress_expiration": millis_from_now(600) });
+    for (store, options, claim) in
+        [("dynamodb", &OPERATION[..], claimed(600)), ("powertools", &powertools, theirs)]
+    {
+        let world = World::new().await;
+        let records = |code: i32, arguments: &[&str]| {
+            let ran = world.records(arguments).code(code);
+            if ran.out.is_empty() { Value::Null } else { ran.json() }
+        };
+        every_verb(store, options, records, async |key| world.put(key, "INPROGRESS", &claim)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,6 +154,46 @@ async fn redrive_resets_what_failed_and_leaves_what_is_done() {
     assert_eq!(left, [false, true, true, true, false]);
     let lost = world.item(&keys[2]).unwrap();
     assert_eq!((&lost["vanished"]["N"], &lost["owner"]), (&json!("1"), &Value::Null));
+}
+
+/// The recipe of the guide in a shell, with an `aws` that has three pages of messages.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_recipe_of_a_redrive_resets_more_messages_than_one_call_receives() {
+    use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+    let world = World::new().await;
+    let ids: Vec<_> = (0..23).map(|number| format!("o-{number}")).collect();
+    let keys = keys_of("recipe-keys", &ids.iter().map(String::as_str).collect::<Vec<_>>());
+    for key in &keys {
+        world.put(key, "FAILED", &json!({}));
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("records-recipe");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for (number, ids) in ids.chunks(10).enumerate() {
+        let message = |id: &String| {
+            let body = json!({ "orderId": id }).to_string();
+            json!({ "MessageId": id, "ReceiptHandle": "h", "Body": body, "Attributes": {} })
+        };
+        let page = json!({ "Messages": ids.iter().map(message).collect::<Vec<_>>() });
+        fs::write(folder.join(format!("{number}.queue")), page.to_string()).unwrap();
+    }
+    let aws = "#!/bin/sh\nfor page in *.queue; do [ -e \"$page\" ] && cat \"$page\" && rm \"$page\"; break; done\ntrue\n";
+    fs::write(folder.join("aws"), aws).unwrap();
+    fs::set_permissions(folder.join("aws"), fs::Permissions::from_mode(0o755)).unwrap();
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lambda/src/guide/operating.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let recipe = guide.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    let recipe = &recipe.replace("--operation place-order", "--operation place");
+    assert!(recipe.contains("records redrive"), "{recipe}");
+    let command = Path::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    let path = [folder.as_path(), command.parent().unwrap()].map(|path| path.display().to_string());
+    let path = format!("{}:{}", path.join(":"), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", recipe]).current_dir(&folder).env("PATH", path);
+    let output = shell.envs(world.environment()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(keys.iter().all(|key| world.item(key).is_none()), "a failure is left");
 }
 
 #[tokio::test(flavor = "multi_thread")]

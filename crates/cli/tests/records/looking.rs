@@ -84,6 +84,31 @@ async fn show_finds_the_records_of_an_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn show_names_the_steps_that_are_finished_and_leaves_out_their_results() {
+    let world = World::new().await;
+    let with = |steps: &str| {
+        let mut claim = released();
+        claim["steps"] = json!({ "S": steps });
+        claim
+    };
+    world.put("place#a", "INPROGRESS", &with(r#"{"charge":"s3cr3t","ship":null}"#));
+    world.put("place#b", "INPROGRESS", &with("\"lambda-idempotency:1 aes-256-gcm=k AAAA\""));
+    let shown = world.records(&["show", "place#a", "place#b"]).code(0).out;
+    assert!(shown.contains("no attempt repeats: charge, ship\n"), "{shown}");
+    assert!(shown.contains("finished steps of 41 bytes, which are encrypted"), "{shown}");
+    assert!(!shown.contains("s3cr3t"), "{shown}");
+    let steps = |more: &[&str]| {
+        let ran = world.records(&[&["show", "place#a", "--json"], more].concat()).code(0);
+        ran.json()["records"][0]["steps"].clone()
+    };
+    assert_eq!(steps(&[])["names"], json!(["charge", "ship"]));
+    assert_eq!(steps(&[])["results"], json!(null));
+    assert!(steps(&["--show-result"])["results"].as_str().unwrap().contains("s3cr3t"));
+    let shown = world.records(&["show", "place#a", "--show-result"]).code(0).out;
+    assert!(shown.contains("s3cr3t"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn messages_that_are_not_sent_are_shown_without_their_bodies() {
     let world = World::new().await;
     let outbox = r#"[{"to":"https://sqs/parcels","body":"s3cr3t"},{"to":"https://sqs/mails","body":"s3cr3t 2",

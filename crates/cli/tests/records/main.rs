@@ -15,3 +15,4 @@ mod changes;
 mod looking;
 mod support;
 mod tables;
+mod verbs;

@@ -72,6 +72,17 @@ impl World {
         ran(self.start(arguments))
     }
 
+    /// What the environment of a command says of the table.
+    pub(crate) fn environment(&self) -> [(&'static str, String); 5] {
+        [
+            ("AWS_ENDPOINT_URL", self.proxy.url()),
+            ("AWS_REGION", "eu-west-1".to_owned()),
+            ("AWS_ACCESS_KEY_ID", "id".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+            ("IDEMPOTENCY_TABLE", TABLE.to_owned()),
+        ]
+    }
+
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         records_at(&self.proxy.url(), arguments)
     }

@@ -86,7 +86,7 @@ async fn what_is_missing_is_named_with_its_remedy() {
 #[test]
 fn an_option_of_another_kind_of_store_is_refused() {
     for (more, said) in [
-        (&["--prefix", "p:"][..], "--prefix has no effect on DynamoDB"),
+        (&["--redis-prefix", "p:"][..], "--redis-prefix has no effect on DynamoDB"),
         (&["--password-from-env", "P"], "--password-from-env has no effect on DynamoDB"),
         (&["--store", "redis://127.0.0.1:1"], "--region has no effect on Redis"),
         (&["--store", "postgres://127.0.0.1:1/db"], "--region has no effect on PostgreSQL"),

@@ -19,12 +19,18 @@ mod postgres;
 #[path = "../../../redis/tests/redis/server.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod redis;
+#[path = "../records/verbs.rs"]
+mod verbs;
 
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
 
+use lambda_idempotency_core::{
+    key::Key,
+    store::{Guard, Store, Verdict, Write},
+};
 use serde_json::Value;
 
 struct Ran {
@@ -95,6 +101,41 @@ fn everything_works(store: &str) {
     command(store, &["records", "show", key]).code(1);
     let again = invoke(store);
     assert_eq!(again["summary"]["executed"], 1, "{}", again["summary"]);
+}
+
+/// Every verb on `store`, which the command reaches with these options.
+async fn every_verb(name: &str, store: &dyn Store, reached: &[&str]) {
+    let records = |code: i32, arguments: &[&str]| {
+        let ran = command("", &[&["records"], arguments, reached].concat()).code(code);
+        if ran.out.is_empty() { Value::Null } else { ran.json() }
+    };
+    let hold = async |key: &str| {
+        let claim = Write::new(Key::from_text(key), Guard::Absent, Some(redis::claimed(1)));
+        let verdicts = store.write(&[claim], redis::soon()).await;
+        assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
+    };
+    verbs::every_verb(name, &["--operation", "place", "--key", "orderId"], records, hold).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
+async fn every_verb_works_by_key_and_by_event_in_postgres() {
+    let server = postgres::Postgres::start_with(&[]);
+    let reached = ["--store", &server.url(), "--table", "orders"];
+    let create = ["records", "table", "create", "--yes"];
+    command("", &[&create[..], &reached].concat()).code(0);
+    let builder = lambda_idempotency_postgres::PostgresStore::builder(&server.url());
+    let store = builder.table("orders").build().unwrap();
+    every_verb("postgres", &store, &reached).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
+async fn every_verb_works_by_key_and_by_event_in_redis_with_a_prefix() {
+    let server = redis::Server::start(&[]).await;
+    let reached = ["--store", &server.url(), "--redis-prefix", "orders:"];
+    let store = server.builder().prefix("orders:").build().unwrap();
+    every_verb("redis", &store, &reached).await;
 }
 
 #[test]
@@ -190,6 +231,22 @@ async fn a_password_comes_from_a_variable_and_is_never_shown() {
         let refused = command(&wrong, arguments).code(2);
         assert!(!format!("{}{}", refused.out, refused.err).contains("wr0ng"), "{}", refused.err);
     }
+}
+
+/// Its process logs no line that would say whose key it claimed.
+#[test]
+#[ignore = "needs the functions of the tests: `bash tests/run stores` builds them and runs this"]
+fn a_message_that_kills_its_process_is_one_key_of_the_page() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (body, page) = (folder.join("deadly.json"), folder.join("deadly.html"));
+    let order = r#"{"orderId":"o-1","customer":"c","sku":"s","quantity":1,"dieTimes":9}"#;
+    std::fs::write(&body, order).unwrap();
+    let [body, page] = [&body, &page].map(|path| path.to_str().unwrap());
+    let binary = orders().with_file_name("scripted_orders").display().to_string();
+    let options = ["--max-receive-count", "1", "--report", page, "--binary", &binary];
+    command("", &[&["invoke", "--sqs-body", body][..], &options].concat()).code(1);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<h2>Keys (1)</h2>"), "{page}");
 }
 
 /// The chaos rig in a server of the user, until Ctrl-C: it ends its processes, and removes what it has made.

@@ -35,6 +35,8 @@ pub struct ItemRequest {
     pub key: String,
     /// The status that an idempotency record gets: `INPROGRESS`, `COMPLETED` or `FAILED`.
     pub status: Option<String>,
+    /// The record of the event for which the key is claimed, as an idempotency record names it.
+    pub record: Option<String>,
     /// The answer that the function got.
     pub answer: ItemAnswer,
 }
@@ -113,14 +115,17 @@ fn list<'b>(body: &'b Value, name: &str) -> impl Iterator<Item = &'b Value> + us
 }
 
 fn new(table: &str, verb: Verb, key: String, status: Option<String>) -> ItemRequest {
-    ItemRequest { table: table.to_owned(), verb, key, status, answer: ItemAnswer::Failed }
+    let (table, record) = (table.to_owned(), None);
+    ItemRequest { table, verb, key, status, record, answer: ItemAnswer::Failed }
 }
 
 fn single(table: &str, verb: Verb, body: &Value) -> ItemRequest {
     let values = ["Item", "ExpressionAttributeValues"].iter().find_map(|name| body.get(name));
     let status = values.into_iter().flat_map(texts).find(|text| is_status(text));
     let key = body.get("Key").or_else(|| body.get("Item")).map(key).unwrap_or_default();
-    new(table, verb, key, status)
+    let members = values.and_then(Value::as_object).into_iter().flat_map(|values| values.values());
+    let record = members.filter_map(record).next();
+    ItemRequest { record, ..new(table, verb, key, status) }
 }
 
 fn reads(body: &Value) -> Vec<ItemRequest> {
@@ -158,7 +163,15 @@ fn statement(member: &Value) -> Option<ItemRequest> {
     let changes = matches!(verb, Verb::Put | Verb::Update);
     let status = texts.iter().find(|text| changes && is_status(text)).cloned();
     let key = texts.iter().find(|text| text.contains('#')).or_else(|| texts.first()).cloned();
-    Some(new(text.split('"').nth(1)?, verb, key.unwrap_or_default(), status))
+    let record = list(member, "Parameters").filter_map(record).next();
+    let item = new(text.split('"').nth(1)?, verb, key.unwrap_or_default(), status);
+    Some(ItemRequest { record, ..item })
+}
+
+/// The record of an event in the provenance of a claim, if the attribute is one.
+fn record(attribute: &Value) -> Option<String> {
+    let provenance = attribute.get("M").filter(|map| map.get("claimed_at").is_some())?;
+    string(provenance.get("record")?)
 }
 
 /// The key of an item, or of attributes that are a key.
@@ -193,7 +206,8 @@ mod tests {
     #[test]
     fn a_single_claim_and_its_refusal_are_read() {
         let body = json!({ "TableName": "idempotency",
-            "Item": { "application": text("shop"), "id": text("place#ab"), "status": text("INPROGRESS") } });
+            "Item": { "application": text("shop"), "id": text("place#ab"), "status": text("INPROGRESS"),
+                "provenance": { "M": { "claimed_at": { "N": "1" }, "record": text("m-1") } } } });
         let mut items = items("PutItem", &body);
         answered(&mut items, Some(400), &json!({ "__type": "x#ConditionalCheckFailedException" }));
         let expected = ItemRequest {
@@ -201,6 +215,7 @@ mod tests {
             verb: Verb::Put,
             key: "place#ab".to_owned(),
             status: Some("INPROGRESS".to_owned()),
+            record: Some("m-1".to_owned()),
             answer: ItemAnswer::Refused,
         };
         assert_eq!(items, [expected]);
@@ -210,7 +225,8 @@ mod tests {
     fn members_of_a_batch_have_answers_of_their_own() {
         let update = |status: &str, id: &str| {
             json!({ "Statement": "UPDATE \"idempotency\" SET \"status\" = ? WHERE \"id\" = ? AND \"status\" = ?",
-                "Parameters": [text(status), text(id), text("INPROGRESS")] })
+                "Parameters": [text(status), { "M": { "claimed_at": { "N": "1" }, "record": text("m-2") } },
+                    text(id), text("INPROGRESS")] })
         };
         let body = json!({ "Statements": [update("COMPLETED", "p#a"), update("FAILED", "p#b")] });
         let mut items = items("BatchExecuteStatement", &body);
@@ -228,6 +244,7 @@ mod tests {
                 ("p#b", Some("FAILED"), ItemAnswer::Refused)
             ]
         );
+        assert!(items.iter().all(|item| item.record.as_deref() == Some("m-2")));
     }
 
     #[test]
