@@ -138,10 +138,10 @@ step_panics() {
     local probe=target/panic-probe
     local build=(env PATH="$PWD/target/deploy-venv/bin:$PATH" cargo lambda build --release --quiet)
     mkdir -p "$probe/src"
-    printf '#[path = "%s"]\nmod unwinding;\n\nfn main() {}\n' "$PWD/crates/lambda/src/unwinding.rs" \
+    printf '#[path = "%s"]\nmod unwinding;\n\nfn main() {}\n' "$PWD/crates/keys/src/unwinding.rs" \
         >"$probe/src/main.rs"
     printf '%s\n' '[package]' 'name = "panic-probe"' 'edition = "2024"' '[workspace]' '[features]' \
-        'panic-abort = []' >"$probe/Cargo.toml"
+        'default = ["runs-handlers"]' 'runs-handlers = []' 'panic-abort = []' >"$probe/Cargo.toml"
     if (cd "$probe" && "${build[@]}") >"$probe/said" 2>&1; then
         echo "cargo lambda built a package whose manifest does not set \`panic\`, and the library did not" >&2
         echo "refuse it. Check whether cargo lambda still chooses panic = \"abort\"." >&2

@@ -60,6 +60,7 @@ mod reach;
 mod readable;
 mod secret;
 mod selection;
+mod unwinding;
 mod user_functions;
 mod warning;
 

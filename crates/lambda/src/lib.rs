@@ -145,7 +145,6 @@ mod source;
 mod sources;
 pub mod store;
 pub mod testing;
-mod unwinding;
 pub mod wrappers;
 
 #[cfg(feature = "metrics")]

@@ -135,6 +135,16 @@ fn only_stores_with_tls_compile_it() {
     }
 }
 
+/// Its build stops at `panic = "abort"`, and should not first compile for many minutes.
+#[test]
+fn the_crate_that_checks_panics_waits_for_nothing_large() {
+    let crates = tree("lambda-idempotency-keys", &["--all-features"]);
+    assert!(crates.len() <= 40, "{crates:?}");
+    for large in ["tokio", "aws-lc-sys", "rustls", "hyper"] {
+        assert!(!crates.contains(large), "{large}");
+    }
+}
+
 /// The clients that the stores are made of. A function compiles those of the stores whose features it turns on.
 #[test]
 fn a_function_that_uses_one_store_compiles_no_other() {

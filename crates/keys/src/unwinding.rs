@@ -7,8 +7,10 @@
 //! `cargo lambda build --release`, and `sam build` through it, passes `--config
 //! profile.release.panic="abort"` unless the manifest sets `panic` itself. Therefore the manifest
 //! has to set `unwind`, although it is Cargo's default.
+//!
+//! `lambda-idempotency` turns the check on. It is in this crate because Cargo need not compile the AWS SDK before it.
 
-#[cfg(all(panic = "abort", not(feature = "panic-abort")))]
+#[cfg(all(panic = "abort", feature = "runs-handlers", not(feature = "panic-abort")))]
 compile_error!(
     "lambda-idempotency is built with `panic = \"abort\"`: a panic in one handler would end the \
      process and all handlers of the batch. Add these two lines to the Cargo.toml at the root of \
