@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 
 use crate::{
     checks::Problems,
-    document::{at, entries, items, keys, of_type, referred, target},
+    document::{at, entries, get_att, items, keys, of_type, referred, target},
     retention,
 };
 
-const CHECKS: [fn(&Value) -> Problems; 7] = [
+const CHECKS: [fn(&Value) -> Problems; 8] = [
     function,
     tables,
     mappings,
+    alarms,
     crate::queue::in_transit,
     crate::grants::permissions,
     crate::http::http,
@@ -33,7 +34,7 @@ fn function(template: &Value) -> Problems {
     let function = the_function(template);
     let properties = &function["Properties"];
     let environment = &properties["Environment"]["Variables"];
-    let mut problems = Problems::new();
+    let mut problems = application(template);
     for (what, found, expected) in [
         ("BuildMethod", &function["Metadata"]["BuildMethod"], json!("rust-cargolambda")),
         ("CodeUri", &properties["CodeUri"], json!("../..")),
@@ -42,11 +43,6 @@ fn function(template: &Value) -> Problems {
         ("LogFormat", &properties["LoggingConfig"]["LogFormat"], json!("JSON")),
         // The default is INFO. With WARN, Lambda drops errors, too: the runtime's lines have no timestamp.
         ("ApplicationLogLevel", &properties["LoggingConfig"]["ApplicationLogLevel"], Value::Null),
-        (
-            "IDEMPOTENCY_APPLICATION",
-            &environment["IDEMPOTENCY_APPLICATION"],
-            json!({"Ref": "AWS::StackName"}),
-        ),
         (
             "the variables",
             &json!(keys(environment)),
@@ -114,7 +110,7 @@ fn tables(template: &Value) -> Problems {
 }
 
 /// Every queue and stream that invokes the function.
-fn mappings(template: &Value) -> Problems {
+pub(crate) fn mappings(template: &Value) -> Problems {
     let function = &the_function(template)["Properties"];
     let mut problems = Problems::new();
     for (name, event) in entries(&function["Events"]) {
@@ -131,6 +127,36 @@ fn mappings(template: &Value) -> Problems {
         }
     }
     problems
+}
+
+/// Somebody is told of each queue that holds what was given up: every one from which no function receives.
+pub(crate) fn alarms(template: &Value) -> Problems {
+    let received: Vec<_> = entries(&the_function(template)["Properties"]["Events"])
+        .into_iter()
+        .map(|(_, event)| target(&event["Properties"]["Queue"]))
+        .collect();
+    let is_told = |queue: &str| {
+        of_type(template, "AWS::CloudWatch::Alarm").into_iter().any(|(_, alarm)| {
+            let alarm = &alarm["Properties"];
+            alarm["Namespace"] == "AWS/SQS"
+                && alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
+                && alarm["Dimensions"][0]["Value"] == get_att(&format!("{queue}.QueueName"))
+                && alarm["Threshold"] == 0
+                && alarm["ComparisonOperator"] == "GreaterThanThreshold"
+                && referred(template, &alarm["AlarmActions"][0])["Subscription"].is_array()
+        })
+    };
+    let queues = of_type(template, "AWS::SQS::Queue").into_iter().map(|(name, _)| name);
+    let silent = queues.filter(|name| !received.contains(name) && !is_told(name));
+    silent.map(|name| format!("nobody is told of messages in {name}")).collect()
+}
+
+/// The function's idempotency records are of the stack: the function's name changes when it is replaced.
+pub(crate) fn application(template: &Value) -> Problems {
+    let variables = &the_function(template)["Properties"]["Environment"]["Variables"];
+    let found = &variables["IDEMPOTENCY_APPLICATION"];
+    let is_stack = *found == json!({"Ref": "AWS::StackName"});
+    (!is_stack).then(|| format!("IDEMPOTENCY_APPLICATION: {found}")).into_iter().collect()
 }
 
 /// The seconds that a queue keeps messages.

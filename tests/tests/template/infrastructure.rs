@@ -17,7 +17,15 @@ const SOURCES: [(&str, &[&str]); 3] = [
             "'IDEMPOTENCY_APPLICATION'",
         ],
     ),
-    ("cdk/src/app.ts", &["reportBatchItemFailures: true", "6 * timeout", "enforceSSL: true"]),
+    ("cdk/src/app.ts", &[
+            "reportBatchItemFailures: true",
+            "6 * timeout",
+            "enforceSSL: true",
+            "memorySize: 256",
+            "keepRecordsOf(fn, stack.stackName)",
+            "metricApproximateNumberOfMessagesVisible",
+            "addAlarmAction(new SnsAction(alarms))",
+        ]),
     (
         "terraform/main.tf",
         &[
@@ -27,7 +35,7 @@ const SOURCES: [(&str, &[&str]); 3] = [
             "\"PAY_PER_REQUEST\"",
             "[\"ReportBatchItemFailures\"]",
             "IDEMPOTENCY_TABLE ",
-            "IDEMPOTENCY_APPLICATION ",
+            "IDEMPOTENCY_APPLICATION = var.name",
         ],
     ),
 ];

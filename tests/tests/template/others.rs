@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     checks::Problems,
     document::{breaking, long_form},
-    every::problems,
+    every::{self, problems},
     root,
 };
 
@@ -39,6 +39,29 @@ fn the_list_of_templates_is_complete() {
     let list = fs::read_to_string(root().join("docs/templates/README.md")).unwrap();
     for name in templates().keys() {
         assert!(list.contains(&format!("| [`{name}.yaml`]({name}.yaml) |")), "{name}");
+    }
+}
+
+/// The template that a reader of the quick start copies, and deploys.
+#[test]
+fn the_template_of_the_quick_start_reports_failures_tells_somebody_and_names_its_application() {
+    let page = fs::read_to_string(root().join("crates/lambda/src/guide/quick_start.md")).unwrap();
+    let text = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let template = long_form(serde_yaml_ng::from_str(text).unwrap());
+    let problems = |template: &Value| -> Problems {
+        let checks = [every::mappings, every::alarms, every::application];
+        checks.iter().flat_map(|check| check(template)).collect()
+    };
+    assert_eq!(problems(&template), Problems::new());
+    let function = "/Resources/OrdersFunction/Properties";
+    for (pointer, expected) in [
+        (format!("{function}/Environment/Variables/IDEMPOTENCY_APPLICATION"), "APPLICATION"),
+        (format!("{function}/Events/Orders/Properties/FunctionResponseTypes"), "ReportBatch"),
+        ("/Resources/DeadLetterAlarm".to_owned(), "nobody is told"),
+        ("/Resources/Alarms/Properties/Subscription".to_owned(), "nobody is told"),
+    ] {
+        let found = problems(&breaking(&template, &pointer, None));
+        assert!(found.iter().any(|found| found.contains(expected)), "{pointer}: {found:?}");
     }
 }
 
@@ -159,6 +182,21 @@ fn every_mistake_in_another_topology_is_found() {
             None,
             "DeadLetterQueue accepts requests without TLS",
         ),
+        // Alarms.
+        ("minimal", "/Resources/DeadLetterAlarm".into(), None, "nobody is told of messages in Dead"),
+        (
+            "sns-fifo-to-sqs-fifo",
+            "/Resources/UndeliveredAlarm/Properties/AlarmActions".into(),
+            None,
+            "nobody is told of messages in Undelivered",
+        ),
+        (
+            "stream",
+            "/Resources/GivenUpAlarm/Properties/MetricName".into(),
+            Some(json!("ApproximateNumberOfMessages")),
+            "nobody is told of messages in GivenUp",
+        ),
+        ("stream", "/Resources/Alarms/Properties/Subscription".into(), None, "nobody is told"),
         // Retention.
         (
             "minimal",

@@ -4,10 +4,14 @@
 
 import * as path from 'node:path';
 
-import { App, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { App, CfnParameter, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import * as logs from 'aws-cdk-lib/aws-logs';
+import * as sns from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 
 import { IdempotencyTable } from './idempotency-table';
@@ -38,6 +42,7 @@ const fn = new lambda.Function(stack, 'Function', {
   handler: 'bootstrap',
   runtime: lambda.Runtime.PROVIDED_AL2023,
   architecture: lambda.Architecture.ARM_64,
+  memorySize: 256, // the default of 128 MB has half the processor
   timeout,
   loggingFormat: lambda.LoggingFormat.JSON,
   logGroup: new logs.LogGroup(stack, 'Logs', {
@@ -48,5 +53,22 @@ const fn = new lambda.Function(stack, 'Function', {
 // Without `reportBatchItemFailures`, Lambda ignores the response and deletes failed messages.
 fn.addEventSource(new SqsEventSource(queue, { batchSize: 10, reportBatchItemFailures: true }));
 new IdempotencyTable(stack, 'IdempotencyTable').keepRecordsOf(fn, stack.stackName);
+
+// Without it nobody hears of what failed: for the function these are answered invocations.
+const email = new CfnParameter(stack, 'AlarmEmail', {
+  description: 'Gets a mail when a message has failed every attempt.',
+});
+const alarms = new sns.Topic(stack, 'Alarms');
+alarms.addSubscription(new EmailSubscription(email.valueAsString));
+new cloudwatch.Alarm(stack, 'DeadLetterAlarm', {
+  metric: deadLetters.metricApproximateNumberOfMessagesVisible({
+    period: Duration.minutes(1),
+    statistic: 'Maximum',
+  }),
+  threshold: 0,
+  comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+  evaluationPeriods: 1,
+  treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
+}).addAlarmAction(new SnsAction(alarms));
 
 app.synth();
