@@ -8,7 +8,7 @@ use std::{
 use crate::root;
 
 /// The Markdown files: those of the repository's root, and of these folders.
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
     let mut folders: Vec<_> = ["docs", "crates", "events", "fuzz"].map(|f| root().join(f)).into();
     for file in files(&root()) {

@@ -4,6 +4,22 @@ use std::fs;
 
 use crate::{read, root};
 
+/// Nothing is published yet, so a manifest that is to be copied names the clone beside the crate. With the first release,
+/// these lines get its version.
+#[test]
+fn a_reader_can_build_with_the_manifests_that_documents_show() {
+    let texts =
+        crate::links::pages().into_iter().map(|page| fs::read_to_string(page).expect("a page"));
+    let ours = |line: &&str| line.starts_with("lambda-idempotency") && line.contains(" = ");
+    let found: Vec<String> = texts
+        .flat_map(|text| text.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    assert!(found.len() >= 5, "are these all? {found:?}");
+    for line in found {
+        assert!(line.contains("path = \"../lambda-idempotency/crates/"), "{line}");
+    }
+}
+
 /// The folders of the crates that are published.
 fn published() -> Vec<String> {
     let folders = fs::read_dir(root().join("crates")).expect("crates");

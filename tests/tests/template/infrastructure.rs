@@ -17,7 +17,9 @@ const SOURCES: [(&str, &[&str]); 3] = [
             "'IDEMPOTENCY_APPLICATION'",
         ],
     ),
-    ("cdk/src/app.ts", &[
+    (
+        "cdk/src/app.ts",
+        &[
             "reportBatchItemFailures: true",
             "6 * timeout",
             "enforceSSL: true",
@@ -25,7 +27,8 @@ const SOURCES: [(&str, &[&str]); 3] = [
             "keepRecordsOf(fn, stack.stackName)",
             "metricApproximateNumberOfMessagesVisible",
             "addAlarmAction(new SnsAction(alarms))",
-        ]),
+        ],
+    ),
     (
         "terraform/main.tf",
         &[

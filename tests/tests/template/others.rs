@@ -53,6 +53,14 @@ fn the_template_of_the_quick_start_reports_failures_tells_somebody_and_names_its
         checks.iter().flat_map(|check| check(template)).collect()
     };
     assert_eq!(problems(&template), Problems::new());
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let to_set = readme.split("## Four things to set in AWS").nth(1).unwrap();
+    let to_set = to_set.split("\n## ").next().unwrap();
+    for thing in
+        ["IDEMPOTENCY_TABLE", "PartiQLInsert", "ReportBatchItem", "IDEMPOTENCY_APPLICATION"]
+    {
+        assert!(to_set.contains(thing) && text.contains(thing), "{thing}");
+    }
     let function = "/Resources/OrdersFunction/Properties";
     for (pointer, expected) in [
         (format!("{function}/Environment/Variables/IDEMPOTENCY_APPLICATION"), "APPLICATION"),
@@ -183,7 +191,12 @@ fn every_mistake_in_another_topology_is_found() {
             "DeadLetterQueue accepts requests without TLS",
         ),
         // Alarms.
-        ("minimal", "/Resources/DeadLetterAlarm".into(), None, "nobody is told of messages in Dead"),
+        (
+            "minimal",
+            "/Resources/DeadLetterAlarm".into(),
+            None,
+            "nobody is told of messages in Dead",
+        ),
         (
             "sns-fifo-to-sqs-fifo",
             "/Resources/UndeliveredAlarm/Properties/AlarmActions".into(),
