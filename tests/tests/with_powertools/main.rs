@@ -52,7 +52,7 @@ struct Shared {
     theirs: Theirs,
     ours: Ours,
     /// What both sides are connected to, until it is dropped.
-    _proxy: Proxy,
+    proxy: Proxy,
 }
 
 impl Shared {
@@ -71,7 +71,7 @@ impl Shared {
         let proxy = dynamodb.proxy().await.unwrap();
         let theirs = Theirs::start(language, &proxy.url());
         let ours = Ours::new(language, &proxy.url());
-        Self { dynamodb, theirs, ours, _proxy: proxy }
+        Self { dynamodb, theirs, ours, proxy }
     }
 
     /// The items of the table.
@@ -85,6 +85,20 @@ impl Shared {
         let items = self.items();
         let [item] = items.as_slice() else { panic!("{items:?}") };
         item.clone()
+    }
+
+    /// The state of the record that `lambda-idempotency records show` finds with these options; null if there is none.
+    fn show(&self, options: &[&str]) -> Value {
+        let command = std::path::Path::new(env!("CARGO_BIN_EXE_orders-under-test"))
+            .with_file_name("lambda-idempotency");
+        let mut command = std::process::Command::new(command);
+        command.args(["records", "show", "--json", "--table", TABLE, "--region", "eu-west-1"]);
+        command.args(["--endpoint-url", &self.proxy.url()]).args(options);
+        command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret");
+        let output = tokio::task::block_in_place(|| command.output()).unwrap();
+        let shown: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        shown["records"][0]["state"].clone()
     }
 
     /// Deletes all items.

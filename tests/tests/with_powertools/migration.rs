@@ -243,22 +243,49 @@ async fn a_batch_that_both_functions_get_at_once_is_done_once() {
     }
 }
 
-/// Before the switch: our function computes the key of a recorded event, and finds their result there. Nothing is
-/// claimed.
+/// Before the switch: the command makes the keys of a recorded event, of the payload and of the record, and finds the
+/// records of Powertools there. Nothing is claimed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Powertools: bash tests/run powertools"]
-async fn their_results_can_be_read_before_the_switch() {
+async fn their_records_are_found_before_the_switch() {
+    let event = std::env::temp_dir().join(format!("before-the-switch-{}.json", std::process::id()));
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
+        let (name, prefix) = match language {
+            Language::Python => ("powertools-python", "orders-fn.app.process_record"),
+            Language::TypeScript => ("powertools-typescript", theirs::FUNCTION),
+        };
         let (done, _) = deliver(&mut shared, Powertools, &one("o-1")).await;
         assert_eq!(done, 1);
         let before = shared.items();
-        let idempotency = shared.ours.idempotency(None);
-        let operation = shared.ours.operation(&settings()).key("orderId");
-        let kept = idempotency.kept_result::<Value, _>(&operation, &order("o-1")).await;
-        assert_eq!(kept.unwrap(), Some(json!({ "placed": 1 })), "{language:?}");
-        let other = idempotency.kept_result::<Value, _>(&operation, &order("o-2")).await;
-        assert_eq!(other.unwrap(), None, "{language:?}");
+        for key in ["orderId", "record:powertools_json(body).orderId"] {
+            let powertools = ["--powertools", name, "--powertools-prefix", prefix, "--key", key];
+            let show = |id: &str| {
+                std::fs::write(&event, one(id).to_string()).unwrap();
+                shared.show(&[&["--event", event.to_str().unwrap()][..], &powertools].concat())
+            };
+            assert_eq!(show("o-1"), "completed", "{language:?} {key}");
+            assert_eq!(show("o-2"), Value::Null, "{language:?} {key}");
+        }
         assert_eq!(shared.items(), before);
+    }
+    std::fs::remove_file(event).unwrap();
+}
+
+/// The old function is given the records, and returns nothing; so does the new one, with a key on the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Powertools: bash tests/run powertools"]
+async fn a_key_on_the_record_is_the_same_for_both() {
+    for language in Language::BOTH {
+        let mut shared = Shared::new(language).await;
+        let event = one("o-1").to_string();
+        let answer = shared.theirs.call(&settings(), theirs::Call::new(&event, "null"));
+        assert_eq!(answer["executed"], 1, "{language:?}");
+        let operation = shared.ours.operation(&settings());
+        let operation = operation.key(lambda_idempotency::record("powertools_json(body).orderId"));
+        let handler = async |_: Value, _: Call| -> Result<(), Failure> { panic!("it is done") };
+        let function = shared.ours.idempotency(None).sqs(operation, handler).unwrap();
+        let answer = testing::invoke(&function, &one("o-1")).await.unwrap();
+        assert_eq!(returned(&answer), Vec::<String>::new(), "{language:?}");
     }
 }

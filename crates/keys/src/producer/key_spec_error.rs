@@ -126,9 +126,9 @@ pub enum KeySpecError {
         /// The operation.
         operation: Arc<str>,
     },
-    /// A producer cannot know the id that a source will give a record.
+    /// A payload does not have the id that a source will give its record.
     #[error(
-        "a producer cannot compute the keys of operation `{operation}`: it has no key expression, so its \
+        "a payload alone does not give the keys of operation `{operation}`: it has no key expression, so its \
          keys are the ids that AWS gives records when it delivers them; select a part of the payload with \
          `.key(\"...\")`"
     )]
@@ -136,9 +136,9 @@ pub enum KeySpecError {
         /// The operation.
         operation: Arc<str>,
     },
-    /// A producer cannot know the record that AWS puts around the payload.
+    /// A payload does not have the record that AWS puts around it.
     #[error(
-        "a producer cannot compute the keys of operation `{operation}`: its key is taken from the record \
+        "a payload alone does not give the keys of operation `{operation}`: its key is taken from the record \
          around the payload, which AWS makes when it delivers the payload; select a part of the payload \
          with `.key(\"...\")`"
     )]

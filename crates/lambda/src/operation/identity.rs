@@ -245,7 +245,7 @@ impl Operation {
     /// [`KeySpec`](crate::producer::KeySpec) does not need Lambda's crates.
     ///
     /// # Errors
-    /// A mistake in the operation; a key that a producer cannot compute, because it is taken from
+    /// A mistake in the operation; a key that a payload alone does not give, because it is taken from
     /// the record that AWS creates around the payload.
     ///
     /// ```
