@@ -1,12 +1,14 @@
-//! Makes AWS Lambda handlers safe to call twice.
-//!
-//! Lambda delivers events at least once. Wrap the handler, say where the idempotency key is in each
-//! record, and each record is processed once: its key is claimed in a store by one conditional
-//! write, the handler runs, the key is completed, and later deliveries are answered from its idempotency record.
+//! Makes AWS Lambda handlers safe to call twice: each record of an event is processed once for its idempotency key, and
+//! every later delivery is answered from its idempotency record.
 //!
 //! ```no_run
-//! use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation};
-//! # #[derive(serde::Deserialize)] #[serde(rename_all = "camelCase")] struct Order { order_id: String }
+//! use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
+//!
+//! #[derive(serde::Deserialize)]
+//! #[serde(rename_all = "camelCase")]
+//! struct Order {
+//!     order_id: String,
+//! }
 //!
 //! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), lambda_runtime::Error> {
@@ -16,86 +18,70 @@
 //!     lambda_runtime::run(idempotency.sqs(place, place_order)?).await
 //! }
 //!
-//! async fn place_order(order: Order, call: Call) -> Result<(), std::io::Error> {
-//!     /* once per orderId */
+//! async fn place_order(order: Order, call: Call) -> Result<(), Failure> {
+//!     // once per orderId
 //!     Ok(())
 //! }
 //! ```
 //!
+//! # The guide
+//!
+//! | to | read |
+//! |---|---|
+//! | put it into a function | [quick start](guide::quick_start), [keys](guide::keys), [event sources](guide::sources), [settings](guide::settings), [testing](guide::testing) |
+//! | know what it does | [concepts](guide::concepts), [choosing a mode](guide::choosing_a_mode), [failure modes](guide::failure_modes) |
+//! | have effects once, too | [transactions](guide::choosing_a_mode#transactional-mode), [steps](guide::steps), [outbox](guide::outbox), [recovery](guide::recovery), [durable functions](guide::durable_functions) |
+//! | choose a store | [stores](guide::stores), [a store of your own](guide::own_store) |
+//! | operate it | [logs and traces](guide::logs_and_traces), [metrics](guide::metrics), [troubleshooting](guide::troubleshooting), [the table](guide::operating), [security](guide::security), [cost](guide::cost), [performance](guide::performance), [at scale](guide::at_scale) |
+//! | move to it, or within it | [from Powertools](guide::powertools), [moving work](guide::migrations), [producers](guide::producers), [topologies](guide::topologies), [where it runs](guide::where_it_runs) |
+//!
+//! Programs to copy are in the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`,
+//! `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `outbox`, `long_job`, `typed_events`, and `sources`,
+//! which has one event of each source.
+//!
+//! # Where to begin in this crate
+//!
 //! | for | use |
 //! |---|---|
-//! | a queue, topic or bus | [`sqs`](Idempotency::sqs), [`sns`](Idempotency::sns), [`event_bridge`](Idempotency::event_bridge), [`active_mq`](Idempotency::active_mq), [`rabbit_mq`](Idempotency::rabbit_mq) |
-//! | a stream | [`kinesis`](Idempotency::kinesis), [`dynamodb_stream`](Idempotency::dynamodb_stream), [`document_db`](Idempotency::document_db), [`kafka`](Idempotency::kafka) |
-//! | another source | [`s3`](Idempotency::s3), [`scheduler`](Idempotency::scheduler), [`pipe`](Idempotency::pipe), [`invoke`](Idempotency::invoke) |
-//! | several sources in one function | [`Idempotency::function`] |
-//! | the same work from several sources | [`FunctionBuilder::sources`] |
-//! | a whole event, with the first result for every duplicate | [`Idempotency::event`] |
-//! | any function | [`Idempotency::run`] |
-//! | to compute keys and deduplication ids before sending | [`producer`] |
-//! | to see an event's records and keys | [`inspect`] |
-//! | the record around the payload, attributes, headers, Lambda's context | [`Call::record_as`], [`Call::attribute`], [`CallExt::context`] |
-//! | the trace in which a record was sent | [`Call::trace_context`] |
-//! | effects in DynamoDB or PostgreSQL that happen exactly once | [`Operation::transactional`], [`CallExt::transact`] |
-//! | a part of a handler that runs once over all attempts | [`Call::step`] |
-//! | to put aside records that will never be processed | [`Operation::divert`] |
-//! | to keep the results of records | [`keep_result`], [`Idempotency::kept_result`] |
-//! | how to do each of these | [`guide`] |
-//! | to test a handler, or a whole function | [`Call::test`], [`testing`] |
-//! | a store of your own | [`store`] |
-//! | complete programs to copy | the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`, `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `outbox`, `long_job`, `typed_events`; `sources` has one event of each source |
+//! | a source | a method of [`Idempotency`], such as [`sqs`](Idempotency::sqs); several in one function: [`Idempotency::function`] |
+//! | a whole event, any function | [`Idempotency::event`], [`Idempotency::run`] |
+//! | what is processed, and how | [`Operation`] |
+//! | what a handler is told | [`Call`], [`CallExt`] |
+//! | errors that say what to do | [`Failure`] |
+//! | keys before sending, and of events | [`producer`], [`inspect`] |
+//! | tests | [`testing`], [`Call::test`], [`MemoryStore`] |
 //!
 //! [examples]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/lambda/examples
 //!
 //! # What is promised
 //!
-//! A record is processed once, unless a worker dies or is stopped between an effect and its
-//! completion. Then the effect may happen again, and [`Call::lost_attempts`] tells the next call
-//! so. Effects of a [transactional](Operation::transactional) operation happen exactly once: they are
-//! committed together with their completion, or not at all. A duplicate that comes after the retention (24 hours by default) is processed again. A
-//! delivery is acknowledged only if its key is completed, or its handler succeeded and that could
-//! not be recorded (an error in the log says so), or your sink has it, or a policy that you named
-//! says so.
+//! A record is processed once, unless a worker dies or is stopped between an effect and its completion. Then the effect may
+//! happen again, and [`Call::lost_attempts`] tells the next call so. Effects of a [transactional](Operation::transactional)
+//! operation happen exactly once. A duplicate that comes after the retention (24 hours by default) is processed again. A
+//! delivery is acknowledged only if its key is completed, or its handler succeeded and that could not be recorded (an error in
+//! the log says so), or your sink has it, or a policy that you named says so.
 //!
 //! # What is logged
 //!
-//! [`TracingObserver`] writes one line for each delivery, with the target
-//! `lambda_idempotency::record`: its outcome, and the problem if the record returns to its source.
-//! **It needs a `tracing` subscriber**; without one, a lost completion goes unnoticed.
-//! [`Idempotency::without_log`] switches it off; [`Idempotency::with_observer`] adds an observer of
-//! your own, for example for metrics. The line contains no payload, raw key or
-//! result, and only the type of an error, because an error's message may quote the payload. To log
-//! messages, log them in the handler or use [`TracingObserver::showing_error_messages`]. Local runs
-//! (`lambda-idempotency invoke`) show them.
-//!
-//! Each call of a handler runs in a span of its own, so that the lines of concurrent handlers can be
-//! told apart: [logs and traces](guide::logs_and_traces).
-//!
-//! # Words
-//!
-//! Names, messages and logs use one word for each thing: see the
-//! [glossary](https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/glossary.md).
+//! [`TracingObserver`] writes one line for each delivery, with the target `lambda_idempotency::record`: its outcome, and the
+//! problem if the record returns to its source. **It needs a `tracing` subscriber**; without one, a lost completion goes
+//! unnoticed. No line contains a payload, a raw key, a result, or an error's message, which may quote the payload
+//! ([`TracingObserver::showing_error_messages`] shows them). [Logs and traces](guide::logs_and_traces) says more.
 //!
 //! # Cargo features
 //!
 //! * `dynamodb` (default): [`DynamoDbStore`], with `from_env()` and the SDK's HTTPS client.
+//! * `postgres`, `redis`: `PostgresStore`, `RedisStore`; see [stores](guide::stores).
 //! * `http`: `Idempotency::http`, a layer around a service of HTTP requests, with `lambda_http`.
-//! * `metrics`: `CloudWatchMetrics`, an observer that writes metrics in CloudWatch's embedded metric
-//!   format; see [the guide](guide::metrics).
-//! * `postgres`: `PostgresStore`, which keeps idempotency records in PostgreSQL; see
-//!   [the guide](guide::stores).
-//! * `powertools`: `PowertoolsKeys`, which makes the keys of Powertools for AWS Lambda, for a table
-//!   shared with it.
-//! * `redis`: `RedisStore`, which keeps idempotency records in Redis or Valkey; see
-//!   [the guide](guide::stores).
-//! * `panic-abort`: allows builds with `panic = "abort"`. A panic then ends the process and every
-//!   handler of the batch. Work that had its effect but was not yet completed is done twice.
+//! * `metrics`: `CloudWatchMetrics`, an observer that writes [metrics](guide::metrics) in CloudWatch's embedded metric format.
+//! * `powertools`: `PowertoolsKeys`, the keys of Powertools for AWS Lambda, for a table shared with it.
+//! * `panic-abort`: allows builds with `panic = "abort"`, in which a panic ends the process and every handler of the batch.
 //!
 //! # Panics of handlers
 //!
-//! A panic in a handler fails only its own record. This requires panics that unwind, but `cargo
-//! lambda build` and `sam build` choose `panic = "abort"` for every manifest that does not set
-//! `panic`. Add these two lines to the `Cargo.toml` at the root of your workspace; without them a
-//! release build does not compile:
+//! A panic in a handler fails only its own record. This requires panics that unwind, but `cargo lambda build` and `sam build`
+//! choose `panic = "abort"` for every manifest that does not set `panic`. Add these two lines to the `Cargo.toml` at the root
+//! of your workspace; without them a release build stops:
 //!
 //! ```toml
 //! [profile.release]

@@ -43,9 +43,9 @@ fn an_unfinished_changelog_has_no_notes() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(problem), "{version}: {said}");
     }
-    // The section of the next version becomes its notes when it gets number and date.
-    let finished = read("CHANGELOG.md").replace("## [Unreleased]", "## [9.9.9] - 2026-11-30");
-    assert!(String::from_utf8_lossy(&notes("9.9.9", &finished).stdout).contains("### Added"));
+    // The section of the first version becomes its notes when it gets a date.
+    let finished = read("CHANGELOG.md").replace("] - unreleased", "] - 2026-11-30");
+    assert!(String::from_utf8_lossy(&notes("0.1.0", &finished).stdout).contains("### Added"));
 }
 
 /// What `tests/publish-crates` asks Cargo to publish if crates.io has these versions, and its exit code.
