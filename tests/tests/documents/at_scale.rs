@@ -1,4 +1,4 @@
-//! The guide's page about large fleets is made from the recorded figures of the simulation: its tables, and each figure in its
+//! The guide's page about large fleets, and that of the simulation, are made from the recorded figures of the simulation: its tables, and each figure in its
 //! sentences. `WRITE_PAGE=1` writes them; without it, the test fails if they are not those of the file.
 
 use std::{collections::BTreeMap, env, fs};
@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, env, fs};
 use crate::{performance::tables::grouped, read, root};
 
 const FIGURES: &str = "crates/lambda/src/guide/measured/fleet.tsv";
-const PAGE: &str = "crates/lambda/src/guide/at_scale.md";
+const PAGES: [&str; 2] = ["crates/lambda/src/guide/at_scale.md", "docs/fleet.md"];
 const LOAD: f64 = 1e9 / 86_400.0;
 /// The quota of a table, in write units a second, of which a new record takes two.
 const QUOTA: f64 = 40_000.0;
@@ -262,13 +262,13 @@ fn effects(figures: &Figures) -> String {
          dead-letter queue. No handler ran while another had its key. `crashes` doubled {} effects: their processes were killed\n\
          after the effect, and before it was recorded as completed. No other fault doubled one. In the outage, {} handlers had\n\
          returned, and their completions could not be stored until the end of the invocation\n\
-         ([`Outcome::CompletionLost`](crate::Outcome::CompletionLost)): a duplicate of those would have run again.\n",
+         ([`Outcome::CompletionLost`](../crates/lambda/src/guide/failure_modes.md)): a duplicate of those would have run again.\n",
         whole(of_crashes),
         figures.whole("outage", "completion_lost"),
     )
 }
 
-/// The page with these figures.
+/// The page with these figures, of which it may have some.
 fn made(page: &str, figures: &Figures) -> String {
     let mut page = page.to_owned();
     for (name, text) in blocks(figures) {
@@ -286,7 +286,7 @@ fn made(page: &str, figures: &Figures) -> String {
 }
 
 fn between(page: &str, begin: &str, end: &str, text: &str) -> String {
-    let (before, rest) = page.split_once(begin).unwrap_or_else(|| panic!("{begin} is not there"));
+    let Some((before, rest)) = page.split_once(begin) else { return page.to_owned() };
     let (_, after) = rest.split_once(end).expect("an end");
     format!("{before}{begin}{text}{end}{after}")
 }
@@ -296,17 +296,19 @@ fn figures() -> Figures {
 }
 
 #[test]
-fn the_page_is_that_of_the_recorded_runs() {
-    let page = made(&read(PAGE), &figures());
-    if env::var_os("WRITE_PAGE").is_some() {
-        fs::write(root().join(PAGE), &page).expect("a file");
+fn the_pages_are_those_of_the_recorded_runs() {
+    for name in PAGES {
+        let page = made(&read(name), &figures());
+        if env::var_os("WRITE_PAGE").is_some() {
+            fs::write(root().join(name), &page).expect("a file");
+        }
+        assert!(read(name) == page, "{name} is not made from {FIGURES}: see tests/run fleet");
     }
-    assert!(read(PAGE) == page, "{PAGE} is not made from {FIGURES}: see tests/run fleet");
 }
 
 #[test]
-fn nothing_of_the_page_is_left_out() {
-    let page = read(PAGE);
+fn nothing_of_the_pages_is_left_out() {
+    let page = PAGES.map(read).concat();
     assert_eq!(page.matches("<!-- fleet: ").count(), blocks(&figures()).len());
     assert_eq!(page.matches("<!--f ").count(), values(&figures()).len());
     // Markdown takes a comment at the beginning of a line for a block, and shows the rest of that line as it is.
@@ -326,7 +328,7 @@ fn the_limit_is_that_of_the_runs() {
 /// Another figure makes another page.
 #[test]
 fn a_figure_that_differs_is_found() {
-    let page = read(PAGE);
+    let page = PAGES.map(read).concat();
     for (run, figure) in [("outage", "outage: no_backlog_s"), ("start", "backlog_until_s")] {
         let mut other = figures();
         *other.values.get_mut(&(run.into(), figure.into())).expect("a figure") += 5.0;
