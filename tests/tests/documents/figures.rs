@@ -1,4 +1,4 @@
-//! The measured tables of the guide are the figures that a benchmark has recorded.
+//! The measured table of the stores has the figures that a benchmark has recorded.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ mod table;
 
 /// Where `cargo bench -p lambda-idempotency-figures --bench stores -- --record` writes them.
 const FIGURES: &str = "tests/figures/stores.tsv";
-const GUIDE: &str = "crates/lambda/src/guide/stores.md";
+const PAGE: &str = "docs/stores.md";
 
 #[test]
-fn the_guide_s_table_of_stores_is_what_was_recorded() {
+fn the_table_of_stores_is_what_was_recorded() {
     let shown = table::guide(&read(FIGURES)).expect("figures");
-    let page = read(GUIDE);
-    assert!(page.contains(table::END) && page.matches(table::BEGIN).count() == 1, "{GUIDE}");
-    assert!(page.contains(&shown), "{GUIDE} has other figures than {FIGURES}:\n\n{shown}");
+    let page = read(PAGE);
+    assert!(page.contains(table::END) && page.matches(table::BEGIN).count() == 1, "{PAGE}");
+    assert!(page.contains(&shown), "{PAGE} has other figures than {FIGURES}:\n\n{shown}");
 }
 
 /// Nothing was left out because it is not flattering.

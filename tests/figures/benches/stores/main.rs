@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Without `--store` it measures nothing, so that `cargo bench -p lambda-idempotency-figures` measures what it always
-//! has. With `--record` it measures all stores, and writes the figures to `tests/figures/stores.tsv` and into the guide's page
+//! has. With `--record` it measures all stores, and writes the figures to `tests/figures/stores.tsv` and into the page
 //! about stores. Functions and servers are processes of their own, and a proxy between them counts requests. The rounds of
 //! the functions alternate, and medians are printed. The processor time of a server is that of all its processes.
 //! Redis keeps no file here, as a cache without one; PostgreSQL writes its log to the disk.
@@ -71,7 +71,7 @@ const HELP: &str =
     "--store redis|postgres|dynamodb (several), --size RECORDS (several), --rounds N, --record";
 const ATTEMPTS: usize = 3;
 const FIGURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/stores.tsv");
-const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/lambda/src/guide/stores.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stores.md");
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
@@ -153,11 +153,11 @@ fn version(program: &str) -> String {
     format!("{name} {}", number.unwrap_or_else(|| "of an unknown version".to_owned()))
 }
 
-/// Keeps the figures, and writes them into the guide.
+/// Keeps the figures, and writes them into the page.
 fn record(figures: &str) -> Result<()> {
     fs::write(FIGURES, figures)?;
-    let page = fs::read_to_string(Path::new(GUIDE))?;
-    let (before, rest) = page.split_once(table::BEGIN).ok_or("the guide has no place for them")?;
-    let (_, after) = rest.split_once(table::END).ok_or("the guide has no end of them")?;
-    Ok(fs::write(GUIDE, format!("{before}{}{after}", table::guide(figures)?))?)
+    let page = fs::read_to_string(Path::new(PAGE))?;
+    let (before, rest) = page.split_once(table::BEGIN).ok_or("the page has no place for them")?;
+    let (_, after) = rest.split_once(table::END).ok_or("the page has no end of them")?;
+    Ok(fs::write(PAGE, format!("{before}{}{after}", table::guide(figures)?))?)
 }
