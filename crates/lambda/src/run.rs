@@ -89,7 +89,7 @@ impl RunContext<'_> {
     /// Says how often the source has delivered the payload, this time included: of a message of SQS, its
     /// `ApproximateReceiveCount`. For programs that poll a queue themselves.
     ///
-    /// What was received before was probably done before. From 2 on, the key is therefore read before it is claimed: in
+    /// A redelivery is probably a duplicate. From 2 on, the key is therefore read before it is claimed: in
     /// DynamoDB, a duplicate costs a read unit in place of a write unit, and a new payload a read unit more. 0 is as if
     /// this was not called. [`Call::receives`](crate::Call::receives) returns the number.
     ///

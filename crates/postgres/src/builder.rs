@@ -158,7 +158,7 @@ impl PostgresStoreBuilder {
     ///
     /// One in six of them is kept for completions and renewals, and at least one of two to six: claims, reads and completions
     /// with effects take 3 of 4, and 10 of 12. A completion that waits goes before them, so it waits only for other
-    /// completions and renewals, which take a round trip each. A single connection has nothing to keep: there it also waits for
+    /// completions and renewals, which take a round trip each. One connection cannot be reserved: there it also waits for
     /// the call that has the connection. A completion with effects goes before claims and reads, but waits for others with
     /// effects, which may wait for locked rows: give the store more connections if many do.
     ///

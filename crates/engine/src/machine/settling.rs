@@ -201,7 +201,7 @@ impl Machine<'_> {
         }
         let settlement = self.in_its_mode(at, settlement);
         let due = present.now;
-        // Without a claim no record says that the commit was given up, so no time is kept for one.
+        // An optimistic commit records no give-up; reserve no time for it.
         let kept_for = effects.as_ref().filter(|_| assumed.is_none());
         let until = self.settle_until(&settlement, kept_for, due);
         let entry = self.records.at(at);
