@@ -10,7 +10,7 @@ use lambda_idempotency::{
     Call, CallExt as _, Failure, Function, Idempotency, Operation, RunContext, RunError, testing,
 };
 use lambda_idempotency_tests::events::{batch, message, order};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::{
