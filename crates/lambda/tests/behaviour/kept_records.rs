@@ -6,9 +6,7 @@ use std::sync::{
 };
 
 use lambda_idempotency::{Call, Failure, Function, Idempotency, Operation, Timestamp};
-use lambda_idempotency_core::{
-    browse::Browse as _, record::IdempotencyRecord,
-};
+use lambda_idempotency_core::{browse::Browse as _, record::IdempotencyRecord};
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
@@ -27,7 +25,8 @@ fn functions(world: &World, operation: &Operation) -> [(usize, Function); 2] {
     let encrypts = Results::new(world.store.clone()).encrypt_with(LocalKeys::new(key));
     let encrypts = Idempotency::new(encrypts.clock(world.clock.clone()));
     let encrypts = encrypts.with_clock(world.clock.clone()).without_log();
-    let of = |idempotency: Idempotency| idempotency.sqs(operation.clone(), world.handler()).unwrap();
+    let of =
+        |idempotency: Idempotency| idempotency.sqs(operation.clone(), world.handler()).unwrap();
     // Encrypted text is longer by a third.
     [(410 * 1024, of(world.idempotency())), (350 * 1024, of(encrypts))]
 }
@@ -58,7 +57,10 @@ async fn its_claim_is_stored_without_it() {
         let world = World::new();
         let [(_, function), _] = functions(&world, &operation);
         let mut event = message(bytes);
-        let body = event["Records"][0]["body"].as_str().unwrap().replace("\"do\":\"\"", "\"do\":\"sleep\"");
+        let body = event["Records"][0]["body"]
+            .as_str()
+            .unwrap()
+            .replace("\"do\":\"\"", "\"do\":\"sleep\"");
         event["Records"][0]["body"] = body.into();
         let event = event.to_string();
         let running = serve(function, &event, world.context());

@@ -124,7 +124,8 @@ async fn a_relay_that_only_decrypts_leaves_nine_megabytes_of_results_encrypted()
     relays(reading(Arc::clone(&records)), 90).await;
     before.iter_mut().for_each(|(_, record)| record.outbox = None);
     let after = all(&records).await;
-    let plain = after.iter().filter(|(_, record)| record.result.as_ref().unwrap().contains("s3cr3t"));
+    let plain =
+        after.iter().filter(|(_, record)| record.result.as_ref().unwrap().contains("s3cr3t"));
     assert_eq!(plain.count(), 0);
     assert!(after == before, "the same forms");
 }
@@ -196,7 +197,11 @@ async fn renewals_releases_and_takeovers_leave_texts_as_they_are_stored() {
             assert_eq!(texts(&records).await, unchanged, "{writer}: a release");
             let store = takes_over(Arc::clone(&records), &bucket);
             let mut held = claims(&store, &claim(2), SystemClock.now()).await;
-            assert_eq!(texts(&records).await, unchanged, "{writer}, taken over by one that {other}");
+            assert_eq!(
+                texts(&records).await,
+                unchanged,
+                "{writer}, taken over by one that {other}"
+            );
             settles(&store, &mut held, &renewal(63)).await;
             assert_eq!(texts(&records).await, unchanged, "{writer}, {other}: and renewed");
         }
