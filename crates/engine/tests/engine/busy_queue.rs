@@ -22,7 +22,7 @@ async fn lost_beside_a_killer(seed: u64, receives: u32) -> u32 {
     let mut queue = Queue::new(50, &[0], QUICK);
     while queue.messages[0].receives < receives {
         let mut left: Vec<usize> = (1..queue.messages.len()).collect();
-        left.retain(|at| queue.messages[*at].done_at.is_none());
+        left.retain(|at| !queue.messages[*at].is_gone);
         random.shuffle(&mut left);
         left.truncate(49);
         left.insert(random.below(left.len() as u64 + 1) as usize, 0);
@@ -30,7 +30,7 @@ async fn lost_beside_a_killer(seed: u64, receives: u32) -> u32 {
         queue.receive(&invocations, false).await;
         (0..30).for_each(|_| queue.add(false));
     }
-    queue.messages[0].done_at = Some(receives);
+    queue.messages[0].is_gone = true;
     let left: Vec<usize> = (1..queue.messages.len()).collect();
     for _ in 0..3 {
         queue.receive(std::slice::from_ref(&left), false).await;
@@ -40,7 +40,7 @@ async fn lost_beside_a_killer(seed: u64, receives: u32) -> u32 {
 
 #[tokio::test]
 async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_a_few_times() {
-    for (receives, most) in [(5, 4), (10, 6)] {
+    for (receives, most) in [(5, 4), (10, 5)] {
         let mut lost = 0;
         for seed in 0..20 {
             lost = lost.max(lost_beside_a_killer(seed, receives).await);
@@ -58,7 +58,7 @@ async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_at_eac
         let invocations: Vec<Vec<usize>> = (0..5).map(|n| vec![2 * n, 2 * n + 1]).collect();
         queue.receive(&invocations, false).await;
     }
-    queue.messages[0].done_at = Some(0);
+    queue.messages[0].is_gone = true;
     queue.receive(&[(0..10).collect()], false).await;
     assert_eq!(queue.result(), Some((6, 5)), "given up after five receives");
 }
@@ -94,7 +94,7 @@ async fn busy(seed: u64, takes: Duration, throttled: u64) -> Waits {
             waits.push((0, false));
         }
         let mut open: Vec<usize> = (0..visible.len())
-            .filter(|at| visible[*at] <= round && queue.messages[*at].done_at.is_none())
+            .filter(|at| visible[*at] <= round && !queue.messages[*at].is_gone)
             .collect();
         random.shuffle(&mut open);
         for records in open.chunks(batch).take(workers) {
@@ -118,7 +118,7 @@ async fn busy(seed: u64, takes: Duration, throttled: u64) -> Waits {
         // Given up by their queue after so many receives.
         for killer in &mut queue.messages[..3] {
             if killer.receives >= 30 {
-                killer.done_at = Some(killer.receives);
+                killer.is_gone = true;
             }
         }
     }

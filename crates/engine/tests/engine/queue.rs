@@ -34,6 +34,8 @@ pub(crate) struct Message {
     pub(crate) receives: u32,
     /// The receive at which it was done.
     pub(crate) done_at: Option<u32>,
+    /// Whether it is not delivered any more. What is done in a process that dies is delivered again.
+    pub(crate) is_gone: bool,
     /// How often its handler was called.
     calls: Arc<AtomicU32>,
     /// The owner of its last attempt that was lost.
@@ -71,8 +73,16 @@ impl Queue {
     pub(crate) fn add(&mut self, kills: bool) {
         let label: &'static str = format!("r{}", self.messages.len()).leak();
         let calls = Arc::default();
-        let message =
-            Message { label, group: None, kills, receives: 0, done_at: None, calls, lost: None };
+        let message = Message {
+            label,
+            group: None,
+            kills,
+            receives: 0,
+            done_at: None,
+            is_gone: false,
+            calls,
+            lost: None,
+        };
         self.messages.push(message);
     }
 
@@ -96,16 +106,17 @@ impl Queue {
         }
     }
 
-    /// One process with these invocations, of the records that are not done yet. It may die from outside, half-way
+    /// One process with these invocations, of the records that are not acknowledged yet. It may die from outside, half-way
     /// through its first handlers. Afterwards its leases have ended.
     pub(crate) async fn receive(&mut self, invocations: &[Vec<usize>], dies_from_outside: bool) {
         let dies = Arc::new(Notify::new());
-        let mut batches = Vec::new();
+        let (mut batches, mut delivered) = (Vec::new(), Vec::new());
         for records in invocations {
-            let left = records.iter().copied().filter(|at| self.messages[*at].done_at.is_none());
+            let left = records.iter().copied().filter(|at| !self.messages[*at].is_gone);
             let left: Vec<usize> = left.collect();
             left.iter().for_each(|at| self.messages[*at].receives += 1);
             batches.push(left.iter().map(|at| self.record(*at, &dies)).collect());
+            delivered.push(left);
         }
         // A process learns anew how long handlers take.
         self.world.pace = Arc::default();
@@ -123,8 +134,11 @@ impl Queue {
         if let Either::Left((outcomes, _)) = ended {
             let timed_out = |outcome: &Outcome| matches!(outcome, Outcome::TimedOut { .. });
             assert!(!outcomes.iter().flatten().any(timed_out), "it was started too late");
+            for (at, outcome) in delivered.iter().flatten().zip(outcomes.iter().flatten()) {
+                self.messages[*at].is_gone = outcome.is_acknowledged();
+            }
         }
-        for at in invocations.iter().flatten() {
+        for at in delivered.iter().flatten() {
             let message = &mut self.messages[*at];
             if message.done_at.is_none() && self.world.ledger.executed(message.label) > 0 {
                 message.done_at = Some(message.receives);
@@ -137,7 +151,7 @@ impl Queue {
     pub(crate) fn receive_in_vain(&mut self, records: &[usize]) {
         for at in records {
             let message = &mut self.messages[*at];
-            message.receives += u32::from(message.done_at.is_none());
+            message.receives += u32::from(!message.is_gone);
         }
         self.world.clock.advance(40 * SECOND);
     }
