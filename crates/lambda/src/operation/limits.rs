@@ -138,8 +138,8 @@ impl Operation {
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
-    /// let resize = Operation::new("resize").key("imageId").max_lost_attempts(3);
-    /// assert_eq!(resize.check(), Ok(()));
+    /// let charge = Operation::new("charge").key("paymentId").max_lost_attempts(3);
+    /// assert_eq!(charge.check(), Ok(()));
     /// ```
     #[must_use]
     pub fn max_lost_attempts(mut self, most: u32) -> Self {
