@@ -11,7 +11,8 @@ use crate::{
     error::RunError,
     idempotency::Idempotency,
     operation::Operation,
-    run::{self, Run, RunContext, Task},
+    run::{self, Run, Task},
+    run_context::RunContext,
 };
 
 impl Idempotency {

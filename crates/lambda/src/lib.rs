@@ -126,6 +126,7 @@ mod recovery;
 mod rejection;
 mod routes;
 mod run;
+mod run_context;
 mod run_many;
 mod source;
 mod sources;
@@ -152,7 +153,8 @@ pub use crate::{
     operation::Operation,
     recovery::{Recovered, Recovery},
     rejection::Rejection,
-    run::{Run, RunContext},
+    run::Run,
+    run_context::RunContext,
     sources::Sources,
 };
 pub use lambda_idempotency_core::{

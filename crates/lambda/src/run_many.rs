@@ -18,7 +18,8 @@ use crate::{
     find_key::Extraction,
     idempotency::Idempotency,
     operation::{EntryPoint, Operation, Prepared},
-    run::{Run, RunContext, answer, job, work},
+    run::{Run, answer, job, work},
+    run_context::RunContext,
 };
 
 impl Idempotency {

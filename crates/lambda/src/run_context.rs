@@ -1,0 +1,148 @@
+//! The context of a call of `run`.
+
+use std::{fmt, sync::Arc};
+
+use lambda_idempotency_core::clock::Timestamp;
+use lambda_runtime::Context;
+
+use crate::{
+    call::{Invoked, LastInvoked},
+    function::invocation_deadline,
+};
+
+/// The context of a call of [`Idempotency::run`](crate::Idempotency::run): its deadline and its
+/// tenant.
+///
+/// Inside a Lambda function, give the invocation's context, `&event.context`. Elsewhere, give a
+/// deadline, or [`without_deadline`](Self::without_deadline).
+///
+/// | from | deadline | tenant |
+/// |---|---|---|
+/// | `&lambda_runtime::Context` | that of the invocation | the one that Lambda's [tenant isolation] names |
+/// | [`Timestamp`](crate::Timestamp) | this one | none |
+/// | [`without_deadline`](Self::without_deadline) | none | none |
+///
+/// A program that polls a queue itself can add how often it received the message: [`with_receives`](Self::with_receives).
+///
+/// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
+#[derive(Clone, Copy)]
+pub struct RunContext<'a> {
+    part: Part<'a>,
+    /// 0 if it is not known.
+    receives: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Invocation(&'a Context),
+    Until(Timestamp),
+    Alone,
+}
+
+impl RunContext<'_> {
+    /// Neither an invocation nor a deadline: for programs outside Lambda, and for tests.
+    ///
+    /// A claim then holds its key for 15 minutes, and other workers wait that long if this process
+    /// dies. A [`Lease::Renewed`](crate::Lease::Renewed) shortens this to seconds.
+    ///
+    /// Do not use it inside an invocation: the function would not be stopped before Lambda ends the
+    /// invocation, and two tenants with equal payloads would share a key.
+    #[must_use]
+    pub const fn without_deadline() -> Self {
+        Self::of(Part::Alone)
+    }
+
+    /// Says how often the source has delivered the payload, this time included: of a message of SQS, its
+    /// `ApproximateReceiveCount`. For programs that poll a queue themselves.
+    ///
+    /// A redelivery is probably a duplicate. From 2 on, the key is therefore read before it is claimed: in
+    /// DynamoDB, a duplicate costs a read unit in place of a write unit, and a new payload a read unit more. 0 is as if
+    /// this was not called. [`Call::receives`](crate::Call::receives) returns the number.
+    ///
+    /// A wrong number costs requests and never changes an answer: the claim is conditional all the same.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Call, Failure, Idempotency, Operation, RunContext, RunError};
+    /// # use lambda_idempotency::MemoryStore;
+    ///
+    /// async fn received(body: &serde_json::Value, receives: u32, idempotency: &Idempotency) -> Result<(), RunError> {
+    ///     let place = Operation::new("place-order").key("orderId");
+    ///     let context = RunContext::without_deadline().with_receives(receives);
+    ///     let run = idempotency.run(&place, body, context, async |_: Call| Ok::<_, Failure>(())).await?;
+    ///     Ok(run.result)
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), RunError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// # received(&serde_json::json!({ "orderId": "o-1" }), 2, &idempotency).await
+    /// # }
+    /// ```
+    ///
+    /// [`Recovery::run`](crate::Recovery::run) has no use for it.
+    #[must_use]
+    pub const fn with_receives(self, receives: u32) -> Self {
+        Self { receives, ..self }
+    }
+
+    pub(crate) const fn receives(&self) -> u32 {
+        self.receives
+    }
+
+    pub(crate) fn invocation_deadline(&self) -> Option<Timestamp> {
+        match self.part {
+            Part::Invocation(context) => invocation_deadline(context),
+            Part::Until(invocation_deadline) => Some(invocation_deadline),
+            Part::Alone => None,
+        }
+    }
+
+    pub(crate) fn invoked(&self, last: &LastInvoked) -> Option<Arc<Invoked>> {
+        match self.part {
+            Part::Invocation(context) => Some(last.of(context)),
+            Part::Until(_) | Part::Alone => None,
+        }
+    }
+}
+
+impl<'a> RunContext<'a> {
+    const fn of(part: Part<'a>) -> Self {
+        Self { part, receives: 0 }
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&'a str> {
+        match self.part {
+            Part::Invocation(context) => Some(&context.request_id),
+            Part::Until(_) | Part::Alone => None,
+        }
+    }
+
+    pub(crate) fn tenant(&self) -> Option<&'a str> {
+        match self.part {
+            Part::Invocation(context) => context.tenant_id.as_deref(),
+            Part::Until(_) | Part::Alone => None,
+        }
+    }
+}
+
+impl<'a> From<&'a Context> for RunContext<'a> {
+    fn from(context: &'a Context) -> Self {
+        Self::of(Part::Invocation(context))
+    }
+}
+
+/// The deadline of the call: the call has to finish until then, and its claim holds the key until
+/// then.
+impl From<Timestamp> for RunContext<'_> {
+    fn from(invocation_deadline: Timestamp) -> Self {
+        Self::of(Part::Until(invocation_deadline))
+    }
+}
+
+/// Without the invocation's context, which can identify its caller.
+impl fmt::Debug for RunContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext")
+            .field("deadline", &self.invocation_deadline())
+            .finish_non_exhaustive()
+    }
+}
