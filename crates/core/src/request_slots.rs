@@ -52,8 +52,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 pub enum Purpose {
     /// It ends claims, renews them, or keeps what a step returned; or it looks up what became of such a write.
     Settle,
-    /// It completes a key together with effects that may wait for others, for example for a locked row.
-    Commit,
+    /// It goes before claims, and does not get the slots that are kept for settlements: it completes a key together with
+    /// effects that may wait, for example for a locked row, or finds out whether a claim was applied.
+    Hurry,
     /// It claims keys, or does whatever else does not hurry.
     Claim,
 }
@@ -100,8 +101,8 @@ impl RequestSlots {
         match purpose {
             Purpose::Settle => slots,
             // Of a single slot nothing can be kept.
-            Purpose::Commit | Purpose::Claim if slots < 2 => slots,
-            Purpose::Commit | Purpose::Claim => slots.saturating_sub(slots.div_ceil(KEPT_OF)),
+            Purpose::Hurry | Purpose::Claim if slots < 2 => slots,
+            Purpose::Hurry | Purpose::Claim => slots.saturating_sub(slots.div_ceil(KEPT_OF)),
         }
     }
 

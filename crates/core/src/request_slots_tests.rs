@@ -59,7 +59,7 @@ async fn pass(time: Duration) {
 async fn one_of_six_is_kept_for_settlements_and_none_of_one() {
     let most = |all| RequestSlots::most_of(all, Purpose::Claim);
     assert_eq!([1, 2, 3, 4, 6, 7, 12, 13].map(most), [1, 1, 2, 3, 5, 5, 10, 10]);
-    for purpose in [Purpose::Claim, Purpose::Commit] {
+    for purpose in [Purpose::Claim, Purpose::Hurry] {
         let slots = slots(12);
         let held = fill(&slots, purpose);
         assert_eq!((held.len(), fill(&slots, Purpose::Settle).len()), (10, 2));
@@ -73,9 +73,9 @@ async fn one_of_six_is_kept_for_settlements_and_none_of_one() {
 async fn the_most_urgent_call_goes_first_and_then_the_one_that_waited_for_longest() {
     for most in [1, 4] {
         let slots = slots(most);
-        let mut held = fill(&slots, Purpose::Commit);
+        let mut held = fill(&slots, Purpose::Hurry);
         let _settling = fill(&slots, Purpose::Settle);
-        let purposes = [Purpose::Claim, Purpose::Claim, Purpose::Commit, Purpose::Settle];
+        let purposes = [Purpose::Claim, Purpose::Claim, Purpose::Hurry, Purpose::Settle];
         let mut waiting: Vec<_> = purposes
             .iter()
             .enumerate()
@@ -102,7 +102,7 @@ async fn the_most_urgent_call_goes_first_and_then_the_one_that_waited_for_longes
 async fn no_call_goes_beyond_the_slots_however_long_it_waits() {
     let slots = slots(12);
     let held = fill(&slots, Purpose::Settle);
-    for purpose in [Purpose::Settle, Purpose::Commit, Purpose::Claim] {
+    for purpose in [Purpose::Settle, Purpose::Hurry, Purpose::Claim] {
         let call = slots.enter(purpose, hour);
         let waited = tokio::time::timeout(HOUR / 4, call).await;
         assert!(waited.is_err(), "{purpose:?}");

@@ -122,8 +122,12 @@ impl DynamoDbStore {
 
 /// What a request with these writes is for, and so is the one that reads what they found.
 fn purpose(members: &[Member<'_>]) -> Purpose {
-    let are_claims = members.iter().all(|member| member.write.is_claim());
-    if are_claims { Purpose::Claim } else { Purpose::Settle }
+    if !members.iter().all(|member| member.write.is_claim()) {
+        return Purpose::Settle;
+    }
+    // The lease of a claim that may have been applied runs out while others wait for slots.
+    let are_in_doubt = members.iter().any(|member| member.in_doubt);
+    if are_in_doubt { Purpose::Hurry } else { Purpose::Claim }
 }
 
 /// Handles the answer to a write. Returns the write if its guard failed and its record has to be read.

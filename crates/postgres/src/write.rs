@@ -95,7 +95,7 @@ impl PostgresStore {
         if let [member] = &mut *parcel
             && let Some(effects) = member.effects
         {
-            let done = self.commit(doing(Purpose::Commit), member, effects, budget).await;
+            let done = self.commit(doing(Purpose::Hurry), member, effects, budget).await;
             return (parcel, self.with_unread(doing(Purpose::Settle), done, budget).await);
         }
         let is_claim = parcel.iter().all(|member| member.write.is_claim());

@@ -117,7 +117,9 @@ const MOST_CONNECTIONS: u64 = 16;
 #[track_caller]
 fn assert_few(delay: u64, work: u64, runtime: fn() -> Runtime) {
     let counts = count(1000, delay, work, &runtime());
-    assert_eq!((counts.failed, counts.requests), (0, 2000), "{counts:?}");
+    assert_eq!(counts.failed, 0, "{counts:?}");
+    // On a busy machine a few run into their time limits, and are sent again.
+    assert!((2000..=2020).contains(&counts.requests), "{counts:?}");
     assert!(counts.at_once <= 12, "{counts:?}");
     assert!(counts.connections <= MOST_CONNECTIONS, "{counts:?}");
 }
@@ -157,8 +159,9 @@ fn among_a_thousand_calls_of_run_none_is_fenced_and_none_gives_up_claiming() {
         };
         join_all((0..1000).map(run)).await
     });
-    let lost: Vec<&RunError> = done.iter().filter_map(|run| run.as_ref().err()).collect();
-    assert!(lost.is_empty(), "{} of 1000: {:?}", lost.len(), lost.first());
+    let lost: Vec<(usize, &RunError)> =
+        done.iter().enumerate().filter_map(|(n, run)| Some((n, run.as_ref().err()?))).collect();
+    assert!(lost.is_empty(), "{} of 1000: {:?}", lost.len(), lost.last());
     assert!(done.iter().all(|run| run.as_ref().is_ok_and(|run| run.recorded)));
     assert!(proxy.connections() <= MOST_CONNECTIONS + 4, "{} connections", proxy.connections());
 }
