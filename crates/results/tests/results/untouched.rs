@@ -139,7 +139,6 @@ fn claim(bits: u128) -> Claim {
         clock_skew: Duration::ZERO,
         fingerprint: None,
         application: None,
-        receives: 0,
         provenance: Some(Provenance::new(now, Arc::default())),
         payload: Some(long(3000).into()),
     }
