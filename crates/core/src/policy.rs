@@ -24,9 +24,9 @@ pub struct Policy {
     /// How long after the deadline of an invocation its lease ends. Lambda has been observed to
     /// stop a function 0.7 s after its deadline. Default: 1 second.
     pub lease_grace: Duration,
-    /// The lease if the invocation's deadline is not known; a handler that runs without a claim is
-    /// then stopped after this time too. Default: 15 minutes, Lambda's longest timeout.
-    pub fallback_lease: Duration,
+    /// How long an invocation lasts whose deadline is not known. Default: 15 minutes, Lambda's
+    /// longest timeout.
+    pub fallback_timeout: Duration,
     /// How long a claim holds its key. Default: [`Lease::Invocation`].
     pub lease: Lease,
     /// What to do with a delivery whose key another worker holds. Default: [`OnConflict::Return`];
@@ -71,7 +71,7 @@ impl Default for Policy {
             retention: Duration::from_hours(24),
             clock_skew: Duration::from_secs(1),
             lease_grace: Duration::from_secs(1),
-            fallback_lease: Duration::from_mins(15),
+            fallback_timeout: Duration::from_mins(15),
             lease: Lease::Invocation,
             on_conflict: OnConflict::Return,
             on_failure: OnFailure::Return,

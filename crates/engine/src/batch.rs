@@ -15,8 +15,7 @@
 //!   in its group, or in the whole event ([`AfterFailure`]).
 //! * The first record always starts; others only if the time allows. A handler that still runs
 //!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
-//!   on its way. Where no deadline is known, a handler is dropped when its lease ends or, without a
-//!   claim, after the same time.
+//!   on its way. An invocation whose deadline is not known ends after the policy's fallback timeout.
 //! * A record whose last attempts were lost may be what kills the process. It is claimed just before it
 //!   runs, in a *quarantine group* with nothing else of the batch beside it. Such groups go before all other
 //!   records at every second receive, and after them otherwise: what was received before is therefore looked
@@ -218,7 +217,7 @@ impl Engine {
     }
 
     /// As [`run`](Self::run), for records that nothing delivers again: a caller waits for their outcomes. They are claimed for
-    /// as long as a handler could start, or for 30 seconds if no deadline is known. Where an outage runs them without a claim
+    /// as long as a handler could start, two minutes at most. Where an outage runs them without a claim
     /// ([`OnOutage::RunUnprotected`](lambda_idempotency_core::policy::OnOutage::RunUnprotected)), claiming is given up as
     /// early as in [`run`](Self::run).
     pub fn run_once<'a>(

@@ -22,7 +22,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     delivery::Batch,
-    machine::{Action, CallId, Input, LONG_POLL, Machine, RecordOutcome, Setting},
+    machine::{Action, CallId, Input, Machine, RecordOutcome, Setting},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
     parts::Parts,
     running::Polled,
@@ -63,6 +63,8 @@ pub(crate) struct Driver<'a> {
     /// The machine had nothing to do when it was asked last, and nothing has happened since.
     rests: bool,
     gives_way: bool,
+    /// For how long handlers were polled since the machine was told last.
+    polled: Duration,
 }
 
 impl<'a> Driver<'a> {
@@ -99,6 +101,7 @@ impl<'a> Driver<'a> {
             timer: None,
             rests: false,
             gives_way: false,
+            polled: Duration::ZERO,
         }
     }
 
@@ -243,10 +246,11 @@ impl<'a> Driver<'a> {
         if let Poll::Ready((at, record)) = self.surroundings.poll_leaders(context) {
             return Poll::Ready(Input::LeaderDone { at, record });
         }
-        let begun = self.now();
+        let mut last = self.now();
         while let Poll::Ready(polled) = self.surroundings.poll_handler(context) {
             let now = self.now();
-            let blocked = now.since(begun);
+            self.polled += now.since(last);
+            last = now;
             match polled {
                 Polled::Ended(at, ended, since, steps) => {
                     self.surroundings.returned(at, now);
@@ -255,13 +259,15 @@ impl<'a> Driver<'a> {
                         let input = Input::Steps { at, steps };
                         self.machine.handle(input, now, &mut self.surroundings);
                     }
-                    return Poll::Ready(Input::Ended { at, ended, since, blocked });
+                    let polled = std::mem::take(&mut self.polled);
+                    return Poll::Ready(Input::Ended { at, ended, since, polled });
                 }
                 Polled::Pending(at, Some(steps)) => {
                     return Poll::Ready(Input::Steps { at, steps });
                 }
-                Polled::Pending(..) if blocked > LONG_POLL => {
-                    return Poll::Ready(Input::Blocked);
+                Polled::Pending(..) if self.machine.presses(self.polled) => {
+                    let polled = std::mem::take(&mut self.polled);
+                    return Poll::Ready(Input::Polled { polled });
                 }
                 Polled::Pending(..) => {}
             }

@@ -34,7 +34,7 @@ pub(crate) struct Latest {
     /// The end of its lease when it was started, included; `None` if it runs without a claim.
     pub(crate) lease: Option<Timestamp>,
     /// When handlers are stopped; one that begins then is only cut off.
-    pub(crate) stop: Option<Timestamp>,
+    pub(crate) stop: Timestamp,
 }
 
 impl Latest {
@@ -42,7 +42,7 @@ impl Latest {
         if self.lease.is_some_and(|lease| now > lease.max(renewed)) {
             return Some(NotStarted::Lease);
         }
-        self.stop.is_some_and(|stop| now >= stop).then_some(NotStarted::Deadline)
+        (now >= self.stop).then_some(NotStarted::Deadline)
     }
 }
 

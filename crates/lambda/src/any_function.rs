@@ -67,8 +67,14 @@ impl Idempotency {
     ///
     /// Each call of `run` costs requests of its own. For many payloads at a time, [`run_many`](Self::run_many) costs fewer.
     ///
-    /// The key is claimed for as long as the function could still start before the deadline of the context, or for 30 seconds
-    /// without one. Give it an earlier deadline if the call should fail sooner while the store is unavailable.
+    /// The key is claimed for as long as the function could still start before the deadline of the context, for two minutes at
+    /// most. Give it an earlier deadline if the call should fail sooner while the store is unavailable.
+    ///
+    /// # Dropping the future
+    /// If the returned future is dropped, for instance by `tokio::time::timeout`, the function is dropped where it is, and
+    /// nothing is recorded: a later call cannot tell that from the death of the process. The key stays held until the
+    /// lease ends, and the next attempt is told of a lost one ([`Call::lost_attempts`](crate::Call::lost_attempts)). To
+    /// limit the time of a call, give it a deadline instead: the stop is then recorded, and the lease ends a second later.
     ///
     /// # Errors
     /// The function's own failure, or why it was not called; see [`RunError`].

@@ -20,7 +20,7 @@ use crate::{
 /// |---|---|---|
 /// | `&lambda_runtime::Context` | that of the invocation | the one that Lambda's [tenant isolation] names |
 /// | [`Timestamp`](crate::Timestamp) | this one | none |
-/// | [`without_deadline`](Self::without_deadline) | none | none |
+/// | [`without_deadline`](Self::without_deadline) | 15 minutes after the call began | none |
 ///
 /// A program that polls a queue itself can add how often it received the message: [`with_receives`](Self::with_receives).
 ///
@@ -42,8 +42,8 @@ enum Part<'a> {
 impl RunContext<'_> {
     /// Neither an invocation nor a deadline: for programs outside Lambda, and for tests.
     ///
-    /// A claim then holds its key for 15 minutes, and other workers wait that long if this process
-    /// dies. A [`Lease::Renewed`](crate::Lease::Renewed) shortens this to seconds.
+    /// The call then has 15 minutes, as the longest invocation of Lambda. Its claim holds the key that long, and other
+    /// workers wait that long if this process dies. A [`Lease::Renewed`](crate::Lease::Renewed) shortens this to seconds.
     ///
     /// Do not use it inside an invocation: the function would not be stopped before Lambda ends the
     /// invocation, and two tenants with equal payloads would share a key.

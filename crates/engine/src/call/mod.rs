@@ -312,7 +312,7 @@ impl Call {
         self.delivered.described(&self.record)
     }
 
-    /// When the handler is stopped, if a deadline is known.
+    /// When the handler is stopped. `None` in a call that a unit test has made.
     #[must_use]
     pub const fn handler_deadline(&self) -> Option<Timestamp> {
         self.handler_deadline

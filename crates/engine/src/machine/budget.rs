@@ -9,7 +9,7 @@ use lambda_idempotency_core::clock::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Budget {
     begun: Timestamp,
-    end: Option<Timestamp>,
+    end: Timestamp,
 }
 
 /// Handlers are stopped this long before the invocation deadline, or after 90 % of the time if that is
@@ -25,46 +25,44 @@ const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
 /// A commit is given up this long before settling ends, or after three fourths of the time if that is later.
 const COMMIT_MARGIN: Duration = Duration::from_secs(1);
-/// Settling gives up after this long if no deadline is known, and so does claiming what nothing delivers again.
-const SETTLE_PATIENCE: Duration = Duration::from_secs(30);
+/// Settling gives up after this long, or when the answer is due if that is sooner, and so does claiming what nothing
+/// delivers again. A database that fails over is back after one or two minutes.
+const SETTLE_PATIENCE: Duration = Duration::from_mins(2);
 
 impl Budget {
-    pub(super) const fn new(begun: Timestamp, end: Option<Timestamp>) -> Self {
+    pub(super) const fn new(begun: Timestamp, end: Timestamp) -> Self {
         Self { begun, end }
     }
 
     /// When running handlers are stopped.
-    pub(super) fn stop(&self) -> Option<Timestamp> {
-        self.end.map(|end| end.minus(STOP_MARGIN.min(self.total(end) / 10)))
+    pub(super) fn stop(&self) -> Timestamp {
+        self.end.minus(STOP_MARGIN.min(self.total() / 10))
     }
 
     /// When the answer must be given, settled or not.
-    pub(super) fn reply(&self) -> Option<Timestamp> {
-        self.end.map(|end| end.minus(REPLY_MARGIN.min(self.total(end) / 20)))
+    pub(super) fn reply(&self) -> Timestamp {
+        self.end.minus(REPLY_MARGIN.min(self.total() / 20))
     }
 
     /// Until when to try a claim that is made now.
     pub(super) fn claim_deadline(&self, now: Timestamp) -> Timestamp {
-        let patience =
-            self.stop().map_or(CLAIM_PATIENCE, |stop| CLAIM_PATIENCE.min(stop.since(now) / 2));
-        now.plus(patience)
+        now.plus(CLAIM_PATIENCE.min(self.stop().since(now) / 2))
     }
 
     /// Until when to try a claim that nothing repeats, if handlers take `pace`: after that no handler could start.
     pub(super) fn last_claim(&self, now: Timestamp, pace: Duration) -> Timestamp {
-        self.last_start(pace).unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
+        self.last_start(pace).min(now.plus(SETTLE_PATIENCE))
     }
 
     /// Until when to try to undo a claim that is in doubt at `now`.
     pub(super) fn doubt_deadline(&self, now: Timestamp) -> Timestamp {
-        let last = now.plus(DOUBT_PATIENCE);
-        self.reply().map_or(last, |reply| last.min(reply))
+        now.plus(DOUBT_PATIENCE).min(self.reply())
     }
 
     /// Until when to try a settlement that begins now.
     pub(super) fn settle_deadline(&self, now: Timestamp) -> Timestamp {
         let last = if keeps(Rule::SettlesUntilTheReply) { self.reply() } else { self.stop() };
-        last.unwrap_or_else(|| now.plus(SETTLE_PATIENCE))
+        last.min(now.plus(SETTLE_PATIENCE))
     }
 
     /// Until when to try a commit that begins now. A fourth of the time is left, or a second if that is less:
@@ -77,35 +75,33 @@ impl Budget {
     /// Whether a handler that is started now would probably finish, if handlers take `pace`. The estimate
     /// is at most half of the whole time, so that slow handlers are started, too.
     pub(super) fn allows(&self, now: Timestamp, pace: Duration) -> bool {
-        self.latest(pace, Duration::ZERO).is_none_or(|latest| now < latest)
+        now < self.latest(pace, Duration::ZERO)
     }
 
     /// The same for a record that has waited for another worker: at least a tenth of the whole time has to
     /// be left. Otherwise it is better to return the record, which need not wait at its next delivery: if
     /// it started too late, its handler would be stopped and its key would stay locked.
     pub(super) fn allows_late(&self, now: Timestamp, pace: Duration) -> bool {
-        self.last_start(pace).is_none_or(|last| now < last)
+        now < self.last_start(pace)
     }
 
     /// The first instant at which [`allows_late`](Self::allows_late) says no.
-    fn last_start(&self, pace: Duration) -> Option<Timestamp> {
-        let floor = self.end.map(|end| self.total(end) / 10)?;
-        self.latest(pace, floor)
+    fn last_start(&self, pace: Duration) -> Timestamp {
+        self.latest(pace, self.total() / 10)
     }
 
     /// Whether the time for handlers is over.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
-        self.stop().is_some_and(|stop| now >= stop)
+        now >= self.stop()
     }
 
     /// When it is too late to start, if handlers take `pace`, and at least `floor`.
-    fn latest(&self, pace: Duration, floor: Duration) -> Option<Timestamp> {
-        let (stop, end) = (self.stop()?, self.end?);
-        Some(stop.minus(pace.min(self.total(end) / 2).max(floor)))
+    fn latest(&self, pace: Duration, floor: Duration) -> Timestamp {
+        self.stop().minus(pace.min(self.total() / 2).max(floor))
     }
 
-    const fn total(&self, end: Timestamp) -> Duration {
-        end.since(self.begun)
+    const fn total(&self) -> Duration {
+        self.end.since(self.begun)
     }
 }
 
@@ -119,38 +115,37 @@ mod tests {
 
     #[test]
     fn margins_shrink_with_short_timeouts() {
-        let long = Budget::new(at(0), Some(at(60_000)));
-        assert_eq!((long.stop(), long.reply()), (Some(at(59_250)), Some(at(59_750))));
-        let short = Budget::new(at(0), Some(at(1_000)));
-        assert_eq!((short.stop(), short.reply()), (Some(at(900)), Some(at(950))));
+        let long = Budget::new(at(0), at(60_000));
+        assert_eq!((long.stop(), long.reply()), (at(59_250), at(59_750)));
+        let short = Budget::new(at(0), at(1_000));
+        assert_eq!((short.stop(), short.reply()), (at(900), at(950)));
     }
 
     #[test]
     fn a_commit_is_given_up_a_second_before_settling_ends_or_after_three_fourths_of_the_time() {
-        let budget = Budget::new(at(0), Some(at(60_000)));
+        let budget = Budget::new(at(0), at(60_000));
         assert_eq!(budget.commit_deadline(at(0)), at(58_750));
         assert_eq!(budget.commit_deadline(at(59_350)), at(59_650));
-        assert_eq!(Budget::new(at(0), None).commit_deadline(at(0)), at(29_000));
     }
 
     #[test]
     fn a_learned_pace_cannot_refuse_everything() {
         let pace = Duration::from_secs(500);
-        let budget = Budget::new(at(0), Some(at(60_000)));
+        let budget = Budget::new(at(0), at(60_000));
         assert!(budget.allows(at(1_000), pace), "capped at half of the time");
         assert!(!budget.allows(at(30_000), pace));
     }
 
     #[test]
     fn a_handler_starts_while_the_learned_time_is_left() {
-        let budget = Budget::new(at(0), Some(at(60_000)));
+        let budget = Budget::new(at(0), at(60_000));
         let allows = |ms| budget.allows(at(ms), Duration::from_secs(1));
         assert_eq!([allows(58_249), allows(58_250)], [true, false]);
     }
 
     #[test]
     fn after_a_wait_the_learned_time_has_to_be_left_and_a_tenth_in_any_case() {
-        let budget = Budget::new(at(0), Some(at(10_000)));
+        let budget = Budget::new(at(0), at(10_000));
         for (pace, last) in [(0, 8_249), (100, 8_249), (2_000, 7_249)] {
             let allows = |ms| budget.allows_late(at(ms), Duration::from_millis(pace));
             assert_eq!([allows(last), allows(last + 1)], [true, false], "{pace} ms");
@@ -158,8 +153,20 @@ mod tests {
     }
 
     #[test]
-    fn without_a_deadline_everything_may_start() {
-        let budget = Budget::new(at(0), None);
-        assert!(budget.allows(at(u64::MAX), Duration::ZERO) && !budget.is_over(at(u64::MAX)));
+    fn settling_gives_up_after_two_minutes_or_when_the_answer_is_due() {
+        let budget = Budget::new(at(0), at(900_000));
+        assert_eq!(budget.settle_deadline(at(0)), at(120_000));
+        assert_eq!(budget.settle_deadline(at(800_000)), at(899_750));
+    }
+
+    #[test]
+    fn a_record_has_half_of_its_time_and_5_s_at_most_to_claim_and_a_call_until_no_handler_could_start() {
+        let pace = Duration::from_secs(1);
+        for (total, record, call) in [(9_000, 4_050, 7_200), (60_000, 5_000, 53_250)] {
+            let budget = Budget::new(at(0), at(total));
+            assert_eq!(budget.claim_deadline(at(0)), at(record));
+            assert_eq!(budget.last_claim(at(0), pace), at(call));
+        }
+        assert_eq!(Budget::new(at(0), at(900_000)).last_claim(at(0), pace), at(120_000));
     }
 }

@@ -20,7 +20,7 @@ impl Machine<'_> {
         let closed = self.closed(at);
         match claimed {
             Claimed::Held(held) => {
-                self.leases.keep(at, &held, None, present.now);
+                self.leases.keep(at, &held);
                 self.records.at(at).granted(Arc::clone(&held));
                 present.host.holds(at);
                 match closed {
@@ -34,7 +34,7 @@ impl Machine<'_> {
                 }
             }
             Claimed::Assumed { held, guard } => {
-                self.leases.keep(at, &held, None, present.now);
+                self.leases.keep(at, &held);
                 self.records.at(at).assumed(held, guard);
                 match closed {
                     Some(why) => self.not_started(at, why, present),
@@ -137,7 +137,7 @@ impl Machine<'_> {
         let limit = conflict.waits_until(since, until);
         let past = until.plus(Duration::from_millis(1));
         let wake = now.plus(pause).min(past.max(now)).min(limit);
-        let in_time = self.starts.budget().stop().is_none_or(|stop| wake < stop);
+        let in_time = wake < self.starts.budget().stop();
         if self.closed(at).is_some() || now >= limit || !in_time {
             return self.finish(at, Outcome::Busy { until }, present);
         }

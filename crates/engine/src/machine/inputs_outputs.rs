@@ -29,7 +29,7 @@ pub struct Setting<'a> {
     pub policy: &'a Policy,
     /// Which records are not started after one that is returned.
     pub after_failure: AfterFailure,
-    /// When the invocation ends; `None` if that is not known.
+    /// When the invocation ends. `None` if that is not known: then it ends after the policy's fallback timeout.
     pub deadline: Option<Timestamp>,
     /// Whether records that are returned are delivered again. If not, claiming goes on for as long as a handler could start.
     pub is_redelivered: bool,
@@ -90,8 +90,8 @@ pub enum Input {
         ended: Ended,
         /// When it was called; `None` if it was not.
         since: Option<Timestamp>,
-        /// For how long handlers had kept the processor, without a pause, when it ended.
-        blocked: Duration,
+        /// For how long handlers were polled since the machine was told last.
+        polled: Duration,
     },
     /// Steps of a running handler have ended, and wait until the store has what they returned.
     Steps {
@@ -100,8 +100,11 @@ pub enum Input {
         /// The text of all steps of the key that have ended, in this attempt and in those before.
         steps: Json,
     },
-    /// Handlers kept the processor for more than 10 milliseconds, and none has ended.
-    Blocked,
+    /// Handlers were polled, and none has ended.
+    Polled {
+        /// For how long since the machine was told last.
+        polled: Duration,
+    },
     /// The leader of a record's key, in another invocation of this process, has ended.
     LeaderDone {
         /// The record that followed.
@@ -177,7 +180,7 @@ pub enum Action {
         /// Its claim; `None` if it runs without one.
         held: Option<Arc<Held>>,
         /// The handler is stopped at this instant, or not called if it comes first.
-        stop: Option<Timestamp>,
+        stop: Timestamp,
     },
     /// Report the outcome of a record.
     Report(RecordOutcome),

@@ -101,7 +101,7 @@ impl Machine<'_> {
                 continue;
             }
             match self.turn(at, present) {
-                Turn::Start => self.start(at, present.now),
+                Turn::Start => self.start(at),
                 Turn::Return(why) => self.not_started(at, why, present),
             }
         }
@@ -112,13 +112,10 @@ impl Machine<'_> {
         self.starts.turn(waited, present.now, present.host.pace())
     }
 
-    fn start(&mut self, at: usize, now: Timestamp) {
+    fn start(&mut self, at: usize) {
         let entry = self.records.at(at);
         entry.enter(Stage::Running);
         let held = entry.held().cloned();
-        if held.is_none() {
-            self.leases.keep_unclaimed(at, now);
-        }
         self.starts.started();
         let stop = self.starts.budget().stop();
         self.actions.push_back(Action::Start { at, held, stop });

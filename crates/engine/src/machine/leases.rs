@@ -25,35 +25,28 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long keys of this invocation are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Terms {
-    /// When the invocation ends, its grace included. `None` if that is not known.
-    end: Option<Timestamp>,
-    fallback: Duration,
+    /// When the last lease ends: with the invocation, its grace included.
+    end: Timestamp,
     /// The length of a lease that is renewed.
     length: Option<Duration>,
 }
 
 impl Terms {
-    pub(super) fn new(policy: &Policy, end: Option<Timestamp>) -> Self {
-        let end = end.map(|end| end.plus(policy.lease_grace));
+    /// Of an invocation that ends at `end`.
+    pub(super) fn new(policy: &Policy, end: Timestamp) -> Self {
         // Without a claim there is nothing to renew.
         let length = policy.lease.renewed_length().filter(|_| !policy.optimistic);
-        Self { end, fallback: policy.fallback_lease, length }
+        Self { end: end.plus(policy.lease_grace), length }
     }
 
-    /// When the last lease of the invocation ends; `None` if each claim has its own end.
-    pub(super) const fn end(&self) -> Option<Timestamp> {
+    /// When the last lease of the invocation ends, renewed or not.
+    pub(super) const fn end(&self) -> Timestamp {
         self.end
-    }
-
-    /// When a claim made now ends, renewed or not.
-    pub(super) fn ceiling(&self, now: Timestamp) -> Timestamp {
-        self.end.unwrap_or_else(|| now.plus(self.fallback))
     }
 
     /// The end of the lease of a claim made now.
     pub(super) fn lease_until(&self, now: Timestamp) -> Timestamp {
-        let ceiling = self.ceiling(now);
-        self.length.map_or(ceiling, |length| ceiling.min(now.plus(length)))
+        self.length.map_or(self.end, |length| self.end.min(now.plus(length)))
     }
 }
 
@@ -62,21 +55,12 @@ impl Terms {
 pub(super) struct Kept {
     /// The record's position in the batch.
     pub(super) at: usize,
-    /// When it is to be renewed; `None` if it already has the latest end that is allowed.
-    due: Option<Timestamp>,
+    /// When it is to be renewed.
+    due: Timestamp,
     /// When it ends if it is not renewed.
     lease_until: Timestamp,
-    /// Beyond this instant it is not renewed.
-    ceiling: Timestamp,
     /// How often it had no answer.
     tries: u32,
-}
-
-impl Kept {
-    /// Whether it ended at the latest end that is allowed, and not because a renewal was missing.
-    pub(super) fn is_at_ceiling(&self) -> bool {
-        self.lease_until >= self.ceiling
-    }
 }
 
 /// The leases of records that run, or will.
@@ -99,52 +83,32 @@ impl Leases {
         &self.terms
     }
 
-    /// Adds the lease of record `at`, unless it lasts until the end of the invocation, where all handlers
-    /// stop anyway.
-    pub(super) fn keep(
-        &mut self,
-        at: usize,
-        held: &Held,
-        ceiling: Option<Timestamp>,
-        now: Timestamp,
-    ) {
-        let ceiling = ceiling.unwrap_or_else(|| self.terms.ceiling(now));
-        let Some(lease_until) = held.record.lease_until else { return };
-        let is_renewed = lease_until < ceiling;
-        if !is_renewed && self.terms.end.is_some() {
-            return;
+    /// Adds the lease of record `at`, unless it lasts until the end of the invocation: all handlers are
+    /// stopped before.
+    pub(super) fn keep(&mut self, at: usize, held: &Held) {
+        if let (Some(lease_until), Some(length)) = (held.record.lease_until, self.terms.length)
+            && lease_until < self.terms.end
+        {
+            let due = lease_until.minus(length - length / 3);
+            self.add(Kept { at, due, lease_until, tries: 0 });
         }
-        let length = self.terms.length.filter(|_| is_renewed);
-        let due = length.map(|length| lease_until.minus(length - length / 3));
-        self.add(Kept { at, due, lease_until, ceiling, tries: 0 });
     }
 
     /// Record `at` has steps that are not stored: its lease is renewed now, whether that is due or not. If a
     /// renewal is on its way, they are written after it.
     pub(super) fn write_steps(&mut self, at: usize, held: &Held, now: Timestamp) {
         if let Some(kept) = self.kept.iter_mut().find(|kept| kept.at == at) {
-            kept.due = Some(now);
+            kept.due = now;
             self.quiet_until = self.quiet_until.min(now);
         } else if self.calls.members().all(|kept| kept.at != at)
             && let Some(lease_until) = held.record.lease_until
         {
-            let ceiling = self.terms.ceiling(now);
-            self.add(Kept { at, due: Some(now), lease_until, ceiling, tries: 0 });
-        }
-    }
-
-    /// Record `at` runs without a claim. Without an invocation deadline nothing would stop it, so it gets
-    /// as much time as a record with a claim.
-    pub(super) fn keep_unclaimed(&mut self, at: usize, now: Timestamp) {
-        if self.terms.end.is_none() {
-            let ceiling = self.terms.ceiling(now);
-            self.add(Kept { at, due: None, lease_until: ceiling, ceiling, tries: 0 });
+            self.add(Kept { at, due: now, lease_until, tries: 0 });
         }
     }
 
     fn add(&mut self, kept: Kept) {
-        let first = kept.due.unwrap_or(kept.lease_until).min(kept.lease_until);
-        self.quiet_until = self.quiet_until.min(first);
+        self.quiet_until = self.quiet_until.min(kept.due).min(kept.lease_until);
         self.kept.push(kept);
     }
 
@@ -170,7 +134,7 @@ impl Leases {
     fn look_ahead(&mut self, now: Timestamp) {
         let standing = self.all().filter(|kept| now <= kept.lease_until);
         let ends = standing.map(|kept| kept.lease_until);
-        let due = self.kept.iter().filter_map(|kept| kept.due);
+        let due = self.kept.iter().map(|kept| kept.due);
         self.quiet_until = ends.chain(due).min().unwrap_or(Timestamp::from_millis(u64::MAX));
     }
 
@@ -182,19 +146,18 @@ impl Leases {
         &mut self,
         call: CallId,
         now: Timestamp,
-        reply: Option<Timestamp>,
+        reply: Timestamp,
         held: impl Fn(usize) -> Option<(&'e Key, &'e Arc<Held>)>,
     ) -> Option<(Vec<Write>, Timestamp)> {
         if now < self.quiet_until || self.calls.next(now, now) > now {
             return None;
         }
-        let due = self.kept.extract_if(.., |kept| kept.due.is_some_and(|due| due <= now));
+        let due = self.kept.extract_if(.., |kept| kept.due <= now);
         let (mut members, mut writes) = (Vec::new(), Vec::new());
         let length = self.terms.length;
         for kept in due {
             let Some((key, held)) = held(kept.at) else { continue };
-            let lease_until = length.map_or(kept.lease_until, |length| now.plus(length));
-            let lease_until = kept.ceiling.min(lease_until);
+            let lease_until = self.terms.lease_until(now);
             let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
             writes.push(Write::new(key.clone(), guard, record));
             members.push(kept);
@@ -205,7 +168,7 @@ impl Leases {
         let share = |most: Duration| length.map_or(most, |length| most.min(length / 6));
         let last = ends(now, share(FIRST_CALL), tries);
         // Nor the invocation: a lease that is not renewed by itself ends after it.
-        let last = reply.map_or(last, |reply| last.min(reply));
+        let last = last.min(reply);
         let deadline = if keeps(Rule::RenewsWithinTheLease) {
             lapse.min(last)
         } else {
@@ -221,26 +184,21 @@ impl Leases {
         self.calls.answered(call, now)
     }
 
-    /// The renewal was applied: `held` is what stands now.
-    pub(super) fn extended(&mut self, kept: &Kept, held: &Held, now: Timestamp) {
-        self.keep(kept.at, held, Some(kept.ceiling), now);
-    }
-
     /// The renewal is to be written over another record of the same claim.
     pub(super) fn again(&mut self, kept: Kept, now: Timestamp) {
-        self.add(Kept { due: Some(now), ..kept });
+        self.add(Kept { due: now, ..kept });
     }
 
     /// The renewal had no answer: it is tried again until the lease has ended.
     pub(super) fn unanswered(&mut self, kept: Kept, now: Timestamp) {
-        self.add(Kept { due: Some(now.plus(PAUSE)), tries: kept.tries + 1, ..kept });
+        self.add(Kept { due: now.plus(PAUSE), tries: kept.tries + 1, ..kept });
     }
 
     /// When the next step is due: a renewal, or the end of a lease that has not ended at `now`.
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let standing = self.all().filter(|kept| now <= kept.lease_until);
         let lapses = standing.map(|kept| kept.lease_until.plus(Duration::from_millis(1)));
-        let due = self.kept.iter().filter_map(|kept| kept.due).map(|due| self.calls.next(due, now));
+        let due = self.kept.iter().map(|kept| self.calls.next(kept.due, now));
         lapses.chain(due).min()
     }
 

@@ -11,20 +11,20 @@ fn leases() -> Leases {
     let mut policy = Policy::default();
     policy.lease = Lease::Renewed { length: LENGTH };
     policy.lease_grace = Duration::ZERO;
-    Leases::new(Terms::new(&policy, Some(after(300_000))))
+    Leases::new(Terms::new(&policy, after(300_000)))
 }
 
 /// Leases with that of record 0, which ends after 30 s and is to be renewed after 10 s.
 fn one() -> Leases {
     let mut leases = leases();
-    leases.keep(0, &held(30_000), None, START);
+    leases.keep(0, &held(30_000));
     leases
 }
 
 /// Sends what is due: the deadline of the call, if there is one.
 fn send(leases: &mut Leases, now: Timestamp) -> Option<Timestamp> {
     let (key, held) = (Key::from_text("op#a"), held(30_000));
-    leases.send(call(), now, None, |_| Some((&key, &held))).map(|(writes, deadline)| {
+    leases.send(call(), now, after(300_000), |_| Some((&key, &held))).map(|(writes, deadline)| {
         assert_eq!(writes.len(), 1);
         deadline
     })
@@ -55,7 +55,7 @@ fn a_lease_stands_up_to_and_including_its_end() {
 fn a_lease_whose_renewal_is_on_its_way_stands_up_to_its_end() {
     let mut leases = one();
     send(&mut leases, after(20_000));
-    leases.keep(1, &held(31_000), None, START);
+    leases.keep(1, &held(31_000));
     assert_eq!(lapsed(&mut leases, after(30_000)), 0);
     assert_eq!(lapsed(&mut leases, after(30_001)), 1);
 }
@@ -81,7 +81,7 @@ fn a_lease_that_is_not_needed_any_more_asks_for_nothing() {
 #[test]
 fn after_one_lease_has_lapsed_the_next_one_is_still_watched() {
     let mut leases = one();
-    leases.keep(1, &held(40_000), None, START);
+    leases.keep(1, &held(40_000));
     assert_eq!(lapsed(&mut leases, after(30_001)), 1);
     assert_eq!(lapsed(&mut leases, after(40_000)), 0);
     assert_eq!(lapsed(&mut leases, after(40_001)), 1);
@@ -91,9 +91,9 @@ fn after_one_lease_has_lapsed_the_next_one_is_still_watched() {
 fn renewals_wait_a_sixth_of_the_length_for_the_call_before_at_most() {
     let mut policy = Policy::default();
     policy.lease = Lease::Renewed { length: Duration::from_secs(3) };
-    let mut leases = Leases::new(Terms::new(&policy, Some(after(300_000))));
-    leases.keep(0, &held(3_000), None, START);
-    leases.keep(1, &held(3_100), None, START);
+    let mut leases = Leases::new(Terms::new(&policy, after(300_000)));
+    leases.keep(0, &held(3_000));
+    leases.keep(1, &held(3_100));
     assert_eq!(send(&mut leases, after(1_000)), Some(after(1_500)));
     assert_eq!(
         leases.next_due(after(1_000)),

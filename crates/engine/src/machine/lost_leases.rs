@@ -1,6 +1,5 @@
 //! Stops handlers whose lease is lost. A handler runs only while its worker knows that it has the lease. It
-//! is stopped when a renewal finds another owner, when no renewal succeeded in time, or when the lease has
-//! reached its latest end.
+//! is stopped when a renewal finds another owner, or when no renewal succeeded in time.
 
 use super::{Machine, Present, entry::Stage, leases::Kept};
 use crate::rules::{Rule, keeps};
@@ -20,13 +19,12 @@ impl Machine<'_> {
             return;
         }
         let now = present.now;
-        if self.leases.terms().end().is_some_and(|end| now > end) {
+        if now > self.leases.terms().end() {
             self.stop(present);
         }
         for kept in self.leases.take_lapsed(now) {
             let at = kept.at;
             match self.records.at(at).stage() {
-                Stage::Running if kept.is_at_ceiling() => self.stop_one(at, present),
                 Stage::Running => self.lapsed(at, present),
                 Stage::Ready => {
                     self.starts.remove_ready(at);
@@ -83,7 +81,7 @@ impl Machine<'_> {
         let entry = self.records.at(kept.at);
         entry.renewed(record);
         if let Some(held) = entry.held() {
-            self.leases.extended(kept, held, present.now);
+            self.leases.keep(kept.at, held);
         }
         self.steps_stored(kept.at, record, present);
     }

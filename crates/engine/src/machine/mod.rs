@@ -127,10 +127,10 @@ struct Present<'h> {
     host: &'h mut dyn Host,
 }
 
-/// Handlers that are polled for longer than this keep the processor: completions are then sent before
-/// the next handler is polled, even if a call is on its way. Shorter polls happen on any busy
-/// machine, and sending each completion alone would cost a request for each record.
-pub(crate) const LONG_POLL: Duration = Duration::from_millis(10);
+/// When handlers were polled for longer than this, together, completions are sent before the next one is polled,
+/// even if a call is on its way: a kill doubles what returned meanwhile. Sending each completion alone would cost a
+/// request for each record.
+const LONG_POLL: Duration = Duration::from_millis(10);
 
 /// The state machine of one batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -148,8 +148,8 @@ pub struct Machine<'a> {
     call_ids: CallIds,
     /// What to do next, in this order.
     actions: VecDeque<Action>,
-    /// Whether handlers have just kept the processor: a completion must not wait for the next one.
-    blocked: bool,
+    /// For how long handlers were polled since all that was to be sent has left.
+    polled: Duration,
 }
 
 impl<'a> Machine<'a> {
@@ -170,12 +170,13 @@ impl<'a> Machine<'a> {
             !setting.policy.mutex || entry.ask().is_aside || !keeps(Rule::CopiesOfAMutexRun)
         };
         order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
-        let budget = Budget::new(now, setting.deadline);
+        let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));
+        let budget = Budget::new(now, end);
         // A batch of one, as each call of `run` is, has few at a time.
         let actions = VecDeque::with_capacity(records.all().len().clamp(2, 16));
         let mut machine = Self {
             starts: Starts::new(budget, setting.policy.concurrency, records.all().len()),
-            leases: Leases::new(Terms::new(setting.policy, setting.deadline)),
+            leases: Leases::new(Terms::new(setting.policy, end)),
             setting,
             records,
             order,
@@ -186,7 +187,7 @@ impl<'a> Machine<'a> {
             outboxes: Outboxes::default(),
             call_ids: CallIds::default(),
             actions,
-            blocked: false,
+            polled: Duration::ZERO,
         };
         let present = &mut Present { now, host };
         for (at, receives) in machine.by_receives() {
@@ -218,13 +219,12 @@ impl<'a> Machine<'a> {
             Input::Sent { call, answers } => {
                 self.sent(call, each(answers, || Err(unsent())), present)
             }
-            Input::Ended { at, ended, since, blocked } => {
-                self.blocked = blocked > LONG_POLL;
+            Input::Ended { at, ended, since, polled } => {
+                self.polled += polled;
                 self.ended(at, ended, since, present);
             }
             Input::Steps { at, steps } => self.steps_ended(at, steps, present),
-            // Once the response is due, the machine would not see the answer to a write.
-            Input::Blocked => self.blocked = !self.is_reply_due(now),
+            Input::Polled { polled } => self.polled += polled,
             Input::LeaderDone { at, record } => self.leader_done(at, record, present),
         }
     }
@@ -243,15 +243,23 @@ impl<'a> Machine<'a> {
             }
             self.send_messages(present);
             self.renew(now);
-            let presses = std::mem::take(&mut self.blocked);
+            // Once the response is due, the machine would not see the answer to a write.
+            let presses = self.presses(Duration::ZERO) && !self.is_reply_due(now);
             let sent = (presses || self.settlements.is_overdue(now))
                 && self.send_settlements(presses, now);
             // What is on its way already has to leave as well.
             if sent || presses {
+                self.polled = Duration::ZERO;
                 self.actions.push_back(Action::GiveWay);
             }
         }
         self.actions.pop_front()
+    }
+
+    /// Whether no further handler may be polled before the machine is asked what to do. `polled` is for how long
+    /// handlers were polled since the machine was told last.
+    pub fn presses(&self, polled: Duration) -> bool {
+        self.polled + polled > LONG_POLL
     }
 
     /// Nothing else is ready: sends the calls that were gathered, and ends what is due by the clock.
@@ -269,7 +277,7 @@ impl<'a> Machine<'a> {
     }
 
     fn is_reply_due(&self, now: Timestamp) -> bool {
-        self.starts.budget().reply().is_some_and(|reply| now >= reply)
+        now >= self.starts.budget().reply()
     }
 
     fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
@@ -285,8 +293,8 @@ impl<'a> Machine<'a> {
     /// When to ask the machine again if nothing happens before.
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         let budget = self.starts.budget();
-        let stop = if self.starts.is_stopped() { None } else { budget.stop() };
-        let ends = [stop, budget.reply()].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
+        let stop = (!self.starts.is_stopped()).then(|| budget.stop());
+        let ends = [stop, Some(budget.reply())].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
         let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
         let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWaitingRecords));
         let keeps_others = self.quarantine.is_active() || self.quarantine.is_waiting();

@@ -22,6 +22,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause after an answer that a retry may not change, such as refused permissions. A failed refresh of
 /// credentials gets the same answer, and a retry may succeed.
 const REFUSED_PAUSE: Duration = Duration::from_secs(2);
+/// How long such an answer is not believed.
+const REFUSED_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a completion whose record is gone is written anew.
 pub(super) const AGAIN: u32 = 3;
 
@@ -123,7 +125,9 @@ impl Settling {
         // Waiting changes neither the record's size nor the record under its key.
         let hopeless = matches!(error.kind(), StoreErrorKind::TooLarge | StoreErrorKind::Corrupt);
         let retried = error.is_transient() || (self.insists && !hopeless);
-        retried && self.due < self.until
+        let patience = self.begun.plus(REFUSED_PATIENCE);
+        let until = if error.is_transient() { self.until } else { self.until.min(patience) };
+        retried && self.due < until
     }
 }
 

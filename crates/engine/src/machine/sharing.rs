@@ -31,7 +31,7 @@ impl Machine<'_> {
         let Some(key) = self.records.get(at).and_then(|entry| entry.key()) else {
             return Shared::Leads;
         };
-        let until = self.leases.terms().ceiling(now).plus(self.setting.policy.clock_skew);
+        let until = self.leases.terms().end().plus(self.setting.policy.clock_skew);
         if let Join::Follows { until, holds } = present.host.join(at, key, now, until) {
             return self.follow(at, until, holds, present);
         }

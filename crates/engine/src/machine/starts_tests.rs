@@ -5,7 +5,7 @@ use super::*;
 
 /// Admission to an invocation of 30 s, for two handlers at once.
 fn starts() -> Starts {
-    Starts::new(Budget::new(START, Some(after(30_000))), 2, 0)
+    Starts::new(Budget::new(START, after(30_000)), 2, 0)
 }
 
 const PACE: Duration = Duration::from_secs(1);

@@ -160,7 +160,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Starts the handler of a record, unless that has been done.
-    pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Option<Timestamp>) {
+    pub(crate) fn start(&mut self, at: usize, held: Option<&Held>, stop: Timestamp) {
         let (clock, operation) = (Arc::clone(&self.parts.clock), self.operation);
         let effects = self.effects.filter(|_| held.is_some());
         let has_opentelemetry_fields = self.parts.has_opentelemetry_fields;
@@ -192,10 +192,11 @@ impl<'a> Surroundings<'a> {
         let attempt = held.filter(|_| is_mutex).map(|held| held.claim.owner);
         let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone(), attempt };
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
-        let call = Call::new(subject, record, history, stop, Arc::clone(&clock), delivered, shared)
-            .collecting(effects)
-            .with_steps(steps)
-            .publishing(publishes);
+        let call =
+            Call::new(subject, record, history, Some(stop), Arc::clone(&clock), delivered, shared)
+                .collecting(effects)
+                .with_steps(steps)
+                .publishing(publishes);
         let latest = Latest { lease, stop };
         let due = Due { operation, job, call, latest, clock, has_opentelemetry_fields };
         let handler = self.running.start(at, Handler::new(due));

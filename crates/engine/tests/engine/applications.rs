@@ -19,7 +19,7 @@ fn of(engine: &Engine, name: &str) -> Engine {
 
 #[tokio::test]
 async fn copies_in_a_batch_are_refused_together() {
-    let world = World::new();
+    let world = World::without_latency();
     world.invoke_by(&of(&world.engine(), "billing"), vec![ok("a")]).await;
     let shipping = of(&world.engine(), "shipping");
     let outcomes = world.invoke_by(&shipping, vec![ok("a"), ok("b"), ok("a")]).await;
@@ -35,7 +35,7 @@ async fn copies_in_a_batch_are_refused_together() {
 /// Clones of an engine share a cache.
 #[tokio::test]
 async fn a_cached_completion_does_not_answer_another_application() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine();
     world.invoke_by(&of(&engine, "billing"), vec![ok("a")]).await;
     let before = world.requests();
@@ -64,7 +64,7 @@ async fn a_follower_of_another_application_does_not_get_its_result() {
 /// The record does not wait for another application's claim, because its result would not be used.
 #[tokio::test]
 async fn a_key_that_another_application_holds_is_refused_at_once() {
-    let world = World::new();
+    let world = World::without_latency();
     let mut record =
         IdempotencyRecord::new(Status::InProgress, START.plus(Duration::from_secs(3600)));
     record.owner = Some(Owner::from_bits(7));
@@ -84,7 +84,7 @@ async fn a_key_that_another_application_holds_is_refused_at_once() {
 /// A worker that lost its key to another application does not use that application's result.
 #[tokio::test]
 async fn a_completion_that_finds_another_application_is_refused() {
-    let world = World::new();
+    let world = World::without_latency();
     let overtaken = rec("a", |world, _| async move {
         let mut record =
             IdempotencyRecord::new(Status::Completed, START.plus(Duration::from_secs(3600)));

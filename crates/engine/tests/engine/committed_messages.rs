@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    clock::Timestamp,
+    clock::{Clock as _, Timestamp},
     memory::MemoryEffects,
     outbox::{Message, PublishError},
     record::{IdempotencyRecord, Status},
@@ -13,7 +13,7 @@ use lambda_idempotency_engine::call::Call;
 use lambda_idempotency_testkit::faults::Fault;
 
 use crate::post::{Post, completions, post_in};
-use crate::support::{Rec, World, key, rec};
+use crate::support::{Rec, START, World, key, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -74,4 +74,15 @@ async fn an_optimistic_attempt_sends_what_the_completion_that_it_meets_has_left(
     assert_eq!(post.deliver(vec![late]).await, ["superseded"]);
     assert_eq!(post.wire.bodies(), ["theirs"]);
     assert!(!post.is_pending("a").await);
+}
+
+/// Half of the time is left for sending.
+#[tokio::test]
+async fn a_commit_with_messages_is_given_up_after_half_of_the_time() {
+    let post = transactional();
+    let refuse = Fault::refuse(StoreErrorKind::Throttled).for_writes(completions());
+    post.world.store.inject(refuse.always());
+    assert_eq!(post.deliver(vec![committing()]).await, ["uncommitted"]);
+    let took = post.world.clock.now().since(START);
+    assert!((13 * SECOND..15 * SECOND).contains(&took), "{took:?} of 30 s");
 }

@@ -19,7 +19,7 @@ use lambda_idempotency_engine::{
 };
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 
-use crate::support::{Rec, START, World, aside, failing, key, labels, ok, rec, slow};
+use crate::support::{Rec, START, World, aside, assert_took, failing, key, labels, ok, rec, slow};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -273,14 +273,14 @@ async fn a_batch_that_stops_at_its_first_failure_continues_after_a_diverted_reco
 async fn a_quarantined_record_that_fails_in_an_outage_is_diverted() {
     let mut world = World::new();
     let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
-    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.dies(vec![forever]).await;
     world.clock.advance(40 * SECOND);
     world.policy.on_outage = OnOutage::RunUnprotected;
     let claims = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::InProgress);
     world.store.inject(claims.always());
     let batch = vec![hopeless("a").group("g").aside(), ok("b").group("g")];
     assert_eq!(world.deliver(batch).await, ["diverted", "unprotected"]);
-    assert_eq!(world.clock.now(), START.plus(40 * SECOND), "no record waited");
+    assert_took(&world, START, 40 * SECOND);
 }
 
 /// The record runs alone because it may have killed its worker; records that wait for it run after it.
@@ -288,7 +288,7 @@ async fn a_quarantined_record_that_fails_in_an_outage_is_diverted() {
 async fn a_quarantined_record_that_fails_permanently_is_diverted() {
     let world = World::new();
     let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
-    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.dies(vec![forever]).await;
     world.clock.advance(40 * SECOND);
     let batch = vec![hopeless("a").group("g").aside(), ok("b").group("g"), ok("c").group("h")];
     assert_eq!(world.deliver(batch).await, ["diverted", "executed", "executed"]);

@@ -191,3 +191,18 @@ async fn a_mismatch_with_unfinished_steps_is_put_aside_again_after_another_attem
         assert_eq!(world.ledger.executed("aside: a"), times);
     }
 }
+
+/// The step ends when the handler fails: the store learns of both by the same write.
+#[tokio::test]
+async fn a_step_that_ends_in_the_poll_in_which_its_handler_fails_does_not_run_again() {
+    let world = World::new();
+    let fails = rec("a", |world: World, call: Call| async move {
+        let other = async { Err::<(), _>(Failure::transient("no luck")) };
+        tokio::try_join!(biased; step(&world, &call, "one"), other)?;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![fails]).await, ["failed"]);
+    assert_eq!(world.steps("one"), 1);
+    assert_eq!(world.deliver(vec![stepping("a", 0)]).await, ["executed"]);
+    assert_eq!((world.steps("one"), world.steps("two")), (1, 1));
+}

@@ -13,11 +13,11 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
     store::{Guard, StoreErrorKind, Write},
 };
-use lambda_idempotency_testkit::{clock::ManualClock, crashing::drop_after, faults::Fault};
+use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 
 use crate::{
     quarantine::LABELS,
-    support::{START, World, key, labels, ok, rec, slow},
+    support::{START, World, assert_took, key, labels, ok, rec, slow},
     throttled::Throttled,
 };
 
@@ -77,7 +77,7 @@ async fn no_lease_reaches_beyond_the_end_of_the_invocation() {
 #[tokio::test]
 async fn without_a_deadline_leases_are_renewed_up_to_the_fallback() {
     let mut world = World { timeout: None, ..world() };
-    world.policy.fallback_lease = 20 * SECOND;
+    world.policy.fallback_timeout = 20 * SECOND;
     assert_eq!(world.deliver(vec![slow("a", 15 * SECOND)]).await, ["executed"]);
 }
 
@@ -85,7 +85,7 @@ async fn without_a_deadline_leases_are_renewed_up_to_the_fallback() {
 async fn the_key_of_a_worker_that_died_is_free_when_its_short_lease_ends() {
     let world = world();
     let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
-    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.dies(vec![forever]).await;
     world.clock.advance(LENGTH + 2 * SECOND);
     let again = rec("a", |_, call| async move {
         assert_eq!(call.lost_attempts(), 1);
@@ -171,7 +171,7 @@ async fn records_that_were_stopped_for_want_of_a_renewal_are_no_suspects() {
     let begun = world.clock.now();
     let again = LABELS.map(|label| slow(label, 15 * SECOND).receives(2)).into();
     assert_eq!(world.deliver(again).await, ["executed"; 10]);
-    assert_eq!(world.clock.now(), begun.plus(15 * SECOND), "side by side");
+    assert_took(&world, begun, 15 * SECOND);
 }
 
 /// The outage has ended before the invocation.

@@ -127,17 +127,17 @@ async fn wherever_a_leader_is_dropped_its_followers_finish() {
 }
 
 #[tokio::test]
-async fn a_wait_without_a_deadline_ends_with_the_leaders_lease() {
+async fn a_wait_for_a_leader_that_is_stopped_ends_with_its_lease() {
     let mut world = World::yielding();
-    world.timeout = None;
-    world.policy.fallback_lease = 10 * SECOND;
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let engine = world.engine();
+    world.timeout = Some(10 * SECOND);
     let forever = world.invoke_by(&engine, vec![rec("a", |_, _| std::future::pending())]);
-    let follower = world.invoke_by(&engine, vec![ok("a")]);
+    let patient = World { timeout: Some(30 * SECOND), ..world.clone() };
+    let follower = patient.invoke_by(&engine, vec![ok("a")]);
     let (first, outcomes) = world.clock.drive(join(forever, follower)).await;
     assert_eq!(labels(&first), ["timed_out"], "a handler does not run without a lease");
     assert_eq!(labels(&outcomes), ["executed"], "the follower takes the key over");
-    // 10 s of lease and 1 s of clock skew.
-    assert_eq!(world.clock.now(), START.plus(Duration::from_millis(11_001)));
+    // 10 s of timeout, 1 s of lease grace, and 1 s of clock skew.
+    assert_eq!(world.clock.now(), START.plus(Duration::from_millis(12_001)));
 }

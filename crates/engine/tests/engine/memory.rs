@@ -20,7 +20,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_duplicate_of_work_of_this_process_costs_no_request() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a"), ok("b")]).await;
     let before = world.requests();
@@ -35,7 +35,7 @@ async fn a_duplicate_of_work_of_this_process_costs_no_request() {
 
 #[tokio::test]
 async fn a_duplicate_of_work_of_another_process_costs_one_request() {
-    let world = World::new();
+    let world = World::without_latency();
     world.invoke(vec![ok("a")]).await;
     let engine = world.engine();
     let before = world.requests();
@@ -47,7 +47,7 @@ async fn a_duplicate_of_work_of_another_process_costs_one_request() {
 
 #[tokio::test]
 async fn clones_of_an_engine_share_a_cache_and_other_engines_do_not() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine();
     world.invoke_by(&engine.clone(), vec![ok("a")]).await;
     let before = world.requests();
@@ -62,7 +62,7 @@ async fn cached_completions_expire_after_a_minute_or_the_configured_age() {
     for (cache, lasts) in
         [(Cache::default(), 60 * SECOND), (Cache::new().age(5 * SECOND), 5 * SECOND)]
     {
-        let world = World::new();
+        let world = World::without_latency();
         let engine = world.engine().with_cache(cache);
         world.invoke_by(&engine, vec![ok("a")]).await;
         let before = world.requests();
@@ -77,7 +77,7 @@ async fn cached_completions_expire_after_a_minute_or_the_configured_age() {
 
 #[tokio::test]
 async fn without_a_cache_each_duplicate_costs_a_request() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine().with_cache(Cache::off());
     world.invoke_by(&engine, vec![ok("a")]).await;
     let before = world.requests();
@@ -89,7 +89,7 @@ async fn without_a_cache_each_duplicate_costs_a_request() {
 
 #[tokio::test]
 async fn cached_completions_expire_with_the_retention() {
-    let mut world = World::new();
+    let mut world = World::without_latency();
     world.policy.retention = 10 * SECOND;
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a")]).await;
@@ -107,7 +107,7 @@ async fn cached_completions_expire_with_the_retention() {
 
 #[tokio::test]
 async fn another_fingerprint_is_a_mismatch_from_the_cache_too() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a").fingerprint("5")]).await;
     let before = world.requests();
@@ -118,7 +118,7 @@ async fn another_fingerprint_is_a_mismatch_from_the_cache_too() {
 
 #[tokio::test]
 async fn only_completed_keys_are_cached() {
-    let mut world = World::new();
+    let mut world = World::without_latency();
     world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
     let engine = world.engine();
     let never = rec("b", |_, _| async { Err(Failure::permanent("never")) });
@@ -134,7 +134,7 @@ async fn only_completed_keys_are_cached() {
 
 #[tokio::test]
 async fn a_record_that_an_operator_deletes_stays_cached_for_a_minute() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a")]).await;
     remove(&world, "a").await;
@@ -147,7 +147,7 @@ async fn a_record_that_an_operator_deletes_stays_cached_for_a_minute() {
 
 #[tokio::test]
 async fn an_ordered_group_is_answered_at_once() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine();
     let batch = || ["a", "b", "c", "d"].map(|label| ok(label).group("g"));
     world.clock.drive(world.invoke_by(&engine, batch().into())).await;
@@ -162,7 +162,7 @@ async fn an_ordered_group_is_answered_at_once() {
 
 #[tokio::test]
 async fn during_an_outage_cached_completions_are_replayed() {
-    let world = World::new();
+    let world = World::without_latency();
     let engine = world.engine();
     world.invoke_by(&engine, vec![ok("a")]).await;
     world.store.outage();

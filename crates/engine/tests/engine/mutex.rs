@@ -17,7 +17,7 @@ use lambda_idempotency_testkit::faults::{Call as HistoryCall, Fault, GuardKind};
 
 use crate::{
     in_process::{SECOND, at_once},
-    support::{Rec, World, declining, failing, labels, ok, rec, slow},
+    support::{Rec, World, assert_took, declining, failing, labels, ok, rec, slow},
 };
 
 fn world() -> World {
@@ -66,7 +66,7 @@ async fn copies_in_a_batch_run_one_after_the_other() {
     let world = world();
     let before = world.clock.now();
     assert_eq!(world.deliver(vec![alone("a"), alone("a"), alone("a")]).await, ["executed"; 3]);
-    assert_eq!(world.clock.now(), before.plus(3 * SECOND));
+    assert_took(&world, before, 3 * SECOND);
     assert_eq!(world.stored("a").await, None);
 }
 

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{clock::Clock, failure::Failure};
 use lambda_idempotency_engine::batch::AfterFailure;
-use lambda_idempotency_testkit::crashing::drop_after;
 
-use crate::support::{START, World, failing, ok, rec, slow};
+use crate::support::{START, World, assert_took, failing, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -26,7 +25,7 @@ async fn a_group_runs_in_order_and_groups_run_concurrently() {
         ])
         .await;
     assert_eq!(outcomes, ["executed"; 3]);
-    assert_eq!(world.clock.now(), START.plus(5 * SECOND));
+    assert_took(&world, START, 5 * SECOND);
 }
 
 #[tokio::test]
@@ -77,7 +76,7 @@ async fn keys_that_cross_two_groups_do_not_deadlock() {
 async fn a_busy_head_holds_back_only_its_group() {
     let world = World::new();
     let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
-    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.dies(vec![forever]).await;
     let outcomes =
         world.deliver(vec![ok("a").group("g"), ok("b").group("g"), ok("c").group("h")]).await;
     assert_eq!(outcomes, ["busy", "returned", "executed"]);

@@ -6,9 +6,8 @@ use std::{
 };
 
 use lambda_idempotency_core::{clock::Clock as _, failure::Failure, policy::OnConflict};
-use lambda_idempotency_testkit::crashing::drop_after;
 
-use crate::support::{Rec, World, declining, failing, ok, rec, slow};
+use crate::support::{Rec, World, assert_took, declining, failing, ok, rec, slow};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
@@ -17,7 +16,7 @@ pub(crate) const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "
 pub(crate) async fn dies_with(world: &World, labels: &[&'static str]) {
     let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());
     let records = labels.iter().map(forever).collect();
-    assert!(drop_after(1, world.invoke(records)).await.is_none());
+    world.dies(records).await;
     world.clock.advance(40 * SECOND);
 }
 
@@ -74,7 +73,7 @@ async fn a_record_that_survives_its_handler_leaves_quarantine() {
     let begun = world.clock.now();
     let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
     assert_eq!(outcomes, ["executed"; 2]);
-    assert_eq!(world.clock.now(), begun.plus(SECOND), "side by side");
+    assert_took(&world, begun, SECOND);
 }
 
 /// As a failure does: the process survived the handler.
@@ -88,7 +87,7 @@ async fn a_record_that_its_handler_declines_leaves_quarantine() {
     let begun = world.clock.now();
     let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
     assert_eq!(outcomes, ["executed"; 2]);
-    assert_eq!(world.clock.now(), begun.plus(SECOND), "side by side");
+    assert_took(&world, begun, SECOND);
 }
 
 #[tokio::test]
@@ -111,7 +110,8 @@ async fn records_that_were_near_a_death_run_in_groups() {
     let mut batch: Vec<_> = LABELS.map(|label| slow(label, SECOND).receives(2)).into();
     batch.push(slow("fresh", SECOND).receives(1));
     assert_eq!(world.deliver(batch).await, ["executed"; 11]);
-    assert_eq!(world.clock.now(), begun.plus(5 * SECOND), "the fresh one, then four groups");
+    // The fresh one, then four groups.
+    assert_took(&world, begun, 5 * SECOND);
 }
 
 /// All were claimed, 16 were started: all are done at their next receive.
@@ -239,7 +239,7 @@ async fn no_key_is_looked_at_while_a_suspect_runs() {
     dies_with(&world, &["x"]).await;
     // A worker of another process holds `a` meanwhile.
     let forever = rec("a", |_, _| std::future::pending());
-    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.dies(vec![forever]).await;
     world.timeout = Some(60 * SECOND);
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let suspect = rec("x", |world: World, _| async move {
@@ -307,15 +307,15 @@ async fn suspects_that_are_found_later_run_in_groups_too() {
     dies_with(&world, &LABELS[..1]).await;
     let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());
     let others = LABELS[1..].iter().map(forever).collect();
-    assert!(drop_after(1, world.invoke(others)).await.is_none());
+    world.dies(others).await;
     let lease = world.stored("b").await.unwrap().lease_until.unwrap();
     world.clock.advance(lease.since(world.clock.now()));
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let begun = world.clock.now();
     let batch = LABELS.map(|label| slow(label, 2 * SECOND).receives(2)).into();
     assert_eq!(world.deliver(batch).await, ["executed"; 10]);
-    let took = world.clock.now().since(begun);
-    assert_eq!(took, 8 * SECOND, "the first one, then three groups of three");
+    // The first one, then three groups of three.
+    assert_took(&world, begun, 8 * SECOND);
 }
 
 /// More were received again than are looked at.
@@ -342,7 +342,7 @@ async fn a_suspect_for_which_it_is_too_late_does_not_keep_the_others_of_its_grou
     dies_with(&world, &LABELS[1..8]).await;
     world.timeout = Some(3 * SECOND);
     let forever = rec("a", |_, _| std::future::pending());
-    assert!(drop_after(1, world.invoke(vec![forever])).await.is_none());
+    world.dies(vec![forever]).await;
     world.timeout = Some(30 * SECOND);
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     let busy = rec("x", |_, _| async { Err(Failure::permanent("never")) });

@@ -3,13 +3,14 @@
 use std::{future::Future, time::Duration};
 
 use lambda_idempotency_core::{
+    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
     memory::MemoryStore,
     outcome::{DivertReason, Outcome},
     policy::Policy,
     record::{Fingerprint, IdempotencyRecord},
-    store::Store,
+    store::{Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
@@ -19,12 +20,16 @@ use lambda_idempotency_engine::{
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::{
     clock::ManualClock,
+    crashing::drop_after,
     deadlines::{BrokenRule, Deadlines},
     faults::FaultyStore,
     ledger::Ledger,
 };
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_000_000);
+
+/// How long each call of the store takes.
+pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(4);
 
 #[derive(Clone)]
 pub(crate) struct World {
@@ -187,7 +192,15 @@ pub(crate) fn key(label: &str) -> Key {
 }
 
 impl World {
+    /// Each call of the store takes a [`ROUND_TRIP`].
     pub(crate) fn new() -> Self {
+        let world = Self::without_latency();
+        let store = FaultyStore::new(MemoryStore::new()).taking(world.clock.clone(), ROUND_TRIP);
+        Self { store, ..world }
+    }
+
+    /// The store answers at once: for tests of other things than time, which poll an invocation by hand.
+    pub(crate) fn without_latency() -> Self {
         Self {
             clock: ManualClock::new(START),
             store: FaultyStore::new(MemoryStore::new()),
@@ -201,9 +214,9 @@ impl World {
         }
     }
 
-    /// The same, but every call of the store yields once, as a call over a network does.
+    /// The store takes no time, but each call yields twice: for tests that drop an invocation at every await.
     pub(crate) fn yielding() -> Self {
-        Self { store: FaultyStore::new(MemoryStore::new()).yielding(), ..Self::new() }
+        Self { store: FaultyStore::new(MemoryStore::new()).yielding(), ..Self::without_latency() }
     }
 
     /// One invocation. The caller drives the clock.
@@ -214,6 +227,12 @@ impl World {
     /// One invocation with another store.
     pub(crate) async fn invoke_on(&self, store: impl Store, records: Vec<Rec>) -> Vec<Outcome> {
         self.invoke_by(&self.engine_on(store), records).await
+    }
+
+    /// An invocation whose process dies as soon as its handlers were called. It takes no time.
+    pub(crate) async fn dies(&self, records: Vec<Rec>) {
+        let invocation = self.invoke_on(Near(self.store.clone()), records);
+        assert!(drop_after(1, invocation).await.is_none(), "its handlers do not end");
     }
 
     /// A new engine, for invocations of one process to share.
@@ -299,6 +318,34 @@ impl World {
         let found = self.store.inner().read(&[key(label)], START).await;
         found.into_iter().next().unwrap().unwrap()
     }
+}
+
+/// The store without faults and latency.
+struct Near(FaultyStore<MemoryStore>);
+
+impl Store for Near {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+        self.0.inner().write(writes, until)
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        until: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        self.0.inner().read(keys, until)
+    }
+}
+
+/// Asserts that handlers and waits took this long since `begun`, and the calls of the store little more.
+#[track_caller]
+pub(crate) fn assert_took(world: &World, begun: Timestamp, expected: Duration) {
+    let took = world.clock.now().since(begun);
+    assert!(took >= expected && took <= expected + 15 * ROUND_TRIP, "{took:?}, not {expected:?}");
 }
 
 pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<&'static str> {

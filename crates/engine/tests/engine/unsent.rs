@@ -252,3 +252,24 @@ async fn a_relay_of_an_application_leaves_the_messages_of_others() {
     assert_eq!(sender.bodies(), ["a", "c"]);
     assert!(world.stored("b").await.unwrap().outbox.is_some());
 }
+
+/// The messages that the successor has left are sent slowly, and there is room for the record meanwhile.
+#[tokio::test]
+async fn a_record_whose_lease_was_lost_before_its_start_does_not_start_beside_its_successor() {
+    let mut world = World::new();
+    world.policy.lease = Lease::Renewed { length: 6 * SECOND };
+    world.policy.concurrency = 1;
+    let post = post_in(world);
+    post.wire.take(5 * SECOND);
+    let slow = rec("a", |world: World, _| async move {
+        world.clock.sleep(SECOND).await;
+        leave_messages(&world, "b").await;
+        // Its renewal, a second later, finds them.
+        world.clock.sleep(3 * SECOND).await;
+        Ok(())
+    });
+    let outcomes = post.deliver(vec![slow, publishing("b", &["ours"])]).await;
+    assert_eq!(outcomes, ["executed", "replayed"]);
+    post.world.ledger.assert_never("b");
+    assert_eq!(post.wire.bodies(), ["theirs"]);
+}

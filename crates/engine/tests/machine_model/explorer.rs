@@ -244,7 +244,7 @@ impl Model for Explorer {
                     Ended::Through(Err(Failure::transient("a failure")))
                 };
                 let (at, since) = (handler.at, Some(handler.since));
-                let input = Input::Ended { at, ended, since, blocked: Duration::ZERO };
+                let input = Input::Ended { at, ended, since, polled: Duration::ZERO };
                 advance(setup, world, invocation, Some(input));
             }
             Action::EndStep { invocation, running } => {
@@ -260,7 +260,7 @@ impl Model for Explorer {
                 world.fault();
                 let ended = self.collected(Some(Effect::Refused));
                 let (at, since) = (handler.at, Some(handler.since));
-                let input = Input::Ended { at, ended, since, blocked: Duration::ZERO };
+                let input = Input::Ended { at, ended, since, polled: Duration::ZERO };
                 advance(setup, world, invocation, Some(input));
             }
             Action::Hang { invocation, running } => {

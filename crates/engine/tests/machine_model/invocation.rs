@@ -163,11 +163,11 @@ fn act(
             let missed = if lease.is_some_and(|lease| now > lease) {
                 Some(NotStarted::Lease)
             } else {
-                stop.filter(|stop| now >= *stop).map(|_| NotStarted::Deadline)
+                (now >= stop).then_some(NotStarted::Deadline)
             };
             if let Some(why) = missed {
                 let ended = Ended::NotBegun(why);
-                let input = Input::Ended { at, ended, since: None, blocked: Duration::ZERO };
+                let input = Input::Ended { at, ended, since: None, polled: Duration::ZERO };
                 return machine.handle(input, now, &mut Surroundings { setup, world, own });
             }
             check_start(setup, world, own, at, held.as_deref());

@@ -93,7 +93,7 @@ fn the_response_is_in_time() {
 
 #[test]
 fn the_end_of_a_lease_wakes_the_machine() {
-    catch(Rule::WakesForLeases, NOTHING_LOST, worlds::without_deadline);
+    catch(Rule::WakesForLeases, ONE_HANDLER, worlds::outlives_its_lease);
 }
 
 #[test]

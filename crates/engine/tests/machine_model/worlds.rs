@@ -217,7 +217,7 @@ pub(crate) fn without_deadline() -> Setup {
             world.faults = Faults { hangs: 1, losses: 1, ..NONE };
             world.expect = &["stopped handler", "busy"];
         })
-        .policy(|policy| policy.fallback_lease = Duration::from_secs(3))
+        .policy(|policy| policy.fallback_timeout = Duration::from_secs(3))
 }
 
 #[test]
@@ -232,12 +232,12 @@ fn clocks_that_step() {
             .with(|world| {
                 (world.processes, world.batch, world.timeout) = (2, 1, None);
                 world.takes = Duration::from_secs(1);
-                world.receives = 1;
+                world.receives = 3;
                 world.faults = Faults { steps: 1, hangs: 1, ..NONE };
                 world.expect = &["stopped handler", "takeover", "fenced"];
             })
             .policy(|policy| {
-                policy.fallback_lease = Duration::from_secs(2);
+                policy.fallback_timeout = Duration::from_secs(2);
                 policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
             }),
     );
@@ -261,17 +261,18 @@ fn clocks_that_step_between_renewals() {
     );
 }
 
-/// A handler that outlives its lease, while another process waits for its key. It is stopped each time and
-/// never succeeds, so only mutants are explored with this world.
+/// A handler whose lease may lapse for want of a renewal, while another process waits for its key. Only mutants are
+/// explored with this world.
 pub(crate) fn outlives_its_lease() -> Setup {
     Setup::new("a handler that outlives its lease", &[0, 0])
         .with(|world| {
-            (world.processes, world.batch, world.timeout) = (2, 1, None);
-            world.takes = Duration::from_secs(4);
-            world.faults = Faults { losses: 1, ..NONE };
+            (world.processes, world.batch) = (2, 1);
+            world.timeout = Some(Duration::from_secs(10));
+            world.takes = Duration::from_secs(5);
+            world.faults = Faults { losses: 2, delays: 2, ..NONE };
         })
         .policy(|policy| {
-            policy.fallback_lease = Duration::from_secs(2);
+            policy.lease = Lease::Renewed { length: Duration::from_secs(2) };
             policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
         })
 }
@@ -304,7 +305,7 @@ fn suspects_without_a_deadline() {
                 (world.faults.deaths, world.faults.hangs) = (2, 1);
                 world.expect = &["quarantined handler", "stopped handler"];
             })
-            .policy(|policy| policy.fallback_lease = Duration::from_secs(3)),
+            .policy(|policy| policy.fallback_timeout = Duration::from_secs(3)),
     );
 }
 
@@ -336,7 +337,7 @@ pub(crate) fn outlived() -> Setup {
             world.expect = &["follower", "stopped handler"];
         })
         .policy(|policy| {
-            policy.fallback_lease = Duration::from_secs(3);
+            policy.fallback_timeout = Duration::from_secs(3);
             policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(8) };
         })
 }

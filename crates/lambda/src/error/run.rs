@@ -100,10 +100,10 @@ pub enum RunError {
          to start it"
     )]
     OutOfTime,
-    /// The function returned, but another worker had taken over its lease.
+    /// The function lost its lease: another worker took the key over, or the lease could not be renewed in time.
     #[error(
-        "the lease was lost to another worker while the function ran, so its result does not \
-         count; try again to get the other worker's result"
+        "the lease was lost while the function ran: another worker took it over, or it could not be renewed; \
+         the function's result does not count: try again"
     )]
     Fenced,
     /// Another worker holds the key, or the payload has no key, and the policy is to skip such

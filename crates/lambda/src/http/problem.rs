@@ -91,7 +91,7 @@ impl Problem {
             Outcome::Fenced => Self::new(
                 StatusCode::CONFLICT,
                 "in-progress",
-                "Another request with this key has taken over",
+                "This request was interrupted; another one may have taken over",
                 "Send the same request again later to get its response.",
             )
             .after(1),

@@ -34,11 +34,12 @@ mod plan;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use lambda_idempotency_core::{
     capabilities::Capabilities,
-    clock::{BoxFuture, Timestamp},
+    clock::{BoxFuture, Clock, Timestamp},
     key::Key,
     record::IdempotencyRecord,
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
@@ -47,7 +48,7 @@ use lambda_idempotency_core::{
 pub use fault::{Fault, GuardKind};
 pub use history::Call;
 
-use fault::Target;
+use fault::{Action, Target};
 use plan::Plan;
 
 /// Wraps a store, injects faults and keeps a history. Clones share the store.
@@ -68,6 +69,8 @@ struct State {
     faults: Vec<Fault>,
     outage: bool,
     yields: bool,
+    /// How long each call takes.
+    takes: Option<Action>,
     history: Vec<Call>,
     /// Writes that the network repeats, each after a number of further write calls.
     echoes: Vec<(usize, Vec<Write>)>,
@@ -87,6 +90,16 @@ impl<S: Store> FaultyStore<S> {
     #[must_use]
     pub fn yielding(self) -> Self {
         self.lock().yields = true;
+        self
+    }
+
+    /// Makes every call take this long on `clock`: half of it before it is applied, and half before its
+    /// response. A store that answers at once hides what happens in between.
+    #[must_use]
+    pub fn taking(self, clock: impl Clock, round_trip: Duration) -> Self {
+        let clock = Arc::new(clock);
+        let (before, after) = (round_trip / 2, round_trip - round_trip / 2);
+        self.lock().takes = Some(Action::Delay { clock, before, after });
         self
     }
 
@@ -172,6 +185,9 @@ impl<S: Store> FaultyStore<S> {
 impl State {
     fn plan(&mut self, call: &[Target<'_>]) -> Plan {
         let mut plan = Plan::new(call.len());
+        if let Some(takes) = &self.takes {
+            plan.add(takes, &[]);
+        }
         if self.outage {
             plan.refuse_all(StoreErrorKind::Unavailable);
         }

@@ -151,7 +151,7 @@ fn policy() -> impl Strategy<Value = Policy> {
                 policy.concurrency = concurrency;
                 policy.max_failed_attempts = most;
                 policy.max_lost_attempts = lost;
-                policy.fallback_lease = Duration::from_secs(fallback);
+                policy.fallback_timeout = Duration::from_secs(fallback);
                 if fails {
                     policy.on_failure = OnFailure::FailPermanently;
                 }
