@@ -53,6 +53,10 @@ fn in_group(queue: &str, group: &str, deduplication: &str, receives: u32) -> Val
     sqs(queue, &id, receives, json!({ "attributes": ids }))
 }
 
+fn with_body(body: &str, id: &str, receives: u32) -> Value {
+    sqs("orders", id, receives, json!({ "body": body }))
+}
+
 fn with_attribute(name: &str, value: &str, id: &str, receives: u32) -> Value {
     let attribute = json!({ name: { "stringValue": value, "dataType": "String" } });
     sqs("parcels", id, receives, json!({ "messageAttributes": attribute }))
@@ -182,6 +186,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     ("email", Fields),
     ("exportId", Fields),
     ("id", Fields),
+    ("imageId", Fields),
     ("index", Fields),
     ("mailId", Fields),
     ("month", Fields),
@@ -293,6 +298,30 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
             },
             distinct: || {
                 ["k-1", "k-2"].map(|key| with_attribute("idempotency-key", key, "m-1", 1)).into()
+            },
+        },
+    ),
+    // Messages whose body is a text: equal texts are one work.
+    (
+        "record:body",
+        Events {
+            adjust: AS_IT_IS,
+            same: || [1, 2].map(|receives| with_body("A17", "m-1", receives)).into(),
+            distinct: || ["A17", "17", " 17"].map(|body| with_body(body, "m-1", 1)).into(),
+        },
+    ),
+    (
+        "record:powertools_json(body).orderId",
+        Events {
+            adjust: AS_IT_IS,
+            same: || {
+                let body = r#"{"orderId":"o-1"}"#;
+                vec![with_body(body, "m-1", 1), with_body(body, "m-2", 1)]
+            },
+            distinct: || {
+                [r#"{"orderId":"o-1"}"#, r#"{"orderId":"o-2"}"#, r#"{"orderId":1}"#]
+                    .map(|body| with_body(body, "m-1", 1))
+                    .into()
             },
         },
     ),
