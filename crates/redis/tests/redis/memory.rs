@@ -7,11 +7,16 @@ use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock},
     record::{IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
+    usage::measured,
 };
 use lambda_idempotency_redis::RedisStore;
+use lambda_idempotency_testkit::tcp::TcpFault;
 use redis::Value;
 
-use crate::server::{Server, claim, claimed, complete, key, owner, soon, timed, within};
+use crate::{
+    faults::{before, url},
+    server::{Server, claim, claimed, complete, completed, key, owner, soon, timed, within},
+};
 
 /// When the server removes the record, in milliseconds since the epoch.
 async fn removal(server: &Server, n: usize) -> i64 {
@@ -297,6 +302,66 @@ async fn renewals_and_settlements_wait_for_replicas_like_claims() {
     assert!(matches!(plain.write(&[claim(2, 2)], soon()).await[0], Verdict::Written));
     let release = Write::new(key(2), Guard::OwnedBy(owner(2)), None);
     assert!(matches!(store.write(&[release], within(1_000)).await[0], Verdict::Written));
+    // A release that is kept says whose claim it was by its last owner.
+    let claimed = held(3);
+    let claim = Write::new(key(3), Guard::Absent, Some(claimed.record.clone()));
+    all_written(&plain, &[claim]).await;
+    let release = settle(3, &claimed, &Settlement::Release { error_type: "Declined".into() });
+    in_doubt(&store, &release).await;
+    in_doubt(&store, &release).await;
+}
+
+/// What a failover has lost is written again, and what is written over itself needs no memory.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_that_is_lost_while_it_waits_for_replicas_is_written_again() {
+    for is_lost in [true, false] {
+        let primary = Server::start(&["--repl-diskless-sync-delay", "0"]).await;
+        let store = primary.builder().wait_for_replicas(1, Duration::from_millis(50));
+        let store = store.build().unwrap();
+        let writes = [claim(1, 1)];
+        let call = store.write(&writes, soon());
+        let follow = async {
+            primary.wait_until(&["DBSIZE"], |size| *size == Value::Int(1)).await;
+            if is_lost {
+                primary.command(&["FLUSHALL"]).await;
+            } else {
+                primary.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
+            }
+            Server::start(&["--replicaof", "127.0.0.1", &primary.port.to_string()]).await
+        };
+        let (verdicts, _replica) = tokio::join!(call, follow);
+        assert!(matches!(verdicts[0], Verdict::Written), "{verdicts:?}");
+        let found = store.read(&[key(1)], soon()).await.pop().unwrap().unwrap();
+        assert_eq!(found, writes[0].record);
+    }
+}
+
+/// The worker finds its own write, and no replica has it.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_whose_answer_was_lost_is_confirmed_by_replicas_before_it_counts() {
+    let primary = Server::start(&[]).await;
+    let proxy = before(&primary).await;
+    let within_50 = Duration::from_millis(50);
+    let store = RedisStore::builder(&url(&proxy)).wait_for_replicas(1, within_50).build().unwrap();
+    store.check().await.unwrap();
+    proxy.faults().add(TcpFault::lose_answer().times(1));
+    in_doubt(&store, &claim(1, 1)).await;
+}
+
+/// Others of the server's clients wait while it reads a pipeline.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn large_records_are_sent_in_several_pipelines() {
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    store.check().await.unwrap();
+    let large = |n| Write::new(key(n), Guard::Absent, Some(completed(1, &"x".repeat(400 * 1024))));
+    let writes: Vec<Write> = (0..4).map(large).collect();
+    let (verdicts, usage) = measured(store.write(&writes, soon())).await;
+    assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Written)), "{verdicts:?}");
+    assert_eq!(usage.requests, 2, "at most 1 MiB in each");
 }
 
 /// A replica stops, and a worker's claim and completion stay in doubt. When the worker repeats them, they count only once
