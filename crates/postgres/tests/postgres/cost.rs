@@ -129,3 +129,34 @@ async fn workers_with_the_same_keys_never_wait_in_a_circle() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(counts.ask(deadlocks).await, Some(0));
 }
+
+/// Each of two transactions deletes what the other updates, so the order of their statements says nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn workers_that_update_and_delete_the_same_keys_never_wait_in_a_circle() {
+    let server = Postgres::start_with(&["fsync=off", "deadlock_timeout=10ms"]);
+    let counts = Counts::new(&server.url()).await;
+    let table = new_table(&server.url()).await.attempt_timeout(Duration::from_secs(10));
+    let stores = [0, 1].map(|_| table.clone().build().unwrap());
+    let names = names(200);
+    for round in 0..10 {
+        let claims: Vec<_> = names.iter().map(|name| claim(name, 1)).collect();
+        stores[0].write(&claims, in_secs(30)).await;
+        let work = stores.iter().enumerate().map(async |(worker, store)| {
+            let settle = |(number, write): (usize, &Write)| {
+                let record = write.record.clone().filter(|_| number % 2 == worker);
+                let owner = write.record.as_ref().unwrap().owner.unwrap();
+                Write::new(write.key.clone(), Guard::OwnedBy(owner), record)
+            };
+            let writes: Vec<_> = claims.iter().enumerate().map(settle).collect();
+            let verdicts = store.write(&writes, in_secs(60)).await;
+            let unknown = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Unknown(_)));
+            assert_eq!(unknown.count(), 0, "{round}");
+        });
+        futures_util::future::join_all(work).await;
+    }
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    drop(stores);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(counts.ask(deadlocks).await, Some(0));
+}
