@@ -163,7 +163,6 @@ fn among_a_thousand_calls_of_run_none_is_fenced_and_none_gives_up_claiming() {
         done.iter().enumerate().filter_map(|(n, run)| Some((n, run.as_ref().err()?))).collect();
     assert!(lost.is_empty(), "{} of 1000: {:?}", lost.len(), lost.last());
     assert!(done.iter().all(|run| run.as_ref().is_ok_and(|run| run.recorded)));
-    assert!(proxy.connections() <= MOST_CONNECTIONS + 4, "{} connections", proxy.connections());
 }
 
 /// As one batch, they share requests of 25.

@@ -206,6 +206,35 @@ async fn the_look_up_of_a_renewal_does_not_wait_behind_claims() {
     assert!(fixture.wire.operations().contains(&"BatchGetItem".to_owned()));
 }
 
+/// Its lease runs out meanwhile.
+#[tokio::test]
+async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() {
+    let fixture = Fixture::start().await;
+    let clock = ManualClock::new(Timestamp::from_secs(1_000));
+    let store = fixture.builder().clock(clock.clone()).build().unwrap();
+    fixture.wire.fault([Fault::LoseAnswer]);
+    let late = clock.now().plus(Duration::from_secs(20));
+    let lost = [claim(0)];
+    let mut lost = store.write(&lost, late);
+    while fixture.item("op#0").is_none() {
+        start(&mut lost);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // Until it pauses.
+    for _ in 0..50 {
+        start(&mut lost);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let claims = other_claims(15);
+    let mut held = hanging_claims(&store, &fixture, &claims, late);
+    clock.advance(Duration::from_millis(10));
+    start(&mut lost);
+    // One of the ten that are on their way. Those that wait are not polled any more.
+    drop(held.remove(0));
+    let found = tokio::time::timeout(Duration::from_secs(20), lost).await;
+    assert_eq!(plain(&found.expect("it waits")[0]), PlainVerdict::Written);
+}
+
 /// Which of the tables is not there has to be read. With a second slot for that, all would wait for each other.
 #[tokio::test]
 async fn transactions_that_have_all_slots_find_out_which_table_is_missing() {
