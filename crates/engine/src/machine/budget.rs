@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_has_half_of_its_time_and_5_s_at_most_to_claim_and_a_call_until_no_handler_could_start() {
+    fn a_record_has_5_s_at_most_to_claim_and_a_call_until_no_handler_could_start() {
         let pace = Duration::from_secs(1);
         for (total, record, call) in [(9_000, 4_050, 7_200), (60_000, 5_000, 53_250)] {
             let budget = Budget::new(at(0), at(total));

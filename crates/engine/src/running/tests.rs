@@ -7,6 +7,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::Wake,
+    time::Duration,
 };
 
 use futures_util::task::noop_waker;
@@ -36,7 +37,7 @@ fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
         Delivered::default(),
         Shared::alone(),
     );
-    let latest = Latest { lease: None, stop: None };
+    let latest = Latest { lease: None, stop: clock.now().plus(Duration::from_secs(60)) };
     let job = Box::new(|_| work());
     let due = Due { operation: "op", job, call, latest, clock, has_opentelemetry_fields: false };
     Handler::new(due)
