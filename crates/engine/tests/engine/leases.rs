@@ -292,3 +292,14 @@ async fn a_claim_that_was_taken_over_before_its_handler_started_is_answered_by_t
         world.ledger.assert_never("b");
     }
 }
+
+#[tokio::test]
+async fn a_record_whose_handler_is_stopped_for_want_of_a_renewal_makes_room_for_the_next() {
+    let mut world = world();
+    world.policy.concurrency = 1;
+    let refused = Fault::refuse(StoreErrorKind::Unavailable).for_key(&key("a"));
+    let renewals = |write: &Write| matches!(write.guard, Guard::Unchanged(_));
+    world.store.inject(refused.for_writes(renewals).always());
+    let records = vec![slow("a", 15 * SECOND), ok("b")];
+    assert_eq!(world.deliver(records).await, ["fenced", "executed"]);
+}

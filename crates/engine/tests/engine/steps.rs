@@ -190,23 +190,25 @@ async fn steps_at_the_same_time_share_a_write() {
 
 #[tokio::test]
 async fn a_step_that_ends_while_another_is_written_is_written_after_it() {
-    let mut world = World::yielding();
-    world.policy.lease = Lease::Renewed { length: 9 * SECOND };
-    let slow_answer = Fault::delay_answer(world.clock.clone(), SECOND / 2).for_writes(with_steps);
-    world.store.inject(slow_answer.always());
-    let both = rec("a", |world: World, call: Call| async move {
-        let later = async {
-            world.clock.sleep(SECOND / 4).await;
-            step(&world, &call, "two").await
-        };
-        let (one, two) = tokio::join!(step(&world, &call, "one"), later);
-        one?;
-        two?;
-        Err(Failure::transient("no luck"))
-    });
-    assert_eq!(world.deliver(vec![both]).await, ["failed"]);
-    assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["executed"]);
-    assert_eq!((world.steps("one"), world.steps("two")), (1, 1));
+    for lease in [Lease::Invocation, Lease::Renewed { length: 9 * SECOND }] {
+        let mut world = World::yielding();
+        world.policy.lease = lease;
+        let slow_answer = Fault::delay_answer(world.clock.clone(), SECOND / 2);
+        world.store.inject(slow_answer.for_writes(with_steps).always());
+        let both = rec("a", |world: World, call: Call| async move {
+            let later = async {
+                world.clock.sleep(SECOND / 4).await;
+                step(&world, &call, "two").await
+            };
+            let (one, two) = tokio::join!(step(&world, &call, "one"), later);
+            one?;
+            two?;
+            Err(Failure::transient("no luck"))
+        });
+        assert_eq!(world.deliver(vec![both]).await, ["failed"]);
+        assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["executed"]);
+        assert_eq!((world.steps("one"), world.steps("two")), (1, 1));
+    }
 }
 
 #[tokio::test]

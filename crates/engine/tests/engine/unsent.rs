@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     outbox::{Message, OutgoingMessage, Relay, SendError, Sender},
     policy::Lease,
     record::{IdempotencyRecord, Owner, Status},
-    store::StoreErrorKind,
+    store::{StoreErrorKind, Write},
 };
 use lambda_idempotency_engine::{
     call::Call,
@@ -272,4 +272,20 @@ async fn a_record_whose_lease_was_lost_before_its_start_does_not_start_beside_it
     assert_eq!(outcomes, ["executed", "replayed"]);
     post.world.ledger.assert_never("b");
     assert_eq!(post.wire.bodies(), ["theirs"]);
+}
+
+/// Half of the time is left for sending, and the messages have the same ids if the handler runs again.
+#[tokio::test]
+async fn a_completion_with_messages_is_given_up_after_half_of_the_time_and_they_are_sent() {
+    let post = post();
+    let completions = |write: &Write| {
+        write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
+    };
+    let refused = Fault::refuse(StoreErrorKind::Throttled).for_writes(completions);
+    post.world.store.inject(refused.always());
+    let begun = post.world.clock.now();
+    assert_eq!(post.deliver(vec![publishing("a", &["1"])]).await, ["completion_lost"]);
+    let took = post.world.clock.now().since(begun);
+    assert!((13 * SECOND..16 * SECOND).contains(&took), "{took:?} of 30 s");
+    assert_eq!(post.wire.bodies(), ["1"]);
 }
