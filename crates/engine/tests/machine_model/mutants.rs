@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
+use lambda_idempotency_core::policy::OnConflict;
+
 use crate::{properties::*, recovery, rules::Rule, run::catch, world::Faults, worlds};
 
 #[test]
 fn a_follower_is_woken_once() {
     catch(Rule::WakesAFollowerOnce, CLAIMED_ONCE, || {
-        worlds::outlived().with(|world| world.faults = Faults { delays: 4, ..worlds::NONE })
+        // It gives up waiting at the instant at which its leader ends.
+        let wait = OnConflict::Wait { up_to: Duration::from_secs(1) };
+        let outlived = worlds::outlived().with(|world| world.faults = worlds::NONE);
+        outlived.policy(|policy| policy.on_conflict = wait)
     });
 }
 
@@ -52,7 +57,11 @@ fn an_unprotected_result_is_not_shared() {
 
 #[test]
 fn a_handler_is_stopped_at_the_end_of_its_lease() {
-    catch(Rule::StopsWithoutLease, ONE_HANDLER, worlds::outlives_its_lease);
+    catch(Rule::StopsWithoutLease, ONE_HANDLER, || {
+        // All tries of a renewal.
+        let faults = Faults { refusals: 4, ..worlds::NONE };
+        worlds::outlives_its_lease().with(|world| world.faults = faults)
+    });
 }
 
 #[test]

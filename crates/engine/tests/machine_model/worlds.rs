@@ -230,14 +230,14 @@ fn clocks_that_step() {
     hold(
         Setup::new("clocks that step", &[0, 0])
             .with(|world| {
-                (world.processes, world.batch, world.timeout) = (2, 1, None);
+                (world.processes, world.batch) = (2, 1);
+                world.timeout = Some(Duration::from_secs(2));
                 world.takes = Duration::from_secs(1);
                 world.receives = 3;
                 world.faults = Faults { steps: 1, hangs: 1, ..NONE };
-                world.expect = &["stopped handler", "takeover", "fenced"];
+                world.expect = &["stopped handler", "takeover"];
             })
             .policy(|policy| {
-                policy.fallback_timeout = Duration::from_secs(2);
                 policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
             }),
     );
@@ -261,18 +261,17 @@ fn clocks_that_step_between_renewals() {
     );
 }
 
-/// A handler whose lease may lapse for want of a renewal, while another process waits for its key. Only mutants are
+/// A handler that outlives its lease if that is not renewed, while another process waits for its key. Only mutants are
 /// explored with this world.
 pub(crate) fn outlives_its_lease() -> Setup {
     Setup::new("a handler that outlives its lease", &[0, 0])
         .with(|world| {
             (world.processes, world.batch) = (2, 1);
-            world.timeout = Some(Duration::from_secs(10));
-            world.takes = Duration::from_secs(5);
-            world.faults = Faults { losses: 2, delays: 2, ..NONE };
+            world.takes = Duration::from_secs(2);
         })
         .policy(|policy| {
-            policy.lease = Lease::Renewed { length: Duration::from_secs(2) };
+            policy.lease = Lease::Renewed { length: Duration::from_secs(1) };
+            policy.clock_skew = Duration::from_millis(200);
             policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
         })
 }
@@ -333,6 +332,8 @@ pub(crate) fn outlived() -> Setup {
         .with(|world| {
             (world.at_once, world.batch, world.timeout) = (2, 1, None);
             world.takes = Duration::from_secs(1);
+            // The follower has no more time than its leader.
+            world.receives = 2;
             world.faults = Faults { hangs: 1, losses: 1, delays: 1, ..NONE };
             world.expect = &["follower", "stopped handler"];
         })
