@@ -23,7 +23,7 @@ const RESOURCES: &str = "AWS::";
 const STANDARD: [&str; 1] = ["Duration"];
 
 /// Other words before a parenthesis.
-const FOREIGN_FUNCTIONS: [&str; 5] = ["cfg", "extensions", "fn", "get", "parse"];
+const FOREIGN_FUNCTIONS: [&str; 6] = ["cfg", "extensions", "fn", "get", "parse", "place_order"];
 
 /// Functions of JMESPath, where expressions are named in prose.
 const IN_EXPRESSIONS: &str = "crates/keys/src/jmespath/signatures.rs";

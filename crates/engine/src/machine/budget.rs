@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_record_has_5_s_at_most_to_claim_and_a_call_until_no_handler_could_start() {
         let pace = Duration::from_secs(1);
-        for (total, record, call) in [(9_000, 4_050, 7_200), (60_000, 5_000, 53_250)] {
+        for (total, record, call) in [(9_000, 4_125, 7_250), (60_000, 5_000, 53_250)] {
             let budget = Budget::new(at(0), at(total));
             assert_eq!(budget.claim_deadline(at(0)), at(record));
             assert_eq!(budget.last_claim(at(0), pace), at(call));

@@ -186,7 +186,6 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     ("email", Fields),
     ("exportId", Fields),
     ("id", Fields),
-    ("imageId", Fields),
     ("index", Fields),
     ("mailId", Fields),
     ("month", Fields),
