@@ -121,11 +121,11 @@ impl<'a> Driver<'a> {
                         Input::Read { call, found }
                     });
                 }
-                Action::Write { call, writes, deadline } => {
+                Action::Write { call, mut writes, deadline } => {
                     let store = Arc::clone(&self.parts.store);
                     let (purpose, members) = (StorePurpose::of(&writes), writes.len());
                     self.call(purpose, members, async move {
-                        let verdicts = store_calls::write(&*store, &writes, deadline).await;
+                        let verdicts = store_calls::write(&*store, &mut writes, deadline).await;
                         Input::Written { call, writes, verdicts }
                     });
                 }
@@ -263,6 +263,8 @@ impl<'a> Driver<'a> {
                     return Poll::Ready(Input::Ended { at, ended, since, polled });
                 }
                 Polled::Pending(at, Some(steps)) => {
+                    let polled = std::mem::take(&mut self.polled);
+                    self.machine.handle(Input::Polled { polled }, now, &mut self.surroundings);
                     return Poll::Ready(Input::Steps { at, steps });
                 }
                 Polled::Pending(..) if self.machine.presses(self.polled) => {

@@ -17,17 +17,17 @@ use lambda_idempotency_keys::Key;
 /// What was found under a key.
 pub(crate) type Found = Result<Option<IdempotencyRecord>, StoreError>;
 
-/// Writes. A record whose payload leaves no room for the rest is written without it: it is then not recoverable, which is
-/// what it would be without the setting.
+/// Writes. A record whose payload leaves no room for the rest is written without it, and later writes carry none on: it is
+/// then not recoverable, which is what it would be without the setting.
 pub(crate) async fn write(
     store: &dyn Store,
-    writes: &[Write],
+    writes: &mut [Write],
     deadline: Timestamp,
 ) -> Vec<Verdict> {
     let mut verdicts = write_once(store, writes, deadline).await;
-    let too_large = writes.iter().zip(&mut verdicts).filter_map(|(write, verdict)| {
-        let smaller = without_payload(write, verdict)?;
-        Some((verdict, smaller))
+    let too_large = writes.iter_mut().zip(&mut verdicts).filter_map(|(write, verdict)| {
+        *write = without_payload(write, verdict)?;
+        Some((verdict, write.clone()))
     });
     let (refused, smaller): (Vec<_>, Vec<_>) = too_large.unzip();
     if !smaller.is_empty() {

@@ -178,8 +178,10 @@ fn queue(template: &Value, mapping: &Value, timeout: u64) -> Problems {
     }
     let attempts = &queue["RedrivePolicy"]["maxReceiveCount"];
     let fifo = queue["FifoQueue"] == true;
-    if attempts.as_u64().is_none_or(|attempts| attempts < 10) {
-        problems.push(format!("maxReceiveCount is {attempts}, must be at least 10"));
+    // Three records that kill keep those of other order groups for longer.
+    let least = if fifo { 15 } else { 10 };
+    if attempts.as_u64().is_none_or(|attempts| attempts < least) {
+        problems.push(format!("maxReceiveCount is {attempts}, must be at least {least}"));
     }
     let dead_letters = referred(template, &queue["RedrivePolicy"]["deadLetterTargetArn"]);
     if dead_letters.is_null() || dead_letters == queue || kept(dead_letters) <= kept(queue) {

@@ -168,8 +168,8 @@ fn every_mistake_in_another_topology_is_found() {
         (
             "sns-fifo-to-sqs-fifo",
             "/Resources/Queue/Properties/RedrivePolicy/maxReceiveCount".into(),
-            Some(json!(9)),
-            "must be at least 10",
+            Some(json!(14)),
+            "must be at least 15",
         ),
         ("minimal", "/Resources/Queue/Properties/RedrivePolicy".into(), None, "no dead-letter"),
         (

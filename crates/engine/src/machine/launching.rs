@@ -137,10 +137,20 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether suspects wait for a claim that has no answer. A slow claim of a record that nothing delivers again may be
+    /// tried for minutes, so they do not wait for that: once it is granted, its record waits for them.
+    fn claims_hold_up_suspects(&self) -> bool {
+        if self.setting.claims_to_the_end() {
+            self.claims.are_new()
+        } else {
+            self.claims.are_wanted()
+        }
+    }
+
     /// Gives a quarantine group its turn when nothing else runs.
     fn admit_group(&mut self, present: &mut Present<'_>) -> bool {
         let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
-            && !self.claims.are_wanted()
+            && !self.claims_hold_up_suspects()
             && !self.quarantine.is_active()
             && self.settlements.are_slow(present.now);
         let is_next = || match self.starts.is_open() {
@@ -204,20 +214,21 @@ impl Machine<'_> {
             }
         };
         let provenance = present.host.provenance(at, present.now);
+        let is_beside_others = self.records.open() > 1;
         let entry = self.records.at(at);
         let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
         let has_turn = self.quarantine.has_turn(at);
         let losses = if has_turn { entry.losses() } else { 0 };
         let budget = self.starts.budget();
-        let mut until = match self.setting.claims_to_the_end() {
-            true => budget.last_claim(present.now, present.host.pace()),
+        let mut until = budget.claim_deadline(present.now);
+        if self.setting.claims_to_the_end() {
+            // A record that has waited for a busy key is looked up later, too: it may get a result.
+            until = until.max(budget.last_claim(present.now, present.host.pace()));
+        } else {
             // A claim is useless if its lease has ended when it is granted.
-            false => {
-                let lease_until = self.leases.terms().lease_until(present.now);
-                budget.claim_deadline(present.now).min(lease_until)
-            }
-        };
-        if has_turn {
+            until = until.min(self.leases.terms().lease_until(present.now));
+        }
+        if has_turn && is_beside_others {
             // All others wait for it.
             until = until.min(present.now.plus(PATIENCE));
         }

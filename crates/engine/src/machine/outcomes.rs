@@ -103,8 +103,13 @@ pub(super) fn shrink(settling: &mut Settling, error: &StoreError) -> bool {
     let reason = match error.kind() {
         StoreErrorKind::TooLarge => ResultKept::TooLarge,
         StoreErrorKind::ResultUnavailable => ResultKept::Unavailable,
-        // Perhaps because of the result. What may have been written with it is not written without it.
-        StoreErrorKind::Refused if !error.may_have_applied() && !settling.in_doubt => {
+        // Perhaps because of the result, if it says so twice: an error that passes is answered like that, too. A commit is not
+        // tried again. What may have been written with the result is not written without it.
+        StoreErrorKind::Refused
+            if !error.may_have_applied()
+                && !settling.in_doubt
+                && (settling.tries > 0 || settling.effects.is_some()) =>
+        {
             ResultKept::Refused
         }
         _ => return false,

@@ -131,7 +131,8 @@ impl Operation {
     /// the source decides how often it delivers.
     ///
     /// For work that ends its process each time: a call of `run` has no [quarantine](crate::guide::failure_modes#quarantine)
-    /// beside it, and nothing but its caller limits how often it is made.
+    /// beside it, and nothing but its caller limits how often it is made. **For sources with batches choose at least 3, and at
+    /// least 6 on Managed Instances**: records that came with one that kills are lost with it, up to so often.
     ///
     /// The delivery that finds so many losses is `failed`, with an error of the type `lost attempts`; later ones are
     /// `permanently_failed`.

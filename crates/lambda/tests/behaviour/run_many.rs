@@ -178,7 +178,8 @@ impl ClosedStore {
     async fn open(&self, call_deadline: Timestamp) -> Result<(), StoreError> {
         let until = self.opens.min(call_deadline);
         self.clock.sleep(until.since(self.clock.now())).await;
-        let is_open = self.clock.now() >= self.opens;
+        let now = self.clock.now();
+        let is_open = now >= self.opens && now < call_deadline;
         is_open.then_some(()).ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable, "closed"))
     }
 }
@@ -242,6 +243,27 @@ async fn claiming_goes_on_while_the_time_of_the_call_lasts() {
             }
         }
     }
+}
+
+/// Functions start until the end, and so their keys are claimed until then: a store sends nothing for a call whose time is
+/// over.
+#[tokio::test]
+async fn payloads_for_which_no_time_is_left_are_late_and_no_outage() {
+    let store = ClosedStore::new(Duration::ZERO);
+    let deadline = store.clock.now().plus(Duration::from_secs(30));
+    let clock = &store.clock;
+    let function = async |_: Value, _: Call| {
+        clock.sleep(Duration::from_millis(200)).await;
+        Ok::<_, Failure>(())
+    };
+    let payments = (0..3_000).map(|id| json!({ "id": id }));
+    let idempotency = store.idempotency();
+    let operation = charge();
+    let running = idempotency.run_many(&operation, payments, deadline, function);
+    let runs = store.clock.drive(running).await;
+    let late = runs.iter().filter(|run| matches!(run, Err(RunError::OutOfTime))).count();
+    let done = runs.iter().filter(|run| run.is_ok()).count();
+    assert!(late > 0 && done + late == runs.len(), "{done} of {}, {late} late", runs.len());
 }
 
 /// Without a claim, the function is called early enough to have most of the time.
