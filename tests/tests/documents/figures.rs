@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::read;
 
-#[allow(clippy::indexing_slicing, reason = "a slice pattern")]
 #[path = "../../figures/benches/stores/table.rs"]
 mod table;
 

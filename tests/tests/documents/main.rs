@@ -1,7 +1,7 @@
 //! The documents match the code: the tests, files, settings and crates that they name exist, each source has a
 //! page with all sections, and the examples can be copied.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod apis;
 mod at_scale;
