@@ -21,6 +21,8 @@ use crate::{
     world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, Step, World},
 };
 
+/// The longest pause between two looks at a busy key, or two tries of a settlement.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The text of each payload.
 const PAYLOADS: [&str; 2] = ["p", "q"];
 
@@ -116,8 +118,21 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
     if wake.is_some_and(|wake| wake <= now) || (wake.is_none() && !is_awaited) {
         world.flaws.add(Flaw::NeverWakes);
     }
+    if awaits_a_key(world, own) && wake.is_none_or(|wake| wake > now.plus(LONGEST_PAUSE)) {
+        world.flaws.add(Flaw::NeverWakes);
+    }
     own.wakes = wake.map(|wake| world.truly(own.process, wake));
     world.invocations.insert(place, invocation);
+}
+
+/// Whether nothing but time is missing to records without an outcome: nothing runs, no call is in flight, and no
+/// other invocation of the process leads their keys.
+fn awaits_a_key(world: &World, own: &Own) -> bool {
+    let flights = world.processes[own.process].flights.iter().flatten();
+    let followers = flights.flat_map(|flight| &flight.followers).map(|(number, _)| *number);
+    let told = world.finished.iter().map(|(number, ..)| *number);
+    let follows = followers.chain(told).any(|number| number == own.number);
+    own.calls.is_empty() && own.running.is_empty() && !follows && own.outcomes.contains(&None)
 }
 
 fn act(

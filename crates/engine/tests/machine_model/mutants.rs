@@ -9,9 +9,10 @@ use crate::{properties::*, recovery, rules::Rule, run::catch, world::Faults, wor
 #[test]
 fn a_follower_is_woken_once() {
     catch(Rule::WakesAFollowerOnce, CLAIMED_ONCE, || {
-        // It gives up waiting at the instant at which its leader ends.
+        // It gives up waiting at the instant at which its leader ends, which leaves it nothing to be answered from.
         let wait = OnConflict::Wait { up_to: Duration::from_secs(1) };
-        let outlived = worlds::outlived().with(|world| world.faults = worlds::NONE);
+        let faults = Faults { errors: 1, ..worlds::NONE };
+        let outlived = worlds::outlived().with(|world| world.faults = faults);
         outlived.policy(|policy| policy.on_conflict = wait)
     });
 }
@@ -97,6 +98,14 @@ fn a_stopped_handler_keeps_its_lease() {
 fn the_response_is_in_time() {
     catch(Rule::WakesForTheEnd, IN_TIME, || {
         worlds::permanent_timeout().with(|world| world.takes = Duration::from_secs(10))
+    });
+}
+
+/// Without a claim, no lease ends that would wake the machine.
+#[test]
+fn a_handler_that_hangs_is_stopped() {
+    catch(Rule::WakesForTheEnd, NOTHING_LOST, || {
+        worlds::unprotected().with(|world| world.faults.hangs = 1)
     });
 }
 

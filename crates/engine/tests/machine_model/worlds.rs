@@ -231,7 +231,7 @@ fn clocks_that_step() {
         Setup::new("clocks that step", &[0, 0])
             .with(|world| {
                 (world.processes, world.batch) = (2, 1);
-                world.timeout = Some(Duration::from_secs(2));
+                world.timeout = Some(Duration::from_secs(3));
                 world.takes = Duration::from_secs(1);
                 world.receives = 3;
                 world.faults = Faults { steps: 1, hangs: 1, ..NONE };
