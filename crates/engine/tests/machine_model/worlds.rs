@@ -231,15 +231,29 @@ fn clocks_that_step() {
         Setup::new("clocks that step", &[0, 0])
             .with(|world| {
                 (world.processes, world.batch) = (2, 1);
-                world.timeout = Some(Duration::from_secs(3));
                 world.takes = Duration::from_secs(1);
-                world.receives = 3;
+                world.receives = 2;
                 world.faults = Faults { steps: 1, hangs: 1, ..NONE };
                 world.expect = &["stopped handler", "takeover"];
             })
             .policy(|policy| {
                 policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
             }),
+    );
+}
+
+/// A clock steps past the end of a lease that would have been renewed.
+#[test]
+fn a_clock_that_steps_past_a_lease() {
+    hold(
+        Setup::new("a clock that steps past a lease", &[0, 0])
+            .with(|world| {
+                (world.processes, world.batch, world.receives) = (2, 1, 2);
+                world.takes = Duration::from_secs(1);
+                world.faults = Faults { steps: 1, ..NONE };
+                world.expect = &["renewal", "busy", "fenced"];
+            })
+            .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(1) }),
     );
 }
 
@@ -326,7 +340,7 @@ fn suspects_beside_a_follower() {
     );
 }
 
-/// One process, a follower that waits, and a short lease without a deadline.
+/// One process, a follower that waits, and invocations of three seconds whose deadline is not known.
 pub(crate) fn outlived() -> Setup {
     Setup::new("a leader whose lease ends", &[0, 0])
         .with(|world| {
