@@ -79,7 +79,7 @@ impl Names {
         mode: Mode,
     ) -> Result<(), ConfigError> {
         let used = match entry_point {
-            EntryPoint::Run => Use::Run,
+            EntryPoint::Run | EntryPoint::RunMany => Use::Run,
             layer => Use::Layer(layer.name()),
         };
         self.add(&[(name, used, mode)])

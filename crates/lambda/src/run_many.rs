@@ -1,15 +1,17 @@
 //! [`Idempotency::run_many`]: many payloads of one operation, in one batch.
 
 use std::{
+    collections::BTreeSet,
     future::Future,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_core::{failure::Failure, outcome::Outcome};
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery},
+    batch::{AfterFailure, Batch, Delivery, Work},
     call::{Call, RecordId},
 };
+use lambda_idempotency_keys::Key;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -27,7 +29,8 @@ impl Idempotency {
     /// payloads.
     ///
     /// The payloads are one batch: their keys are claimed together, up to 25 in a request to DynamoDB, and what functions
-    /// return at the same time is completed together. Sixteen functions run at a time. A function whose payload fails does not
+    /// return at the same time is completed together. Sixteen functions run at a time, or
+    /// [`.concurrency(n)`](Operation::concurrency). A function whose payload fails does not
     /// keep the others from running. Of payloads with one key, one runs and the others get its result, as
     /// [replayed](Run::replayed). What cannot start before the deadline of the context ends as
     /// [`OutOfTime`](RunError::OutOfTime).
@@ -59,7 +62,8 @@ impl Idempotency {
     /// ([`with_receives`](RunContext::with_receives)) count for each payload.
     ///
     /// # Errors
-    /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each.
+    /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each, and without payloads the
+    /// list is empty in any case.
     pub async fn run_many<'c, P, R, F, Fut, E>(
         &self,
         operation: &Operation,
@@ -75,7 +79,7 @@ impl Idempotency {
         E: Into<Failure>,
     {
         let payloads: Vec<P> = payloads.into_iter().collect();
-        match self.prepared_for_run(operation) {
+        match self.prepared_for_run(operation, EntryPoint::RunMany) {
             Ok(prepared) => self.run_each(&prepared, payloads, context.into(), &function).await,
             Err(mistake) => payloads.iter().map(|_| Err(mistake.clone().into())).collect(),
         }
@@ -84,10 +88,11 @@ impl Idempotency {
     pub(crate) fn prepared_for_run(
         &self,
         operation: &Operation,
+        entry_point: EntryPoint,
     ) -> Result<Arc<Prepared>, ConfigError> {
         let prepared = operation.prepared()?;
-        operation.fits(EntryPoint::Run)?;
-        self.allow(&prepared, EntryPoint::Run)?;
+        operation.fits(entry_point)?;
+        self.allow(&prepared, entry_point)?;
         Ok(prepared)
     }
 
@@ -111,6 +116,7 @@ impl Idempotency {
         let extraction = Extraction { operation, tenant: context.tenant() };
         let receives = context.receives();
         let mut deliveries = Vec::with_capacity(payloads.len());
+        let mut keys = Vec::with_capacity(payloads.len());
         let mut refused = Vec::with_capacity(payloads.len());
         for ((payload, text), value) in payloads.into_iter().zip(&texts).zip(&values) {
             let record = RecordId::new("run", Arc::clone(&operation.name));
@@ -125,7 +131,11 @@ impl Idempotency {
             let delivered = delivered.receives(Some(receives));
             let delivery =
                 |work| Delivery { record, delivered, group: None, receives, work, divert: None };
-            refused.push(work.map(|work| deliveries.push(delivery(work))).err());
+            let add = |work| {
+                keys.push(key_of(&work));
+                deliveries.push(delivery(work));
+            };
+            refused.push(work.map(add).err());
         }
         let batch = Batch {
             operation: &operation.name,
@@ -136,14 +146,35 @@ impl Idempotency {
             invocation_deadline: context.invocation_deadline(),
             pace: &operation.pace,
         };
-        let mut outcomes = self.engine.run_once(batch).await.into_iter();
+        let outcomes = self.engine.run_once(batch).await;
+        let lost = unrecorded(&keys, &outcomes);
+        let mut outcomes = outcomes.into_iter().zip(&keys);
         let answers = refused.into_iter().zip(values).map(|(refused, value)| match refused {
             Some(refused) => Err(refused),
             None => {
                 let value = value.into_inner().unwrap_or_else(PoisonError::into_inner);
-                answer(operation, outcomes.next(), value, None)
+                let (outcome, key) = outcomes.next().unzip();
+                let is_copy = matches!(outcome, Some(Outcome::Coalesced { .. }));
+                let key = key.and_then(Option::as_ref).filter(|_| is_copy);
+                let mut run = answer(operation, outcome, value, None)?;
+                run.recorded &= !key.is_some_and(|key| lost.contains(key));
+                Ok(run)
             }
         });
         answers.collect()
     }
+}
+
+fn key_of(work: &Work<'_>) -> Option<Key> {
+    match work {
+        Work::Keyed { key, .. } => Some(key.clone()),
+        _ => None,
+    }
+}
+
+/// The keys whose completion was lost: what their copies get was not recorded either.
+fn unrecorded<'k>(keys: &'k [Option<Key>], outcomes: &[Outcome]) -> BTreeSet<&'k Key> {
+    let is_lost = |outcome: &Outcome| matches!(outcome, Outcome::CompletionLost { .. });
+    let lost = keys.iter().zip(outcomes).filter(|(_, outcome)| is_lost(outcome));
+    lost.filter_map(|(key, _)| key.as_ref()).collect()
 }

@@ -203,6 +203,8 @@ pub enum SettingScope {
     Sources(&'static [&'static str]),
     /// For all event sources.
     AllSources,
+    /// For all event sources and `.run_many(..)`.
+    AllSourcesAndRunMany,
     /// Everywhere except `.http(..)`.
     AllButHttp,
     /// Everywhere except `.event(..)`.
@@ -216,6 +218,9 @@ impl fmt::Display for SettingScope {
             Self::AllSources => {
                 f.write_str("it has an effect for event sources (`.sqs(..)`, `.kinesis(..)`, ...)")
             }
+            Self::AllSourcesAndRunMany => f.write_str(
+                "it has an effect for event sources (`.sqs(..)`, `.kinesis(..)`, ...) and `.run_many(..)`",
+            ),
             Self::AllButHttp => {
                 f.write_str("it has an effect for event sources, `.event(..)` and `.run(..)`")
             }

@@ -94,7 +94,8 @@ impl Operation {
         self.changed()
     }
 
-    /// How many handlers run concurrently for the records of one batch; 0 counts as 1. Default: 16.
+    /// How many handlers run concurrently for the records of one batch, or the payloads of
+    /// [`run_many`](crate::Idempotency::run_many); 0 counts as 1. Default: 16.
     /// Records of one order group run one after another in any case. Handlers that compute should not
     /// be more than the function has processors: see
     /// [the guide](crate::guide::failure_modes#handlers-that-compute-or-block).

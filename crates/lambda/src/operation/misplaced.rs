@@ -22,6 +22,8 @@ pub(crate) enum EntryPoint {
     Http,
     /// [`Idempotency::run`](crate::Idempotency::run).
     Run,
+    /// [`Idempotency::run_many`](crate::Idempotency::run_many).
+    RunMany,
 }
 
 /// A setting that has no effect at some entry points.
@@ -73,7 +75,7 @@ const ROWS: [Row; 25] = [
     row(
         "concurrency",
         |o| o.policy.concurrency != Policy::default().concurrency,
-        SettingScope::AllSources,
+        SettingScope::AllSourcesAndRunMany,
     ),
     row("envelope", |o| !o.envelopes.is_empty(), SettingScope::AllSources),
     row("whole_record", |o| o.whole_record, SettingScope::AllSources),
@@ -109,6 +111,7 @@ impl EntryPoint {
             #[cfg(feature = "http")]
             Self::Http => "`.http(..)`",
             Self::Run => "`.run(..)`",
+            Self::RunMany => "`.run_many(..)`",
         }
     }
 }
@@ -117,10 +120,10 @@ impl SettingScope {
     fn has(&self, entry_point: EntryPoint) -> bool {
         match (self, entry_point) {
             (Self::Sources(sources), EntryPoint::Source(name)) => sources.contains(&name),
-            (Self::AllSources | Self::AllButHttp | Self::AllButEvent, EntryPoint::Source(_)) => {
-                true
-            }
-            (Self::Sources(_) | Self::AllSources, _) => false,
+            (Self::Sources(_), _) => false,
+            (_, EntryPoint::Source(_)) => true,
+            (Self::AllSources, _) => false,
+            (Self::AllSourcesAndRunMany, entry_point) => entry_point == EntryPoint::RunMany,
             (Self::AllButEvent, entry_point) => entry_point != EntryPoint::Event,
             #[cfg(feature = "http")]
             (Self::AllButHttp, EntryPoint::Http) => false,

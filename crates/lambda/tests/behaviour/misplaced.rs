@@ -28,7 +28,7 @@ const SOURCES: [&str; 13] = [
 ];
 const STREAMS: &[&str] = &["kinesis", "dynamodb", "documentdb", "kafka", "pipe"];
 /// These use operations, but are not sources.
-const OTHERS: [&str; 2] = ["`.event(..)`", "`.run(..)`"];
+const OTHERS: [&str; 3] = ["`.event(..)`", "`.run(..)`", "`.run_many(..)`"];
 
 type Set = fn(Operation) -> Operation;
 
@@ -54,7 +54,11 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
             Operation::return_whole_batch,
             vec!["sqs", "kinesis", "dynamodb", "kafka", "pipe"],
         ),
-        ("concurrency", |o| o.concurrency(1), sources()),
+        (
+            "concurrency",
+            |o| o.concurrency(1),
+            sources().into_iter().chain(["`.run_many(..)`"]).collect(),
+        ),
         ("envelope", |o| o.envelope(Envelope::Sns), sources()),
         ("whole_record", Operation::whole_record, sources()),
         (
@@ -92,12 +96,12 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         (
             "optimistic",
             Operation::optimistic,
-            SOURCES.iter().copied().chain(["`.run(..)`"]).collect(),
+            SOURCES.iter().chain(&OTHERS[1..]).copied().collect(),
         ),
         (
             "transactional",
             Operation::transactional,
-            SOURCES.iter().copied().chain(["`.run(..)`"]).collect(),
+            SOURCES.iter().chain(&OTHERS[1..]).copied().collect(),
         ),
         ("on_outage", |o| o.on_outage(OnOutage::RunUnprotected), everywhere()),
     ]
@@ -141,6 +145,16 @@ async fn accepts(operation: Operation, place: &str) -> Result<(), ConfigError> {
                 done => done.map(drop).map_err(|error| panic!("{error}")),
             };
         }
+        "`.run_many(..)`" => {
+            let payload = json!({ "id": "a", "by": "b", "amount": 1 });
+            let function = async |_: Value, _: Call| Ok::<_, Failure>(());
+            let context = world.context();
+            let runs = idempotency.run_many(&operation, [payload], &context, function);
+            return match world.clock.drive(runs).await.remove(0) {
+                Err(RunError::Config(error)) => Err(error),
+                done => done.map(drop).map_err(|error| panic!("{error}")),
+            };
+        }
         other => panic!("no place {other}"),
     };
     built.map(drop)
@@ -180,6 +194,12 @@ async fn the_refusal_says_where_the_setting_has_an_effect() {
             "`.run(..)`",
             "`.whole_record(..)`, which has no effect for `.run(..)`: it has an effect for event \
              sources (`.sqs(..)`, `.kinesis(..)`, ...)",
+        ),
+        (
+            Operation::new("place-order").concurrency(1),
+            "`.run(..)`",
+            "`.concurrency(..)`, which has no effect for `.run(..)`: it has an effect for event \
+             sources (`.sqs(..)`, `.kinesis(..)`, ...) and `.run_many(..)`",
         ),
     ] {
         assert_eq!(

@@ -10,16 +10,16 @@ use std::{
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Idempotency, Lease, MemoryStore, OnOutage, Operation,
-    PowertoolsKeys, Rejection, Run, RunContext, RunError, Store, Timestamp,
+    PowertoolsKeys, Rejection, Run, RunContext, RunError, Store, Timestamp, producer::KeySpec,
 };
 use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Clock as _},
     key::Key,
-    record::IdempotencyRecord,
+    record::{IdempotencyRecord, Status},
     store::{StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_testkit::clock::ManualClock;
+use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -82,6 +82,42 @@ async fn of_payloads_with_one_key_one_runs_and_the_others_get_its_result() {
     }
 }
 
+/// The store is down when the function has returned, so a later call does the work again.
+#[tokio::test]
+async fn copies_of_a_payload_whose_completion_was_lost_are_not_recorded() {
+    let (world, calls) = (World::new(), AtomicU32::new(0));
+    let payments = || [1, 1, 2, 1].map(|id| json!({ "id": id, "amount": 10 * id }));
+    let keys = KeySpec::new("charge", "id").producer().unwrap();
+    let lost = keys.key(r#"{"id":1}"#).unwrap();
+    let refused = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed);
+    world.store.inject(refused.for_key(&lost).always());
+    let runs = charged(&world, &charge(), payments(), &calls).await;
+    let runs: Vec<_> = runs.into_iter().map(plain).collect();
+    assert_eq!(runs, [(10, false, false), (10, true, false), (20, false, true), (10, true, false)]);
+    assert_eq!(calls.into_inner(), 2);
+}
+
+#[tokio::test]
+async fn as_many_functions_run_at_a_time_as_the_operation_says() {
+    let world = World::new();
+    let (running, most) = (AtomicU32::new(0), AtomicU32::new(0));
+    let slow = async |_: Value, _: Call| {
+        most.fetch_max(running.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        world.clock.sleep(Duration::from_secs(1)).await;
+        running.fetch_sub(1, Ordering::Relaxed);
+        Ok::<_, Failure>(1)
+    };
+    for (operation, at_once) in [(charge(), 16), (charge().concurrency(3), 3)] {
+        let payments = (0..20).map(|id| json!({ "id": [at_once, id] }));
+        let context = RunContext::without_deadline();
+        let idempotency = world.idempotency();
+        let runs = idempotency.run_many(&operation, payments, context, &slow);
+        let runs = world.clock.drive(runs).await;
+        assert!(runs.iter().all(Result::is_ok), "{runs:?}");
+        assert_eq!(most.swap(0, Ordering::Relaxed), at_once);
+    }
+}
+
 #[tokio::test]
 async fn each_payload_has_its_own_error_and_keeps_no_other_from_running() {
     let (world, calls) = (World::new(), AtomicU32::new(0));
@@ -106,7 +142,7 @@ async fn each_payload_has_its_own_error_and_keeps_no_other_from_running() {
 async fn a_mistake_in_the_operation_is_the_error_of_each_payload() {
     let (world, calls) = (World::new(), AtomicU32::new(0));
     let payments = || [1, 2].map(|id| json!({ "id": id, "amount": 1 }));
-    for operation in [charge().key("id["), charge().concurrency(3)] {
+    for operation in [charge().key("id["), charge().queue("payments")] {
         let runs = charged(&world, &operation, payments(), &calls).await;
         assert_eq!(runs.len(), 2);
         assert!(runs.iter().all(|run| matches!(run, Err(RunError::Config(_)))), "{runs:?}");
@@ -114,7 +150,7 @@ async fn a_mistake_in_the_operation_is_the_error_of_each_payload() {
     let runs = charged(&world, &charge().mutex(), payments(), &calls).await;
     let runs: Vec<_> = runs.into_iter().map(plain).collect();
     assert_eq!(runs, [(1, false, false), (1, false, false)], "a mutex records nothing");
-    let misplaced = charged(&world, &charge().concurrency(3), payments(), &calls).await;
+    let misplaced = charged(&world, &charge().queue("payments"), payments(), &calls).await;
     let Some(Err(RunError::Config(ConfigError::Misplaced { .. }))) = misplaced.first() else {
         panic!("{misplaced:?}");
     };
