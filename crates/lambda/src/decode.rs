@@ -36,14 +36,17 @@ pub(crate) fn decode<T: DeserializeOwned>(payload: &str, format: Format) -> Resu
 }
 
 /// A type of text gets the text exactly: whether a producer's text happens to be JSON must not decide what the handler
-/// gets. Other types are read from JSON, and from text that is not JSON if they take that.
+/// gets. Other types are read from JSON, and from text that is not JSON, or only a number or a word of it, if they take that.
 fn of_text<T: DeserializeOwned>(payload: &str) -> Result<T, Rejection> {
-    if let Ok(text) = T::deserialize(Exact(payload)) {
+    // A type may expect only the text that is in the JSON, and panic for another one.
+    if let Ok(Ok(text)) = catch_unwind(AssertUnwindSafe(|| T::deserialize(Exact(payload)))) {
         return Ok(text);
     }
     serde_json::from_str(payload).or_else(|error| {
-        let text: Option<Result<T, de::value::Error>> = (error.is_syntax() || error.is_eof())
-            .then(|| T::deserialize(payload.into_deserializer()));
+        let is_json = !(error.is_syntax() || error.is_eof());
+        let may_be_text = !is_json || !payload.trim_start().starts_with(['{', '[', '"']);
+        let text: Option<Result<T, de::value::Error>> =
+            may_be_text.then(|| T::deserialize(payload.into_deserializer()));
         text.and_then(Result::ok).ok_or_else(|| refused::<T>(error))
     })
 }

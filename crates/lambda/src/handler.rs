@@ -30,8 +30,9 @@ use sealed::Sealed;
 /// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
 ///
 /// `T` is decoded from the record's payload. Where that is the text of a producer (SQS body, SNS message, data of
-/// Kinesis, Kafka and brokers), a `String`, or a type of your own around one, gets it exactly, whether it happens to be
-/// JSON or not: `"17"` keeps its quotes. Any other type is read from JSON.
+/// Kinesis, Kafka and brokers), every type whose `Deserialize` asks for a string and accepts the text gets it exactly,
+/// whether it happens to be JSON or not: a `String`, a `PathBuf`, a type of your own around one, also with
+/// `#[serde(try_from = "String")]`. `"17"` keeps its quotes. Any other type is read from JSON.
 ///
 /// Any standard error type can be returned; a [`Failure`] can also be permanent. The function's result is discarded,
 /// because queues and streams do not read it; [`keep_result`] keeps it in the store.

@@ -194,6 +194,51 @@ async fn a_tombstone_of_kafka_is_no_text() {
     assert_eq!(got.take(), [None, Some("null".to_owned())]);
 }
 
+/// A newtype's `Deserialize` may expect only what is in the JSON, such as a text in quotes.
+#[derive(Debug, PartialEq)]
+struct Quoted(u32);
+
+impl<'de> Deserialize<'de> for Quoted {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(String::deserialize(deserializer)?.parse().expect("a number")))
+    }
+}
+
+#[tokio::test]
+async fn a_type_that_panics_for_the_exact_text_is_read_from_the_json() {
+    let (world, got) = (World::new(), Got::<Quoted>::new());
+    let function = world.idempotency().sqs(Operation::new("a"), got.handler()).unwrap();
+    let event = batch([with_body("m-1", "\"17\""), with_body("m-2", "18"), with_body("m-3", "x")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-3"]);
+    let got = got.take();
+    assert!(got.len() == 2 && got.contains(&Quoted(17)) && got.contains(&Quoted(18)), "{got:?}");
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+enum OrderOrText {
+    Order { id: u32 },
+    Text(String),
+}
+
+#[tokio::test]
+async fn a_type_that_also_takes_text_gets_text_that_happens_to_be_a_number_or_a_word_of_json() {
+    let (world, got) = (World::new(), Got::<OrderOrText>::new());
+    let function = world.idempotency().sqs(Operation::new("a"), got.handler()).unwrap();
+    let texts = ["17", "true", "null", " 17", "1e5", "A17", "007"];
+    for (at, text) in texts.into_iter().enumerate() {
+        let event = batch([with_body(&format!("m-{at}"), text)]);
+        assert!(world.returned(&function, &event).await.is_empty(), "{text}");
+        assert_eq!(got.take(), [OrderOrText::Text(text.to_owned())]);
+    }
+    let event = batch([with_body("m-a", "{\"id\": 1}"), with_body("m-b", " {\"name\": 1}")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-b"], "an object is no text");
+    assert_eq!(got.take(), [OrderOrText::Order { id: 1 }]);
+    let event = batch([with_body("m-c", "\"in quotes\"")]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!(got.take(), [OrderOrText::Text("in quotes".to_owned())]);
+}
+
 /// Types that are written as text in JSON take that too, and all others are read from JSON.
 #[tokio::test]
 async fn a_handler_of_another_type_gets_what_the_json_says() {
