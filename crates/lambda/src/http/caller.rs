@@ -52,7 +52,7 @@ pub(super) enum UnknownCaller {
     )]
     Cookies,
     #[error(
-        "no authorizer names its caller, and it has no `Authorization` header; if another header \
+        "no authorizer names its caller, and it has no credential in an `Authorization` header; if another header \
          identifies the caller, set it with `.caller_from_header(..)` or read it in `.caller(..)`; \
          if callers need not be distinguished, use `.all_callers_are_one()`"
     )]

@@ -90,10 +90,16 @@ fn credential(request: &Request) -> Result<Caller, UnknownCaller> {
     if scheme.is_empty() {
         return Err(UnknownCaller::Anonymous);
     }
-    // A single word is a token without a scheme.
-    let Some(rest) = words.next() else { return Ok(Caller::named("credential", &escaped(text))) };
     let is_named = |name: &&&str| scheme.eq_ignore_ascii_case(name.as_bytes());
-    let scheme = STABLE_SCHEMES.iter().find(is_named).ok_or(UnknownCaller::Scheme)?;
+    let stable = STABLE_SCHEMES.iter().find(is_named);
+    let Some(rest) = words.next() else {
+        // A single word is a token without a scheme, or a scheme without a token.
+        return match stable {
+            None => Ok(Caller::named("credential", &escaped(text))),
+            Some(_) => Err(UnknownCaller::Anonymous),
+        };
+    };
+    let scheme = stable.ok_or(UnknownCaller::Scheme)?;
     // The case of the scheme and the number of spaces after it mean nothing (RFC 9110, section 11), and each byte of the rest
     // does.
     let rest = escaped(rest.trim_ascii_start());

@@ -13,6 +13,7 @@ use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome, store::StoreEr
 use serde_json::json;
 
 use super::caller::UnknownCaller;
+use crate::rejection::Rejection;
 
 /// The page that explains the problems.
 const TYPES: &str =
@@ -110,13 +111,22 @@ impl Problem {
                  processed before.",
             ),
             // The reason is for the developer, who finds it in the log.
-            Outcome::Rejected(rejection) => Self {
-                why: Some(rejection.to_string()),
-                ..Self::key(
-                    "The request has no usable idempotency key",
-                    "The service takes it from the body, which does not have it in the expected form.".to_owned(),
-                )
-            },
+            Outcome::Rejected(rejection) => {
+                let is_key =
+                    !matches!(rejection.reason(), Some(Rejection::Fingerprint { .. }));
+                let (title, detail) = if is_key {
+                    (
+                        "The request has no usable idempotency key",
+                        "The service takes it from the body, which does not have it in the expected form.",
+                    )
+                } else {
+                    (
+                        "The request cannot be compared with others of its key",
+                        "The service compares a part of the body, which does not have it in the expected form.",
+                    )
+                };
+                Self { why: Some(rejection.to_string()), ..Self::key(title, detail.to_owned()) }
+            }
             // Another key would have the work done twice, so the client must not believe that it was not done.
             Outcome::Unavailable(error) if error.kind() == StoreErrorKind::ResultUnavailable => {
                 Self::new(

@@ -123,6 +123,13 @@ async fn a_request_that_does_not_identify_its_caller_is_refused() {
 }
 
 #[tokio::test]
+async fn a_scheme_without_a_credential_identifies_nobody() {
+    for scheme in ["Bearer", "bearer", "Bearer ", " BASIC  ", "DPoP", "Token", "apikey"] {
+        assert_eq!(refused(sent("authorization", scheme)).await, 403, "{scheme:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_cannot_choose_its_caller_in_the_header_of_load_balancers() {
     assert_eq!(refused(sent("x-amzn-oidc-identity", "ann")).await, 403);
     let identity = [("x-amzn-oidc-identity", "ann")];

@@ -157,3 +157,24 @@ async fn a_form_with_another_boundary_is_the_same_request() {
     assert!(world.answer(&layer, form("----second", 5)).await.replayed);
     assert_eq!(world.answer(&layer, form("----second", 6)).await.status, 422);
 }
+
+/// The client sent its key, and must not be told that it sent none.
+#[tokio::test]
+async fn a_request_without_the_fingerprint_is_told_so_and_not_that_its_key_is_missing() {
+    for (operation, is_key) in [
+        (charges().fingerprint("amount"), false),
+        (charges().key("id").fingerprint("amount"), false),
+        (charges().key("paymentId").fingerprint("id"), true),
+    ] {
+        let world = World::new();
+        let answer = world.answer(&world.layer(&operation), post("k-1", r#"{"id":"p-1"}"#)).await;
+        assert_eq!((answer.status, answer.kind()), (400, "key"));
+        let problem = answer.problem.as_ref().unwrap();
+        let about_key = problem["title"] == "The request has no usable idempotency key";
+        assert_eq!(about_key, is_key, "{problem}");
+        let compared = "The request cannot be compared with others of its key";
+        assert_eq!(problem["title"] == compared, !is_key, "{problem}");
+        assert!(!problem.to_string().contains("amount"), "{problem}");
+        assert_eq!(world.calls(), 0);
+    }
+}
