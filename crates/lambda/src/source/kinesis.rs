@@ -105,7 +105,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
 
 /// The ARN of the stream. With enhanced fan-out, records name the consumer: `<stream>/consumer/..`.
 fn without_consumer(arn: Cow<'_, str>) -> Cow<'_, str> {
-    match arn.split_once("/consumer/").map(|(stream, _)| stream.len()) {
+    match arn.rsplit_once("/consumer/").map(|(stream, _)| stream.len()) {
         None => arn,
         Some(length) => match arn {
             Cow::Borrowed(arn) => Cow::Borrowed(arn.get(..length).unwrap_or(arn)),

@@ -322,3 +322,16 @@ async fn a_record_of_kinesis_has_one_identity_for_all_consumers() {
     }
     world.ledger.assert_once("x");
 }
+
+#[tokio::test]
+async fn a_stream_named_consumer_is_not_taken_for_another() {
+    let world = World::new();
+    let function = world.idempotency().kinesis(Operation::new("a"), world.handler()).unwrap();
+    let kinesis = "arn:aws:kinesis:eu-west-1:111122223333:stream";
+    for (stream, name) in [("consumer", "x"), ("consumer/consumer/again:1540591609", "x")] {
+        let mut record = put(1, "k", name, "");
+        record["eventSourceARN"] = format!("{kinesis}/{stream}").into();
+        world.invoke(&function, &batch([record])).await.unwrap();
+    }
+    world.ledger.assert_once("x");
+}
