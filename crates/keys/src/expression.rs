@@ -228,6 +228,15 @@ impl Expression {
         self.looks.document.paths()
     }
 
+    /// The paths of the members whose values its value can contain: as [`reads`](Self::reads), without members that
+    /// only conditions read.
+    // For `lambda-idempotency`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn value_paths(&self) -> Vec<String> {
+        FieldSets::of_values(&self.node).document.paths()
+    }
+
     /// The places where it can make distinct values equal, and so give distinct records the same
     /// key.
     ///

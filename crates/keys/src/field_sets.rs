@@ -20,11 +20,22 @@ type Location<'a> = Option<(Option<usize>, Vec<&'a str>)>;
 struct Walk {
     document: Wanted,
     texts: BTreeMap<usize, Wanted>,
+    /// Whether it leaves out what decides about a value, and cannot become part of one.
+    values_only: bool,
 }
 
 impl FieldSets {
     pub(super) fn of(node: &Node) -> Self {
-        let mut walk = Walk { document: Wanted::none(), texts: BTreeMap::new() };
+        Self::walked(node, false)
+    }
+
+    /// The fields whose values can become part of the expression's value.
+    pub(super) fn of_values(node: &Node) -> Self {
+        Self::walked(node, true)
+    }
+
+    fn walked(node: &Node, values_only: bool) -> Self {
+        let mut walk = Walk { document: Wanted::none(), texts: BTreeMap::new(), values_only };
         walk.use_of(node, Some((None, vec![])));
         Self { document: walk.document, texts: walk.texts }
     }
@@ -76,14 +87,14 @@ impl Walk {
             // On `null`, a list of parts is `null`, so the value it is applied to is read too.
             Node::List(_) | Node::Hash(_) | Node::Call { .. } | Node::Own { .. } => {
                 self.touch(at.clone());
-                node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
+                self.parts(node).into_iter().for_each(|node| self.use_of(node, at.clone()));
             }
             Node::Compare { .. }
             | Node::And(..)
             | Node::Or(..)
             | Node::Not(_)
             | Node::Flatten { .. } => {
-                node.children().into_iter().for_each(|node| self.use_of(node, at.clone()));
+                self.parts(node).into_iter().for_each(|node| self.use_of(node, at.clone()));
             }
             // They are applied to the items of a value that is read as a whole.
             Node::Each(list, each) | Node::Values { object: list, each, .. } => {
@@ -92,7 +103,9 @@ impl Walk {
             }
             Node::Filter { list, keep, each } => {
                 self.use_of(list, at);
-                self.use_of(keep, None);
+                if !self.values_only {
+                    self.use_of(keep, None);
+                }
                 self.use_of(each, None);
             }
             Node::Reference(node) => self.use_of(node, None),
@@ -100,6 +113,10 @@ impl Walk {
             Node::Indexed(_) => self.mark(at),
         }
         None
+    }
+
+    fn parts<'a>(&self, node: &'a Node) -> Vec<&'a Node> {
+        if self.values_only { node.sources() } else { node.children() }
     }
 
     fn use_of<'a>(&mut self, node: &'a Node, at: Location<'a>) {
@@ -187,6 +204,22 @@ mod tests {
         }
         for not in ["a", "@", "d", "a.c", "[c, a.b, d]"] {
             assert!(!both.document.covers(&of(not).looks.document), "{not}");
+        }
+    }
+
+    #[test]
+    fn members_that_only_conditions_read_are_not_among_the_values() {
+        for (text, held) in [
+            ("status == 'PAID' && id", &["id"][..]),
+            ("[id, total > `100`, !paid]", &["id"]),
+            ("[id, status == 'PAID' && version]", &["id", "version"]),
+            ("a || b", &["a", "b"]),
+            ("items[?paid].id", &["items"]),
+            ("sort_by(items, &n)", &["items"]),
+            ("join('-', [tenant, id])", &["id", "tenant"]),
+            ("@", &[""]),
+        ] {
+            assert_eq!(Expression::compile(text).unwrap().value_paths(), held, "{text}");
         }
     }
 }

@@ -177,9 +177,10 @@ impl KeySpec {
             (ExpressionUse::Key, Some(by)) => {
                 Err(KeySpecError::FewValues { operation, expression, by })
             }
-            (ExpressionUse::Key, None) if has_fallback => {
-                Err(KeySpecError::Fallback { operation, expression })
-            }
+            (ExpressionUse::Key, None) if has_fallback => Err(match self.powertools {
+                Some(_) => KeySpecError::PowertoolsFallback { operation, expression },
+                None => KeySpecError::Fallback { operation, expression },
+            }),
             _ => Ok(()),
         }
     }

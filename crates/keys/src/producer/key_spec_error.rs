@@ -88,6 +88,19 @@ pub enum KeySpecError {
         /// The expression.
         expression: String,
     },
+    /// As [`Fallback`](Self::Fallback), for keys in the form of another library, which cannot leave parts out.
+    #[error(
+        "the key of operation `{operation}` does not distinguish records that lack a field: \
+         `{expression}` takes a value in its place that many records share; leave that value out; or, \
+         to find records that Powertools has made with it, accept that they share keys, with \
+         `PowertoolsKeys::accept_collisions()`"
+    )]
+    PowertoolsFallback {
+        /// The operation.
+        operation: Arc<str>,
+        /// The expression.
+        expression: String,
+    },
     /// A part of the key is optional, but there is no key expression.
     #[error(
         "operation `{operation}` names part `{part}` of its key as optional but has no key; \

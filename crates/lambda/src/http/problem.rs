@@ -122,7 +122,7 @@ impl Problem {
                 } else {
                     (
                         "The request cannot be compared with others of its key",
-                        "The service compares a part of the body, which does not have it in the expected form.",
+                        "The service compares a part of the body, which is missing or not in the expected form.",
                     )
                 };
                 Self { why: Some(rejection.to_string()), ..Self::key(title, detail.to_owned()) }

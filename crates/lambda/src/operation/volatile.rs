@@ -54,16 +54,18 @@ impl Operation {
             }
             _ => source.changes(self, view, &reads),
         };
-        if let Some(changes) = changes.filter(|changes| !changes.are_told_apart_by(&reads)) {
+        let values = path.expression.value_paths();
+        if let Some(changes) = changes.filter(|changes| !changes.are_told_apart_by(&values)) {
             tracing::warn!(
                 operation = self.name(),
                 expression = path.expression.as_str(),
                 "the key can be the same for several changes of one {thing}, or for two {thing}s: \
                  only the first change is processed then, and the others are acknowledged as \
                  duplicates; leave the key out, or name the {thing} and its change, such as \
-                 `.key({instead})`",
+                 `.key({instead})`{but}",
                 thing = changes.thing,
                 instead = changes.instead,
+                but = changes.but,
             );
         }
         Ok(())

@@ -14,10 +14,12 @@ pub(crate) struct Changes {
     pub(crate) thing: &'static str,
     /// A key that tells changes apart, for messages.
     pub(crate) instead: &'static str,
+    /// What that key refuses, for messages; may be empty.
+    pub(crate) but: &'static str,
 }
 
 impl Changes {
-    /// Whether a key that reads these paths can tell all changes apart.
+    /// Whether a key of the values with these paths can tell all changes apart.
     pub(crate) fn are_told_apart_by(&self, reads: &[String]) -> bool {
         let names_one = |member: &&str| reads.iter().any(|path| meet(path, member));
         let reads: Vec<_> = reads.iter().map(String::as_str).collect();
@@ -59,6 +61,7 @@ mod tests {
             together: &[&["keys", "image"], &["image"]],
             thing: "item",
             instead: "",
+            but: "",
         };
         let are_told_apart = |reads: &[&str]| {
             changes

@@ -79,6 +79,7 @@ impl Source for DocumentDb {
                 ],
                 thing: THING,
                 instead: "\"[ns, _id]\"",
+                but: "",
             },
             View::Payload => &Changes {
                 alone: &["_id"],
@@ -88,6 +89,7 @@ impl Source for DocumentDb {
                 ],
                 thing: THING,
                 instead: "\"[ns, _id]\"",
+                but: "",
             },
         })
     }

@@ -82,12 +82,14 @@ impl Source for DynamoDb {
                 ],
                 thing: THING,
                 instead: "record(\"[eventSourceARN, eventID]\")",
+                but: "",
             },
             View::Payload => &Changes {
                 alone: &[],
                 together: &[&["keys", "newImage", "oldImage"], &["newImage", "oldImage"]],
                 thing: THING,
                 instead: "\"[keys.id, newImage.version]\"",
+                but: " (it refuses removals)",
             },
         })
     }

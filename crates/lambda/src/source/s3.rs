@@ -79,6 +79,7 @@ pub(super) static CHANGES: Changes = Changes {
     ],
     thing: "object",
     instead: "\"[s3.bucket.name, s3.object.key, s3.object.sequencer]\"",
+    but: "",
 };
 
 impl Source for S3 {

@@ -129,8 +129,9 @@ impl Shape {
             return shape("an HTTP request", Whole::Differs, advice);
         }
         if signs.invocation.is_some() && list(signs.records).is_some() {
-            let advice = "process each record with `Idempotency::run` and \
-            `.key(\"[deliveryStreamArn, recordId]\")`: the answer for the whole batch is often too large for the store (400 KB in DynamoDB), \
+            let advice = "process each record with `Idempotency::run`, \
+            `.key(\"[deliveryStreamArn, recordId]\")` and a payload with both, \
+            `json!({ \"deliveryStreamArn\": .., \"recordId\": .. })`: the answer for the whole batch is often too large for the store (400 KB in DynamoDB), \
             so a retry would not get it";
             return shape("a Firehose transformation request", Whole::Differs, advice);
         }
@@ -142,8 +143,9 @@ impl Shape {
         }
         if text(signs.trigger).is_some() && text(signs.pool).is_some() {
             let advice = "Cognito needs the answer: wrap the whole event with `.event(..)` and a \
-            key for the work (for once per user `.key(\"[userPoolId, \
-            request.userAttributes.sub, triggerSource]\")`); leave work for each sign-in unprotected, because nothing \
+            key for the work (for once per user, after `PostConfirmation`, `.key(\"[userPoolId, \
+            request.userAttributes.sub, triggerSource]\")`; before the user exists, \
+            `.key(\"[userPoolId, userName, triggerSource]\")`); leave work for each sign-in unprotected, because nothing \
             distinguishes a retry from another sign-in";
             return shape("a Cognito user pool trigger", Whole::Repeats, advice);
         }

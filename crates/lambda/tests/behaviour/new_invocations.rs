@@ -7,6 +7,7 @@ use std::sync::{
 
 use lambda_idempotency::{
     Call, Failure, OnMissingKey, Operation, Rejection, RunContext, RunError, inspect,
+    producer::KeySpec,
 };
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
@@ -261,6 +262,37 @@ async fn a_temporary_failure_of_s3_batch_is_tried_again_if_it_is_not_kept() {
 async fn an_answer_is_kept_if_the_keep_function_panics() {
     let answers = answers_of_s3_batch(|_| panic!("a bug of the user"));
     assert_eq!(answers.await, ["TemporaryFailure", "TemporaryFailure"]);
+}
+
+fn why_no_key(event: &Value) -> String {
+    let shown = inspect::invocation(&event.to_string(), None, &World::new().context()).unwrap();
+    shown[0].identity.as_ref().unwrap_err().to_string()
+}
+
+/// A record of Firehose does not have the ARN of its stream, so a key of both needs a payload of both.
+#[test]
+fn the_advice_for_firehose_contains_the_payload_that_its_key_needs() {
+    let payload = "json!({ \"deliveryStreamArn\": .., \"recordId\": .. })";
+    let text = why_no_key(&firehose("i-1"));
+    assert!(text.contains(payload) && text.contains("[deliveryStreamArn, recordId]"), "{text}");
+}
+
+/// Before sign-up, a user has no `sub`.
+#[test]
+fn the_advice_for_cognito_has_a_key_for_a_user_who_does_not_exist_yet() {
+    let before = json!({ "triggerSource": "PreSignUp_SignUp", "userPoolId": "eu_1", "userName": "ann",
+        "request": { "userAttributes": { "email": "ann@example.com" } }, "response": {} });
+    let text = why_no_key(&before);
+    let keys: Vec<_> =
+        text.split(".key(\"").skip(1).filter_map(|key| key.split('"').next()).collect();
+    let finds = |key: &&str| {
+        let spec = KeySpec::new("greet", *key).producer();
+        spec.is_ok_and(|keys| keys.key(&before.to_string()).is_ok())
+    };
+    assert_eq!(
+        keys.into_iter().filter(finds).collect::<Vec<_>>(),
+        ["[userPoolId, userName, triggerSource]"]
+    );
 }
 
 /// Uses the key that the error for Firehose advises: each record is protected, not the whole answer.

@@ -125,6 +125,8 @@ fn a_key_that_names_a_thing_and_not_its_change_causes_a_warning() {
         (table, place().key("keys.id"), "item"),
         (table, place().key("[keys.id, eventName]"), "item"),
         (table, place().key("newImage.id"), "item"),
+        (table, place().key("newImage.status == 'PAID' && keys.id"), "item"),
+        (table, place().key("[keys.id, newImage.total > `100`]"), "item"),
         (table, place().key(record("dynamodb.Keys.id.S")), "item"),
         (table, place().whole_record().key("[eventSourceARN, dynamodb.Keys]"), "item"),
         (PIPE, place().key(record("dynamodb.Keys.id.S")), "item"),
@@ -140,12 +142,15 @@ fn a_key_that_names_a_thing_and_not_its_change_causes_a_warning() {
         let text = logged(build, operation.clone());
         assert!(text.contains("WARN") && text.contains(warning), "{operation:?}: {text}");
         assert!(text.contains(&format!("name the {thing} and its change")), "{text}");
+        let recommends_image = text.contains("newImage.version]\")`");
+        assert_eq!(text.contains("(it refuses removals)"), recommends_image, "{text}");
     }
     for (build, operation) in [
         (table, place()),
         (table, place().key("@")),
         (table, place().key("[keys.id, newImage.version]")),
         (table, place().key("[newImage.id, newImage.version]")),
+        (table, place().key("newImage.status == 'PAID' && [keys.id, newImage.version]")),
         (table, place().key(record("[eventSourceARN, eventID]"))),
         (table, place().key(record("dynamodb.SequenceNumber"))),
         (PIPE, place().key(record("messageId"))),
@@ -170,13 +175,18 @@ fn a_key_with_a_constant_in_place_of_a_missing_field_is_refused() {
         place().key("[tenant, not_null(id, 'none')]"),
         place().key("join('-', [tenant, id || 'none'])"),
         place().key(record("messageAttributes.id.stringValue || 'none'")),
-        place().key("id || 'none'").powertools(python()),
     ] {
         let error = built(SQS, operation.clone()).unwrap_err().to_string();
         for part in ["operation `place`", "records that lack a field", "`.optional("] {
             assert!(error.contains(part), "{operation:?}: {error}");
         }
     }
+    let shared = place().key("id || 'none'").powertools(python());
+    let error = built(SQS, shared).unwrap_err().to_string();
+    for part in ["operation `place`", "records that lack a field", "accept_collisions()`"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(!error.contains(".optional("), "it would be refused: {error}");
     for operation in [
         place().key("['orders', id]"),
         place().key("id").fingerprint("amount || `0`"),

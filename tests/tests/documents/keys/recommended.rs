@@ -178,6 +178,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     ("[tenant, order.id]", Fields),
     ("[tenant, orderId]", Fields),
     ("[userPoolId, request.userAttributes.sub, triggerSource]", Fields),
+    ("[userPoolId, userName, triggerSource]", Fields),
     ("bookingId", Fields),
     ("clickId", Fields),
     ("data", Fields),
