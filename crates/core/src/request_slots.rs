@@ -7,7 +7,8 @@
 //! 2. One slot of six is kept for settlements. A lease ends while its renewal or its completion waits.
 //! 3. A free slot goes to the most urgent [`Purpose`], and of its calls to the one that has waited for longest.
 //! 4. A slot is held for as long as its request may take. A program may stop polling calls: those of a stream, while the
-//!    body of a loop over it waits. A slot that is held for longer belongs to such a call and goes to another.
+//!    body of a loop over it waits. A slot that is held for longer belongs to such a call. It goes to the call that finds this
+//!    out, which certainly is polled, unless a more urgent one waits that was polled lately.
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
@@ -72,7 +73,13 @@ struct State {
     calls: u64,
     taken: Vec<Taken>,
     /// The calls that wait, the next one first.
-    waiting: BTreeMap<(Purpose, u64), Waker>,
+    waiting: BTreeMap<(Purpose, u64), Waiting>,
+}
+
+struct Waiting {
+    waker: Waker,
+    /// When it was polled for the last time.
+    polled: Timestamp,
 }
 
 struct Taken {
@@ -124,7 +131,7 @@ impl RequestSlots {
                 let timer = overdue.get_or_insert_with(|| self.clock.sleep(self.next_overdue()));
                 ready!(timer.as_mut().poll(context));
                 overdue = None;
-                self.take_back_overdue();
+                self.take_back_overdue(&slot);
             }
         })
         .await;
@@ -133,7 +140,8 @@ impl RequestSlots {
 
     /// Takes a slot for this call if it was given one, or one is free. Otherwise the call waits from now on, or still.
     fn take(&self, slot: &Slot<'_>, time: &impl Fn() -> Duration, context: &Context<'_>) -> bool {
-        let until = self.clock.now().plus(time());
+        let now = self.clock.now();
+        let until = now.plus(time());
         let Slot { purpose, call, .. } = *slot;
         let mut state = self.lock();
         if state.hold(call, until) {
@@ -143,7 +151,8 @@ impl RequestSlots {
             state.taken.push(Taken { call, purpose, until });
             return true;
         }
-        state.waiting.insert((purpose, call), context.waker().clone());
+        let waiting = Waiting { waker: context.waker().clone(), polled: now };
+        state.waiting.insert((purpose, call), waiting);
         drop(state);
         self.hand_over();
         self.lock().hold(call, until)
@@ -159,10 +168,10 @@ impl RequestSlots {
             else {
                 return;
             };
-            let waker = state.waiting.remove(&(purpose, call));
+            let waiting = state.waiting.remove(&(purpose, call));
             state.taken.push(Taken { call, purpose, until });
             drop(state);
-            if let Some(waker) = waker {
+            if let Some(Waiting { waker, .. }) = waiting {
                 waker.wake();
             }
         }
@@ -181,10 +190,22 @@ impl RequestSlots {
         overdue.map_or(LOOK_AGAIN, |overdue| overdue.min(LOOK_AGAIN))
     }
 
-    /// Takes slots back whose calls are not polled any more.
-    fn take_back_overdue(&self) {
+    /// Takes slots back whose calls are not polled any more. One is for the call that finds them: of a thousand that wait,
+    /// perhaps no other is polled, and each would keep it from the next.
+    fn take_back_overdue(&self, finder: &Slot<'_>) {
         let now = self.clock.now();
-        self.lock().taken.retain(|taken| now < taken.until.plus(GRACE));
+        let Slot { purpose, call, .. } = *finder;
+        let mut state = self.lock();
+        let before = state.taken.len();
+        state.taken.retain(|taken| now < taken.until.plus(GRACE));
+        let are_found = state.taken.len() < before;
+        let goes_first = !state.is_waited_for_by_more_urgent(purpose, now);
+        let has_none = state.taken.iter().all(|taken| taken.call != call);
+        if are_found && goes_first && has_none && self.has_room(&state, purpose) {
+            state.waiting.remove(&(purpose, call));
+            state.taken.push(Taken { call, purpose, until: now.plus(HAND_OVER) });
+        }
+        drop(state);
         self.hand_over();
     }
 
@@ -198,6 +219,13 @@ impl State {
     const fn next_call(&mut self) -> u64 {
         self.calls = self.calls.wrapping_add(1);
         self.calls
+    }
+
+    /// Whether a more urgent call waits that is still polled, as each is when it [looks again](LOOK_AGAIN).
+    fn is_waited_for_by_more_urgent(&self, than: Purpose, now: Timestamp) -> bool {
+        let lately = LOOK_AGAIN.saturating_add(GRACE);
+        let mut more_urgent = self.waiting.iter().take_while(|((purpose, _), _)| *purpose < than);
+        more_urgent.any(|(_, waiting)| now < waiting.polled.plus(lately))
     }
 
     /// Whether the call has a slot, which it then holds until then.

@@ -123,6 +123,41 @@ async fn a_slot_that_is_held_for_too_long_goes_to_another_call() {
     assert_eq!((slots.taken(), slot.is_held()), (1, true), "they have none to give back");
 }
 
+/// A thousand calls that wait, and are not polled any more. What they wait for would pass through the hands of each.
+#[tokio::test(start_paused = true)]
+async fn who_finds_an_overdue_slot_does_not_wait_for_calls_that_are_not_polled() {
+    for (theirs, own) in [
+        (Purpose::Claim, Purpose::Claim),
+        (Purpose::Claim, Purpose::Settle),
+        (Purpose::Settle, Purpose::Claim),
+    ] {
+        let slots = slots(12);
+        let _held: Vec<_> = from_fn(|| now(slots.enter(Purpose::Settle, || SECOND))).collect();
+        let mut waiting: Vec<_> = (0..1000).map(|_| Box::pin(slots.enter(theirs, hour))).collect();
+        assert!(waiting.iter_mut().all(|call| polled(call.as_mut()).is_none()));
+        for most in [SECOND + GRACE, HAND_OVER + GRACE] {
+            let began = Instant::now();
+            let slot = slots.enter(own, hour).await;
+            assert!(began.elapsed() <= most, "{theirs:?}, {own:?}: {:?}", began.elapsed());
+            assert!(slot.is_held() && slots.taken() <= 12);
+        }
+    }
+}
+
+/// The claim looks first.
+#[tokio::test(start_paused = true)]
+async fn an_overdue_slot_goes_to_a_more_urgent_call_that_is_polled() {
+    let slots = slots(1);
+    let _held = now(slots.enter(Purpose::Settle, || SECOND));
+    let order = std::cell::RefCell::new(Vec::new());
+    let enter = async |purpose| {
+        let _slot = slots.enter(purpose, hour).await;
+        order.borrow_mut().push(purpose);
+    };
+    tokio::join!(biased; enter(Purpose::Claim), enter(Purpose::Settle));
+    assert_eq!(*order.borrow(), [Purpose::Settle, Purpose::Claim]);
+}
+
 /// It is not polled, and the next one is. It keeps its turn.
 #[tokio::test(start_paused = true)]
 async fn a_slot_that_is_not_used_goes_to_the_next_call() {
