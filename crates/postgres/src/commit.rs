@@ -148,10 +148,13 @@ impl PostgresStore {
     ) -> Result<Done, Failure> {
         let limit = member.commit_limit(budget);
         let commit = format!("COMMIT; {CLEAN}");
-        let committed = budget.attempt(limit, lease.connection.batch(&commit)).await;
+        let committed = budget.attempt(limit, lease.connection.first_of(&commit)).await;
         match committed.map_err(|late| error::timed_out(doing, late))? {
-            Ok(()) => {
-                lease.give_back(&self.config);
+            Ok(cleaned) => {
+                // Whatever became of the rest, it is committed.
+                if cleaned.is_ok() {
+                    lease.give_back(&self.config);
+                }
                 Ok(done)
             }
             Err(error) => {

@@ -20,7 +20,7 @@ use futures_util::{
 };
 use lambda_idempotency_core::failure::BoxError;
 use tokio_postgres::{
-    Client, Error, Row,
+    Client, Error, Row, SimpleQueryMessage,
     types::{Format, IsNull, ToSql, Type},
 };
 
@@ -177,12 +177,37 @@ impl Connection {
         self.answered
     }
 
+    /// Runs statements that take no parameters, and tells what became of the first of them from what became of the others.
+    pub(crate) async fn first_of(&mut self, text: &str) -> Result<Result<(), Error>, Error> {
+        let Self { client, wire, .. } = self;
+        let mut request = Request::new(first_of(client, text));
+        drive(wire, |cx| request.is_ready(cx)).await;
+        request.answer().await
+    }
+
     /// Runs statements that take no parameters, and ignores their rows.
     pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Error> {
         let Self { client, wire, .. } = self;
         let mut request = Request::new(client.batch_execute(text));
         drive(wire, |cx| request.is_ready(cx)).await;
         request.answer().await
+    }
+}
+
+/// What became of the first of these statements, and of the others. The server does not say which of them has failed.
+async fn first_of(client: &Client, text: &str) -> Result<Result<(), Error>, Error> {
+    let answers = client.simple_query_raw(text).await?;
+    let mut answers = pin!(answers);
+    let mut is_done = false;
+    loop {
+        match answers.try_next().await {
+            Ok(Some(answer)) => {
+                is_done |= matches!(answer, SimpleQueryMessage::CommandComplete(_));
+            }
+            Ok(None) => return Ok(Ok(())),
+            Err(error) if is_done => return Ok(Err(error)),
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -221,7 +221,7 @@ pub(crate) fn commit_failure(doing: Doing<'_>, error: &Error) -> Failure {
 pub(crate) enum Cause {
     /// It ran into the time limit of its transaction.
     TimeLimit,
-    /// Other transactions.
+    /// Other transactions, or a server without resources.
     Others,
     /// The statement itself, or what it calls.
     Statement,
@@ -231,9 +231,16 @@ pub(crate) enum Cause {
 /// reports it tells the difference.
 pub(crate) fn cause(said: &DbError) -> Cause {
     let by_itself = matches!(said.routine(), None | Some("ProcessInterrupts" | "DeadLockReport"));
-    match said.code().code() {
-        "57014" if by_itself => Cause::TimeLimit,
+    let code = said.code().code();
+    let class = code.get(..2);
+    match code {
+        // The second is `transaction_timeout` of PostgreSQL 17.
+        "57014" | "25P04" if by_itself => Cause::TimeLimit,
         "40P01" | "55P03" if by_itself => Cause::Others,
+        // A limit that the server sets to one statement, for example `temp_file_limit`.
+        "53400" => Cause::Statement,
+        // The server, its disk or a proxy is out of resources.
+        _ if !is_raised(said) && matches!(class, Some("53" | "58" | "08")) => Cause::Others,
         _ => Cause::Statement,
     }
 }

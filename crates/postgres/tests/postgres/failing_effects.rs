@@ -13,7 +13,7 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use crate::{
     effects::{Counts, with},
     pgbouncer::PgBouncer,
-    server::{Postgres, url},
+    server::{Postgres, USER, url},
     table::{claim, complete, in_secs, new_table, one, stored, unknown, written},
 };
 
@@ -152,6 +152,44 @@ async fn an_effect_that_ends_its_connection_twice_is_a_failure_of_the_handler() 
     let refused = refused(one(&store, with(complete("a", 1), [ends]), in_secs(5)).await);
     assert_eq!(refused.position(), Some(0), "{refused}");
     written(&one(&store, complete("a", 1), in_secs(20)).await);
+}
+
+/// The server runs out of room for locks, and not because a function says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_server_without_resources_for_an_effect_is_an_outage() {
+    let small = ["fsync=off", "max_locks_per_transaction=10", "max_connections=20"];
+    let server = Postgres::start_with(&small);
+    let store = new_table(&server.url()).await.build().unwrap();
+    let counts = Counts::new(&server.url()).await;
+    counts.ask("CREATE SEQUENCE tries").await;
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    let locks = "SELECT count(pg_advisory_xact_lock(n)) FROM generate_series(1, 100000) n";
+    let effects = ["SELECT nextval('tries')", locks].map(PostgresStatement::new);
+    let error = unknown(one(&store, with(complete("a", 1), effects), in_secs(3)).await);
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+    assert!(counts.ask("SELECT last_value FROM tries").await > Some(2));
+    written(&one(&store, counts.counted("a", 1), in_secs(20)).await);
+}
+
+/// The role may not do all that cleans the connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn what_fails_after_the_commit_does_not_make_it_a_refusal() {
+    let server = Postgres::start();
+    let counts = Counts::new(&server.url()).await;
+    let table = &counts.table;
+    let grants = format!(
+        "CREATE ROLE plain LOGIN; GRANT ALL ON SCHEMA public TO plain; GRANT ALL ON {table} TO plain; \
+         REVOKE EXECUTE ON FUNCTION pg_advisory_unlock_all() FROM PUBLIC"
+    );
+    counts.ask(&grants).await;
+    let plain = server.url().replace(USER, "plain");
+    let store = new_table(&plain).await.build().unwrap();
+    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    written(&one(&store, counts.counted("a", 1), in_secs(20)).await);
+    assert_eq!(counts.of("a").await, 1);
+    assert_eq!(stored(&store, "a").await.unwrap().status, Status::Completed);
 }
 
 /// Each of them may pass.
