@@ -53,7 +53,7 @@ impl PostgresStore {
         effects: &PostgresEffects,
         budget: &Budget<'_>,
     ) -> Result<Done, Failure> {
-        let mut lease = self.lease(doing, budget).await?;
+        let mut lease = self.lease(doing, budget, || member.commit_limit(budget)).await?;
         match self.prepare(doing, member, effects, &mut lease, budget).await {
             Ok(Prepared::Ready(done)) => self.finish(doing, member, done, lease, budget).await,
             Ok(Prepared::Lost(done)) => {

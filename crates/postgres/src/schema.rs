@@ -68,7 +68,7 @@ impl PostgresStore {
             return Err(error::too_late(&self.config));
         }
         budget.be_patient(limit);
-        let slot = self.slot(doing, limit, &budget).await?;
+        let slot = self.slot(doing, limit, &budget, || budget.limit()).await?;
         let taken = budget.attempt(limit, self.pool.take(slot, &self.config)).await;
         let mut lease = taken
             .map_err(|late| error::not_connected(doing, late))?

@@ -24,15 +24,16 @@ use crate::{
 pub(crate) type Rows = Vec<Vec<Row>>;
 
 impl PostgresStore {
-    /// A connection, if there is one in time. While all are in use, it is waited for as long as a request has time after that:
+    /// A connection for requests that may take as long as `request` says, if there is one in time. While all are in use, it is waited for as long as a request has time after that:
     /// who gives up and comes again is the last of those that wait.
     pub(crate) async fn lease(
         &self,
         doing: Doing<'_>,
         budget: &Budget<'_>,
+        request: impl Fn() -> Duration + Send,
     ) -> Result<Lease<'_>, Failure> {
         let limit = budget.left().saturating_sub(SHORTEST);
-        let slot = self.slot(doing, limit, budget).await?;
+        let slot = self.slot(doing, limit, budget, request).await?;
         let limit = self.config.connect_timeout.min(budget.left());
         let taken = budget.attempt(limit, self.pool.take(slot, &self.config)).await;
         taken
@@ -40,16 +41,17 @@ impl PostgresStore {
             .map_err(|why| connect_failure(doing, why))
     }
 
-    /// A slot, if there is one within `limit`.
+    /// A slot, if there is one within `limit`, for requests that may take as long as `request` says.
     pub(crate) async fn slot(
         &self,
         doing: Doing<'_>,
         limit: Duration,
         budget: &Budget<'_>,
+        request: impl Fn() -> Duration + Send,
     ) -> Result<Slot<'_>, Failure> {
         // For connecting, for the statements, and for `COMMIT`.
-        let time = || {
-            let requests = budget.limit().saturating_mul(2);
+        let time = move || {
+            let requests = request().saturating_mul(2);
             self.config.connect_timeout.saturating_add(requests).min(budget.left())
         };
         let slot = budget.within(limit, self.pool.slots.enter(doing.purpose, time)).await;
@@ -64,7 +66,7 @@ impl PostgresStore {
         statements: &[Statement<'_>],
         budget: &Budget<'_>,
     ) -> Result<Rows, Failure> {
-        let mut lease = self.lease(doing, budget).await?;
+        let mut lease = self.lease(doing, budget, || budget.limit()).await?;
         let limit = budget.limit();
         if limit.is_zero() {
             lease.give_back(&self.config);

@@ -98,8 +98,7 @@ impl PostgresStore {
             let done = self.commit(doing(Purpose::Hurry), member, effects, budget).await;
             return (parcel, self.with_unread(doing(Purpose::Settle), done, budget).await);
         }
-        let is_claim = parcel.iter().all(|member| member.write.is_claim());
-        let doing = doing(if is_claim { Purpose::Claim } else { Purpose::Settle });
+        let doing = doing(purpose(&parcel));
         let statements = self.statements_of(&parcel);
         let planning = if parcel.len() > 1 { MANY } else { ONE };
         let sent = match &*statements {
@@ -198,6 +197,16 @@ impl PostgresStore {
         }
         statements
     }
+}
+
+/// What a transaction of these writes is for, and so is the one that reads what they found.
+fn purpose(parcel: &[Member<'_>]) -> Purpose {
+    if !parcel.iter().all(|member| member.write.is_claim()) {
+        return Purpose::Settle;
+    }
+    // The lease of a claim that may have been applied runs out while others wait for connections.
+    let are_in_doubt = parcel.iter().any(|member| member.in_doubt);
+    if are_in_doubt { Purpose::Hurry } else { Purpose::Claim }
 }
 
 /// Reads the rows of all statements: one of one column is a key that was written under its guard, and a longer one is what

@@ -1,7 +1,10 @@
 //! All connections of a store are in use.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,11 +15,12 @@ use lambda_idempotency_core::{
     store::{Store, StoreErrorKind, Write},
 };
 use lambda_idempotency_postgres::PostgresStatement;
+use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use tokio::task::JoinSet;
 
 use crate::{
     effects::{Counts, with},
-    server::Postgres,
+    server::{Postgres, url},
     table::{claim, complete, in_secs, key, new_table, one, unknown, written},
 };
 
@@ -190,6 +194,72 @@ async fn calls_that_wait_for_long_open_no_connection_beyond_the_bound() {
     let (verdicts, effects) = join(waiting, watching).await;
     verdicts.iter().for_each(written);
     assert_eq!(effects, Some(1), "the other connection is kept for completions");
+}
+
+/// They get all the time of their calls, and so do their slots.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn effects_that_take_longer_than_a_request_open_no_connection_beyond_the_bound() {
+    let server = Postgres::shared();
+    let counts = Counts::new(&server.url()).await;
+    let table = new_table(&server.url()).await.max_connections(1);
+    let table = table.connect_timeout(Duration::from_millis(100));
+    let store = &table.attempt_timeout(Duration::from_millis(200)).build().unwrap();
+    let sleep = "SELECT pg_sleep(2.0625)";
+    for name in ["a", "b"] {
+        written(&one(store, claim(name, 1), in_secs(90)).await);
+    }
+    let slow = ["a", "b"].map(|name| {
+        one(store, with(complete(name, 1), [PostgresStatement::new(sleep)]), in_secs(90))
+    });
+    let running = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '{sleep}'"
+    );
+    let watching = async {
+        loop {
+            assert!(counts.ask(&running).await <= Some(1), "there is one connection");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    match select(Box::pin(join_all(slow)), Box::pin(watching)).await {
+        Either::Left((done, _)) => done.iter().for_each(written),
+        Either::Right((never, _)) => never,
+    }
+}
+
+/// Its lease runs out meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() {
+    let server = Postgres::shared();
+    let lock = Lock::hold(&server.url()).await;
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let table = new_table(&url(proxy.address())).await.max_connections(1);
+    let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
+    written(&one(store, claim("waits", 1), in_secs(90)).await);
+    let lost = proxy.faults().add(TcpFault::lose_answer().times(1));
+    let order = &Mutex::new(Vec::new());
+    let done = async |name: &'static str, write: Write| {
+        written(&one(store, write, in_secs(90)).await);
+        order.lock().unwrap().push(name);
+    };
+    // The second one gets the connection after the first, and keeps it until the lock is free.
+    let calls = [
+        ("lost", claim("lost", 1)),
+        ("waits", lock.waits("waits")),
+        ("claim", claim("a", 1)),
+        ("claim", claim("b", 1)),
+    ];
+    let calls = join_all(calls.map(|(name, write)| done(name, write)));
+    let release = async {
+        lock.is_waited_for().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(lock);
+    };
+    let all = tokio::time::timeout(PATIENCE, join(calls, release)).await;
+    all.expect("the connection comes back");
+    assert_eq!(proxy.faults().injected(lost), 1);
+    assert_eq!(*order.lock().unwrap(), ["waits", "lost", "claim", "claim"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
