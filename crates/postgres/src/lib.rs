@@ -36,6 +36,10 @@
 //! 1.21, 1.24 and 1.26. The encoding of the database has to be `UTF8`, which each new connection checks. `fsync` and `synchronous_commit` have to be on, or the
 //! server forgets in a crash what it has confirmed; [`PostgresStore::check`] refuses it otherwise.
 //!
+//! **Settings of a pooler**, by `connect_query` of PgBouncer or the initialization query of RDS Proxy, do not survive an operation
+//! with effects: the `RESET ALL` after its transaction removes them from a connection that others share. Set them by
+//! `ALTER ROLE .. SET` or `ALTER DATABASE .. SET`, and name the table `SCHEMA.TABLE`.
+//!
 //! With **asynchronous replication**, a failover may lose the last writes: a claim that is lost leaves its key free
 //! while its handler runs, and a completion that is lost lets the next delivery run the handler again.
 //!
@@ -47,7 +51,7 @@
 //! | it pins | this store |
 //! |---|---|
 //! | `SET` of a setting of the session | sends none; each transaction has up to six `SET LOCAL` |
-//! | `RESET`, `DISCARD` | sends them after each transaction with effects, so an operation that is transactional pins |
+//! | `RESET`, `DISCARD` | sends them after each transaction with effects, so an operation that is transactional pins, and loses what the initialization query has set |
 //! | `PREPARE`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol unless [you say so](PostgresStoreBuilder::prepared_statements) |
 //! | cursors, temporary tables, `LISTEN`, libraries, sequences | uses none |
 //! | advisory locks of the session | uses none; `migrate` has one of its transaction |

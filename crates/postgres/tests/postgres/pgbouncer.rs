@@ -28,20 +28,30 @@ impl PgBouncer {
         Self::before(server.address(), setting)
     }
 
+    /// With one connection to the server, on which it runs this before others use it.
+    pub(crate) fn start_with_query(server: &Postgres, query: &str) -> Self {
+        let database = format!(" connect_query='{query}'");
+        Self::run(server.address(), &database, "default_pool_size = 1")
+    }
+
     /// In front of the server at this address.
     pub(crate) fn before(server: SocketAddr, setting: &str) -> Self {
+        Self::run(server, "", setting)
+    }
+
+    fn run(server: SocketAddr, database: &str, setting: &str) -> Self {
         loop {
-            let pooler = Self::spawn(server, setting);
+            let pooler = Self::spawn(server, database, setting);
             if pooler.listens() {
                 return pooler;
             }
         }
     }
 
-    fn spawn(server: SocketAddr, setting: &str) -> Self {
+    fn spawn(server: SocketAddr, database: &str, setting: &str) -> Self {
         let (directory, port) = (new_directory("pgbouncer"), free_port());
         let settings = format!(
-            "[databases]\n* = host=127.0.0.1 port={}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+            "[databases]\n* = host=127.0.0.1 port={}{database}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
              listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n\
              default_pool_size = 2\nmax_client_conn = 200\n\
              {setting}\nlogfile = {}\n",

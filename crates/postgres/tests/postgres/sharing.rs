@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use lambda_idempotency_core::store::{Store as _, Verdict};
-use lambda_idempotency_postgres::PostgresStatement;
+use lambda_idempotency_core::store::{Store as _, StoreErrorKind, Verdict};
+use lambda_idempotency_postgres::{PostgresStatement, PostgresStore};
 
 use crate::{
     effects::{Counts, with},
     pgbouncer::PgBouncer,
-    server::Postgres,
-    table::{claim, complete, in_secs, key, new_store, new_table, one, written},
+    server::{Postgres, USER},
+    table::{claim, complete, in_secs, key, new_store, new_table, one, unknown, written},
 };
 
 /// Clients share two connections. Their effects return values of a type that the driver does not know.
@@ -74,6 +74,37 @@ async fn no_setting_statement_or_lock_stays_on_a_connection() {
         for _ in 0..4 {
             assert_eq!(shared.ask(question).await, Some(answer), "{question}");
         }
+    }
+}
+
+/// What effects leave is removed by `RESET ALL`, and so is what the pooler has set.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() {
+    const SHARES: &str = "SELECT count(*) WHERE current_setting('search_path') = 'tenant'";
+    let server = Postgres::start();
+    let direct = Counts::new(&server.url()).await;
+    direct.ask("CREATE SCHEMA tenant").await;
+    let pooler = PgBouncer::start_with_query(&server, "SET search_path TO tenant");
+    let counts = Counts::new(&pooler.url()).await;
+    let table = new_table(&pooler.url()).await;
+    let store = table.clone().build().unwrap();
+    written(&one(&store, claim("a", 1), in_secs(30)).await);
+    assert_eq!(counts.ask(SHARES).await, Some(1));
+    written(&one(&store, counts.counted("a", 1), in_secs(30)).await);
+    assert_eq!(counts.ask(SHARES).await, Some(0));
+    let lost = unknown(one(&store, claim("b", 1), in_secs(30)).await);
+    assert_eq!(lost.kind(), StoreErrorKind::Misconfigured, "{lost}");
+    // The remedies.
+    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let named = table.clone().table(format!("tenant.{name}")).build().unwrap();
+    written(&one(&named, claim("b", 1), in_secs(30)).await);
+    direct.ask(&format!("ALTER ROLE {USER} SET search_path = tenant")).await;
+    let pooler = PgBouncer::start(&server);
+    let store = PostgresStore::builder(&pooler.url()).table(name).build().unwrap();
+    for name in ["c", "d"] {
+        written(&one(&store, claim(name, 1), in_secs(30)).await);
+        written(&one(&store, counts.counted(name, 1), in_secs(30)).await);
     }
 }
 
