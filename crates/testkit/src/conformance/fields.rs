@@ -70,8 +70,9 @@ pub async fn each_optional_field_by_itself(store: &dyn Store) {
 
 /// A mark that messages are sent, and a renewal, write back the record that was read: all else stays as it was.
 pub async fn marks_and_renewals_change_nothing_else(store: &dyn Store) {
+    let renewed = now().plus(secs(120));
     let change = |record: &mut IdempotencyRecord| match record.status {
-        Status::InProgress => record.lease_until = Some(now().plus(secs(120))),
+        Status::InProgress => record.lease_until = Some(renewed),
         _ => record.outbox = None,
     };
     for status in [Status::Completed, Status::InProgress] {
@@ -82,7 +83,6 @@ pub async fn marks_and_renewals_change_nothing_else(store: &dyn Store) {
         let guard = Guard::Unchanged(RecordVersion::of(&found));
         change(&mut found);
         change(&mut record);
-        record.lease_until = found.lease_until;
         let why = "a write changes what it is for, and leaves the rest as it is stored";
         written(slot.write(guard, Some(&found)).await, why);
         slot.holds(Some(&record), why).await;

@@ -85,6 +85,7 @@ mutants! {
     ForgetsLease: each_optional_field_by_itself instants_keep_their_precision;
     ForgetsFingerprint: each_optional_field_by_itself unicode_text;
     CompletionForgetsFingerprint: fingerprint_outlives_the_completion every_field_present;
+    CompletionForgetsLease: marks_and_renewals_change_nothing_else every_field_present;
     FailureForgetsResult: permanent_failure_is_the_answer_until_it_expires every_field_present;
     ForgetsResult: each_optional_field_by_itself results_byte_for_byte large_result
         expired_record_is_found_under_absent a_key_lives_through_the_protocol

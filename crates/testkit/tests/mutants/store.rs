@@ -138,6 +138,9 @@ impl Mutant {
             Bug::CompletionForgetsFingerprint if kept.status == Status::Completed => {
                 kept.fingerprint = None;
             }
+            Bug::CompletionForgetsLease if kept.status == Status::Completed => {
+                kept.lease_until = None;
+            }
             Bug::FailureForgetsResult if kept.status == Status::PermanentlyFailed => {
                 kept.result = None
             }
