@@ -166,7 +166,7 @@ impl Partition {
 }
 
 /// How a result is stored in `data`. Both forms are read; the setting affects reading only if a
-/// text could be of either form.
+/// text could be of either form. So all functions and relays of a table use the same form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DataForm {

@@ -61,7 +61,7 @@
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
 //!   failed.
 //! * **Calls at the same time**, by concurrent invocations or many calls of `run`, have 12 requests on their way at a time,
-//!   over at most 16 connections, and the others wait for these. Two of the 12 are kept for completions, renewals and the
+//!   and the others wait for these. There may be more connections for a moment, while they are being opened. Two of the 12 are kept for completions, renewals and the
 //!   results of steps, which also go before claims and reads.
 //! * **A write with [effects](DynamoDbEffects)** is a `TransactWriteItems` of its own, with the record first.
 //!   Up to ten of a call are sent at once. It needs `PutItem` on this table, and on the tables of the

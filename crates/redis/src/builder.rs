@@ -142,7 +142,8 @@ impl RedisStoreBuilder {
     }
 
     /// How much longer the server keeps a record than it counts, by the server's clock. Default 10 minutes. Each new
-    /// connection compares the clocks, and refuses a server that is further ahead (and more than a second).
+    /// connection compares the clocks, and refuses a server that is further ahead (and more than a second). Without permission for `INFO`, which
+    /// [`allow_eviction`](Self::allow_eviction) accepts, they are not compared.
     pub fn expiry_margin(mut self, margin: Duration) -> Self {
         self.expiry_margin = margin;
         self

@@ -22,7 +22,7 @@
 //! | A guard is compared | by the server, in the script that writes |
 //! | Reads see the latest write | yes, except after a failover |
 //! | The largest record | 8 MiB |
-//! | The time that decides | the worker's, by its [`clock`](RedisStoreBuilder::clock); the server's for the removal, and each new connection compares them |
+//! | The time that decides | the worker's, by its [`clock`](RedisStoreBuilder::clock); the server's for the removal, and each new connection compares them, unless it has no permission for `INFO` (with [`allow_eviction`](RedisStoreBuilder::allow_eviction)) |
 //! | A write that was confirmed survives the loss of a server | only with MemoryDB |
 //! | A failover means | calls are repeated until their deadline; the last writes are lost, except with MemoryDB |
 //!

@@ -21,7 +21,8 @@ use crate::{
 ///
 /// Run it from a function with a schedule. Each run reads the store from end to end ([`Browse`]), or as far as its
 /// deadline allows, and writes only the records whose messages it has sent. It is safe beside deliveries and beside
-/// other relays: if two send a message, they send it with the same id.
+/// other relays: if two send a message, they send it with the same id. Build its store with the settings of the functions,
+/// for DynamoDB also with their form of results.
 ///
 /// ```
 /// use lambda_idempotency_core::{
