@@ -199,6 +199,7 @@ async fn a_tombstone_of_kafka_is_no_text() {
 struct Quoted(u32);
 
 impl<'de> Deserialize<'de> for Quoted {
+    #[expect(clippy::expect_used, reason = "a type that panics")]
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(String::deserialize(deserializer)?.parse().expect("a number")))
     }
