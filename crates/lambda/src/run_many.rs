@@ -61,6 +61,10 @@ impl Idempotency {
     /// Each call of `function` gets its payload by value, since the calls run beside each other. The receives of the context
     /// ([`with_receives`](RunContext::with_receives)) count for each payload.
     ///
+    /// A function that itself calls [`run`](Self::run) for another of the payloads waits two seconds for it and is then
+    /// [`Busy`](RunError::Busy). With [`OnConflict::Wait`](crate::OnConflict::Wait) it waits as long as that says, and functions
+    /// that take all the places can wait for each other all that time.
+    ///
     /// # Errors
     /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each, and without payloads the
     /// list is empty in any case.
