@@ -42,6 +42,19 @@ async fn a_throttled_claim_of_a_suspect_delays_the_others_by_a_second() {
     assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
 }
 
+/// Nobody waits for it.
+#[tokio::test]
+async fn a_throttled_claim_of_a_suspect_that_is_alone_is_tried_for_as_long_as_any_other() {
+    let world = World::new();
+    dies_with(&world, &["s"]).await;
+    let begun = world.clock.now();
+    let throttled = Throttled { world: world.clone(), hot: claims_suspect };
+    let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("s").receives(2)])).await;
+    assert_eq!(labels(&outcomes), ["unavailable"]);
+    let tried = world.clock.now().since(begun);
+    assert!(tried > 4 * SECOND, "{tried:?}");
+}
+
 /// Five groups, one after the other, take more than five of ten seconds.
 #[tokio::test]
 async fn a_record_that_waited_for_throttled_suspects_starts_only_if_it_can_end() {
