@@ -325,6 +325,8 @@ async fn a_write_that_is_lost_while_it_waits_for_replicas_is_written_again() {
             primary.wait_until(&["DBSIZE"], |size| *size == Value::Int(1)).await;
             if is_lost {
                 primary.command(&["FLUSHALL"]).await;
+                // Before there is a replica: one that copies the emptied primary would confirm the first write.
+                primary.wait_until(&["DBSIZE"], |size| *size == Value::Int(1)).await;
             } else {
                 primary.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
             }
