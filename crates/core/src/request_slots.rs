@@ -48,7 +48,7 @@ const GRACE: Duration = Duration::from_millis(100);
 /// A call that waits looks for overdue slots at least this often. One may be given to a call that is not polled.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What a request is for. The first is the most urgent.
+/// The purpose of a request. The first is the most urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
     /// It ends claims, renews them, or keeps what a step returned; or it looks up what became of such a write.

@@ -120,7 +120,7 @@ impl DynamoDbStore {
     }
 }
 
-/// What a request with these writes is for, and so is the one that reads what they found.
+/// The purpose of a request with these writes, and of the one that reads what they found.
 fn purpose(members: &[Member<'_>]) -> Purpose {
     if !members.iter().all(|member| member.write.is_claim()) {
         return Purpose::Settle;

@@ -15,7 +15,7 @@ use serde::{
 
 use crate::rejection::Rejection;
 
-/// What a payload is.
+/// The kinds of payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// A part of the event's own JSON, such as an EventBridge event's detail or a whole record.

@@ -18,7 +18,7 @@ const STOP_MARGIN: Duration = Duration::from_millis(750);
 /// Settling stops this long before the invocation deadline, or after 95 % of the time if that is later.
 const REPLY_MARGIN: Duration = Duration::from_millis(250);
 /// Claiming gives up after this long, or after half of the time if that is sooner. The source delivers the
-/// record again when the store may be available. What nothing delivers again is claimed for longer.
+/// record again when the store may be available. A payload that nothing delivers again is claimed for longer.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 /// A claim that is in doubt when claiming gives up is undone within this time. It is extra time,
 /// because claiming gives up when its own time is over.

@@ -103,8 +103,8 @@ pub(super) fn shrink(settling: &mut Settling, error: &StoreError) -> bool {
     let reason = match error.kind() {
         StoreErrorKind::TooLarge => ResultKept::TooLarge,
         StoreErrorKind::ResultUnavailable => ResultKept::Unavailable,
-        // Perhaps because of the result, if it says so twice: an error that passes is answered like that, too. A commit is not
-        // tried again. What may have been written with the result is not written without it.
+        // Perhaps because of the result. The first refusal is tried again, since an error that passes is answered like that,
+        // too; a commit is not. A commit that may have been applied with the result is not repeated without it.
         StoreErrorKind::Refused
             if !error.may_have_applied()
                 && !settling.in_doubt

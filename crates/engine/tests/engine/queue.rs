@@ -34,7 +34,7 @@ pub(crate) struct Message {
     pub(crate) receives: u32,
     /// The receive at which it was done.
     pub(crate) done_at: Option<u32>,
-    /// Whether it is not delivered any more. What is done in a process that dies is delivered again.
+    /// Whether it is not delivered any more. Work that was done in a process that dies is delivered again.
     pub(crate) is_gone: bool,
     /// How often its handler was called.
     calls: Arc<AtomicU32>,

@@ -168,7 +168,7 @@ async fn a_payload_that_is_a_part_of_the_events_json_is_read_as_json() {
     let whole = Operation::new("d").whole_record();
     let queue = world.idempotency().sqs(whole, got.handler()).unwrap();
     let event = batch([with_body("m-1", "17")]);
-    assert_eq!(world.returned(&queue, &event).await, ["m-1"], "a record is no text");
+    assert_eq!(world.returned(&queue, &event).await, ["m-1"], "a record is not a text");
     assert!(got.take().is_empty());
 }
 
@@ -233,7 +233,7 @@ async fn a_type_that_also_takes_text_gets_text_that_happens_to_be_a_number_or_a_
         assert_eq!(got.take(), [OrderOrText::Text(text.to_owned())]);
     }
     let event = batch([with_body("m-a", "{\"id\": 1}"), with_body("m-b", " {\"name\": 1}")]);
-    assert_eq!(world.returned(&function, &event).await, ["m-b"], "an object is no text");
+    assert_eq!(world.returned(&function, &event).await, ["m-b"], "an object is not a text");
     assert_eq!(got.take(), [OrderOrText::Order { id: 1 }]);
     let event = batch([with_body("m-c", "\"in quotes\"")]);
     assert!(world.returned(&function, &event).await.is_empty());
