@@ -50,19 +50,8 @@ pub struct Policy {
     pub max_lost_attempts: Option<u32>,
     /// The most handlers of one batch that run at once, at least 1. Default: 16.
     pub concurrency: usize,
-    /// Whether calls collect [effects](crate::effects), which are committed with their completion. The
-    /// store has to commit effects. Default: no.
-    pub transactional: bool,
-    /// Whether a handler runs without a claim, and its completion is inserted together with its effects: see
-    /// [`admission::Held`](crate::admission::Held). Of concurrent attempts, one is committed. Only
-    /// together with [`transactional`](Self::transactional); with it, nothing is recorded of an attempt
-    /// that fails or dies, so leases are not renewed and failed attempts not counted. Default: no.
-    pub optimistic: bool,
-    /// Whether keys only exclude each other: nothing is kept of an attempt that has ended, whether it
-    /// succeeded or failed, and each delivery calls the handler. No failure is recorded as permanent, whatever
-    /// the other policies say, and copies in a batch run one after the other. Not together with
-    /// [`transactional`](Self::transactional). Default: no.
-    pub mutex: bool,
+    /// How keys are held, and what is kept of an attempt. Default: [`Mode::Claim`].
+    pub mode: Mode,
 }
 
 impl Default for Policy {
@@ -81,9 +70,7 @@ impl Default for Policy {
             max_failed_attempts: None,
             max_lost_attempts: None,
             concurrency: 16,
-            transactional: false,
-            optimistic: false,
-            mutex: false,
+            mode: Mode::Claim,
         }
     }
 }
@@ -114,6 +101,56 @@ impl Policy {
     #[must_use]
     pub fn gives_up(&self, losses: u32) -> bool {
         losses > 0 && self.max_lost_attempts.is_some_and(|most| losses >= most)
+    }
+}
+
+/// How the keys of an operation are held, and what is kept of an attempt.
+///
+/// ```
+/// use lambda_idempotency_core::policy::Mode;
+///
+/// assert_eq!(Mode::default(), Mode::Claim);
+/// assert!(Mode::Optimistic.commits_effects() && !Mode::Optimistic.claims());
+/// assert!(Mode::Mutex.claims() && !Mode::Mutex.keeps_completions());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// The key is claimed, the handler makes its effects itself, and its completion is recorded afterwards. If
+    /// the worker dies between an effect and the completion, the effect may happen again.
+    #[default]
+    Claim,
+    /// The key is claimed, and the [effects](crate::effects) that the call collects are committed in one
+    /// transaction with the completion. They happen exactly once; the store has to commit effects.
+    Transactional,
+    /// The handler runs without a claim, and one transaction inserts the completion together with the
+    /// [effects](crate::effects): see [`admission::Held`](crate::admission::Held). Of concurrent attempts one is
+    /// committed, and nothing is recorded of an attempt that fails or dies, so leases are not renewed and failed
+    /// attempts not counted.
+    Optimistic,
+    /// Keys only exclude each other: the key is claimed, and its record is deleted when the handler has ended,
+    /// whether it succeeded or failed. Each delivery calls the handler, copies in a batch run one after the
+    /// other, and no failure is recorded as permanent, whatever the other policies say.
+    Mutex,
+}
+
+impl Mode {
+    /// Whether calls collect effects, which are committed with their completion.
+    #[must_use]
+    pub const fn commits_effects(self) -> bool {
+        matches!(self, Self::Transactional | Self::Optimistic)
+    }
+
+    /// Whether a key is claimed before its handler runs.
+    #[must_use]
+    pub const fn claims(self) -> bool {
+        !matches!(self, Self::Optimistic)
+    }
+
+    /// Whether the record of a key outlasts the attempt, and answers later deliveries.
+    #[must_use]
+    pub const fn keeps_completions(self) -> bool {
+        !matches!(self, Self::Mutex)
     }
 }
 

@@ -80,7 +80,7 @@ impl<'a> Driver<'a> {
         let records = batch.deliveries.len();
         let source = batch.deliveries.first().map_or("", |delivery| delivery.record.source);
         let (id, pace) = (batch.request_id, batch.pace);
-        let effects = match batch.policy.transactional {
+        let effects = match batch.policy.mode.commits_effects() {
             true => parts.store.capabilities().effects,
             false => None,
         };

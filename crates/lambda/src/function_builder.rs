@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
-use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_core::{failure::Failure, policy::Mode};
 use lambda_idempotency_engine::batch::Engine;
 use lambda_runtime::LambdaEvent;
 use serde::{Serialize, de::DeserializeOwned};
@@ -13,7 +13,7 @@ use crate::{
     function::{Function, Inner, Otherwise, Route},
     handler::{ErasedHandler, Handler, Typed},
     names::{HandlerType, Names},
-    operation::{EntryPoint, Mode, Operation},
+    operation::{EntryPoint, Operation},
     source::Source,
     sources::{Member, Sources},
 };
@@ -147,7 +147,7 @@ impl FunctionBuilder {
             } else if handlers.iter().any(|(name, ..)| *name == prepared.name) {
                 return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
             } else {
-                let mode = Mode::of(&prepared.policy);
+                let mode = prepared.policy.mode;
                 handlers.push((Arc::clone(&prepared.name), handler_type, mode));
             }
             operation.fits(EntryPoint::Source(source.name()))?;

@@ -17,7 +17,7 @@ use crate::{
     function_builder::FunctionBuilder,
     log,
     names::Names,
-    operation::{EntryPoint, Mode, Prepared},
+    operation::{EntryPoint, Prepared},
     testing,
 };
 
@@ -144,7 +144,7 @@ impl Idempotency {
     ) -> Result<(), ConfigError> {
         self.mistake().map_or(Ok(()), Err)?;
         operation.commits_with(&self.engine)?;
-        self.names.take(&operation.name, entry_point, Mode::of(&operation.policy))
+        self.names.take(&operation.name, entry_point, operation.policy.mode)
     }
 
     /// Reads time from another clock; for tests.

@@ -162,7 +162,7 @@ pub use lambda_idempotency_core::{
     failure::Failure,
     memory::MemoryStore,
     outcome::{DivertReason, NotStarted, Outcome, ResultKept},
-    policy::{Lease, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
+    policy::{Lease, Mode, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
     store::{Store, StoreError},
 };
 #[cfg(feature = "dynamodb")]

@@ -6,9 +6,11 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
+use lambda_idempotency_core::policy::Mode;
+
 use crate::{
     error::ConfigError,
-    operation::{EntryPoint, Mode},
+    operation::{EntryPoint, modes_agree},
 };
 
 /// The names in use. Clones share them.
@@ -91,7 +93,7 @@ impl Names {
         for (name, now, mode) in used {
             if let Some((before, earlier)) = names.get(*name) {
                 agree(name, *before, *now)?;
-                earlier.agree(*mode, name)?;
+                modes_agree(*earlier, *mode, name)?;
             }
         }
         for (name, now, mode) in used {

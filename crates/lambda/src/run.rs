@@ -218,7 +218,7 @@ pub(crate) fn answer<R: DeserializeOwned>(
 ) -> Result<Run<R>, RunError> {
     let Some(outcome) = outcome else { return Err(RunError::OutOfTime) };
     // A mutex records nothing.
-    let keeps = !operation.policy.mutex;
+    let keeps = operation.policy.mode.keeps_completions();
     let recorded = keeps && matches!(outcome, Outcome::Executed { .. });
     match (outcome, value) {
         (

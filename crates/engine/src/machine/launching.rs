@@ -232,7 +232,8 @@ impl Machine<'_> {
             // All others wait for it.
             until = until.min(present.now.plus(PATIENCE));
         }
-        let is_optimistic = self.setting.policy.optimistic && !self.records.at(at).ask().is_aside;
+        let is_optimistic =
+            !self.setting.policy.mode.claims() && !self.records.at(at).ask().is_aside;
         Some(Ok(Wanted {
             at,
             key,

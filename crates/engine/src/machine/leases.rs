@@ -35,7 +35,7 @@ impl Terms {
     /// Of an invocation that ends at `end`.
     pub(super) fn new(policy: &Policy, end: Timestamp) -> Self {
         // Without a claim there is nothing to renew.
-        let length = policy.lease.renewed_length().filter(|_| !policy.optimistic);
+        let length = policy.lease.renewed_length().filter(|_| policy.mode.claims());
         Self { end: end.plus(policy.lease_grace), length }
     }
 

@@ -167,7 +167,9 @@ impl<'a> Machine<'a> {
             Order::new(asks.map(|ask| (ask.key.as_ref(), whole.as_ref().or(ask.group.as_ref()))));
         // In a mutex each of them runs.
         let can_be_copy = |entry: &&Entry<'_>| {
-            !setting.policy.mutex || entry.ask().is_aside || !keeps(Rule::CopiesOfAMutexRun)
+            setting.policy.mode.keeps_completions()
+                || entry.ask().is_aside
+                || !keeps(Rule::CopiesOfAMutexRun)
         };
         order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
         let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));

@@ -12,7 +12,7 @@ impl Machine<'_> {
     /// Whether nothing is kept of the attempts of record `at`. What puts a record aside is done once.
     pub(super) fn is_mutex(&self, at: usize) -> bool {
         let is_aside = self.records.get(at).is_some_and(|entry| entry.ask().is_aside);
-        self.setting.policy.mutex && !is_aside
+        !self.setting.policy.mode.keeps_completions() && !is_aside
     }
 
     /// What is written instead of this settlement, in this mode.

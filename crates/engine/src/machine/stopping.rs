@@ -43,7 +43,7 @@ impl Machine<'_> {
         let entry = self.records.at(at);
         // A sink that times out is tried again: only a record's handler can fail permanently, and only where
         // that is recorded.
-        let is_recorded = !entry.ask().is_aside && !self.setting.policy.mutex;
+        let is_recorded = !entry.ask().is_aside && self.setting.policy.mode.keeps_completions();
         let permanent = self.setting.policy.on_timeout.fails_permanently() && is_recorded;
         let Some(held) = entry.held().cloned() else {
             return self.finish(at, Outcome::TimedOut { permanent: false }, present);

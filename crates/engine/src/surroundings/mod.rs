@@ -18,7 +18,7 @@ use lambda_idempotency_core::{
     effects::{Collector, EffectsKind},
     outbox::PublishError,
     outcome::{NotStarted, Outcome},
-    policy::Policy,
+    policy::{Mode, Policy},
     record::{IdempotencyRecord, Worker},
 };
 use lambda_idempotency_keys::Key;
@@ -123,9 +123,9 @@ impl<'a> Surroundings<'a> {
 
     /// What is kept of an attempt, by this policy, and how many handlers run at once.
     pub(crate) fn keeping(mut self, policy: &Policy) -> Self {
-        self.keeps = match policy {
-            Policy { optimistic: true, .. } => Keeps::Completions,
-            Policy { mutex: true, .. } => Keeps::Nothing,
+        self.keeps = match policy.mode {
+            Mode::Optimistic => Keeps::Completions,
+            Mode::Mutex => Keeps::Nothing,
             _ => Keeps::All,
         };
         self.running.limit(policy.concurrency.min(self.slots.capacity()));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    policy::{Lease, OnTimeout},
+    policy::{Lease, Mode, OnTimeout},
     record::Status,
     store::Write,
 };
@@ -27,7 +27,7 @@ fn batch() -> [Message; 5] {
 }
 
 fn committing(story: Story) -> Story {
-    story.choosing(|policy| policy.transactional = true)
+    story.choosing(|policy| policy.mode = Mode::Transactional)
 }
 
 fn queue() -> Story {

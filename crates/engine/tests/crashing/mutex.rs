@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Clock as _, Timestamp},
     failure::Failure,
     memory::MemoryStore,
-    policy::Policy,
+    policy::{Mode, Policy},
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
 };
@@ -169,7 +169,7 @@ impl World {
         let batch: Vec<_> = (0..KEYS.len()).filter(|message| !acknowledged[*message]).collect();
         let deliveries = batch.iter().map(|message| self.delivery(*message)).collect();
         let mut policy = Policy::default();
-        policy.mutex = true;
+        policy.mode = Mode::Mutex;
         let outcomes = engine
             .run(Batch {
                 operation: "op",

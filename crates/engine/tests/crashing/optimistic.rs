@@ -3,7 +3,11 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{policy::OnTimeout, record::Status, store::Write};
+use lambda_idempotency_core::{
+    policy::{Mode, OnTimeout},
+    record::Status,
+    store::Write,
+};
 
 use crate::{
     message::{Message, message},
@@ -24,7 +28,7 @@ fn batch() -> [Message; 5] {
 }
 
 fn optimistic(story: Story) -> Story {
-    story.choosing(|policy| (policy.transactional, policy.optimistic) = (true, true))
+    story.choosing(|policy| policy.mode = Mode::Optimistic)
 }
 
 fn queue() -> Story {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     outbox::{OutgoingMessage, SendError, Sender},
-    policy::Lease,
+    policy::{Lease, Mode},
     store::Write,
 };
 
@@ -49,7 +49,7 @@ fn queue() -> Story {
 }
 
 fn committing(story: Story) -> Story {
-    story.choosing(|policy| policy.transactional = true)
+    story.choosing(|policy| policy.mode = Mode::Transactional)
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    policy::{Lease, OnTimeout},
+    policy::{Lease, Mode, OnTimeout},
     record::Status,
     store::{Guard, Write},
 };
@@ -83,7 +83,7 @@ async fn a_fifo_queue_and_a_stream_keep_steps() {
 
 #[tokio::test]
 async fn steps_of_an_operation_that_commits_its_effects_are_kept_before() {
-    let committing = queue().choosing(|policy| policy.transactional = true);
+    let committing = queue().choosing(|policy| policy.mode = Mode::Transactional);
     committing.everywhere().await.assert_exactly_once();
 }
 

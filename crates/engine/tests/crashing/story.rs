@@ -132,7 +132,7 @@ impl Story {
             self.publishes,
             self.noted,
         )
-        .optimistic(self.policy.optimistic);
+        .optimistic(!self.policy.mode.claims());
         let store = DelayedStore::new(Watched::new(log.clone(), self.mutant));
         let worker = |invocation, stop| Worker {
             invocation,
@@ -233,7 +233,7 @@ impl Story {
         let given_up = worker.log.given_up();
         let kept = self.messages.iter().filter(|message| !given_up.contains(&message.id));
         // Without a claim, a message that was not received before is not read before its handler runs.
-        let receives = if self.policy.optimistic { 9 } else { 0 };
+        let receives = if self.policy.mode.claims() { 0 } else { 9 };
         let kept: Vec<_> = kept.map(|message| Message { receives, ..*message }).collect();
         let answer = worker.invoke(&kept).await;
         if !matches!(answer, Answer::Acknowledged(all) if !all.contains(&false)) {
@@ -242,7 +242,7 @@ impl Story {
     }
 
     fn check(&self, log: &Log, deliveries: usize, took: Duration) {
-        log.check_effects(self.policy.transactional);
+        log.check_effects(self.policy.mode.commits_effects());
         if deliveries > self.deliveries || took > self.within {
             log.violation(format!(
                 "stuck: {deliveries} deliveries and {took:?} after the last stop"

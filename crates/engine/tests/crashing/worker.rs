@@ -165,15 +165,15 @@ impl<'w> Handlers<'w> {
             running.goes_on();
         }
         // Without a claim, failed attempts are not counted.
-        let attempts = match self.worker.policy.optimistic {
-            true => message.receives.saturating_sub(1),
-            false => call.failed_attempts(),
+        let attempts = match self.worker.policy.mode.claims() {
+            true => call.failed_attempts(),
+            false => message.receives.saturating_sub(1),
         };
         if attempts < message.fails {
             let failure = if message.permanent { Failure::permanent } else { Failure::transient };
             return Err(failure("scripted"));
         }
-        if self.worker.policy.transactional {
+        if self.worker.policy.mode.commits_effects() {
             let (commits, holds) = (running.commits(), attempts >= message.refused);
             call.collect(|effects: &mut MemoryEffects| effects.add_if(move || holds, commits))?;
         } else {

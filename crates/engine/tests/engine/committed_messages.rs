@@ -6,6 +6,7 @@ use lambda_idempotency_core::{
     clock::{Clock as _, Timestamp},
     memory::MemoryEffects,
     outbox::{Message, PublishError},
+    policy::Mode,
     record::{IdempotencyRecord, Status},
     store::StoreErrorKind,
 };
@@ -19,7 +20,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn transactional() -> Post {
     let mut world = World::new();
-    world.policy.transactional = true;
+    world.policy.mode = Mode::Transactional;
     post_in(world)
 }
 
@@ -62,7 +63,7 @@ async fn messages_of_a_commit_that_turns_out_to_be_applied_are_sent() {
 #[tokio::test]
 async fn an_optimistic_attempt_sends_what_the_completion_that_it_meets_has_left() {
     let mut world = World::new();
-    (world.policy.transactional, world.policy.optimistic) = (true, true);
+    world.policy.mode = Mode::Optimistic;
     let post = post_in(world);
     let late = rec("a", |world: World, call: Call| async move {
         assert_eq!(call.publish(Message::new("queue", "ours")), Err(PublishError::Unprotected));

@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     outbox::{Message, PublishError},
     outcome::Outcome,
-    policy::{OnConflict, OnFailure, OnTimeout},
+    policy::{Mode, OnConflict, OnFailure, OnTimeout},
     record::{IdempotencyRecord, Status},
     store::{Guard, StoreErrorKind},
 };
@@ -22,13 +22,13 @@ use crate::{
 
 fn world() -> World {
     let mut world = World::new();
-    world.policy.mutex = true;
+    world.policy.mode = Mode::Mutex;
     world
 }
 
 fn yielding() -> World {
     let mut world = World::yielding();
-    world.policy.mutex = true;
+    world.policy.mode = Mode::Mutex;
     world
 }
 

@@ -10,6 +10,7 @@ use lambda_idempotency_core::{
     effects::CollectError,
     memory::MemoryEffects,
     outbox::{Message, PublishError},
+    policy::Mode,
     store::StoreErrorKind,
 };
 use lambda_idempotency_engine::{
@@ -27,7 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 #[tokio::test]
 async fn an_effect_is_collected_beside_a_step_and_not_in_its_work() {
     let mut world = World::new();
-    world.policy.transactional = true;
+    world.policy.mode = Mode::Transactional;
     let effect = |world: &World, call: &Call| {
         let ledger = Arc::clone(&world.ledger);
         call.collect(|effects: &mut MemoryEffects| effects.add(move || ledger.record("effect", "")))

@@ -106,7 +106,7 @@ impl Explorer {
             }
             if faults.errors > 0 {
                 actions.push(Action::End { invocation: place, running, is_ok: false });
-                if self.setup.policy.transactional {
+                if self.setup.policy.mode.commits_effects() {
                     actions.push(Action::EndRefused { invocation: place, running });
                 }
             }
@@ -227,8 +227,8 @@ impl Model for Explorer {
                 let handler = own.running.remove(running);
                 let record = own.records[handler.at];
                 let message = setup.messages[record];
-                world.ran[record] |= is_ok && setup.policy.mutex;
-                let ended = if is_ok && setup.policy.transactional {
+                world.ran[record] |= is_ok && !setup.policy.mode.keeps_completions();
+                let ended = if is_ok && setup.policy.mode.commits_effects() {
                     let effect = [Effect::Holds, Effect::HoldsForOther][message.payload];
                     self.collected(Some(effect))
                 } else if is_ok && setup.publishes {

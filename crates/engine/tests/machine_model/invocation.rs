@@ -276,7 +276,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         let owns = |record: &IdempotencyRecord| {
             record.status == Status::InProgress && record.owner == Some(held.claim.owner)
         };
-        if !setup.policy.optimistic && !world.store[message.key].as_ref().is_some_and(owns) {
+        if setup.policy.mode.claims() && !world.store[message.key].as_ref().is_some_and(owns) {
             world.flaws.add(Flaw::StartedWithoutKey);
         }
         if held.record.steps.is_some() {
@@ -324,7 +324,7 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, ended: &RecordOutcome
         own.lost_completion |= matches!(outcome, Outcome::CompletionLost { .. });
         let recorded = match outcome {
             Outcome::CompletionLost { .. } | Outcome::Unprotected { .. } => true,
-            _ if setup.policy.mutex => world.ran[own.records[ended.at]],
+            _ if !setup.policy.mode.keeps_completions() => world.ran[own.records[ended.at]],
             Outcome::Coalesced { .. } => is(Status::Completed) || own.lost_completion,
             _ => is(Status::Completed),
         };

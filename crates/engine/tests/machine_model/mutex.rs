@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lambda_idempotency_core::policy::Mode;
+
 use crate::{
     properties::ACKNOWLEDGED_LAST,
     rules::Rule,
@@ -17,7 +19,7 @@ fn alone() -> Setup {
         world.faults = Faults { deaths: 1, losses: 1, late: 1, errors: 1, ..NONE };
         world.expect = &["death", "late write", "failed", "executed", "takeover"];
     });
-    setup.policy(|policy| policy.mutex = true)
+    setup.policy(|policy| policy.mode = Mode::Mutex)
 }
 
 #[test]
@@ -33,7 +35,7 @@ fn together() -> Setup {
         world.faults = Faults { losses: 1, late: 1, errors: 1, ..NONE };
         world.expect = &["busy", "late write", "failed", "executed", "takeover"];
     });
-    setup.policy(|policy| policy.mutex = true)
+    setup.policy(|policy| policy.mode = Mode::Mutex)
 }
 
 #[test]

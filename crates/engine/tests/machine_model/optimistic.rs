@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lambda_idempotency_core::policy::Mode;
+
 use crate::{
     properties::{ACKNOWLEDGED_LAST, COMMITTED_ONCE},
     rules::Rule,
@@ -12,7 +14,7 @@ use crate::{
 };
 
 fn optimistic(setup: Setup) -> Setup {
-    setup.policy(|policy| (policy.transactional, policy.optimistic) = (true, true))
+    setup.policy(|policy| policy.mode = Mode::Optimistic)
 }
 
 fn alone() -> Setup {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     outbox::{OutgoingMessage, messages},
-    policy::Lease,
+    policy::{Lease, Mode},
     record::{IdempotencyRecord, Status},
     store::Write,
 };
@@ -146,7 +146,7 @@ fn transaction() -> Setup {
             world.faults = Faults { deaths: 1, losses: 1, late: 1, refusals: 1, ..NONE };
             world.expect = &["death", "late write", "unsent", "replayed"];
         })
-        .policy(|policy| policy.transactional = true)
+        .policy(|policy| policy.mode = Mode::Transactional)
 }
 
 #[test]

@@ -125,7 +125,7 @@ pub(crate) fn all() -> Vec<Property<Explorer>> {
     all.extend([
         Property::always(ONE_HANDLER, |model: &Explorer, world: &World| {
             // Without claims, of the handlers of a key one is committed.
-            model.setup.policy.optimistic
+            !model.setup.policy.mode.claims()
                 || (0..model.setup.keys.len()).all(|key| running(model, world, key) <= 1)
         }),
         Property::always(NOTHING_LOST, |model: &Explorer, world: &World| {

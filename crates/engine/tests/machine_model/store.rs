@@ -36,7 +36,7 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
 /// Commits the effects of a write whose guard holds. Returns the effect that is refused, if one is.
 fn commit(setup: &Setup, world: &mut World, key: usize, write: &Write) -> Option<RefusedEffect> {
     let completes = |record: &IdempotencyRecord| record.status == Status::Completed;
-    if !setup.policy.transactional || !write.record.as_ref().is_some_and(completes) {
+    if !setup.policy.mode.commits_effects() || !write.record.as_ref().is_some_and(completes) {
         return None;
     }
     let effect = write.effects.as_ref().and_then(|effects| effects.get::<Effect>());
@@ -120,7 +120,11 @@ fn check(setup: &Setup, world: &mut World, key: usize, old: &IdempotencyRecord, 
                 && new.consecutive_losses == losses
         }
         // A mutex is forgotten by its owner.
-        None if setup.policy.mutex && matches!(write.guard, Guard::OwnedBy(_)) => true,
+        None if !setup.policy.mode.keeps_completions()
+            && matches!(write.guard, Guard::OwnedBy(_)) =>
+        {
+            true
+        }
         None => old.failed_attempts == 0 && lost_attempts == 0,
     };
     if !kept {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::policy::Lease;
+use lambda_idempotency_core::policy::{Lease, Mode};
 
 use crate::{
     properties::{ACKNOWLEDGED_LAST, COMMITTED_ONCE},
@@ -19,7 +19,7 @@ fn alone() -> Setup {
             world.faults = Faults { deaths: 1, losses: 1, late: 1, errors: 1, refusals: 1, ..NONE };
             world.expect = &["death", "late write", "refused effect", "failed", "replayed"];
         })
-        .policy(|policy| policy.transactional = true)
+        .policy(|policy| policy.mode = Mode::Transactional)
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn overtaken() -> Setup {
             world.expect = &["late write", "takeover", "renewal", "fenced", "busy", "replayed"];
         })
         .policy(|policy| {
-            policy.transactional = true;
+            policy.mode = Mode::Transactional;
             policy.lease = Lease::Renewed { length: Duration::from_secs(2) };
         })
 }
@@ -57,7 +57,7 @@ fn at_the_deadline() -> Setup {
             world.faults = Faults { losses: 4, late: 1, ..NONE };
             world.expect = &["uncommitted", "replayed", "late write"];
         })
-        .policy(|policy| policy.transactional = true)
+        .policy(|policy| policy.mode = Mode::Transactional)
 }
 
 #[test]

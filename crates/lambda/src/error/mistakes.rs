@@ -94,12 +94,6 @@ pub enum MutexMistake {
         /// The setting.
         setting: &'static str,
     },
-    /// Effects are committed with a completion.
-    #[error(
-        "there is no completion with which `.transactional()` and `.optimistic()` could commit effects; remove \
-         it, or remove `.mutex()`"
-    )]
-    Transactional,
     /// Each record has a key of its own.
     #[error(
         "without `.key(..)` the key of a record is its own identity, which excludes no other record; name what is \

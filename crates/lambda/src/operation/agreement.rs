@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, mem::discriminant};
 
 use lambda_idempotency_keys::{Key, KeyFormat, Scope};
 
-use super::{Mode, Operation, Prepared};
+use super::{Operation, Prepared, modes_agree};
 use crate::error::ConfigError;
 
 impl Operation {
@@ -18,7 +18,7 @@ impl Operation {
             let other = second.shared_name();
             return Err(ConfigError::SourceName { operation: operation(), source_name, other });
         }
-        Mode::of(&first.policy).agree(Mode::of(&second.policy), &operation())?;
+        modes_agree(first.policy.mode, second.policy.mode, &operation())?;
         for (source_name, one) in pair {
             if !one.prepared()?.names_key() {
                 return Err(ConfigError::SourceWithoutKey { operation: operation(), source_name });

@@ -1,6 +1,6 @@
 //! Where each setting has an effect. Elsewhere it would be ignored silently, so it is refused.
 
-use lambda_idempotency_core::policy::{OnPermanentFailure, Policy};
+use lambda_idempotency_core::policy::{Mode, OnPermanentFailure, Policy};
 use lambda_idempotency_engine::batch::AfterFailure;
 
 use super::{Operation, recoverable::DEFAULT_BYTES};
@@ -99,8 +99,8 @@ const ROWS: [Row; 25] = [
     // A client that sends no key must not get a success.
     row("on_missing_key", Operation::skips_without_key, SettingScope::AllButHttp),
     // A service of whole events has no call to collect with.
-    row("optimistic", |o| o.policy.optimistic, SettingScope::AllButEvent),
-    row("transactional", |o| o.policy.transactional, SettingScope::AllButEvent),
+    row("optimistic", |o| o.policy.mode == Mode::Optimistic, SettingScope::AllButEvent),
+    row("transactional", |o| o.policy.mode == Mode::Transactional, SettingScope::AllButEvent),
 ];
 
 impl EntryPoint {

@@ -39,7 +39,7 @@ use lambda_idempotency_keys::{KeyPath, producer::KeySpec};
 pub(crate) use compiled_powertools::CompiledPowertools;
 pub(crate) use filter::Kind;
 pub(crate) use misplaced::EntryPoint;
-pub(crate) use mode::Mode;
+pub(crate) use mode::modes_agree;
 pub(crate) use prepared::{FieldSets, Path, Prepared};
 
 use filter::Filter;

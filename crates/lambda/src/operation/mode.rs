@@ -2,49 +2,25 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::policy::Policy;
+use lambda_idempotency_core::policy::Mode;
 
 use crate::error::{ConfigError, SettingsMistake};
 
-/// How the work of a key is protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Claimed, called and completed.
-    Default,
-    Transactional,
-    Optimistic,
-    Mutex,
+/// Refuses two uses of one name that treat its keys differently: a mutex keeps nothing, so it would be answered from
+/// completions that it does not make, and an optimistic operation claims nothing that the others could find.
+pub(crate) fn modes_agree(one: Mode, other: Mode, operation: &Arc<str>) -> Result<(), ConfigError> {
+    if one == other {
+        return Ok(());
+    }
+    let mistake = SettingsMistake::TwoModes { modes: [describe(one), describe(other)] };
+    Err(ConfigError::Settings { operation: Arc::clone(operation), mistake })
 }
 
-impl Mode {
-    pub(crate) const fn of(policy: &Policy) -> Self {
-        if policy.mutex {
-            Self::Mutex
-        } else if policy.optimistic {
-            Self::Optimistic
-        } else if policy.transactional {
-            Self::Transactional
-        } else {
-            Self::Default
-        }
-    }
-
-    /// Refuses two uses of one name that treat its keys differently: a mutex keeps nothing, so it would be answered from
-    /// completions that it does not make, and an optimistic operation claims nothing that the others could find.
-    pub(crate) fn agree(self, other: Self, operation: &Arc<str>) -> Result<(), ConfigError> {
-        if self == other {
-            return Ok(());
-        }
-        let mistake = SettingsMistake::TwoModes { modes: [self.describe(), other.describe()] };
-        Err(ConfigError::Settings { operation: Arc::clone(operation), mistake })
-    }
-
-    const fn describe(self) -> &'static str {
-        match self {
-            Self::Default => "the default mode",
-            Self::Transactional => "`.transactional()`",
-            Self::Optimistic => "`.optimistic()`",
-            Self::Mutex => "`.mutex()`",
-        }
+const fn describe(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Transactional => "`.transactional()`",
+        Mode::Optimistic => "`.optimistic()`",
+        Mode::Mutex => "`.mutex()`",
+        _ => "the default mode",
     }
 }

@@ -1,6 +1,6 @@
 //! Operations whose work must not overlap, but may be repeated.
 
-use lambda_idempotency_core::policy::Policy;
+use lambda_idempotency_core::policy::{Mode, Policy};
 
 use super::Operation;
 use crate::error::{ConfigError, MutexMistake};
@@ -31,8 +31,6 @@ impl Operation {
     /// [`on_failure`](Self::on_failure), [`on_timeout`](Self::on_timeout),
     /// [`on_permanent_failure`](Self::on_permanent_failure),
     /// [`max_failed_attempts`](Self::max_failed_attempts), [`max_lost_attempts`](Self::max_lost_attempts).
-    /// [`transactional`](Self::transactional) and
-    /// [`optimistic`](Self::optimistic), because there is no completion to commit effects with.
     /// [`recoverable`](Self::recoverable), because the next record of a key replaces the one that was kept. When a
     /// function is built: no [`key`](Self::key), because each record would have its own.
     ///
@@ -46,13 +44,13 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn mutex(mut self) -> Self {
-        self.policy.mutex = true;
+        self.policy.mode = Mode::Mutex;
         self.changed()
     }
 
     /// Refuses a mutex whose keys are the identities of the records, so that none excludes another.
     pub(crate) fn names_what_it_excludes(&self) -> Result<(), ConfigError> {
-        if !self.policy.mutex || self.prepared()?.names_key() {
+        if self.policy.mode != Mode::Mutex || self.prepared()?.names_key() {
             return Ok(());
         }
         Err(ConfigError::Mutex { operation: self.shared_name(), mistake: MutexMistake::NoKey })
@@ -60,7 +58,7 @@ impl Operation {
 
     /// Refuses settings that have no effect, or that need a completion.
     pub(super) fn check_mutex(&self) -> Result<(), ConfigError> {
-        if !self.policy.mutex {
+        if self.policy.mode != Mode::Mutex {
             return Ok(());
         }
         let (policy, default) = (&self.policy, Policy::default());
@@ -75,7 +73,6 @@ impl Operation {
         ];
         let set = settings.into_iter().find(|(_, is_set)| *is_set);
         let mistake = match set {
-            _ if policy.transactional => MutexMistake::Transactional,
             _ if self.recoverable.is_some() => MutexMistake::Recoverable,
             Some((setting, _)) => MutexMistake::NoEffect { setting },
             None => return Ok(()),

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use lambda_idempotency_core::{
     failure::Failure,
-    policy::{OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
+    policy::{Mode, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
 };
 use lambda_idempotency_engine::batch::AfterFailure;
 
@@ -162,7 +162,7 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn transactional(mut self) -> Self {
-        self.policy.transactional = true;
+        self.policy.mode = Mode::Transactional;
         self.changed()
     }
 
@@ -190,8 +190,8 @@ impl Operation {
     /// ```
     #[must_use]
     pub fn optimistic(mut self) -> Self {
-        self.policy.optimistic = true;
-        self.transactional()
+        self.policy.mode = Mode::Optimistic;
+        self.changed()
     }
 
     /// Which records are not started after a record that returns to its source. Default:

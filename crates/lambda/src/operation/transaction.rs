@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::policy::{OnConflict, OnOutage, Policy};
+use lambda_idempotency_core::policy::{Mode, OnConflict, OnOutage, Policy};
 use lambda_idempotency_engine::batch::Engine;
 
 use super::{Operation, Prepared};
@@ -28,7 +28,7 @@ impl Operation {
             return Ok(());
         };
         let refused = ConfigError::Transaction { operation: self.shared_name(), mistake };
-        if self.policy.transactional { Err(refused) } else { Ok(()) }
+        if self.policy.mode.commits_effects() { Err(refused) } else { Ok(()) }
     }
 
     /// Refuses settings that have no effect without a claim, or that need one.
@@ -50,7 +50,7 @@ impl Operation {
             return Ok(());
         };
         let refused = ConfigError::Optimistic { operation: self.shared_name(), mistake };
-        if policy.optimistic { Err(refused) } else { Ok(()) }
+        if policy.mode == Mode::Optimistic { Err(refused) } else { Ok(()) }
     }
 }
 
@@ -66,6 +66,6 @@ impl Prepared {
         };
         let operation = self.name.clone();
         let refused = ConfigError::Transaction { operation, mistake };
-        if self.policy.transactional { Err(refused) } else { Ok(()) }
+        if self.policy.mode.commits_effects() { Err(refused) } else { Ok(()) }
     }
 }

@@ -43,9 +43,6 @@ fn what_would_have_no_effect_is_refused() {
         let error = operation.check().unwrap_err().to_string();
         assert!(error.contains(setting) && error.contains("or remove `.mutex()`"), "{error}");
     }
-    for operation in [imports().transactional(), imports().optimistic()] {
-        assert_eq!(refused(&operation), MutexMistake::Transactional);
-    }
     assert_eq!(refused(&imports().recoverable()), MutexMistake::Recoverable);
 }
 

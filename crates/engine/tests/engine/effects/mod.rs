@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     memory::MemoryEffects,
     outcome::Outcome,
-    policy::OnFailure,
+    policy::{Mode, OnFailure},
     record::Status,
     store::Write,
 };
@@ -28,7 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn world() -> World {
     let mut world = World::new();
-    world.policy.transactional = true;
+    world.policy.mode = Mode::Transactional;
     world
 }
 
@@ -167,7 +167,7 @@ async fn what_is_collected_after_the_handler_is_refused() {
 async fn without_a_claim_or_where_nothing_is_committed_nothing_is_collected() {
     let mut plain = World::new();
     assert_eq!(plain.deliver(vec![collecting("a")]).await, ["failed"]);
-    plain.policy.transactional = true;
+    plain.policy.mode = Mode::Transactional;
     assert_eq!(plain.deliver(vec![collecting("b").unprotected()]).await, ["failed"]);
     assert_eq!(plain.deliver(vec![ok("c").unprotected()]).await, ["unprotected"]);
     assert_eq!((plain.effects("a"), plain.effects("b")), (0, 0));

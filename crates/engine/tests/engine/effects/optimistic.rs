@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::Clock as _,
     failure::Failure,
     outcome::Outcome,
-    policy::{OnFailure, OnPermanentFailure, OnTimeout},
+    policy::{Mode, OnFailure, OnPermanentFailure, OnTimeout},
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
     store::{Guard, StoreErrorKind},
 };
@@ -18,7 +18,7 @@ use crate::support::{Rec, World, assert_took, declining, failing, key, labels, o
 
 fn world() -> World {
     let mut world = World::new();
-    (world.policy.transactional, world.policy.optimistic) = (true, true);
+    world.policy.mode = Mode::Optimistic;
     world
 }
 

@@ -72,7 +72,7 @@ impl World {
         let mut running = self.running.lock().unwrap();
         let beside = running.entry(plan.key).or_default();
         *beside += 1;
-        let claims = self.strict && !self.scenario.policy.optimistic;
+        let claims = self.strict && self.scenario.policy.mode.claims();
         if *beside > 1 && claims {
             say("runs beside another of its key".into());
         }
@@ -275,7 +275,7 @@ impl World {
             }
             Outcome::TimedOut { .. }
                 if self.is_undisturbed()
-                    && !self.scenario.policy.optimistic
+                    && self.scenario.policy.mode.claims()
                     && !locked
                     && !permanent =>
             {

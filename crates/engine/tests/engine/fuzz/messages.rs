@@ -104,11 +104,11 @@ impl World {
             let message = if line.is_grouped() { message.with_group("g") } else { message };
             match call.publish(message) {
                 Ok(()) => {}
-                Err(PublishError::Unprotected) if policy.optimistic || !self.strict => {}
+                Err(PublishError::Unprotected) if !policy.mode.claims() || !self.strict => {}
                 Err(error) => self.wrong.say(format!("key {n} cannot publish: {error}")),
             }
         }
-        if policy.transactional {
+        if policy.mode.commits_effects() {
             let committed = Arc::clone(&self.post.committed);
             call.collect(move |effects: &mut MemoryEffects| {
                 effects.add(move || *committed.lock().unwrap().entry(n).or_default() += 1);
@@ -135,7 +135,8 @@ impl World {
         }
         let is_completed =
             self.stored(&key(n)).is_some_and(|record| record.status == Status::Completed);
-        let can_be_lost = !self.scenario.faults.is_empty() && !self.scenario.policy.transactional;
+        let can_be_lost =
+            !self.scenario.faults.is_empty() && !self.scenario.policy.mode.commits_effects();
         if !is_completed && !can_be_lost {
             say("arrives before its completion");
         }
@@ -156,13 +157,13 @@ impl World {
                 | Outcome::Superseded { .. }
                 | Outcome::CompletionLost { .. }
         );
-        if is_done && policy.transactional {
+        if is_done && policy.mode.commits_effects() {
             let committed = self.committed(n);
             if committed != 1 {
                 say(format!("its effect was committed {committed} times"));
             }
         }
-        if is_done && !policy.optimistic {
+        if is_done && policy.mode.claims() {
             let arrived = self.post.arrived.lock().unwrap();
             if let Some(lost) = (0..self.lines(n).len()).find(|at| !arrived.contains(&(n, *at))) {
                 say(format!("its message {lost} was not sent"));

@@ -54,7 +54,7 @@ async fn play(world: &Arc<World>) {
     }
     let quiet = scenario.faults.is_empty()
         && world.strict
-        && !scenario.policy.optimistic
+        && scenario.policy.mode.claims()
         // The effect of a handler that blocks beyond the deadline is too late to be recorded.
         && world.blocked.lock().unwrap().is_zero()
         && !scenario.has_deaths();

@@ -1,7 +1,7 @@
 //! Random scenarios.
 
 use lambda_idempotency_core::{
-    policy::{Lease, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout, Policy},
+    policy::{Lease, Mode, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout, Policy},
     store::StoreErrorKind,
 };
 use lambda_idempotency_testkit::faults::GuardKind;
@@ -193,14 +193,14 @@ fn wire() -> impl Strategy<Value = Vec<Option<WireTrouble>>> {
 /// Completes afterwards, or commits effects, with a claim or without one.
 fn in_a_mode(mut policy: Policy, mode: u8) -> Policy {
     if mode > 0 {
-        policy.transactional = true;
+        policy.mode = Mode::Transactional;
         policy.on_outage = OnOutage::Return;
         if policy.on_conflict == OnConflict::Skip {
             policy.on_conflict = OnConflict::Return;
         }
     }
     if mode > 1 {
-        policy.optimistic = true;
+        policy.mode = Mode::Optimistic;
         policy.lease = Lease::Invocation;
         policy.max_failed_attempts = None;
         policy.max_lost_attempts = None;
