@@ -87,6 +87,14 @@ impl Expression {
         })
     }
 
+    /// How many of its parts may be missing.
+    // For `lambda-idempotency`, which compares two sources of one operation.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn optional_parts(&self) -> usize {
+        self.optional.names.len() + self.optional.positions.len()
+    }
+
     /// Allows these parts of the expression to be missing, `null` or empty. A part of
     /// `{id: order.id, by: user}` is identified by its name, a part of `[order.id, user]` by its
     /// path.

@@ -74,7 +74,9 @@ pub use jmespath::{Collision, DocumentError};
 pub use key::Key;
 pub use make_key::{KeyFormat, Scope, is_operation_name};
 pub use parts::Shape;
-pub use path::{KeyPath, View, payload, record};
+pub use path::{
+    IntoKeyPath, IntoPayloadPath, KeyPath, PayloadPath, RecordPath, View, payload, record,
+};
 pub use secret::{Secret, SecretError};
 pub use selection::{Selection, SelectionError};
 pub use warning::Warning;

@@ -1,15 +1,16 @@
 //! Where a key is found in a record.
 
-/// An expression, and the view of the record that it is applied to.
+/// An expression, the view of the record that it is applied to, and its parts that may be missing.
 ///
-/// Most keys are fields of the payload, and `&str` converts to an expression on the payload. Use
-/// [`record`] for an expression on the record around the payload:
+/// Made from a text, with [`payload`] or with [`record`]:
 ///
 /// ```
-/// use lambda_idempotency_keys::{KeyPath, View, record};
-/// assert_eq!(KeyPath::from("orderId").view, View::Payload);
-/// assert_eq!(record("Sns.MessageId").view, View::Record);
-/// assert_eq!(KeyPath::parse("record: Sns.MessageId"), record("Sns.MessageId"));
+/// use lambda_idempotency_keys::{KeyPath, View, payload, record};
+///
+/// let optional = KeyPath::from(payload("[order.id, coupon]").optional(["coupon"]));
+/// assert_eq!((optional.view, optional.optional), (View::Payload, vec!["coupon".to_owned()]));
+/// assert_eq!(KeyPath::from(record("Sns.MessageId")).view, View::Record);
+/// assert_eq!(KeyPath::from("orderId"), payload("orderId").into());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,6 +19,8 @@ pub struct KeyPath {
     pub view: View,
     /// The JMESPath expression.
     pub expression: String,
+    /// The parts of the expression that may be missing.
+    pub optional: Vec<String>,
 }
 
 /// What an expression is applied to.
@@ -29,44 +32,152 @@ pub enum View {
     Record,
 }
 
-/// An expression on the payload. Converting a `&str` has the same result.
+/// An expression on the payload; made by [`payload`], or from a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub fn payload(expression: impl Into<String>) -> KeyPath {
-    KeyPath::new(View::Payload, expression)
+pub struct PayloadPath(KeyPath);
+
+/// An expression on the record around the payload; made by [`record`]. Only a source has such a record, so only
+/// a source's own key can be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct RecordPath(KeyPath);
+
+/// An expression on the payload. A text alone is one, too; this form can name parts that may be missing.
+pub fn payload(expression: impl Into<String>) -> PayloadPath {
+    PayloadPath(KeyPath::new(View::Payload, expression))
 }
 
 /// An expression on the raw record, as AWS delivers it.
-#[must_use]
-pub fn record(expression: impl Into<String>) -> KeyPath {
-    KeyPath::new(View::Record, expression)
+pub fn record(expression: impl Into<String>) -> RecordPath {
+    RecordPath(KeyPath::new(View::Record, expression))
 }
 
 impl KeyPath {
-    /// An expression and what it is applied to. [`payload`] and [`record`] are shorter.
+    /// An expression and what it is applied to, with all parts required.
     #[must_use]
     pub fn new(view: View, expression: impl Into<String>) -> Self {
-        Self { view, expression: expression.into() }
+        Self { view, expression: expression.into(), optional: Vec::new() }
     }
 
-    /// Parses text from an environment variable: an expression on the payload or, after `record:`,
-    /// on the raw record.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        match text.trim().strip_prefix("record:") {
-            Some(expression) => record(expression.trim()),
-            None => payload(text.trim()),
-        }
+    fn or_without<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
+        self.optional.extend(parts.into_iter().map(str::to_owned));
+        self
+    }
+}
+
+impl PayloadPath {
+    /// Allows these parts to be missing, `null` or empty: name a part of `{id: order.id, by: user}` by its name, and
+    /// a part of `[order.id, user]` by its path. At least one part must still be present. Default: every part must be
+    /// present. Only for keys.
+    ///
+    /// A missing part is hashed as missing, which is distinct from every value. The keys of records that have all parts
+    /// do not change.
+    ///
+    /// ```
+    /// use lambda_idempotency_keys::{payload, producer::KeySpec};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let path = payload("[order.id, coupon]").optional(["coupon"]);
+    /// let keys = KeySpec::new("place-order", path).producer()?;
+    /// let without = keys.key(r#"{ "order": { "id": 7 } }"#)?;
+    /// let with = keys.key(r#"{ "order": { "id": 7 }, "coupon": "SPRING" }"#)?;
+    /// assert_ne!(without, with);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn optional<'n>(self, parts: impl IntoIterator<Item = &'n str>) -> Self {
+        Self(self.0.or_without(parts))
+    }
+}
+
+impl RecordPath {
+    /// Allows these parts to be missing, as [`PayloadPath::optional`] does.
+    pub fn optional<'n>(self, parts: impl IntoIterator<Item = &'n str>) -> Self {
+        Self(self.0.or_without(parts))
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for &str {}
+    impl Sealed for String {}
+    impl Sealed for super::PayloadPath {}
+    impl Sealed for super::RecordPath {}
+    impl Sealed for super::KeyPath {}
+}
+
+/// What can be the path of an operation's key: a text or [`payload`], because `run`, whole events and HTTP requests have
+/// no record around their payload. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a path in a payload",
+    label = "an operation's path is a text, or `payload(\"...\")`",
+    note = "a path in the record around the payload belongs to the source that has the record: \
+            `Sqs::new().key(record(\"...\"))`"
+)]
+pub trait IntoPayloadPath: sealed::Sealed {
+    #[doc(hidden)]
+    fn into_path(self) -> KeyPath;
+}
+
+/// What can be the path of a source's own key: a text, [`payload`] or [`record`]. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a path of a key",
+    label = "a path is a text, `payload(\"...\")` or `record(\"...\")`"
+)]
+pub trait IntoKeyPath: sealed::Sealed {
+    #[doc(hidden)]
+    fn into_path(self) -> KeyPath;
+}
+
+#[diagnostic::do_not_recommend]
+impl IntoPayloadPath for &str {
+    fn into_path(self) -> KeyPath {
+        self.into()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl IntoPayloadPath for String {
+    fn into_path(self) -> KeyPath {
+        self.into()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl IntoPayloadPath for PayloadPath {
+    fn into_path(self) -> KeyPath {
+        self.0
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Into<KeyPath> + sealed::Sealed> IntoKeyPath for P {
+    fn into_path(self) -> KeyPath {
+        self.into()
     }
 }
 
 impl From<&str> for KeyPath {
     fn from(expression: &str) -> Self {
-        payload(expression)
+        Self::new(View::Payload, expression)
     }
 }
 
 impl From<String> for KeyPath {
     fn from(expression: String) -> Self {
-        payload(expression)
+        Self::new(View::Payload, expression)
+    }
+}
+
+impl From<PayloadPath> for KeyPath {
+    fn from(PayloadPath(path): PayloadPath) -> Self {
+        path
+    }
+}
+
+impl From<RecordPath> for KeyPath {
+    fn from(RecordPath(path): RecordPath) -> Self {
+        path
     }
 }

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     error::RunError,
     idempotency::Idempotency,
-    operation::{EntryPoint, Operation},
+    operation::Operation,
     run::{self, Run, Task},
     run_context::RunContext,
 };
@@ -93,7 +93,7 @@ impl Idempotency {
         E: Into<Failure>,
     {
         let context = context.into();
-        let prepared = self.prepared_for_run(operation, EntryPoint::Run)?;
+        let prepared = self.prepared_for_run(operation)?;
         let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
         let task = Task {
             record: RecordId::new("run", Arc::clone(&prepared.name)),

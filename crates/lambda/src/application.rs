@@ -30,7 +30,12 @@ fn choose(
 
 /// Refuses a name that is not valid for an application.
 pub(crate) fn checked(name: Arc<str>, from: &'static str) -> Result<Arc<str>, ConfigError> {
-    if is_application_name(&name) { Ok(name) } else { Err(ConfigError::Application { name, from }) }
+    if is_application_name(&name) {
+        return Ok(name);
+    }
+    Err(ConfigError::name(format!(
+        "{name:?} (from {from}) cannot name an application; use 1 to 128 visible ASCII characters"
+    )))
 }
 
 #[cfg(test)]
@@ -56,7 +61,7 @@ mod tests {
     fn a_name_that_cannot_be_used_is_refused_with_where_it_is_from() {
         for name in ["", "two words", "line\n", "größe", &"x".repeat(129)] {
             let error = chosen(Some(name), Some("orders")).unwrap_err();
-            assert_eq!(error, ConfigError::Application { name: name.into(), from: VARIABLE });
+            assert!(matches!(error, ConfigError::Name(_)));
             assert!(error.to_string().contains(VARIABLE) && !error.to_string().contains('\n'));
         }
         assert!(chosen(None, Some("two words")).is_err());

@@ -1,4 +1,3 @@
-//! The clock that is the default. The trait and its times are [`Clock`](crate::Clock) and
-//! [`Timestamp`](crate::Timestamp).
+//! Time: the [`Clock`] that is read, and its [`Timestamp`]s.
 
-pub use lambda_idempotency_core::clock::SystemClock;
+pub use lambda_idempotency_core::clock::{Clock, SystemClock, Timestamp};

@@ -17,7 +17,7 @@ use crate::rejection::Rejection;
 
 /// The kinds of payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     /// A part of the event's own JSON, such as an EventBridge event's detail or a whole record.
     Json,
     /// The text of a producer, which may be JSON.

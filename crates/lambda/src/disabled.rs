@@ -1,7 +1,5 @@
 //! The switch for development that turns the protection against duplicates off.
 
-use std::sync::Arc;
-
 use crate::{environment, error::ConfigError};
 
 /// The environment variable.
@@ -18,17 +16,17 @@ pub(crate) fn from_environment() -> Result<bool, ConfigError> {
 /// and from one stage into another, must not turn the protection off there.
 fn choose(variable: Option<String>, function: Option<String>) -> Result<bool, ConfigError> {
     let value = variable.unwrap_or_default();
-    let function: Option<Arc<str>> = function.filter(|name| !name.is_empty()).map(Arc::from);
+    let function = function.filter(|name| !name.is_empty());
     match (value.to_ascii_lowercase().as_str(), &function) {
         ("" | "0" | "false", _) => Ok(false),
         ("1" | "true", None) => Ok(true),
-        (_, Some(function)) if **function == *value => Ok(true),
-        _ => Err(ConfigError::Disabled { value: value.into(), function }),
+        (_, Some(function)) if *function == value => Ok(true),
+        _ => Err(ConfigError::environment(refusal(&value, function.as_deref()))),
     }
 }
 
 /// Why this value does not turn the protection off, and what to do.
-pub(crate) fn refusal(value: &str, function: Option<&str>) -> String {
+fn refusal(value: &str, function: Option<&str>) -> String {
     match function {
         Some(function) => format!(
             "IDEMPOTENCY_DISABLED is set to {value:?}, which does not turn off the protection of a deployed \

@@ -10,9 +10,9 @@ pub(crate) fn text(variable: &str) -> Result<Option<String>, ConfigError> {
     match env::var(variable) {
         Ok(value) => Ok(Some(value)),
         Err(VarError::NotPresent) => Ok(None),
-        Err(VarError::NotUnicode(_)) => {
-            Err(ConfigError::VariableNotText { variable: variable.into() })
-        }
+        Err(VarError::NotUnicode(_)) => Err(ConfigError::environment(format!(
+            "the environment variable {variable} is not valid UTF-8 text; correct it"
+        ))),
     }
 }
 
@@ -21,6 +21,9 @@ pub(crate) fn switch(variable: &'static str) -> Result<bool, ConfigError> {
     match text(variable)?.unwrap_or_default().to_ascii_lowercase().as_str() {
         "1" | "true" => Ok(true),
         "" | "0" | "false" => Ok(false),
-        _ => Err(ConfigError::Switch { variable }),
+        _ => Err(ConfigError::environment(format!(
+            "the environment variable {variable} has an unknown value; set it to `1` or `true` to switch on what it is \
+             for, and otherwise to `0` or `false`"
+        ))),
     }
 }

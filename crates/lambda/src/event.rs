@@ -20,7 +20,7 @@ use crate::{
     decode::{Format, decode},
     error::{InvocationError, RunError},
     function::invocation_deadline,
-    operation::{EntryPoint, Operation, Prepared},
+    operation::{Operation, Prepared},
     run::{Keeps, OnReplay, Task, run},
 };
 
@@ -46,7 +46,6 @@ pub struct EventService<S, T> {
 impl<T> EventLayer<T> {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, crate::ConfigError> {
         let prepared = operation.prepared()?;
-        operation.fits(EntryPoint::Event)?;
         Ok(Self { engine, operation: prepared, keeps: None, on_replay: None, event: PhantomData })
     }
 
@@ -58,13 +57,13 @@ impl<T> EventLayer<T> {
     /// Operations:
     ///
     /// ```
-    /// # use lambda_idempotency::{ConfigError, EventLayer, Idempotency, MemoryStore, Operation};
+    /// # use lambda_idempotency::{ConfigError, Idempotency, layers::EventLayer, MemoryStore, Operation};
     /// # use serde_json::Value;
     /// # fn main() -> Result<(), ConfigError> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
     /// let copy = Operation::new("copy").key("[job.id, tasks[0].taskId]");
     /// let layer: EventLayer<Value> = idempotency
-    ///     .event(copy)?
+    ///     .event(&copy)?
     ///     .keep(|answer| answer["results"][0]["resultCode"] != "TemporaryFailure");
     /// # let _ = layer;
     /// # Ok(())
@@ -82,12 +81,12 @@ impl<T> EventLayer<T> {
     /// first answer unchanged.
     ///
     /// ```
-    /// # use lambda_idempotency::{ConfigError, EventLayer, Idempotency, MemoryStore, Operation};
+    /// # use lambda_idempotency::{ConfigError, Idempotency, layers::EventLayer, MemoryStore, Operation};
     /// # use serde_json::Value;
     /// # fn main() -> Result<(), ConfigError> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
     /// let layer: EventLayer<Value> = idempotency
-    ///     .event(Operation::new("charge").key("paymentId"))?
+    ///     .event(&Operation::new("charge").key("paymentId"))?
     ///     .on_replay(|answer| answer["replayed"] = true.into());
     /// # let _ = layer;
     /// # Ok(())

@@ -12,11 +12,9 @@ use lambda_idempotency_keys::{Document, Key, Scope, Selection, SelectionError, V
 use serde_json::Value;
 
 use crate::{
-    divert::DivertedRecord,
-    on_missing_key::OnMissingKey,
-    operation::{CompiledPowertools, FieldSets, Path, Prepared},
+    operation::{OnMissingKey, CompiledPowertools, FieldSets, Path, Prepared},
     rejection::Rejection,
-    source::Record,
+    source::{DivertedRecord, Record},
 };
 
 /// Finds the keys of records for one operation and tenant.
@@ -74,7 +72,7 @@ impl<'a> Extraction<'a> {
     pub(crate) fn forget_payloads(&self, records: &mut [Record<'_>], works: &[Work<'_>]) {
         // A record that is put aside is identified by its content.
         if records.len() < 2
-            || self.operation.sink.is_some()
+            || self.operation.failures.is_some()
             || self.operation.bad_records.is_some()
         {
             return;
@@ -109,10 +107,11 @@ impl<'a> Extraction<'a> {
             Work::Unprotected { .. } => Some((None, None)),
             _ => None,
         };
-        let divert = known.zip(self.operation.sink.as_ref()).map(|((key, fingerprint), sink)| {
-            let operation = (&self.operation.name, &self.operation.key_format);
-            sink.divert(operation, self.tenant, record, key, fingerprint)
-        });
+        let divert =
+            known.zip(self.operation.failures.as_ref()).map(|((key, fingerprint), sink)| {
+                let operation = (&self.operation.name, &self.operation.key_format);
+                sink.divert(operation, self.tenant, record, key, fingerprint)
+            });
         Delivery {
             record: record.id.clone(),
             delivered,
@@ -256,8 +255,8 @@ impl<'a> Extraction<'a> {
 
     fn missing(&self, rejection: Rejection) -> Missing {
         match self.operation.on_missing_key {
+            _ if self.operation.skips_without_key => Missing::Skip,
             OnMissingKey::RunUnprotected => Missing::RunUnprotected,
-            OnMissingKey::Skip => Missing::Skip,
             OnMissingKey::Return => Missing::Reject(rejection),
         }
     }

@@ -11,9 +11,9 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::Outcome,
-    policy::{OnConflict, Policy},
+    policy::OnConflict,
 };
-use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Job, Work};
+use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Work};
 use lambda_idempotency_keys::Key;
 use lambda_runtime::LambdaEvent;
 use serde_json::value::RawValue;
@@ -21,13 +21,11 @@ use tower_service::Service;
 
 use crate::{
     call::Invoked,
-    decode::Format,
     error::InvocationError,
     find_key::Extraction,
-    handler::ErasedHandler,
-    operation::{Operation, Prepared},
     rejection::Rejection,
-    source::{Event, Record, Source, all_or_error, hidden_with, share_arns, unwrap},
+    route::Route,
+    source::{Event, EventSource, Record, all_or_error, hidden_with, share_arns},
 };
 
 /// A Lambda function: a service for `lambda_runtime::run` or `run_concurrent`.
@@ -49,45 +47,10 @@ pub(crate) type Otherwise = Box<
         + Sync,
 >;
 
-pub(crate) struct Route {
-    pub(crate) source: Box<dyn Source>,
-    pub(crate) operation: Operation,
-    pub(crate) prepared: Arc<Prepared>,
-    pub(crate) policy: Policy,
-    pub(crate) handler: Arc<dyn ErasedHandler>,
-}
-
 /// The part of an event for each route, and the part that no route takes.
 struct Shares<'f, 'e> {
     shares: Vec<(&'f Route, Event<'e>)>,
     rest: Option<Event<'e>>,
-}
-
-impl Route {
-    /// Whether this route takes every event of the other, if it comes first.
-    pub(crate) fn shadows(&self, other: &Self) -> bool {
-        self.source.name() == other.source.name() && self.operation.covers(&other.operation)
-    }
-
-    /// The handler's call for a payload.
-    fn job(&self, payload: &str, format: Format) -> Result<Job<'_>, Rejection> {
-        let job = Arc::clone(&self.handler).job(payload, format)?;
-        Ok(match &self.prepared.powertools {
-            Some(powertools) => powertools.job(job),
-            None => job,
-        })
-    }
-
-    /// The source, with the names of its filters.
-    fn describe(&self) -> String {
-        let source = self.source.name();
-        let names: Vec<&str> = self.operation.filter_names().collect();
-        if names.is_empty() {
-            source.to_owned()
-        } else {
-            format!("{source} from {}", names.join(", "))
-        }
-    }
 }
 
 impl Inner {
@@ -113,11 +76,11 @@ impl Inner {
             let Some(event) = rest.take() else { break };
             // The rest of a divided list is not a direct invocation: `process` rejects its records.
             let is_partly_shared = !shares.is_empty() && route.source.takes_anything();
-            if is_partly_shared || !route.source.recognises(&event, &route.operation) {
+            if is_partly_shared || !route.source.recognises(&event, &route.settings) {
                 rest = Some(event);
                 continue;
             }
-            let (share, others) = route.source.divide(event, &route.operation);
+            let (share, others) = route.source.divide(event, &route.settings);
             shares.push((route, share));
             rest = others;
         }
@@ -139,7 +102,7 @@ impl Inner {
         let running = shares.iter().map(|(route, share)| self.run(route, share, invoked));
         let mut done: Vec<_> = join_all(running).await.into_iter().flatten().collect();
         if let Some(rest) = &rest {
-            let records = self.unclaimed(source.records(rest, &first.operation), &**source);
+            let records = self.unclaimed(source.records(rest, &first.settings), &**source);
             done.extend(self.reject(records, first, invoked).await);
         }
         if shares.len() > 1 || rest.is_some() {
@@ -148,7 +111,7 @@ impl Inner {
             done.sort_by_key(|(record, _)| record.raw.as_ptr());
         }
         let (records, outcomes): (Vec<_>, Vec<_>) = done.into_iter().unzip();
-        if shares.iter().any(|(route, _)| route.operation.returns_whole_batch) {
+        if shares.iter().any(|(route, _)| route.settings.returns_whole_batch) {
             all_or_error(source.name(), &records, &outcomes)?;
         }
         source.respond(event, &records, &outcomes)
@@ -156,7 +119,7 @@ impl Inner {
 
     /// Records that no operation takes. Their ids are hashed in the log with the secret of another
     /// operation of the same source, because they have no operation themselves.
-    fn unclaimed<'e>(&self, records: Vec<Record<'e>>, source: &dyn Source) -> Vec<Record<'e>> {
+    fn unclaimed<'e>(&self, records: Vec<Record<'e>>, source: &dyn EventSource) -> Vec<Record<'e>> {
         let mut of_source = self.routes.iter().filter(|route| route.source.name() == source.name());
         match of_source.find_map(|route| route.operation.secret()) {
             Some(secret) => hidden_with(secret, records),
@@ -202,7 +165,7 @@ impl Inner {
         invoked: &Arc<Invoked>,
     ) -> Vec<(Record<'e>, Outcome)> {
         let context = invoked.context();
-        let mut records = unwrap(route.source.records(event, &route.operation), &route.operation);
+        let mut records = route.records(event);
         share_arns(&mut records);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
@@ -225,14 +188,14 @@ impl Inner {
         let batch = Batch {
             operation: &route.prepared.name,
             deliveries,
-            after_failure: route.operation.after_failure,
+            after_failure: route.settings.after_failure,
             policy: &route.policy,
             request_id: Some(&context.request_id),
             invocation_deadline: invocation_deadline(context),
             pace: &route.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
-        if let Some(hook) = &route.operation.on_busy {
+        if let Some(hook) = &route.settings.on_busy {
             hook.call_for_busy(
                 &**self.engine.clock(),
                 invocation_deadline(context),
@@ -257,7 +220,7 @@ impl Inner {
             // Its source is not there to wait for it, nor to keep an order.
             let mut policy = route.policy.clone();
             policy.on_conflict = OnConflict::Return;
-            let records = unwrap(route.source.records(&event, &route.operation), &route.operation);
+            let records = route.records(&event);
             let extraction =
                 Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
             let delivery = records.iter().find_map(|record| {
@@ -306,6 +269,17 @@ impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let routes = self.0.routes.iter();
         f.debug_map().entries(routes.map(|route| (&route.prepared.name, route.describe()))).finish()
+    }
+}
+
+impl Function {
+    /// Handles events until Lambda ends the process: `lambda_runtime::run(self)`. Give the function to
+    /// `lambda_runtime` itself to put layers around it, or to `run_concurrent` on Managed Instances.
+    ///
+    /// # Errors
+    /// Lambda's Runtime API does not answer.
+    pub async fn serve(self) -> Result<(), lambda_runtime::Error> {
+        lambda_runtime::run(self).await
     }
 }
 

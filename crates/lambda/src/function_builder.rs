@@ -5,17 +5,17 @@ use std::{fmt, future::Future, sync::Arc};
 use lambda_idempotency_core::{failure::Failure, policy::Mode};
 use lambda_idempotency_engine::batch::Engine;
 use lambda_runtime::LambdaEvent;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    error::{ConfigError, SettingsMistake},
-    function::{Function, Inner, Otherwise, Route},
-    handler::{ErasedHandler, Handler, Typed},
+    error::ConfigError,
+    function::{Function, Inner, Otherwise},
+    handler::{Handler, HandlerResult, Payload, Typed},
     names::{HandlerType, Names},
-    operation::{EntryPoint, Operation},
-    source::Source,
-    sources::{Member, Sources},
+    operation::Operation,
+    route::{Draft, Route},
+    source::{Source, parts},
 };
 
 /// Builds a [`Function`] for several sources; see
@@ -24,29 +24,60 @@ use crate::{
 pub struct FunctionBuilder {
     engine: Engine,
     names: Names,
-    routes: Vec<Draft>,
+    drafts: Vec<Draft>,
     otherwise: Option<Otherwise>,
     /// The first mistake that was found before `build`.
     mistake: Option<ConfigError>,
 }
 
-/// A route that has not been checked.
-struct Draft {
-    source: Box<dyn Source>,
-    operation: Operation,
-    handler: Arc<dyn ErasedHandler>,
-    handler_type: HandlerType,
-    /// The index of the first route that was registered together with this one.
-    first: usize,
-}
-
 impl FunctionBuilder {
     pub(crate) fn new(engine: Engine, names: Names, mistake: Option<ConfigError>) -> Self {
-        Self { engine, names, routes: Vec::new(), otherwise: None, mistake }
+        Self { engine, names, drafts: Vec::new(), otherwise: None, mistake }
+    }
+
+    /// Handles the records that `source` delivers, each once per key of `operation`.
+    ///
+    /// The same operation and the same handler on several sources are one piece of work: what was done for one source is
+    /// not done again when another source delivers it. Such an operation needs a [`key`](Operation::key), because the
+    /// default keys of two sources never agree; a source whose payloads have it elsewhere has
+    /// [a path of its own](crate::source::Sqs::key).
+    ///
+    /// ```
+    /// use lambda_idempotency::{Operation, source::{EventBridge, Sns, Sqs}};
+    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore};
+    /// # async fn place_order(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let place = Operation::new("place-order").key("orderId");
+    /// let function = idempotency
+    ///     .function()
+    ///     .on(Sqs::new().queue("orders"), &place, place_order)
+    ///     .on(Sns::new().topic("orders"), &place, place_order)
+    ///     .on(EventBridge::new().detail_type("OrderRequested").key("order.id"), &place, place_order)
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A closure that holds something is bound once, and given to each source as a clone. The operation may differ in its
+    /// policies: `.on(Kinesis::new(), &place.clone().on_conflict(..), place_order)`.
+    pub fn on<T, R, H>(mut self, source: impl Source, operation: &Operation, handler: H) -> Self
+    where
+        T: Payload,
+        R: HandlerResult,
+        H: Handler<T, R>,
+    {
+        self.drafts.push(Draft {
+            source: parts(source),
+            operation: operation.clone(),
+            handler: Arc::new(Typed::<H, T, R>::new(handler)),
+            handler_type: HandlerType::of::<H>(),
+        });
+        self
     }
 
     /// Handles every event that no source of the function recognises, without protection against
-    /// duplicates. Not together with [`invoke`](Self::invoke), which leaves none.
+    /// duplicates. Not together with [`Invoke`](crate::source::Invoke), which leaves none.
     pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
     where
         F: Fn(LambdaEvent<Box<RawValue>>) -> Fut + Send + Sync + 'static,
@@ -64,130 +95,61 @@ impl FunctionBuilder {
         self
     }
 
-    pub(crate) fn route<T, H>(
-        mut self,
-        source: Box<dyn Source>,
-        operation: Operation,
-        handler: H,
-    ) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        let handler = Arc::new(Typed::<H, T>::new(handler));
-        let (handler_type, first) = (HandlerType::of::<H>(), self.routes.len());
-        self.routes.push(Draft { source, operation, handler, handler_type, first });
-        self
-    }
-
-    /// One operation and one handler for records of several sources: work that was done for one
-    /// source is not done again when another source delivers it.
-    ///
-    /// The operation needs a [`key`](Operation::key) for every source, because the default keys of
-    /// two sources never agree. Each source may adjust the operation: the key expression, the
-    /// filters, the envelopes. It may not change the name, nor the mode (`transactional`, `optimistic`, `mutex`), nor
-    /// how keys and fingerprints are made from the selected values (`key_format`, `optional`, `powertools`, the number
-    /// of parts and their structure).
-    ///
-    /// ```
-    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, Sources};
-    /// # async fn place_order(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
-    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
-    /// let sources = Sources::new()
-    ///     .sqs(|place| place.queue("orders"))
-    ///     .sns(|place| place)
-    ///     .event_bridge(|place| place.key("order.id").detail_type("OrderRequested"));
-    /// let function = Idempotency::new(MemoryStore::new())
-    ///     .function()
-    ///     .sources(Operation::new("place-order").key("orderId"), place_order, sources)
-    ///     .build()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn sources<T, H>(mut self, operation: Operation, handler: H, sources: Sources) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        H: Handler<T>,
-    {
-        if sources.members.is_empty() {
-            let operation = operation.name().into();
-            self.mistake.get_or_insert(ConfigError::OperationWithoutSource { operation });
-        }
-        let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T>::new(handler));
-        let (handler_type, first) = (HandlerType::of::<H>(), self.routes.len());
-        for Member { source, adjust } in sources.members {
-            let (operation, handler) = (adjust(operation.clone()), Arc::clone(&handler));
-            self.routes.push(Draft { source, operation, handler, handler_type, first });
-        }
-        self
-    }
-
     /// Checks everything that can be checked before the first event, and builds the function. Each
-    /// event goes to the first source that recognises it, and to [`invoke`](Self::invoke) only if
+    /// event goes to the first source that recognises it, and to [`Invoke`](crate::source::Invoke) only if
     /// no other source does.
     ///
     /// # Errors
-    /// A mistake in an operation; a setting that has no effect for its source, or beside another; two registrations of
-    /// one name, or a name that is used for something else or in another mode; [several sources](Self::sources) of one
-    /// operation whose keys or fingerprints can never agree; an operation after another that takes all of its
-    /// events; no source.
+    /// A mistake in an operation or a source; a name that is used for something else, for another handler or in another mode;
+    /// several sources of one operation whose keys or fingerprints can never agree; a source after another one that takes
+    /// all of its events; no source.
     pub fn build(self) -> Result<Function, ConfigError> {
-        if let Some(mistake) = self.mistake {
+        let Self { engine, names, drafts, otherwise, mistake } = self;
+        if let Some(mistake) = mistake {
             return Err(mistake);
         }
-        let mut handlers: Vec<(Arc<str>, HandlerType, Mode)> =
-            Vec::with_capacity(self.routes.len());
-        let mut routes: Vec<Route> = Vec::with_capacity(self.routes.len());
-        for Draft { source, operation, handler, handler_type, first } in self.routes {
-            let prepared = operation.prepared()?;
-            // An earlier route that was registered by the same `.sources(..)` call has the same operation.
-            if let Some(first) = routes.get(first) {
-                let pair = [(first.source.name(), &first.operation), (source.name(), &operation)];
-                Operation::agree(pair)?;
-            } else if handlers.iter().any(|(name, ..)| *name == prepared.name) {
-                return Err(ConfigError::DuplicateName { name: Arc::clone(&prepared.name) });
-            } else {
-                let mode = prepared.policy.mode;
-                handlers.push((Arc::clone(&prepared.name), handler_type, mode));
+        let mut handlers: Vec<(Arc<str>, HandlerType, Mode)> = Vec::with_capacity(drafts.len());
+        let mut routes: Vec<Route> = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let route = draft.checked(&engine)?;
+            let name = &route.prepared.name;
+            match routes.iter().find(|first| first.prepared.name == *name) {
+                Some(first) => route.agrees_with(first)?,
+                None => {
+                    handlers.push((Arc::clone(name), route.handler_type, route.policy.mode));
+                }
             }
-            operation.fits(EntryPoint::Source(source.name()))?;
-            operation.check_filters_of(source.name())?;
-            operation.refuse_volatile(&*source)?;
-            operation.warn_of_shared_changes(&*source)?;
-            operation.tells_notifications_apart()?;
-            operation.names_what_it_excludes()?;
-            prepared.commits_with(&self.engine)?;
-            let mut policy = prepared.policy.clone();
-            policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
-            routes.push(Route { source, operation, prepared, policy, handler });
+            routes.push(route);
         }
         if routes.is_empty() {
-            return Err(ConfigError::NoSource);
+            return Err(ConfigError::source(
+                "the function has no source; add one with `.on(Sqs::new(), ..)`",
+            ));
         }
         let takes_all = routes.iter().find(|route| route.source.takes_anything());
-        if let Some(route) = takes_all.filter(|_| self.otherwise.is_some()) {
-            let mistake = SettingsMistake::NoEffectBeside {
-                setting: "otherwise",
-                other: route.source.name(),
-                reason: "that takes every event that no other source takes",
-            };
-            let operation = Arc::clone(&route.prepared.name);
-            return Err(ConfigError::Settings { operation, mistake });
+        if let Some(route) = takes_all.filter(|_| otherwise.is_some()) {
+            return Err(ConfigError::setting(format!(
+                "`.otherwise(..)` has no effect beside the source {} of operation `{}`, which takes every event that no \
+                 other source takes; remove one of them",
+                route.source.name(),
+                route.prepared.name
+            )));
         }
         for (nth, route) in routes.iter().enumerate() {
             if let Some(before) = routes.iter().take(nth).find(|before| before.shadows(route)) {
-                return Err(ConfigError::OutOfReach {
-                    operation: Arc::clone(&route.prepared.name),
-                    source_name: route.source.name(),
-                    before: Arc::clone(&before.prepared.name),
-                });
+                return Err(ConfigError::source(format!(
+                    "operation `{}` is never reached: `{}` comes before it and takes all of its {} events; filter the \
+                     records of each (`.queue(\"...\")`, `.detail_type(\"...\")`, ...), or register the narrower source first",
+                    route.prepared.name,
+                    before.prepared.name,
+                    route.source.name()
+                )));
             }
         }
         // Last, because a function that cannot be built takes no names.
-        self.names.take_records(&handlers)?;
+        names.take_records(&handlers)?;
         // Sources that take any event are tried last.
         routes.sort_by_key(|route| route.source.takes_anything());
-        let Self { engine, otherwise, .. } = self;
         Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
     }
 }
@@ -195,8 +157,8 @@ impl FunctionBuilder {
 /// Each operation's name with its source.
 impl fmt::Debug for FunctionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let routes = self.routes.iter();
-        let named = routes.map(|route| (route.operation.name(), route.source.name()));
+        let named = self.drafts.iter();
+        let named = named.map(|draft| (draft.operation.name(), draft.source.events.name()));
         f.debug_map().entries(named).finish()
     }
 }

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_core::{clock::BoxFuture, failure::Failure};
 use lambda_idempotency_engine::{
     batch::{Job, Returned},
     call::Call,
@@ -27,68 +27,83 @@ mod sealed {
 
 use sealed::Sealed;
 
-/// An async function of a payload and a [`Call`]: `async fn(T, Call) -> Result<_, E>`.
+/// What a handler gets: every type that owns its data, is `Send` and can be deserialized.
 ///
-/// `T` is decoded from the record's payload. Where that is the text of a producer (SQS body, SNS message, data of
-/// Kinesis, Kafka and brokers), every type whose `Deserialize` asks for a string and accepts the text gets it exactly,
-/// whether it happens to be JSON or not: a `String`, a `PathBuf`, a type of your own around one, also with
-/// `#[serde(try_from = "String")]`. `"17"` keeps its quotes. Any other type is read from JSON.
+/// Where the payload is the text of a producer (SQS body, SNS message, data of Kinesis, Kafka and brokers), every type whose
+/// `Deserialize` asks for a string and accepts the text gets it exactly, whether it happens to be JSON or not: a `String`, a
+/// `PathBuf`, a type of your own around one, also with `#[serde(try_from = "String")]`. `"17"` keeps its quotes. Any other
+/// type is read from JSON.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the payload of a handler",
+    label = "`{Self}` cannot be decoded from a record",
+    note = "a payload owns its data (`String`, not `&str`), is `Send`, and implements `serde::Deserialize`: \
+            `#[derive(serde::Deserialize)]`"
+)]
+pub trait Payload: Sized + Send + 'static {
+    #[doc(hidden)]
+    fn decoded(payload: &str, format: Format, sealed: Sealed) -> Result<Self, Rejection>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + Send + 'static> Payload for T {
+    fn decoded(payload: &str, format: Format, _: Sealed) -> Result<T, Rejection> {
+        decode(payload, format)
+    }
+}
+
+/// An async function of a [`Payload`] and a [`Call`]: `async fn(T, Call) -> Result<_, E>`, or a closure that holds what the
+/// handler needs.
+///
+/// ```
+/// # use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, source::Sqs};
+/// # #[derive(Clone)]
+/// # struct Client;
+/// # impl Client { async fn put(&self, _: &Order) -> Result<(), std::io::Error> { Ok(()) } }
+/// #[derive(serde::Deserialize)]
+/// struct Order { id: String }
+///
+/// async fn place_order(client: &Client, order: Order, call: Call) -> Result<(), Failure> {
+///     Ok(client.put(&order).await?)
+/// }
+///
+/// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+/// # let (idempotency, client) = (Idempotency::new(MemoryStore::new()), Client);
+/// let place = Operation::new("place-order").key("id");
+/// let handler = async move |order, call| place_order(&client, order, call).await;
+/// let function = idempotency.on(Sqs::new(), &place, handler)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What a closure holds is cloned for each record; clients of the AWS SDK are cheap to clone, and what is not `Clone` belongs
+/// into an `Arc`.
 ///
 /// Any standard error type can be returned; a [`Failure`] can also be permanent. The function's result is discarded,
 /// because queues and streams do not read it; [`keep_result`] keeps it in the store.
 ///
-/// Only such functions, and those that [`keep_result`] wraps, are handlers: the trait is sealed, so
-/// that it can get more methods.
-///
-/// What the compiler refuses, and why:
-///
-/// * one argument: the [`Call`] is always given, `_: Call` where it is not needed;
-/// * a payload that borrows, such as `&str`: `T` has to own its data, because the handler may
-///   outlive the event;
-/// * a future that is not `Send`: an `Rc`, or the guard of a `Mutex`, is held across an `.await`;
-/// * anything but a `Result`, or an error type that is not a standard error: see [`HandlerResult`].
-///
-/// ```compile_fail
-/// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
-/// async fn place(order: String) -> Result<(), std::io::Error> { Ok(()) } // no `Call`
-/// Idempotency::new(MemoryStore::new()).sqs(Operation::new("place"), place);
-/// ```
-///
-/// ```compile_fail
-/// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
-/// async fn place(order: String, call: Call) {} // no `Result`
-/// Idempotency::new(MemoryStore::new()).sqs(Operation::new("place"), place);
-/// ```
+/// The future has to be `Send`: an `Rc`, or the guard of a `Mutex`, that is held across an `.await` is refused. The trait is
+/// sealed.
+// `AsyncFn` is the bound from which closures infer their arguments, and that they do not consume what they hold. What it
+// cannot say on stable Rust, that the future is `Send`, a call by value can: the future of `FnOnce` has a name.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot handle records: it is not a function",
-    label = "not an async function",
-    note = "a handler is `async fn(T, Call) -> Result<_, E>`, with a payload `T: DeserializeOwned + Send` and a \
-            `lambda_idempotency::Call`; give the function itself, without calling it"
+    message = "`{Self}` cannot handle records",
+    label = "not a handler",
+    note = "a handler is `async fn(T, Call) -> Result<_, E>`, given without calling it, or `async move |order, call| \
+            place(&client, order, call).await`",
+    note = "what it holds is cloned for each record: put what is not `Clone` into an `Arc`; its future is `Send`"
 )]
-pub trait Handler<T>: Send + Sync + 'static {
+pub trait Handler<T, R>: AsyncFn(T, Call) -> R + Clone + Send + Sync + 'static {
     #[doc(hidden)]
-    fn call(
-        &self,
-        payload: T,
-        call: Call,
-        sealed: Sealed,
-    ) -> impl Future<Output = Result<Returned, Failure>> + Send;
+    fn call_once(self, payload: T, call: Call, sealed: Sealed) -> BoxFuture<'static, R>;
 }
 
-impl<F, T, Fut> Handler<T> for F
+impl<F, T, R, Fut> Handler<T, R> for F
 where
-    F: Fn(T, Call) -> Fut + Send + Sync + 'static,
-    T: Send,
-    Fut: Future<Output: HandlerResult> + Send,
+    F: AsyncFn(T, Call) -> R + FnOnce(T, Call) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = R> + Send + 'static,
 {
-    fn call(
-        &self,
-        payload: T,
-        call: Call,
-        _: Sealed,
-    ) -> impl Future<Output = Result<Returned, Failure>> + Send {
-        let running = self(payload, call);
-        async move { running.await.into_result(Sealed).map(|_| Returned::Nothing) }
+    fn call_once(self, payload: T, call: Call, _: Sealed) -> BoxFuture<'static, R> {
+        Box::pin(self(payload, call))
     }
 }
 
@@ -100,27 +115,57 @@ where
     note = "a handler returns `Result<_, E>`, where `E` is `lambda_idempotency::Failure`, a type that implements \
             `std::error::Error + Send + Sync`, a boxed one of these, or a `String`"
 )]
-pub trait HandlerResult {
+pub trait HandlerResult: 'static {
     #[doc(hidden)]
     type Value;
 
+    /// The result, and what is kept of it.
     #[doc(hidden)]
-    fn into_result(self, sealed: Sealed) -> Result<Self::Value, Failure>;
+    fn into_result(self, sealed: Sealed) -> Result<(Self::Value, Returned), Failure>;
 }
 
 // Without this the compiler would list each missing conversion instead of the note above.
 #[diagnostic::do_not_recommend]
-impl<R, E: Into<Failure>> HandlerResult for Result<R, E> {
+impl<R: 'static, E: Into<Failure> + 'static> HandlerResult for Result<R, E> {
     type Value = R;
 
-    fn into_result(self, _: Sealed) -> Result<R, Failure> {
-        self.map_err(Into::into)
+    fn into_result(self, _: Sealed) -> Result<(R, Returned), Failure> {
+        self.map(|value| (value, Returned::Nothing)).map_err(Into::into)
     }
 }
 
-/// A handler whose results are kept; made by [`keep_result`].
-#[derive(Clone, Copy, Debug)]
-pub struct KeepResult<F>(F);
+/// What a handler of [`keep_result`] returns.
+#[derive(Debug)]
+pub struct Kept<R>(R);
+
+#[diagnostic::do_not_recommend]
+impl<R: HandlerResult<Value: Keepable>> HandlerResult for Kept<R> {
+    type Value = R::Value;
+
+    fn into_result(self, sealed: Sealed) -> Result<(R::Value, Returned), Failure> {
+        let (value, _) = self.0.into_result(sealed)?;
+        let kept = value.kept(sealed);
+        Ok((value, kept))
+    }
+}
+
+/// What can be kept of a handler: everything that implements `serde::Serialize`. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "a result of type `{Self}` cannot be kept",
+    label = "`keep_result` stores what the handler returns as JSON",
+    note = "derive `serde::Serialize` for `{Self}`, or register the handler without `keep_result`"
+)]
+pub trait Keepable {
+    #[doc(hidden)]
+    fn kept(&self, sealed: Sealed) -> Returned;
+}
+
+#[diagnostic::do_not_recommend]
+impl<R: Serialize> Keepable for R {
+    fn kept(&self, _: Sealed) -> Returned {
+        serialized(self)
+    }
+}
 
 /// Keeps what `handler` returns, as JSON in the completion of its key, for the operation's
 /// retention.
@@ -131,10 +176,10 @@ pub struct KeepResult<F>(F);
 /// together. The result takes space in the store; on DynamoDB its completion and the claim of each
 /// duplicate cost a write unit for each further KiB. A result that is too large for the store (400
 /// KB in DynamoDB) or cannot be serialized is left out: the work counts as done, and the log
-/// contains a warning ([`ResultKept`](crate::ResultKept)).
+/// contains a warning ([`ResultKept`](crate::outcome::ResultKept)).
 ///
 /// ```
-/// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, keep_result, testing};
+/// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, keep_result, source::Sqs, testing};
 /// use serde_json::{Value, json};
 ///
 /// async fn place(order: Value, call: Call) -> Result<String, Failure> {
@@ -145,7 +190,7 @@ pub struct KeepResult<F>(F);
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let idempotency = Idempotency::new(MemoryStore::new());
 /// let operation = Operation::new("place-order").key("orderId");
-/// let function = idempotency.sqs(operation.clone(), keep_result(place))?;
+/// let function = idempotency.on(Sqs::new(), &operation, keep_result(place))?;
 /// # let message = json!({
 /// #     "messageId": "m-1", "eventSource": "aws:sqs",
 /// #     "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
@@ -158,26 +203,15 @@ pub struct KeepResult<F>(F);
 /// # Ok(())
 /// # }
 /// ```
-#[must_use]
-pub const fn keep_result<F>(handler: F) -> KeepResult<F> {
-    KeepResult(handler)
-}
-
-#[diagnostic::do_not_recommend]
-impl<F, T, Fut> Handler<T> for KeepResult<F>
+pub fn keep_result<T, R, H>(handler: H) -> impl Handler<T, Kept<R>>
 where
-    F: Fn(T, Call) -> Fut + Send + Sync + 'static,
-    T: Send,
-    Fut: Future<Output: HandlerResult<Value: Serialize>> + Send,
+    T: Payload,
+    R: HandlerResult<Value: Keepable> + Send,
+    H: Handler<T, R>,
 {
-    fn call(
-        &self,
-        payload: T,
-        call: Call,
-        _: Sealed,
-    ) -> impl Future<Output = Result<Returned, Failure>> + Send {
-        let running = self.0(payload, call);
-        async move { running.await.into_result(Sealed).map(|result| serialized(&result)) }
+    move |payload, call| {
+        let running = handler.clone().call_once(payload, call, Sealed);
+        async move { Kept(running.await) }
     }
 }
 
@@ -196,26 +230,31 @@ pub(crate) trait ErasedHandler: Send + Sync {
     fn job<'j>(self: Arc<Self>, payload: &str, format: Format) -> Result<Job<'j>, Rejection>;
 }
 
-pub(crate) struct Typed<H, T> {
+pub(crate) struct Typed<H, T, R> {
     handler: H,
-    payload: PhantomData<fn() -> T>,
+    types: PhantomData<fn(T) -> R>,
 }
 
-impl<H, T> Typed<H, T> {
+impl<H, T, R> Typed<H, T, R> {
     pub(crate) fn new(handler: H) -> Self {
-        Self { handler, payload: PhantomData }
+        Self { handler, types: PhantomData }
     }
 }
 
-impl<H, T> ErasedHandler for Typed<H, T>
+impl<H, T, R> ErasedHandler for Typed<H, T, R>
 where
-    H: Handler<T>,
-    T: DeserializeOwned + Send + 'static,
+    H: Handler<T, R>,
+    T: Payload,
+    R: HandlerResult,
 {
     fn job<'j>(self: Arc<Self>, payload: &str, format: Format) -> Result<Job<'j>, Rejection> {
-        let payload: T = decode(payload, format)?;
+        let payload = T::decoded(payload, format, Sealed)?;
         Ok(Box::new(move |call| {
-            Box::pin(async move { self.handler.call(payload, call, Sealed).await })
+            let running = self.handler.clone().call_once(payload, call, Sealed);
+            Box::pin(async move {
+                let (_, kept) = running.await.into_result(Sealed)?;
+                Ok(kept)
+            })
         }))
     }
 }

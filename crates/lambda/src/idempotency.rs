@@ -14,21 +14,22 @@ use crate::{
     call::LastInvoked,
     disabled,
     error::ConfigError,
+    function::Function,
     function_builder::FunctionBuilder,
+    handler::{Handler, HandlerResult, Payload},
     log,
-    names::Names,
-    operation::{EntryPoint, Prepared},
+    names::{EntryPoint, Names},
+    operation::{Operation, Prepared},
+    source::Source,
     testing,
 };
 
 /// Makes handlers safe to call twice, with a store that records which work is done.
 ///
-/// Cheap to clone; make one when the function starts. Methods that keep an operation take it by value
-/// (`sqs` and the other sources, `event`, `http`); those that use it for one call borrow it (`run`,
-/// `kept_result`).
+/// Cheap to clone; make one when the function starts.
 ///
 /// ```
-/// use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
+/// use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, source::Sqs};
 ///
 /// #[derive(serde::Deserialize)]
 /// struct Order { id: String }
@@ -37,8 +38,9 @@ use crate::{
 ///
 /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
 /// let idempotency = Idempotency::new(MemoryStore::new());
-/// let function = idempotency.sqs(Operation::new("place-order").key("id"), place_order)?;
-/// // lambda_runtime::run(function).await
+/// let place = Operation::new("place-order").key("id");
+/// let function = idempotency.on(Sqs::new(), &place, place_order)?;
+/// // function.serve().await
 /// # Ok(())
 /// # }
 /// ```
@@ -143,6 +145,13 @@ impl Idempotency {
         entry_point: EntryPoint,
     ) -> Result<(), ConfigError> {
         self.mistake().map_or(Ok(()), Err)?;
+        if entry_point == EntryPoint::Event && operation.policy.mode.commits_effects() {
+            return Err(ConfigError::mode(format!(
+                "operation `{}` has `Mode::{:?}`, and the service of a whole event has no `Call` to collect effects with; \
+                 use `.run(..)`, or a source",
+                operation.name, operation.policy.mode
+            )));
+        }
         operation.commits_with(&self.engine)?;
         self.names.take(&operation.name, entry_point, operation.policy.mode)
     }
@@ -167,7 +176,7 @@ impl Idempotency {
     /// and the observers that were added before.
     ///
     /// ```
-    /// use lambda_idempotency::{Idempotency, MemoryStore, Observer, Report};
+    /// use lambda_idempotency::{Idempotency, MemoryStore, observe::{Observer, Report}};
     ///
     /// struct Alarm;
     ///
@@ -196,7 +205,7 @@ impl Idempotency {
     /// the log.
     ///
     /// ```
-    /// use lambda_idempotency::{Idempotency, MemoryStore, TracingObserver};
+    /// use lambda_idempotency::{Idempotency, MemoryStore, observe::TracingObserver};
     ///
     /// let idempotency = Idempotency::new(MemoryStore::new())
     ///     .with_log(TracingObserver::new().showing_error_messages());
@@ -245,7 +254,7 @@ impl Idempotency {
     /// then.
     ///
     /// ```
-    /// use lambda_idempotency::{Cache, Idempotency, MemoryStore};
+    /// use lambda_idempotency::{Idempotency, MemoryStore, store::Cache};
     ///
     /// // Every delivery asks the store.
     /// let idempotency = Idempotency::new(MemoryStore::new()).with_cache(Cache::off());
@@ -255,17 +264,38 @@ impl Idempotency {
         Self { engine: self.engine.with_cache(cache), ..self }
     }
 
-    /// A function for several sources, each with its own operation and handler.
+    /// A function for one source: [`function`](Self::function)`().`[`on`](FunctionBuilder::on)`(..).build()`.
+    ///
+    /// # Errors
+    /// A mistake in the operation or in the source; see [`FunctionBuilder::build`].
+    pub fn on<T, R, H>(
+        &self,
+        source: impl Source,
+        operation: &Operation,
+        handler: H,
+    ) -> Result<Function, ConfigError>
+    where
+        T: Payload,
+        R: HandlerResult,
+        H: Handler<T, R>,
+    {
+        self.function().on(source, operation, handler).build()
+    }
+
+    /// A function for several sources, each with its operation and handler.
     ///
     /// ```
-    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
+    /// use lambda_idempotency::{Operation, source::{EventBridge, Sqs}};
+    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore};
     /// # async fn place(order: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
     /// # async fn cancel(order: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
     /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// let order = Operation::new("place-order").key("orderId");
+    /// let cancelled = Operation::new("cancel-order").key("orderId");
     /// let function = Idempotency::new(MemoryStore::new())
     ///     .function()
-    ///     .sqs(Operation::new("place-order").key("orderId").queue("orders"), place)
-    ///     .event_bridge(Operation::new("cancel").key("orderId").detail_type("OrderCancelled"), cancel)
+    ///     .on(Sqs::new().queue("orders"), &order, place)
+    ///     .on(EventBridge::new().detail_type("OrderCancelled"), &cancelled, cancel)
     ///     .build()?;
     /// # Ok(())
     /// # }
@@ -286,16 +316,16 @@ mod tests {
     use lambda_idempotency_core::memory::MemoryStore;
 
     use super::*;
-    use crate::{Call, operation::Operation, testing};
+    use crate::{Call, source::Sqs, testing};
 
     fn function(idempotency: &Idempotency) -> Result<crate::Function, ConfigError> {
         let place = |_: serde_json::Value, _: Call| async { Ok::<_, std::io::Error>(()) };
-        idempotency.sqs(Operation::new("place").key("id"), place)
+        idempotency.on(Sqs::new(), &Operation::new("place").key("id"), place)
     }
 
     #[test]
     fn a_mistake_in_the_environment_is_found_whatever_else_is_set() {
-        let mistake = ConfigError::Disabled { value: "1".into(), function: Some("orders".into()) };
+        let mistake = ConfigError::environment("IDEMPOTENCY_DISABLED");
         let refused = Idempotency::new(MemoryStore::new())
             .without_protection_if(Err(mistake.clone()))
             .application("shop");

@@ -29,6 +29,9 @@ use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::call::RecordId;
 use lambda_idempotency_keys::{Key, KeyPath, Selection};
 pub use lambda_idempotency_keys::{View, Warning};
+
+#[doc(inline)]
+pub use crate::source::AnySource;
 use lambda_runtime::Context;
 use serde_json::{Value, value::RawValue};
 
@@ -160,36 +163,34 @@ impl fmt::Debug for RecordKey {
 /// # Errors
 /// The text is not JSON; the operation has a mistake.
 pub fn event(event: &str, operation: Option<&Operation>) -> Result<Vec<Record>, InspectError> {
-    invocation(event, operation, &Context::default())
+    invocation(event, &AnySource::new(), operation, &Context::default())
 }
 
-/// The records of an event for an invocation with this context: its request id is the identity of a
-/// direct invocation, and its tenant is part of every key.
+/// The records of an event as a source with these settings reads them, for an invocation with this context: its request id
+/// is the identity of a direct invocation, and its tenant is part of every key.
 ///
 /// # Errors
-/// As [`event`].
+/// As [`event()`]; the source has a mistake.
 pub fn invocation(
     event: &str,
+    AnySource(settings): &AnySource,
     operation: Option<&Operation>,
     context: &Context,
 ) -> Result<Vec<Record>, InspectError> {
     let raw: &RawValue = serde_json::from_str(event).map_err(|error| InspectError::json(&error))?;
-    let prepared = operation.map(Operation::prepared).transpose()?;
-    let plain = Operation::new("inspect");
-    let reading = operation.unwrap_or(&plain);
+    let prepared = operation.map(|operation| operation.prepared_for(settings)).transpose()?;
     let event = Event::read(raw, &context.request_id);
-    let Some(source) = source::ALL.iter().find(|source| source.recognises(&event, reading)) else {
+    let Some(source) = source::ALL.iter().find(|source| source.recognises(&event, settings)) else {
         return Ok(Vec::new());
     };
-    let event = match operation {
-        // From a list of events, only those that the operation takes.
-        Some(operation) => source.divide(event, operation).0,
-        None => event,
-    };
-    let records = unwrap(source.records(&event, reading), reading);
+    if let Some(problem) = settings.mistake(source.name()) {
+        return Err(ConfigError::source(problem).into());
+    }
+    let secret = operation.and_then(Operation::secret);
+    let records = unwrap(source.records(&event, settings), settings, secret);
     let tenant = context.tenant_id.as_deref();
-    let extraction = prepared.as_deref().map(|operation| Extraction { operation, tenant });
-    let note = source::known_by(*source, reading);
+    let extraction = prepared.as_ref().map(|operation| Extraction { operation, tenant });
+    let note = source::known_by(*source, settings);
     let inspect = |record| inspect(source.name(), note, record, extraction.as_ref());
     Ok(records.iter().map(inspect).collect())
 }
@@ -199,13 +200,16 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
     source::ALL.iter().map(|source| source.name())
 }
 
-/// Warnings about the places where the operation's key expression can give distinct records the
+/// Warnings about the places where the key expression, that of the source or of the operation, can give distinct records the
 /// same key. They are also logged when a function starts.
 ///
 /// # Errors
 /// The operation has a mistake.
-pub fn warnings(operation: &Operation) -> Result<Vec<Warning>, ConfigError> {
-    let prepared = operation.prepared()?;
+pub fn warnings(
+    AnySource(settings): &AnySource,
+    operation: &Operation,
+) -> Result<Vec<Warning>, ConfigError> {
+    let prepared = operation.prepared_for(settings)?;
     Ok(prepared.key.iter().flat_map(|path| path.expression.warnings()).cloned().collect())
 }
 

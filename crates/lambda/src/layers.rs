@@ -1,10 +1,10 @@
-//! Layers around services that answer whole events or HTTP requests.
+//! Layers around services that answer whole events or HTTP requests: [`Idempotency::event`] makes an [`EventLayer`],
+//! which makes an [`EventService`].
+
+pub use crate::event::{EventLayer, EventService};
 
 use crate::{
-    error::ConfigError,
-    event::EventLayer,
-    idempotency::Idempotency,
-    operation::{EntryPoint, Operation},
+    error::ConfigError, idempotency::Idempotency, names::EntryPoint, operation::Operation,
 };
 
 impl Idempotency {
@@ -25,19 +25,19 @@ impl Idempotency {
     /// let idempotency = Idempotency::new(MemoryStore::new());
     /// let charged = Operation::new("charge").key("paymentId");
     /// let service = ServiceBuilder::new()
-    ///     .layer(idempotency.event(charged)?)
+    ///     .layer(idempotency.event(&charged)?)
     ///     .service(service_fn(charge));
     /// // lambda_runtime::run(service).await
-    /// # let _: lambda_idempotency::wrappers::EventService<_, serde_json::Value> = service;
+    /// # let _: lambda_idempotency::layers::EventService<_, serde_json::Value> = service;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// A mistake in the operation; a setting that applies to event sources only, such as
-    /// [`queue`](Operation::queue).
-    pub fn event<T>(&self, operation: Operation) -> Result<EventLayer<T>, ConfigError> {
-        let layer = EventLayer::new(self.engine.clone(), &operation)?;
+    /// A mistake in the operation; a [mode](Operation::mode) with effects, because a service has no
+    /// [`Call`](crate::Call) to collect them with.
+    pub fn event<T>(&self, operation: &Operation) -> Result<EventLayer<T>, ConfigError> {
+        let layer = EventLayer::new(self.engine.clone(), operation)?;
         self.allow(&*operation.prepared()?, EntryPoint::Event)?;
         Ok(layer)
     }
@@ -47,11 +47,10 @@ impl Idempotency {
     /// operation names an expression, which then sees the body.
     ///
     /// # Errors
-    /// A mistake in the operation; a setting that applies to event sources only, such as
-    /// [`queue`](Operation::queue).
+    /// A mistake in the operation.
     #[cfg(feature = "http")]
-    pub fn http(&self, operation: Operation) -> Result<crate::http::HttpLayer, ConfigError> {
-        let layer = crate::http::HttpLayer::new(self.engine.clone(), &operation)?;
+    pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
+        let layer = crate::http::HttpLayer::new(self.engine.clone(), operation)?;
         self.allow(&*operation.prepared()?, EntryPoint::Http)?;
         Ok(layer)
     }

@@ -90,14 +90,10 @@
 
 mod any_function;
 mod application;
-mod bad_record;
-mod busy;
 mod call;
 pub mod clock;
 mod decode;
 mod disabled;
-mod divert;
-mod envelope;
 mod environment;
 pub mod error;
 mod event;
@@ -106,79 +102,57 @@ mod from_env;
 mod function;
 mod function_builder;
 pub mod guide;
-mod handler;
+pub mod handler;
 #[cfg(feature = "http")]
 pub mod http;
 mod idempotency;
 pub mod inspect;
-mod keep_order;
-mod layers;
+pub mod keys;
+pub mod layers;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod names;
 mod nested;
-mod on_missing_key;
+pub mod observe;
 mod operation;
 pub mod outbox;
 pub mod outcome;
-mod recovery;
+pub mod recovery;
 mod rejection;
-mod routes;
+mod route;
 mod run;
 mod run_context;
 mod run_many;
-mod source;
-mod sources;
+pub mod source;
 pub mod store;
 pub mod testing;
-pub mod wrappers;
 
-#[cfg(feature = "metrics")]
-pub use crate::metrics::CloudWatchMetrics;
 pub use crate::{
-    bad_record::{BadRecord, OnBadRecord},
-    busy::BusyRecord,
     call::CallExt,
-    divert::{DivertedRecord, Sink},
-    envelope::Envelope,
-    error::{ConfigError, InvocationError, RunError},
-    event::EventLayer,
+    error::{ConfigError, RunError},
     function::Function,
     function_builder::FunctionBuilder,
-    handler::{Handler, HandlerResult, keep_result},
+    handler::keep_result,
     idempotency::Idempotency,
-    keep_order::KeepOrder,
-    on_missing_key::OnMissingKey,
-    operation::Operation,
-    recovery::{Recovered, Recovery},
-    rejection::Rejection,
+    operation::{OnMissingKey, Operation},
     run::Run,
     run_context::RunContext,
-    sources::Sources,
 };
 pub use lambda_idempotency_core::{
-    clock::{Clock, Timestamp},
     failure::Failure,
     memory::MemoryStore,
-    outcome::{DivertReason, NotStarted, Outcome, ResultKept},
-    policy::{Lease, Mode, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
-    store::{Store, StoreError},
+    outcome::Outcome,
+    policy::{Lease, Mode, OnConflict, OnOutage, OnTimeout},
 };
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
-pub use lambda_idempotency_engine::{
-    batch::AfterFailure,
-    call::{Call, RecordId, TraceContext},
-    delivered::RecordError,
-    observe::{BatchEnd, Observer, Report, StoreCall, StorePurpose, TracingObserver},
-    process::Cache,
-};
-pub use lambda_idempotency_keys::{Functions, KeyFormat, KeyPath, payload, producer, record};
+pub use lambda_idempotency_engine::call::Call;
+pub use lambda_idempotency_keys::{payload, producer, record};
 #[cfg(feature = "postgres")]
 pub use lambda_idempotency_postgres::{self as postgres, PostgresStore};
 #[cfg(feature = "powertools")]
-pub use lambda_idempotency_powertools::{self as powertools, PowertoolsKeys};
+pub use lambda_idempotency_powertools as powertools;
 #[cfg(feature = "redis")]
 pub use lambda_idempotency_redis::{self as redis, RedisStore};
 

@@ -8,10 +8,19 @@ use std::{
 
 use lambda_idempotency_core::policy::Mode;
 
-use crate::{
-    error::ConfigError,
-    operation::{EntryPoint, modes_agree},
-};
+use crate::{error::ConfigError, operation::modes_agree};
+
+/// What is not an event source, and uses the name of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryPoint {
+    /// [`Idempotency::event`](crate::Idempotency::event).
+    Event,
+    /// `Idempotency::http`.
+    #[cfg(feature = "http")]
+    Http,
+    /// [`Idempotency::run`](crate::Idempotency::run) and [`Idempotency::run_many`](crate::Idempotency::run_many).
+    Run,
+}
 
 /// The names in use. Clones share them.
 ///
@@ -40,6 +49,11 @@ pub(crate) struct HandlerType {
 }
 
 impl HandlerType {
+    /// Whether both are of one type.
+    pub(crate) fn is_same_type(self, other: Self) -> bool {
+        self.id == other.id
+    }
+
     pub(crate) fn of<H: 'static>() -> Self {
         Self { id: TypeId::of::<H>(), name: type_name::<H>(), is_whole: size_of::<H>() == 0 }
     }
@@ -81,8 +95,10 @@ impl Names {
         mode: Mode,
     ) -> Result<(), ConfigError> {
         let used = match entry_point {
-            EntryPoint::Run | EntryPoint::RunMany => Use::Run,
-            layer => Use::Layer(layer.name()),
+            EntryPoint::Run => Use::Run,
+            EntryPoint::Event => Use::Layer("`.event(..)`"),
+            #[cfg(feature = "http")]
+            EntryPoint::Http => Use::Layer("`.http(..)`"),
         };
         self.add(&[(name, used, mode)])
     }
@@ -107,24 +123,40 @@ impl Names {
 
 /// Whether a name may be used again.
 fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
-    let name = Arc::clone(name);
     match (before, now) {
         // Closures of two call sites have different types, even if they do the same work.
         (Use::Run, Use::Run) => Ok(()),
         (Use::Records(before), Use::Records(now)) if before.id != now.id => {
-            Err(ConfigError::TwoHandlers { name, handlers: [before.name, now.name] })
+            Err(two_handlers(name, before, now))
         }
-        (Use::Records(_), Use::Records(now)) if !now.is_whole => {
-            Err(ConfigError::UnknownHandler { name, handler: now.name })
-        }
+        (Use::Records(_), Use::Records(now)) if !now.is_whole => Err(ConfigError::name(format!(
+            "operation `{name}` has two handlers of type `{}`, which may do different work because of what they hold, \
+                 and would answer each other's duplicates; build the function once and clone it, register one handler for \
+                 all sources of one function, or give each operation its own name",
+            now.name
+        ))),
         (Use::Records(_), Use::Records(_)) => Ok(()),
-        (Use::Layer(before), Use::Layer(now)) if before == now => {
-            Err(ConfigError::TwoLayers { name, layer: now })
-        }
+        (Use::Layer(before), Use::Layer(now)) if before == now => Err(ConfigError::name(format!(
+            "operation `{name}` has two layers of {now}, whose services would answer each other's duplicates; make \
+                 the layer once and clone it or, for other work, give each operation its own name"
+        ))),
         (before, now) => {
-            Err(ConfigError::NameInUse { name, uses: [before.describe(), now.describe()] })
+            let (before, now) = (before.describe(), now.describe());
+            Err(ConfigError::name(format!(
+                "operation `{name}` is used for {before} and for {now}, and their records would share keys; give one of \
+                 them another name"
+            )))
         }
     }
+}
+
+/// Handlers of two types would answer each other's duplicates.
+pub(crate) fn two_handlers(name: &str, one: HandlerType, other: HandlerType) -> ConfigError {
+    ConfigError::name(format!(
+        "operation `{name}` has two handlers, `{}` and `{}`, which would answer each other's duplicates; give each piece of \
+         work its own name or, if it is the same for several sources, register the same handler for each",
+        one.name, other.name
+    ))
 }
 
 impl Use {

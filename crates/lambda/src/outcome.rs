@@ -1,3 +1,5 @@
 //! What some outcomes hold: see [`Outcome`](crate::Outcome).
 
-pub use lambda_idempotency_core::outcome::{Foreign, Rejected};
+pub use lambda_idempotency_core::outcome::{
+    DivertReason, Foreign, NotStarted, Rejected, ResultKept,
+};

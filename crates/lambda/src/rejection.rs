@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lambda_idempotency_core::outcome::Rejected;
 use lambda_idempotency_keys::{DocumentError, SelectionError, producer::PayloadError};
 
-use crate::envelope::Envelope;
+use crate::source::Envelope;
 
 /// Why a kind of event has no default key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

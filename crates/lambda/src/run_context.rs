@@ -19,7 +19,7 @@ use crate::{
 /// | from | deadline | tenant |
 /// |---|---|---|
 /// | `&lambda_runtime::Context` | that of the invocation | the one that Lambda's [tenant isolation] names |
-/// | [`Timestamp`](crate::Timestamp) | this one | none |
+/// | [`Timestamp`](crate::clock::Timestamp) | this one | none |
 /// | [`without_deadline`](Self::without_deadline) | 15 minutes after the call began | none |
 ///
 /// A program that polls a queue itself can add how often it received the message: [`with_receives`](Self::with_receives).
@@ -78,7 +78,7 @@ impl RunContext<'_> {
     /// # }
     /// ```
     ///
-    /// [`Recovery::run`](crate::Recovery::run) has no use for it.
+    /// [`Recovery::run`](crate::recovery::Recovery::run) has no use for it.
     #[must_use]
     pub const fn with_receives(self, receives: u32) -> Self {
         Self { receives, ..self }

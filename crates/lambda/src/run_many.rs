@@ -19,7 +19,8 @@ use crate::{
     error::{ConfigError, RunError},
     find_key::Extraction,
     idempotency::Idempotency,
-    operation::{EntryPoint, Operation, Prepared},
+    names::EntryPoint,
+    operation::{Operation, Prepared},
     run::{Run, answer, job, work},
     run_context::RunContext,
 };
@@ -83,7 +84,7 @@ impl Idempotency {
         E: Into<Failure>,
     {
         let payloads: Vec<P> = payloads.into_iter().collect();
-        match self.prepared_for_run(operation, EntryPoint::RunMany) {
+        match self.prepared_for_run(operation) {
             Ok(prepared) => self.run_each(&prepared, payloads, context.into(), &function).await,
             Err(mistake) => payloads.iter().map(|_| Err(mistake.clone().into())).collect(),
         }
@@ -92,11 +93,9 @@ impl Idempotency {
     pub(crate) fn prepared_for_run(
         &self,
         operation: &Operation,
-        entry_point: EntryPoint,
     ) -> Result<Arc<Prepared>, ConfigError> {
         let prepared = operation.prepared()?;
-        operation.fits(entry_point)?;
-        self.allow(&prepared, entry_point)?;
+        self.allow(&prepared, EntryPoint::Run)?;
         Ok(prepared)
     }
 

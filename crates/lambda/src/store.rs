@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use std::{collections::HashMap, sync::{Mutex, PoisonError}};
-//! use lambda_idempotency::{Idempotency, Timestamp, store::*};
+//! use lambda_idempotency::{Idempotency, clock::Timestamp, store::*};
 //!
 //! /// Records of one process, as `MemoryStore` keeps them.
 //! #[derive(Default)]
@@ -60,4 +60,5 @@ pub use lambda_idempotency_core::{
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
     store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
+pub use lambda_idempotency_engine::process::Cache;
 pub use lambda_idempotency_keys::Key;

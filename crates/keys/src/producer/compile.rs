@@ -66,7 +66,7 @@ impl KeySpec {
     pub fn compile(&self, fingerprint: Option<&KeyPath>) -> Result<Compiled, KeySpecError> {
         let operation = || Arc::clone(&self.operation);
         if !is_operation_name(&self.operation) {
-            return Err(KeySpecError::Name { name: operation() });
+            return Err(KeySpecError::name(&self.operation));
         }
         let keys = match &self.powertools {
             Some(library) => self.external_keys(library, fingerprint)?,
@@ -90,15 +90,11 @@ impl KeySpec {
                 (it.is_constant(), it.few_values(), it.has_fallback())
             })
         };
-        let key = match (&self.key, self.optional.first()) {
-            (None, None) => None,
-            (None, Some(part)) => {
-                let operation = Arc::clone(&self.operation);
-                return Err(KeySpecError::OptionalPart { operation, part: part.clone() });
-            }
-            (Some(path), _) => {
+        let key = match &self.key {
+            None => None,
+            Some(path) => {
                 let CompiledPath { view, text, expression } = compile(ExpressionUse::Key, path)?;
-                let optional = self.optional.iter().map(String::as_str);
+                let optional = path.optional.iter().map(String::as_str);
                 let expression =
                     self.compiled(ExpressionUse::Key, expression.optional(optional))?;
                 Some(CompiledPath { view, text, expression })
@@ -113,9 +109,12 @@ impl KeySpec {
         library: &Arc<dyn ExternalKeys>,
         fingerprint: Option<&KeyPath>,
     ) -> Result<CompiledKeys, KeySpecError> {
-        let operation = || Arc::clone(&self.operation);
+        let operation = &self.operation;
         if self.functions.is_some() {
-            return Err(KeySpecError::PowertoolsFunctions { operation: operation() });
+            return Err(KeySpecError::key(format!(
+                "operation `{operation}` has `.key_functions(..)`, which has no effect on Powertools keys; \
+                 remove it, or `.powertools(..)`"
+            )));
         }
         let compile = |what, path: &KeyPath| {
             let compiled = match what {
@@ -126,14 +125,20 @@ impl KeySpec {
                 (it.is_constant(), it.few_values(), it.has_fallback())
             })
         };
-        let Some(key) = &self.key else {
-            return Err(KeySpecError::PowertoolsWithoutKey { operation: operation() });
+        let Some(path) = &self.key else {
+            return Err(KeySpecError::key(format!(
+                "operation `{operation}` has `.powertools(..)` but no key; add one with `.key(\"...\")`: \
+                 `@` selects the whole payload, as Powertools does without an expression"
+            )));
         };
-        let key = compile(ExpressionUse::Key, key)?;
+        let key = compile(ExpressionUse::Key, path)?;
         let fingerprint = fingerprint.map(|path| compile(ExpressionUse::Fingerprint, path));
         let fingerprint = fingerprint.transpose()?;
-        if !self.optional.is_empty() || !matches!(self.key_format, KeyFormat::Hashed) {
-            return Err(KeySpecError::PowertoolsFormat { operation: operation() });
+        if !path.optional.is_empty() || !matches!(self.key_format, KeyFormat::Hashed) {
+            return Err(KeySpecError::key(format!(
+                "operation `{operation}` makes the keys of another library, which have no optional parts and \
+                 a fixed format; remove `.optional(..)` and `.key_format(..)`, or `.powertools(..)`"
+            )));
         }
         Ok(CompiledKeys::External { library: Arc::clone(library), key, fingerprint })
     }
@@ -157,8 +162,12 @@ impl KeySpec {
         what: ExpressionUse,
         expression: Result<E, ExpressionError>,
     ) -> Result<E, KeySpecError> {
-        let operation = Arc::clone(&self.operation);
-        expression.map_err(|source| KeySpecError::Expression { operation, what, source })
+        expression.map_err(|source| {
+            let operation = &self.operation;
+            KeySpecError::key(format!(
+                "the {what} of operation `{operation}` has a mistake: {source}"
+            ))
+        })
     }
 
     /// Refuses an expression that selects the same value from every record; and a key that is one
@@ -169,19 +178,44 @@ impl KeySpec {
         path: &KeyPath,
         (is_constant, few_by, has_fallback): (bool, Option<&'static str>, bool),
     ) -> Result<(), KeySpecError> {
-        let (operation, expression) = (Arc::clone(&self.operation), path.expression.clone());
-        if is_constant {
-            return Err(KeySpecError::Constant { operation, what, expression });
-        }
-        match (what, few_by) {
-            (ExpressionUse::Key, Some(by)) => {
-                Err(KeySpecError::FewValues { operation, expression, by })
+        let KeyPath { expression, optional, .. } = path;
+        let problem = if is_constant {
+            format!(
+                "`{expression}` selects the same from every record; write a field without quotes, or in double quotes"
+            )
+        } else if what == ExpressionUse::Fingerprint {
+            match optional.first() {
+                None => return Ok(()),
+                Some(part) => format!(
+                    "part `{part}` of `{expression}` is optional, which only parts of a key can be; leave \
+                     `.optional(..)` out"
+                ),
             }
-            (ExpressionUse::Key, None) if has_fallback => Err(match self.powertools {
-                Some(_) => KeySpecError::PowertoolsFallback { operation, expression },
-                None => KeySpecError::Fallback { operation, expression },
-            }),
-            _ => Ok(()),
-        }
+        } else if let Some(by) = few_by {
+            format!(
+                "`{expression}` selects one of a few values, because of {by}, and many records share them; add a field \
+                 that identifies the work: `[order.id, ..]`"
+            )
+        } else if has_fallback {
+            let instead = match self.powertools {
+                Some(_) => {
+                    "or, to find records that Powertools has made with it, accept that they share keys, with \
+                     `PowertoolsKeys::accept_collisions()`"
+                }
+                None => {
+                    "and such a record has no key; or let a part be missing with `payload(\"..\").optional([\"..\"])`"
+                }
+            };
+            format!(
+                "where a record lacks a field, `{expression}` takes a value in its place that many records share; leave \
+                 that value out, {instead}"
+            )
+        } else {
+            return Ok(());
+        };
+        let operation = &self.operation;
+        Err(KeySpecError::key(format!(
+            "the {what} of operation `{operation}` does not distinguish records: {problem}"
+        )))
     }
 }

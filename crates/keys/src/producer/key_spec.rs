@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{KeySpecError, Producer};
-use crate::{Functions, KeyFormat, KeyPath, Secret, external::ExternalKeys};
+use crate::{Functions, IntoPayloadPath, KeyFormat, KeyPath, Secret, external::ExternalKeys};
 
 /// How the keys of an operation are made: its name, the expression that selects the key, and the
 /// key format.
@@ -13,7 +13,7 @@ use crate::{Functions, KeyFormat, KeyPath, Secret, external::ExternalKeys};
 /// (`Operation::from(spec)` in `lambda-idempotency`), so that their keys cannot diverge.
 ///
 /// ```
-/// use lambda_idempotency_keys::producer::{KeyFormat, KeySpec, SecretError};
+/// use lambda_idempotency_keys::{payload, producer::{KeyFormat, KeySpec, SecretError}};
 ///
 /// // In a crate that both depend on:
 /// pub fn place_order() -> KeySpec {
@@ -22,7 +22,8 @@ use crate::{Functions, KeyFormat, KeyPath, Secret, external::ExternalKeys};
 /// // With all settings:
 /// pub fn invite(secret: &str) -> Result<KeySpec, SecretError> {
 ///     let form = KeyFormat::secret(secret)?;
-///     Ok(KeySpec::new("invite", "[email, campaign]").optional(["campaign"]).key_format(form))
+///     let path = payload("[email, campaign]").optional(["campaign"]);
+///     Ok(KeySpec::new("invite", path).key_format(form))
 /// }
 /// # place_order().producer().unwrap();
 /// # invite("4f1f5c0e2b7d49a8").unwrap().producer().unwrap();
@@ -31,7 +32,6 @@ use crate::{Functions, KeyFormat, KeyPath, Secret, external::ExternalKeys};
 pub struct KeySpec {
     pub(super) operation: Arc<str>,
     pub(super) key: Option<KeyPath>,
-    pub(super) optional: Vec<String>,
     pub(super) key_format: KeyFormat,
     /// `None` means the standard functions.
     pub(super) functions: Option<Functions>,
@@ -41,11 +41,8 @@ pub struct KeySpec {
 impl KeySpec {
     /// The keys of the operation with this name. `key` is a JMESPath expression on the payload; `@`
     /// selects all of it. Every part must be present, and keys are hashed.
-    ///
-    /// An expression on the record *around* the payload ([`record`](crate::record)) is for
-    /// consumers only, because AWS makes that record when it delivers the message.
     #[must_use]
-    pub fn new(operation: impl Into<Arc<str>>, key: impl Into<KeyPath>) -> Self {
+    pub fn new(operation: impl Into<Arc<str>>, key: impl IntoPayloadPath) -> Self {
         Self::without_key(operation).key(key)
     }
 
@@ -56,7 +53,6 @@ impl KeySpec {
         Self {
             operation: operation.into(),
             key: None,
-            optional: Vec::new(),
             key_format: KeyFormat::Hashed,
             functions: None,
             powertools: None,
@@ -65,16 +61,17 @@ impl KeySpec {
 
     /// Replaces the expression that selects the key.
     #[must_use]
-    pub fn key(mut self, key: impl Into<KeyPath>) -> Self {
-        self.key = Some(key.into());
+    pub fn key(mut self, key: impl IntoPayloadPath) -> Self {
+        self.key = Some(key.into_path());
         self
     }
 
-    /// Allows these parts of the key to be missing, `null` or empty. See
-    /// [`Expression::optional`](crate::Expression::optional). Default: none.
+    /// Replaces the expression by that of a source, which may be on the record around the payload.
+    // For `lambda-idempotency`.
+    #[doc(hidden)]
     #[must_use]
-    pub fn optional<'n>(mut self, parts: impl IntoIterator<Item = &'n str>) -> Self {
-        self.optional.extend(parts.into_iter().map(str::to_owned));
+    pub fn with_path(mut self, path: KeyPath) -> Self {
+        self.key = Some(path);
         self
     }
 
@@ -112,12 +109,6 @@ impl KeySpec {
         self.key.as_ref()
     }
 
-    /// The parts of the key that may be missing.
-    #[must_use]
-    pub fn optional_parts(&self) -> &[String] {
-        &self.optional
-    }
-
     /// The secret of the key format, if it has one.
     #[must_use]
     pub const fn secret(&self) -> Option<&Secret> {
@@ -143,8 +134,7 @@ impl KeySpec {
     ///
     /// # Errors
     /// The name is invalid; the expression is invalid, or selects the same value or one of a few
-    /// values from every payload; settings exclude each other; or the key is not taken from the
-    /// payload.
+    /// values from every payload; settings exclude each other; or there is no expression.
     pub fn producer(&self) -> Result<Producer, KeySpecError> {
         Producer::of(self.compile(None)?)
     }
@@ -153,7 +143,7 @@ impl KeySpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record;
+    use crate::payload;
 
     #[test]
     fn mistakes_are_named_with_the_operation() {
@@ -170,13 +160,8 @@ mod tests {
                 KeySpec::new("place", "length(items)"),
                 "one of a few values, because of `length`, and many",
             ),
-            (KeySpec::new("place", "[id]").optional(["no"]), "it lists `id`"),
-            (
-                KeySpec::without_key("place").optional(["id"]),
-                "part `id` of its key as optional but has no key",
-            ),
+            (KeySpec::new("place", payload("[id]").optional(["no"])), "it lists `id`"),
             (KeySpec::without_key("place"), "it has no key expression"),
-            (KeySpec::new("place", record("id")), "the record around the payload"),
         ] {
             let error = spec.producer().unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

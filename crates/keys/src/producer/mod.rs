@@ -49,14 +49,16 @@ pub use message::{Message, deduplication_id};
 
 // The types in the signatures of a key specification.
 #[doc(no_inline)]
-pub use crate::{Functions, Key, KeyFormat, KeyPath, Secret, SecretError};
+pub use crate::{
+    Functions, IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, Secret, SecretError, payload,
+};
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::{
-    Document, DocumentError, Expression, FieldSet, Scope, SelectionError, View,
+    Document, DocumentError, Expression, FieldSet, Scope, SelectionError,
     external::ExternalExpression,
 };
 
@@ -142,22 +144,23 @@ pub enum PayloadError {
 impl Producer {
     fn of(compiled: Compiled) -> Result<Self, KeySpecError> {
         let Compiled { operation, key_format, keys } = compiled;
-        let (view, keys) = match keys {
+        let keys = match keys {
             CompiledKeys::Own { key: None, .. } => {
-                return Err(KeySpecError::DefaultKey { operation });
+                return Err(KeySpecError::key(format!(
+                    "a payload alone does not give the keys of operation `{operation}`: it has no key expression, so \
+                     its keys are the ids that AWS gives records when it delivers them; select a part of the payload \
+                     with `.key(\"...\")`"
+                )));
             }
-            CompiledKeys::Own { key: Some(CompiledPath { view, expression, .. }), .. } => {
+            CompiledKeys::Own { key: Some(CompiledPath { expression, .. }), .. } => {
                 let reads = FieldSet::of([&expression]);
-                (view, Keys::Own { expression, reads, format: key_format })
+                Keys::Own { expression, reads, format: key_format }
             }
-            CompiledKeys::External { key: CompiledPath { view, text, expression }, .. } => {
-                (view, Keys::Powertools { text, expression })
+            CompiledKeys::External { key: CompiledPath { text, expression, .. }, .. } => {
+                Keys::Powertools { text, expression }
             }
         };
-        match view {
-            View::Payload => Ok(Self { operation, tenant: None, keys: Arc::new(keys) }),
-            View::Record => Err(KeySpecError::RecordKey { operation }),
-        }
+        Ok(Self { operation, tenant: None, keys: Arc::new(keys) })
     }
 
     /// Computes keys for one tenant, for a consumer that uses [tenant isolation]: Lambda passes the

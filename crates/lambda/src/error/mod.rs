@@ -4,7 +4,6 @@ mod config;
 #[cfg(feature = "postgres")]
 mod execute;
 mod invocation;
-mod mistakes;
 mod run;
 mod store;
 #[cfg(feature = "dynamodb")]
@@ -16,10 +15,6 @@ pub use config::ConfigError;
 #[cfg(feature = "postgres")]
 pub use execute::ExecuteError;
 pub use invocation::{InvocationError, NotJson};
-pub use mistakes::{
-    FilterMistake, HttpLayerMistake, MutexMistake, NoTransaction, OptimisticMistake,
-    RecoveryMistake, SettingScope, SettingsMistake,
-};
 pub use run::{ResultLost, RunError};
 pub use store::StoreConfigError;
 #[cfg(feature = "dynamodb")]
@@ -28,7 +23,7 @@ pub use transact::TransactError;
 pub use lambda_idempotency_engine::steps::StepError;
 
 #[doc(no_inline)]
-pub use crate::rejection::NoDefaultKey;
+pub use crate::rejection::{NoDefaultKey, Rejection};
 
 #[doc(no_inline)]
 pub use lambda_idempotency_keys::{

@@ -67,8 +67,8 @@ use tower_layer::Layer;
 
 use self::{callers::Callers, settings::Settings};
 use crate::{
-    error::{ConfigError, HttpLayerMistake},
-    operation::{CompiledPowertools, EntryPoint, Operation},
+    error::ConfigError,
+    operation::{CompiledPowertools, Operation},
 };
 
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
@@ -78,14 +78,9 @@ pub struct HttpLayer(Arc<Settings>);
 
 impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {
-        operation.fits(EntryPoint::Http)?;
         let prepared = operation.prepared()?;
-        if let Some(what) = prepared.sees_record() {
-            return Err(ConfigError::NoRecord { operation: Arc::clone(&prepared.name), what });
-        }
         if prepared.powertools.as_ref().is_some_and(CompiledPowertools::refuses_tenants) {
-            let mistake = HttpLayerMistake::CallerInPowertoolsKey;
-            return Err(ConfigError::HttpLayer { operation: Arc::clone(&prepared.name), mistake });
+            return Err(ConfigError::setting(format!("operation `{}`: caller in Powertools keys", prepared.name)));
         }
         Ok(Self(Arc::new(Settings {
             engine,
@@ -107,7 +102,7 @@ impl HttpLayer {
     /// headers are not read.
     pub fn header(self, name: HeaderName) -> Result<Self, ConfigError> {
         if self.0.operation.names_key() {
-            return Err(self.refused(HttpLayerMistake::HeaderIsNotRead));
+            return Err(self.refused("`.header(..)` has no effect"));
         }
         Ok(self.with(|settings| settings.header = name))
     }
@@ -139,10 +134,10 @@ impl HttpLayer {
     /// path.
     pub fn one_key_for_each_path(self) -> Result<Self, ConfigError> {
         if self.0.operation.powertools.is_some() {
-            return Err(self.refused(HttpLayerMistake::PathInPowertoolsKey));
+            return Err(self.refused("`.one_key_for_each_path(..)` has no effect"));
         }
         if !self.0.operation.names_key() {
-            return Err(self.refused(HttpLayerMistake::PathWithHeader));
+            return Err(self.refused("`.one_key_for_each_path(..)` has no effect"));
         }
         Ok(self.with(|settings| settings.by_path = true))
     }
@@ -154,7 +149,7 @@ impl HttpLayer {
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Result<Self, ConfigError> {
         let methods: Vec<Method> = methods.into_iter().collect();
         if methods.is_empty() {
-            return Err(self.refused(HttpLayerMistake::NoMethod));
+            return Err(self.refused("`.methods(..)` names no method"));
         }
         Ok(self.with(|settings| settings.methods = methods))
     }
@@ -292,8 +287,8 @@ impl HttpLayer {
         self.with(|settings| settings.on_replay = Some(Arc::new(hook)))
     }
 
-    fn refused(&self, mistake: HttpLayerMistake) -> ConfigError {
-        ConfigError::HttpLayer { operation: Arc::clone(&self.0.operation.name), mistake }
+    fn refused(&self, problem: &str) -> ConfigError {
+        ConfigError::setting(format!("operation `{}`: {problem}", self.0.operation.name))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {

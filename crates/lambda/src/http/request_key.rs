@@ -7,7 +7,7 @@ use lambda_idempotency_engine::call::RecordId;
 use super::{
     caller::Caller, header, kept::Cookies, problem::Problem, sameness, settings::Settings,
 };
-use crate::{find_key::Texts, on_missing_key::OnMissingKey};
+use crate::{OnMissingKey, find_key::Texts};
 
 /// A request's key, its scope and its fingerprint.
 pub(super) struct RequestKey {

@@ -62,7 +62,7 @@ impl CloudWatchMetrics {
     /// dimensions are the operation and the source only.
     ///
     /// # Errors
-    /// Any other text: [`ConfigError::MetricsNamespace`].
+    /// Any other text: [`ConfigError::Setting`].
     pub fn new(namespace: &str) -> Result<Self, ConfigError> {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || " .-_/#:".contains(char);
         let is_valid = (1..=255).contains(&namespace.len())
@@ -71,7 +71,10 @@ impl CloudWatchMetrics {
             && !namespace.starts_with(':')
             && !namespace.starts_with("AWS/");
         if !is_valid {
-            return Err(ConfigError::MetricsNamespace { namespace: namespace.into() });
+            return Err(ConfigError::setting(format!(
+                "{namespace:?} cannot be a namespace of metrics; CloudWatch allows 1 to 255 letters, digits, spaces and \
+                 `.-_/#:`, but not only spaces, and no `:` or `AWS/` at the beginning"
+            )));
         }
         Ok(Self {
             namespace: namespace.into(),

@@ -35,7 +35,7 @@ const fn seen<'t>(path: &PowertoolsPath, (payload, record): (&'t str, &'t str)) 
 
 impl CompiledPowertools {
     /// The expressions of the key and the fingerprint, with what each is applied to.
-    pub(super) fn paths(
+    pub(crate) fn paths(
         &self,
     ) -> impl Iterator<Item = (ExpressionUse, View, &str, &dyn ExternalExpression)> {
         let paths = [
@@ -71,10 +71,9 @@ impl CompiledPowertools {
         KeyPath::new(self.key.view, &*self.key.text)
     }
 
-    /// What the fingerprint's expression is applied to, if the operation has one.
-    #[cfg(feature = "http")]
-    pub(super) fn fingerprint_view(&self) -> Option<View> {
-        self.fingerprint.as_ref().map(|path| path.view)
+    /// Whether it has a fingerprint.
+    pub(crate) const fn has_fingerprint(&self) -> bool {
+        self.fingerprint.is_some()
     }
 
     /// The key's expression.

@@ -1,12 +1,12 @@
-//! Compiles an operation, and refuses one that cannot work.
+//! Compiles an operation, for a source or alone, and refuses one that cannot work.
 
 use std::{sync::Arc, time::Duration};
 
-use lambda_idempotency_core::policy::{Lease, OnPermanentFailure};
+use lambda_idempotency_core::policy::Lease;
 use lambda_idempotency_engine::batch::Pace;
 use lambda_idempotency_keys::{
     Expression, View,
-    producer::{Compiled, CompiledKeys, ExpressionUse, KeySpecError},
+    producer::{Compiled, CompiledKeys},
 };
 
 use super::{
@@ -14,12 +14,7 @@ use super::{
     compiled_powertools::CompiledPowertools,
     prepared::{FieldSets, Path, Prepared},
 };
-use crate::{
-    bad_record::OnBadRecord,
-    envelope::Envelope,
-    error::{ConfigError, SettingsMistake},
-    on_missing_key::OnMissingKey,
-};
+use crate::{error::ConfigError, source::Settings};
 
 /// With a shorter lease, most writes to the store would be renewals.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
@@ -28,60 +23,57 @@ const LONGEST_LEASE: Duration = Duration::from_hours(24);
 const LONGEST_ALLOWANCE: Duration = Duration::from_hours(1);
 
 impl Operation {
+    /// The operation without a source.
     pub(crate) fn prepared(&self) -> Result<Arc<Prepared>, ConfigError> {
-        let prepare = || self.prepare().map(Arc::new).map_err(|error| self.with_variable(error));
+        let prepare = || self.prepared_for(&Settings::default()).map(Arc::new);
         self.prepared.get_or_init(prepare).clone()
     }
 
-    fn prepare(&self) -> Result<Prepared, ConfigError> {
+    /// The operation as a source with these settings has it.
+    pub(crate) fn prepared_for(&self, source: &Settings) -> Result<Prepared, ConfigError> {
+        let name = self.name();
         if self.policy.retention.is_zero() {
-            return Err(ConfigError::Retention { operation: self.shared_name() });
+            return Err(ConfigError::setting(format!(
+                "operation `{name}` has a retention of zero; give `.retention(..)` the time for which duplicates are to be \
+                 recognised"
+            )));
         }
         self.check_lengths()?;
-        self.check_filters()?;
-        self.check_envelopes()?;
-        if self.sink.is_some()
-            && self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge
-        {
-            let mistake = SettingsMistake::AcknowledgedAndDiverted;
-            return Err(ConfigError::Settings { operation: self.shared_name(), mistake });
-        }
-        self.check_transaction()?;
-        self.check_optimistic()?;
-        self.check_mutex()?;
-        let Compiled { operation, key_format, keys, .. } = self.compiled()?;
+        self.check_mode(source)?;
+        let Compiled { operation, key_format, keys, .. } = self.compiled(source)?;
         let (key, fingerprint, powertools) = match keys {
             CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),
             CompiledKeys::External { library, key, fingerprint } => {
                 (None, None, Some(CompiledPowertools { powertools: library, key, fingerprint }))
             }
         };
-        if self.on_missing_key == OnMissingKey::Skip && key.is_none() && powertools.is_none() {
-            return Err(ConfigError::SkipsWithoutKey { operation });
+        if source.skips_without_key && key.is_none() && powertools.is_none() {
+            return Err(ConfigError::key(format!(
+                "operation `{name}` skips records without a key, but has no expression that could find none; name one \
+                 with `.key(\"...\")`, or remove `.skip_without_key()` from the source"
+            )));
         }
         for warning in key.iter().flat_map(|path| path.expression.warnings()) {
             let expression = key.as_ref().map(|path| &*path.text);
-            tracing::warn!(operation = &*operation, expression, "key expression: {warning}");
+            tracing::warn!(operation = name, expression, "key expression: {warning}");
         }
         let mut policy = self.policy.clone();
         policy.on_conflict = self.on_conflict.unwrap_or(policy.on_conflict);
+        policy.concurrency = source.concurrency.unwrap_or(policy.concurrency);
         Ok(Prepared {
             name: operation,
             field_sets: FieldSets::of(&[key.as_ref(), fingerprint.as_ref()]),
             key_format,
             key,
-            whole: self.whole()?,
+            whole: whole()?,
             fingerprint,
             powertools,
             policy,
             on_conflict: self.on_conflict,
             on_missing_key: self.on_missing_key,
-            bad_records: match &self.bad_record {
-                Some(OnBadRecord::Return) => None,
-                Some(OnBadRecord::Divert(sink)) => Some(sink.clone()),
-                None => self.sink.clone(),
-            },
-            sink: self.sink.clone(),
+            skips_without_key: source.skips_without_key,
+            bad_records: source.bad_records.clone(),
+            failures: source.failures.clone(),
             pace: Pace::default(),
         })
     }
@@ -101,46 +93,58 @@ impl Operation {
             length < least || length > most
         };
         match lengths.into_iter().find(is_out) {
-            Some((setting, length, (least, most))) => {
-                let mistake = SettingsMistake::Length { setting, length, least, most };
-                Err(ConfigError::Settings { operation: self.shared_name(), mistake })
-            }
             None => Ok(()),
+            Some((setting, length, (least, most))) => Err(ConfigError::setting(format!(
+                "operation `{}` has {length:?} as its `.{setting}(..)`, which may have {} s to {} s: a shorter lease would \
+                 be renewed all the time, and with a longer time the key of a worker that has died stays held",
+                self.name(),
+                least.as_secs(),
+                most.as_secs()
+            ))),
         }
     }
 
-    /// Refuses envelopes with which every record would be a bad one.
-    fn check_envelopes(&self) -> Result<(), ConfigError> {
-        for (nth, inner) in self.envelopes.iter().enumerate() {
-            let mut outside = self.envelopes.iter().take(nth);
-            let wrong = outside.find(|outer| *outer == inner || **outer == Envelope::S3);
-            if let Some(outer) = wrong {
-                let mistake = SettingsMistake::Envelopes { outer: *outer, inner: *inner };
-                return Err(ConfigError::Settings { operation: self.shared_name(), mistake });
-            }
-        }
-        Ok(())
-    }
-
-    fn compiled(&self) -> Result<Compiled, ConfigError> {
-        let spec = self.spec()?;
-        let has_expression = spec.key_path().is_some() || self.fingerprint.is_some();
+    fn compiled(&self, source: &Settings) -> Result<Compiled, ConfigError> {
+        let spec = match &source.key {
+            Some(path) => self.keys.clone().with_path(path.clone()),
+            None => self.keys.clone(),
+        };
+        let fingerprint = source.fingerprint.as_ref().or(self.fingerprint.as_ref());
+        let has_expression = spec.key_path().is_some() || fingerprint.is_some();
         if spec.has_functions() && spec.external().is_none() && !has_expression {
-            return Err(ConfigError::Functions { operation: self.shared_name() });
+            return Err(ConfigError::key(format!(
+                "operation `{}` has `.key_functions(..)`, but no expression that could call them; remove it, or call the \
+                 functions in `.key(\"...\")` or `.fingerprint(\"...\")`",
+                self.name()
+            )));
         }
-        Ok(spec.compile(self.fingerprint.as_ref())?)
+        Ok(spec.compile(fingerprint)?)
     }
 
-    /// The whole payload.
-    fn whole(&self) -> Result<Path, ConfigError> {
-        let (operation, what) = (self.shared_name(), ExpressionUse::Key);
-        let expression = Expression::compile("@").map_err(|source| KeySpecError::Expression {
-            operation,
-            what,
-            source,
-        })?;
-        Ok(Path { view: View::Payload, text: Arc::from("@"), expression })
+    /// What makes the keys of two sources of one operation differ always, if something does.
+    pub(crate) fn differs(&self, other: &Self) -> Option<&'static str> {
+        let powertools = |one: &Self| one.keys.external().map(|keys| keys.settings());
+        let functions = |one: &Self| one.keys.has_functions();
+        if powertools(self) != powertools(other) {
+            Some("powertools")
+        } else if functions(self) != functions(other) {
+            Some("key_functions")
+        } else {
+            None
+        }
     }
+
+    /// The secret that keys are made with, if there is one.
+    pub(crate) const fn secret(&self) -> Option<&lambda_idempotency_keys::Secret> {
+        self.keys.secret()
+    }
+}
+
+/// The whole payload.
+fn whole() -> Result<Path, ConfigError> {
+    let expression =
+        Expression::compile("@").map_err(|problem| ConfigError::key(problem.to_string()))?;
+    Ok(Path { view: View::Payload, text: Arc::from("@"), expression })
 }
 
 #[cfg(test)]
@@ -151,22 +155,21 @@ mod tests {
     fn a_lease_too_short_to_be_renewed_is_refused() {
         let length = Duration::from_millis(999);
         let refused = Operation::new("place").lease(Lease::Renewed { length }).check();
-        assert!(matches!(refused, Err(ConfigError::Settings { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(ConfigError::Setting(_))), "{refused:?}");
         let length = Duration::from_secs(1);
         assert_eq!(Operation::new("place").lease(Lease::Renewed { length }).check(), Ok(()));
     }
 
     #[test]
     fn a_key_that_is_the_same_for_every_record_is_refused() {
-        let quoted = Operation::new("place").key("'orderId'").check();
-        let constant = |result: &Result<(), ConfigError>, of| {
-            matches!(
-                result, Err(ConfigError::KeySpec(KeySpecError::Constant { what, .. })) if *what == of
-            )
-        };
-        assert!(constant(&quoted, ExpressionUse::Key), "{quoted:?}");
-        let quoted = Operation::new("place").key("orderId").fingerprint("`1`").check();
-        assert!(constant(&quoted, ExpressionUse::Fingerprint), "{quoted:?}");
+        for (quoted, what) in [
+            (Operation::new("place").key("'orderId'"), "the key of"),
+            (Operation::new("place").key("orderId").fingerprint("`1`"), "the fingerprint of"),
+        ] {
+            let refused = quoted.check().unwrap_err().to_string();
+            assert!(refused.starts_with(what), "{refused}");
+            assert!(refused.contains("selects the same from every record"), "{refused}");
+        }
         assert_eq!(Operation::new("place").key("\"orderId\"").check(), Ok(()));
     }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_engine::batch::Pace;
 #[cfg(feature = "http")]
-use lambda_idempotency_keys::producer::ExpressionUse;
 use lambda_idempotency_keys::{
     Expression, FieldSet, KeyFormat, KeyPath, View, producer::CompiledPath,
 };
 
-use super::compiled_powertools::CompiledPowertools;
-use crate::{divert::Sink, on_missing_key::OnMissingKey};
+use super::{OnMissingKey, compiled_powertools::CompiledPowertools};
+use crate::source::Sink;
 
 /// An operation whose expressions are compiled.
 #[derive(Debug)]
@@ -31,10 +30,12 @@ pub(crate) struct Prepared {
     /// For sources, which have defaults of their own.
     pub(crate) on_conflict: Option<OnConflict>,
     pub(crate) on_missing_key: OnMissingKey,
+    /// Whether records in which the key's expression finds no key are acknowledged.
+    pub(crate) skips_without_key: bool,
     /// The sink for bad records.
     pub(crate) bad_records: Option<Sink>,
     /// The sink for permanent failures and mismatches.
-    pub(crate) sink: Option<Sink>,
+    pub(crate) failures: Option<Sink>,
     pub(crate) pace: Pace,
 }
 
@@ -42,18 +43,6 @@ impl Prepared {
     /// Whether the operation has a key expression.
     pub(crate) const fn names_key(&self) -> bool {
         self.powertools.is_some() || self.key.is_some()
-    }
-
-    /// Which expression is applied to the record around a payload, if one is.
-    #[cfg(feature = "http")]
-    pub(crate) fn sees_record(&self) -> Option<ExpressionUse> {
-        let fingerprint = match &self.powertools {
-            Some(powertools) => powertools.fingerprint_view(),
-            None => self.fingerprint.as_ref().map(|path| path.view),
-        };
-        let key = self.key_path().map(|path| path.view);
-        let views = [(ExpressionUse::Key, key), (ExpressionUse::Fingerprint, fingerprint)];
-        views.into_iter().find(|(_, view)| *view == Some(View::Record)).map(|(what, _)| what)
     }
 
     /// The key's expression and what it is applied to; `None` for the default key.

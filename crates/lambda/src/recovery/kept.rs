@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    function::Route,
+    route::Route,
     source::{Event, Record},
 };
 
@@ -31,14 +31,14 @@ struct Found {
 }
 
 impl Route {
-    /// What the claim of this record keeps, if the operation is recoverable and the text is within its limit.
+    /// What the claim of this record keeps, if the source keeps it and the text is within its limit.
     pub(crate) fn kept(
         &self,
         event: &Event<'_>,
         record: &Record<'_>,
         context: &Context,
     ) -> Option<Json> {
-        let limit = self.operation.recoverable?;
+        let limit = self.settings.recoverable?;
         let alone = event.with_record_alone(&record.raw)?;
         let (request, tenant) = (&*context.request_id, context.tenant_id.as_deref());
         let kept = to_raw_value(&Kept { event: &alone, request, tenant }).ok()?;
@@ -53,7 +53,7 @@ impl Route {
             bytes,
             limit,
             "the record is processed, but it is too large to be kept with its claim: if its worker dies and nothing \
-             delivers it again, it cannot be recovered; set a higher limit with `.recoverable_up_to(..)`"
+             delivers it again, it cannot be recovered; set a higher limit with `.recoverable(..)` of the source"
         );
         None
     }

@@ -13,12 +13,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-use crate::{
-    RunContext,
-    call::Invoked,
-    error::{ConfigError, RecoveryMistake},
-    function::Function,
-};
+use crate::{RunContext, call::Invoked, error::ConfigError, function::Function};
 
 /// How many idempotency records are read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
@@ -100,17 +95,18 @@ impl<S> Recovery<S> {
     /// Finds records in this store, which is the one of the function, and gives them to the function's handlers.
     ///
     /// # Errors
-    /// [`ConfigError::Recovery`]: no operation of the function is recoverable, or idempotency is disabled.
+    /// No source of the function keeps its records, or idempotency is disabled.
     pub fn new(store: S, function: Function) -> Result<Self, ConfigError> {
-        let is_kept = function.0.routes.iter().any(|route| route.operation.recoverable.is_some());
-        let mistake = if function.0.engine.is_unprotected() {
-            RecoveryMistake::Disabled
+        let is_kept = function.0.routes.iter().any(|route| route.settings.recoverable.is_some());
+        let problem = if function.0.engine.is_unprotected() {
+            "idempotency is disabled by `IDEMPOTENCY_DISABLED`, and without claims a record would be processed beside \
+             another worker; remove that variable"
         } else if !is_kept {
-            RecoveryMistake::NothingKept
+            "none of its sources is `.recoverable(..)`, so no claim keeps a record; add that to one"
         } else {
             return Ok(Self { store, function, min_age: Duration::from_mins(15), max_attempts: 5 });
         };
-        Err(ConfigError::Recovery { mistake })
+        Err(ConfigError::setting(format!("this function cannot be recovered: {problem}")))
     }
 
     /// Leaves records alone whose lease has ended, or whose attempt has failed, less than this ago: their source may

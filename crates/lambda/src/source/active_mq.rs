@@ -8,16 +8,31 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, base64,
+    Event, EventSource, Identity, Record, Settings, base64,
     event::{Member, descend, id, list, object, scalar, text},
+    filter::Kind,
     record::{identity_of, record_id},
+    source,
 };
-use crate::{
-    decode::Format,
-    operation::{Kind, Operation},
-};
+use crate::decode::Format;
 
-pub(crate) struct ActiveMq;
+source! {
+    /// Messages of an ActiveMQ broker; the payload is their data as text.
+    ActiveMq => ActiveMqEvents; messages batches
+}
+
+/// # Which records
+impl ActiveMq {
+    /// Takes only messages of this broker, by its name or ARN. Default: all brokers.
+    pub fn broker(mut self, broker: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Broker, broker.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ActiveMqEvents;
 
 /// The members that differ when a message is delivered again.
 pub(super) const VOLATILE: &[&str] = &["redelivered", "brokerOutTime"];
@@ -40,12 +55,12 @@ struct Destination<'e> {
     name: Member<'e>,
 }
 
-impl Source for ActiveMq {
+impl EventSource for ActiveMqEvents {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
         VOLATILE
     }
 
@@ -57,13 +72,13 @@ impl Source for ActiveMq {
         }
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
         matches!(text(event.outside.event_source).as_deref(), Some("aws:amq" | "aws:mq"))
             && list(event.outside.messages).is_some()
-            && operation.takes(&[(Kind::Broker, text(event.outside.arn).as_deref())])
+            && settings.takes(&[(Kind::Broker, text(event.outside.arn).as_deref())])
     }
 
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let messages = list(event.outside.messages).unwrap_or_default();
         messages.into_iter().map(|raw| read(raw, event.outside.arn)).collect()
     }

@@ -1,33 +1,44 @@
 //! The trait of all sources.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
 use lambda_idempotency_keys::View;
 use serde_json::value::RawValue;
 
 use super::{
-    changes::Changes, event::Event, identity::Identity, record::Record, response::all_or_error,
+    Settings, changes::Changes, event::Event, identity::Identity, record::Record,
+    response::all_or_error,
 };
-use crate::{error::InvocationError, operation::Operation};
+use crate::error::InvocationError;
 
 /// One kind of event source.
-pub(crate) trait Source: Send + Sync {
+pub(crate) trait EventSource: fmt::Debug + Send + Sync {
     /// Its name in logs, errors and default keys.
     fn name(&self) -> &'static str;
+
+    /// The source of the records, where another service delivers them: the source of a pipe.
+    fn origin(&self) -> &'static str {
+        ""
+    }
+
+    /// Whether the answer can name the records that are returned.
+    fn has_partial_responses(&self) -> bool {
+        true
+    }
 
     /// What a record's default key is made of, and which duplicates it recognises.
     fn identity(&self) -> &'static Identity;
 
     /// The paths of the members of a raw record that differ when it is delivered again: keys and
     /// fingerprints must not contain them.
-    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
         &[]
     }
 
     /// What tells the changes of one thing apart, where records are changes: in the raw record, or
     /// in the payload. `reads` are the paths that the key reads.
-    fn changes(&self, _: &Operation, _: View, _reads: &[String]) -> Option<&'static Changes> {
+    fn changes(&self, _: &Settings, _: View, _reads: &[String]) -> Option<&'static Changes> {
         None
     }
 
@@ -46,12 +57,12 @@ pub(crate) trait Source: Send + Sync {
         false
     }
 
-    /// Whether the event is from this source, and passes the filters of `operation`.
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool;
+    /// Whether the event is from this source, and passes the filters of `settings`.
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool;
 
-    /// Divides an event that it [recognises](Self::recognises) into the operation's part and the
-    /// rest, if there is any, for the next operations.
-    fn divide<'e>(&self, event: Event<'e>, _: &Operation) -> (Event<'e>, Option<Event<'e>>) {
+    /// Divides an event that it [recognises](Self::recognises) into the part that `settings` take and the
+    /// rest, if there is any, for the next sources.
+    fn divide<'e>(&self, event: Event<'e>, _: &Settings) -> (Event<'e>, Option<Event<'e>>) {
         (event, None)
     }
 
@@ -62,7 +73,7 @@ pub(crate) trait Source: Send + Sync {
 
     /// The event's records, in its order. A record that cannot be read has no payload, and does not
     /// affect the others.
-    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>>;
+    fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>>;
 
     /// The response to the source. Default, for sources without partial responses: `null` if all
     /// records are acknowledged, else an error.

@@ -10,17 +10,32 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Event, Identity, Record, Source,
+    Changes, Event, EventSource, Identity, KeepOrder, Record, Settings,
     event::{Member, id, list, object, text},
+    filter::Kind,
     record::record_id,
+    source,
 };
-use crate::{
-    keep_order::KeepOrder,
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::rejection::Rejection;
 
-pub(crate) struct DocumentDb;
+source! {
+    /// Changes of a DocumentDB change stream, in order for each document; the payload is the change event, as MongoDB writes
+    /// it.
+    DocumentDb => DocumentDbEvents; batches ordered
+}
+
+/// # Which records
+impl DocumentDb {
+    /// Takes only changes of this cluster, by its name or ARN. Default: all clusters.
+    pub fn cluster(mut self, cluster: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Cluster, cluster.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DocumentDbEvents;
 
 const NAME: &str = "documentdb";
 
@@ -55,7 +70,7 @@ struct Namespace<'e> {
     coll: Member<'e>,
 }
 
-impl Source for DocumentDb {
+impl EventSource for DocumentDbEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -68,7 +83,7 @@ impl Source for DocumentDb {
         }
     }
 
-    fn changes(&self, _: &Operation, view: View, _: &[String]) -> Option<&'static Changes> {
+    fn changes(&self, _: &Settings, view: View, _: &[String]) -> Option<&'static Changes> {
         const THING: &str = "document";
         Some(match view {
             View::Record => &Changes {
@@ -94,23 +109,23 @@ impl Source for DocumentDb {
         })
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
         text(event.outside.event_source).is_some_and(|source| source == "aws:docdb")
             && list(event.outside.events).is_some()
-            && operation.takes(&[(Kind::Cluster, text(event.outside.arn).as_deref())])
+            && settings.takes(&[(Kind::Cluster, text(event.outside.arn).as_deref())])
     }
 
     /// Changes of one document are in one order group. An event that is not a change of a document
     /// (a collection is dropped or renamed) concerns all documents: then the whole batch is
     /// processed in order, unless `KeepOrder::None` is set.
-    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
         let cluster = id(event.outside.arn);
         let events = list(event.outside.events).unwrap_or_default();
         let changes = events.into_iter().map(|raw| (raw, object::<Delivered<'_>>(Some(raw)).event));
         let changes: Vec<(_, _, Change<'_>)> =
             changes.map(|(raw, event)| (raw, event, object(event))).collect();
         let are_documents = changes.iter().all(|(_, _, change)| change.key.is_some());
-        let order = match operation.order {
+        let order = match settings.order {
             Some(KeepOrder::None) => KeepOrder::None,
             Some(KeepOrder::Shard) => KeepOrder::Shard,
             Some(KeepOrder::Key) | None if are_documents => KeepOrder::Key,

@@ -15,19 +15,35 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Event, Identity, Record, Source, attributes,
+    Changes, Event, EventSource, Identity, KeepOrder, Record, Settings, attributes,
     event::{Member, id, object, text},
+    filter::Kind,
     record::{Item, identity_of, record_id},
     response::partial,
+    source,
 };
-use crate::{
-    error::InvocationError,
-    keep_order::KeepOrder,
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::{error::InvocationError, rejection::Rejection};
 
-pub(crate) struct DynamoDb;
+source! {
+    /// Changes of a DynamoDB table, in order for each item; the payload is the change in plain JSON: `eventName`, `keys`,
+    /// `newImage`, `oldImage`.
+    ///
+    /// Needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    DynamoDbStream => DynamoDbEvents; batches partial ordered
+}
+
+/// # Which records
+impl DynamoDbStream {
+    /// Takes only changes of this table, by its name or ARN, or by the ARN of its stream. Default: all tables.
+    pub fn table(mut self, table: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Table, table.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DynamoDbEvents;
 
 const NAME: &str = "dynamodb";
 
@@ -57,7 +73,7 @@ struct Change<'e> {
     sequence: Member<'e>,
 }
 
-impl Source for DynamoDb {
+impl EventSource for DynamoDbEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -71,7 +87,7 @@ impl Source for DynamoDb {
         }
     }
 
-    fn changes(&self, _: &Operation, view: View, _: &[String]) -> Option<&'static Changes> {
+    fn changes(&self, _: &Settings, view: View, _: &[String]) -> Option<&'static Changes> {
         const THING: &str = "item";
         Some(match view {
             View::Record => &Changes {
@@ -94,12 +110,12 @@ impl Source for DynamoDb {
         })
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:dynamodb", Kind::Table, operation)
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
+        event.delivers("aws:dynamodb", Kind::Table, settings)
     }
 
-    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
-        event.records.iter().flatten().map(|raw| read(raw, operation)).collect()
+    fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
+        event.records.iter().flatten().map(|raw| read(raw, settings)).collect()
     }
 
     /// A tumbling window's state is returned unchanged, because handlers keep their results
@@ -114,12 +130,12 @@ impl Source for DynamoDb {
     }
 }
 
-pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
+pub(super) fn read<'e>(raw: &'e RawValue, settings: &Settings) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
     let change: Change<'_> = object(delivered.dynamodb);
     let stream = text(delivered.stream);
     let sequence = id(change.sequence);
-    let group = match operation.order {
+    let group = match settings.order {
         Some(KeepOrder::Shard) => Some(String::new()),
         Some(KeepOrder::None) => None,
         _ => Some(change.keys.map(item_key).unwrap_or_default()),

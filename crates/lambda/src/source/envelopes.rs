@@ -6,28 +6,35 @@ use lambda_idempotency_engine::delivered::Reads;
 use lambda_idempotency_keys::Secret;
 use serde_json::value::RawValue;
 
-use super::{EventBridge, Identity, Record, S3, Sns, Source, Sqs, event_bridge, s3, sns, sqs};
-use crate::{decode::Format, envelope::Envelope, operation::Operation, rejection::Rejection};
+use super::{
+    Envelope, EventBridgeEvents, EventSource, Identity, Record, S3Events, Settings, SnsEvents,
+    SqsEvents, event_bridge, s3, sns, sqs,
+};
+use crate::{decode::Format, rejection::Rejection};
 
-/// Removes the envelopes that `operation` names, outermost first. Ids that logs must not show are
+/// Removes the envelopes that `settings` names, outermost first. Ids that logs must not show are
 /// hashed with the operation's secret, if it has one, like its keys.
 ///
 /// Payload and identity are then those of the inner record: its id stays the same when the outer
 /// record gets a new one. If one outer record contains several, they are returned together: each
 /// keeps the outer record's id, order group and identifier. An envelope without records (S3's test
 /// event) leaves no record.
-pub(crate) fn unwrap<'e>(records: Vec<Record<'e>>, operation: &Operation) -> Vec<Record<'e>> {
-    let mut records = match operation.secret() {
+pub(crate) fn unwrap<'e>(
+    records: Vec<Record<'e>>,
+    settings: &Settings,
+    secret: Option<&Secret>,
+) -> Vec<Record<'e>> {
+    let mut records = match secret {
         Some(secret) => hidden_with(secret, records),
         None => records,
     };
-    if operation.is_filtered() {
+    if settings.is_filtered() {
         records.iter_mut().for_each(refuse_unknown_origin);
     }
-    for envelope in &operation.envelopes {
+    for envelope in &settings.envelopes {
         records = records.into_iter().flat_map(|record| open(record, *envelope)).collect();
     }
-    if operation.whole_record {
+    if settings.whole_record {
         for record in &mut records {
             if matches!(
                 &record.payload,
@@ -63,12 +70,12 @@ pub(crate) fn hidden_with<'e>(secret: &Secret, mut records: Vec<Record<'e>>) -> 
 }
 
 /// The identity of the records: that of the innermost envelope, or the source's own.
-pub(crate) fn known_by(source: &dyn Source, operation: &Operation) -> &'static Identity {
-    match operation.envelopes.last() {
+pub(crate) fn known_by(source: &dyn EventSource, settings: &Settings) -> &'static Identity {
+    match settings.envelopes.last() {
         None => source.identity(),
-        Some(Envelope::Sns) => Sns.identity(),
-        Some(Envelope::EventBridge) => EventBridge.identity(),
-        Some(Envelope::S3) => S3.identity(),
+        Some(Envelope::Sns) => SnsEvents.identity(),
+        Some(Envelope::EventBridge) => EventBridgeEvents.identity(),
+        Some(Envelope::S3) => S3Events.identity(),
     }
 }
 
@@ -107,7 +114,7 @@ fn inside<'e>(outer: &Record<'e>, envelope: Envelope, inner: Record<'_>) -> Reco
         group: outer.group.clone(),
         receives: outer.receives,
         reads: match envelope {
-            Envelope::Sns if outer.id.source == Sqs.name() => {
+            Envelope::Sns if outer.id.source == SqsEvents.name() => {
                 Reads::with(&sqs::READS_OF_NOTIFICATIONS)
             }
             _ => outer.reads,

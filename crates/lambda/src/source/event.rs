@@ -2,11 +2,11 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use super::{Settings, filter::Kind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::items::items;
-use crate::operation::{Kind, Operation};
 
 /// The outermost members of an event.
 ///
@@ -147,18 +147,18 @@ impl<'e> Event<'e> {
     ///
     /// An empty batch can only be recognised by its ARN, which windows of streams have. Without an
     /// ARN every source accepts it, because it contains no work.
-    pub(super) fn delivers(&self, source: &str, kind: Kind, operation: &Operation) -> bool {
+    pub(super) fn delivers(&self, source: &str, kind: Kind, settings: &Settings) -> bool {
         let Some(records) = &self.records else { return false };
         let Some(first) = records.first() else {
             return text(self.outside.arn).is_none_or(|arn| {
                 let service = source.strip_prefix("aws:").unwrap_or(source);
-                arn.split(':').nth(2) == Some(service) && operation.takes(&[(kind, Some(&arn))])
+                arn.split(':').nth(2) == Some(service) && settings.takes(&[(kind, Some(&arn))])
             });
         };
         let first = Origin::of(first);
         text(first.source).is_some_and(|found| found == source)
-            && operation.takes(&[(kind, first.arn().as_deref())])
-            && takes_all(records, operation, |record| (kind, Origin::of(record).arn()))
+            && settings.takes(&[(kind, first.arn().as_deref())])
+            && takes_all(records, settings, |record| (kind, Origin::of(record).arn()))
     }
 
     /// The event source that a batch names: in its records, in the items of a pipe, or in an
@@ -312,18 +312,18 @@ pub(super) fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> 
     serde_json::from_str(value.get()).ok()
 }
 
-/// Whether every record that names its origin passes the filters of `operation`. A record that does
+/// Whether every record that names its origin passes the filters of `settings`. A record that does
 /// not name it is a bad record, and fails alone.
 pub(super) fn takes_all<'e>(
     records: &[&'e RawValue],
-    operation: &Operation,
+    settings: &Settings,
     origin: impl Fn(&'e RawValue) -> (Kind, Option<Cow<'e, str>>),
 ) -> bool {
-    !operation.is_filtered()
+    !settings.is_filtered()
         || records.iter().all(|record| {
             let (kind, arn) = origin(record);
             arn.filter(|arn| !arn.is_empty())
-                .is_none_or(|arn| operation.takes(&[(kind, Some(&arn))]))
+                .is_none_or(|arn| settings.takes(&[(kind, Some(&arn))]))
         })
 }
 

@@ -10,16 +10,38 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source,
+    Event, EventSource, Identity, Record, Settings,
     event::{Member, id, object, text},
+    filter::Kind,
     record::{identity_of, record_id},
+    source,
 };
-use crate::{
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::rejection::Rejection;
 
-pub(crate) struct EventBridge;
+source! {
+    /// EventBridge events, alone or in the lists of a custom bus; the payload is their `detail`.
+    EventBridge => EventBridgeEvents; batches
+}
+
+/// # Which records
+impl EventBridge {
+    /// Takes only events with this `source`; together with [`detail_type`](Self::detail_type), only events with both.
+    /// Default: all events.
+    pub fn event_source(mut self, source: impl Into<String>) -> Self {
+        self.0.only_from(Kind::EventSource, source.into());
+        self
+    }
+
+    /// Takes only events with this `detail-type`. Default: all events.
+    pub fn detail_type(mut self, detail_type: impl Into<String>) -> Self {
+        self.0.only_from(Kind::DetailType, detail_type.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventBridgeEvents;
 
 const NAME: &str = "eventbridge";
 
@@ -39,7 +61,7 @@ struct BusEvent<'e> {
     detail: Member<'e>,
 }
 
-impl Source for EventBridge {
+impl EventSource for EventBridgeEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -59,19 +81,15 @@ impl Source for EventBridge {
 
     /// A list may contain events of several kinds. One event of the operation is enough:
     /// [`divide`](Self::divide) selects it.
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        events(event).iter().any(|event| takes(event, operation))
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
+        events(event).iter().any(|event| takes(event, settings))
     }
 
-    fn divide<'e>(
-        &self,
-        event: Event<'e>,
-        operation: &Operation,
-    ) -> (Event<'e>, Option<Event<'e>>) {
-        event.divide(|item| takes(item, operation))
+    fn divide<'e>(&self, event: Event<'e>, settings: &Settings) -> (Event<'e>, Option<Event<'e>>) {
+        event.divide(|item| takes(item, settings))
     }
 
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         events(event).iter().copied().map(read).collect()
     }
 }
@@ -81,10 +99,10 @@ fn events<'a, 'e>(event: &'a Event<'e>) -> &'a [&'e RawValue] {
 }
 
 /// Whether an event is of the kind that the operation takes.
-fn takes(event: &RawValue, operation: &Operation) -> bool {
+fn takes(event: &RawValue, settings: &Settings) -> bool {
     let event: BusEvent<'_> = object(Some(event));
     match (text(event.detail_type), text(event.source)) {
-        (Some(detail_type), Some(source)) => operation
+        (Some(detail_type), Some(source)) => settings
             .takes(&[(Kind::DetailType, Some(&detail_type)), (Kind::EventSource, Some(&source))]),
         _ => false,
     }

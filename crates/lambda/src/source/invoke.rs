@@ -7,14 +7,22 @@ use std::borrow::Cow;
 
 use lambda_idempotency_engine::call::RecordId;
 
-use super::{Event, Identity, Record, Shape, Source};
-use crate::{operation::Operation, rejection::Rejection};
+use super::{Event, EventSource, Identity, Record, Settings, Shape, source};
+use crate::rejection::Rejection;
 
-pub(crate) struct Invoke;
+source! {
+    /// Every event that no other source of the function recognises, wherever this one is registered: asynchronous
+    /// invocations with your own JSON. The payload is the whole event.
+    Invoke => InvokeEvents; messages batches
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InvokeEvents;
 
 const NAME: &str = "invoke";
 
-impl Source for Invoke {
+impl EventSource for InvokeEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -35,11 +43,11 @@ impl Source for Invoke {
         true
     }
 
-    fn recognises(&self, _: &Event<'_>, _: &Operation) -> bool {
+    fn recognises(&self, _: &Event<'_>, _: &Settings) -> bool {
         true
     }
 
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let id = event.request_id;
         let identity = match (Shape::of(event), id) {
             (Some(shape), _) => Err(shape.has_no_request_id()),

@@ -14,20 +14,43 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Event, Identity, Record, Source, base64,
+    Event, EventSource, Identity, KeepOrder, Record, Settings, base64,
     event::{Member, descend, id, list, object, text, text_of_bytes},
+    filter::Kind,
     record::Item,
     response::partial,
+    source,
 };
-use crate::{
-    decode::Format,
-    error::InvocationError,
-    keep_order::KeepOrder,
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::{decode::Format, error::InvocationError, rejection::Rejection};
 
-pub(crate) struct Kafka;
+source! {
+    /// Records of a Kafka topic, in the order of their partitions; the payload is their value as text, `null` for a
+    /// tombstone.
+    ///
+    /// Needs provisioned mode and `FunctionResponseTypes: [ReportBatchItemFailures]`, or
+    /// [`without_partial_responses`](Self::without_partial_responses).
+    Kafka => KafkaEvents; messages batches partial ordered
+}
+
+/// # Which records
+impl Kafka {
+    /// Takes only records of this topic, by its name. Default: all topics. If two clusters have topics of the same name,
+    /// add [`broker`](Self::broker).
+    pub fn topic(mut self, topic: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Topic, topic.into());
+        self
+    }
+
+    /// Takes only records of this cluster, by its name or ARN. Default: all clusters.
+    pub fn broker(mut self, broker: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Broker, broker.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KafkaEvents;
 
 const NAME: &str = "kafka";
 
@@ -54,7 +77,7 @@ struct Delivered<'e> {
     headers: Member<'e>,
 }
 
-impl Source for Kafka {
+impl EventSource for KafkaEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -69,7 +92,7 @@ impl Source for Kafka {
         }
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
         let source = text(event.outside.event_source);
         let is_kafka = matches!(
             source.as_deref(),
@@ -81,16 +104,16 @@ impl Source for Kafka {
                 let cluster = (Kind::Broker, arn.as_deref());
                 let takes = |partition: &String| {
                     let topic = partition.rsplit_once('-').map(|(topic, _)| topic);
-                    operation.takes(&[cluster, (Kind::Topic, topic)])
+                    settings.takes(&[cluster, (Kind::Topic, topic)])
                 };
                 if partitions.is_empty() {
-                    return operation.takes(&[cluster]);
+                    return settings.takes(&[cluster]);
                 }
                 partitions.keys().all(takes)
             })
     }
 
-    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
         let cluster = cluster(text(event.outside.arn), text(event.outside.servers));
         let mut records = Vec::new();
         for (partition, entries) in partitions(event).unwrap_or_default() {
@@ -102,7 +125,7 @@ impl Source for Kafka {
                 continue;
             };
             let entries = entries.into_iter();
-            records.extend(entries.map(|raw| read(raw, &cluster, Some(&partition), operation)));
+            records.extend(entries.map(|raw| read(raw, &cluster, Some(&partition), settings)));
         }
         records
     }
@@ -142,7 +165,7 @@ pub(super) fn read<'e>(
     raw: &'e RawValue,
     cluster: &Cow<'e, str>,
     partition: Option<&str>,
-    operation: &Operation,
+    settings: &Settings,
 ) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
     let number = |text: &str| text.parse::<u64>().ok();
@@ -168,7 +191,7 @@ pub(super) fn read<'e>(
         (Some(value), _) => Ok(Cow::Owned(value.clone())),
         (None, Some(_)) => Err(Rejection::NotText("value")),
     };
-    let group = match operation.order {
+    let group = match settings.order {
         Some(KeepOrder::Key) => Some(format!("{partition} {}", decoded.key)),
         Some(KeepOrder::None) => None,
         _ => Some(partition.clone()),

@@ -10,19 +10,34 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, base64,
+    Event, EventSource, Identity, KeepOrder, Record, Settings, base64,
     event::{Member, id, object, text},
+    filter::Kind,
     record::{Item, identity_of, record_id},
     response::partial,
+    source,
 };
-use crate::{
-    decode::Format,
-    error::InvocationError,
-    keep_order::KeepOrder,
-    operation::{Kind, Operation},
-};
+use crate::{decode::Format, error::InvocationError};
 
-pub(crate) struct Kinesis;
+source! {
+    /// Records of a Kinesis stream, in the order of their partition keys; the payload is their data as text.
+    ///
+    /// Needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    Kinesis => KinesisEvents; messages batches partial ordered
+}
+
+/// # Which records
+impl Kinesis {
+    /// Takes only records of this stream, by its name or ARN. Default: all streams.
+    pub fn stream(mut self, stream: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Stream, stream.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KinesisEvents;
 
 const NAME: &str = "kinesis";
 
@@ -47,7 +62,7 @@ struct Data<'e> {
     data: Member<'e>,
 }
 
-impl Source for Kinesis {
+impl EventSource for KinesisEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -62,12 +77,12 @@ impl Source for Kinesis {
         }
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:kinesis", Kind::Stream, operation)
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
+        event.delivers("aws:kinesis", Kind::Stream, settings)
     }
 
-    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
-        event.records.iter().flatten().map(|raw| read(raw, operation)).collect()
+    fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
+        event.records.iter().flatten().map(|raw| read(raw, settings)).collect()
     }
 
     /// A tumbling window's state is returned unchanged, because handlers keep their results
@@ -82,12 +97,12 @@ impl Source for Kinesis {
     }
 }
 
-pub(super) fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
+pub(super) fn read<'e>(raw: &'e RawValue, settings: &Settings) -> Record<'e> {
     let delivered: Delivered<'_> = object(Some(raw));
     let data: Data<'_> = object(delivered.kinesis.or(Some(raw)));
     let stream = text(delivered.stream).map(without_consumer);
     let sequence = id(data.sequence);
-    let group = match operation.order {
+    let group = match settings.order {
         Some(KeepOrder::Shard) => Some(Cow::Borrowed("")),
         Some(KeepOrder::None) => None,
         _ => Some(text(data.key).unwrap_or_default()),

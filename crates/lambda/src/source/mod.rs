@@ -1,32 +1,116 @@
-//! Event sources: how each delivers, identifies and orders records, and which response it needs.
+//! Event sources: one type for each, with the settings that exist there.
 //!
-//! One file for each source, with an implementation of [`Source`]:
+//! A source says which records are taken and how they are read; the [`Operation`](crate::Operation) says what is done once.
+//! The same operation on two sources is one piece of work: what was done for one is not done again for the other.
 //!
-//! ```text
-//! contract.rs   the trait of all sources: `Source`
-//! record.rs     a record of any source: `Record`
-//! event.rs      an event's outermost members, which show its source
-//! items.rs      a list among them, read in the same pass
-//! <source>.rs   its records: id, identity, order group, payload
-//! messaging.rs  a record in the words of OpenTelemetry
-//! changes.rs    what tells the changes of one thing apart
-//! response.rs   the response to a source: ids, checkpoints, or an error
 //! ```
+//! use lambda_idempotency::{Operation, record, source::{DynamoDbStream, EventBridge, Kafka, KeepOrder, Pipe, Sns, Sqs}};
+//! # use lambda_idempotency::{Call, Idempotency, MemoryStore};
+//! # async fn place(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+//! # async fn index(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+//! # async fn ship(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+//! # async fn count(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+//! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! let order = Operation::new("place-order").key("orderId");
+//! let function = idempotency
+//!     .function()
+//!     // One operation, three sources; the event has the key at another place.
+//!     .on(Sqs::new().queue("orders"), &order, place)
+//!     .on(Sns::new().topic("orders"), &order, place)
+//!     .on(EventBridge::new().detail_type("OrderRequested").key("order.id"), &order, place)
+//!     // Changes have ids of their own.
+//!     .on(DynamoDbStream::new().table("orders"), &Operation::new("index-order"), index)
+//!     // A key in the record around the payload.
+//!     .on(Sns::new().topic("shipments").key(record("Sns.MessageId")), &Operation::new("ship"), ship)
+//!     // Records that EventBridge Pipes deliver.
+//!     .on(Pipe::of(Kafka::new().topic("clicks").order(KeepOrder::Key)), &Operation::new("count-clicks"), count)
+//!     .build()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [The guide](crate::guide::sources) has a page about the identity, order and failures of each.
+//!
+//! # Records that will never be processed
+//!
+//! They return to their source, which delivers them again until it discards them or moves them to a dead-letter queue; in a
+//! stream or a FIFO queue they block what is behind them. A sink takes them instead:
+//!
+//! ```
+//! use lambda_idempotency::{Failure, Operation, source::{BusyRecord, DivertedRecord, Kinesis, Sqs}};
+//!
+//! async fn send_to_queue(diverted: DivertedRecord) -> Result<(), Failure> {
+//!     // sqs.send_message().queue_url(..).message_body(diverted.raw).send().await?;
+//!     Ok(())
+//! }
+//! let clicks = Kinesis::new().stream("clicks").divert(send_to_queue);
+//!
+//! async fn hide(busy: BusyRecord) {
+//!     let seconds = busy.wait.as_secs() + 1;
+//!     // sqs.change_message_visibility().receipt_handle(..).visibility_timeout(seconds)
+//! }
+//! let orders = Sqs::new().queue("orders").on_busy(hide);
+//! ```
+//!
+//! These records are:
+//!
+//! * permanent failures: [`Failure::permanent`](crate::Failure::permanent), the last failure that
+//!   [`max_failed_attempts`](crate::Operation::max_failed_attempts) or
+//!   [`max_lost_attempts`](crate::Operation::max_lost_attempts) allows, and timeouts that
+//!   [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) makes permanent. **Without one of these, a record that
+//!   fails is tried again at each delivery** and never given to the sink;
+//! * mismatches: records whose key was used before with another [`fingerprint`](crate::Operation::fingerprint);
+//! * bad records, which are not readable, have no key, or do not fit the handler's type.
+//!
+//! A sink is called once for each permanent failure, however often the record is delivered within the operation's retention;
+//! twice if a worker dies in it, or if the store does not record that it returned. It is also called for another record with
+//! the key of a permanent failure, and for the same record with another payload, but not for a copy with the same payload in
+//! the same batch. After an `Ok`, the later records of its order group are processed in the same invocation.
+//!
+//! A record that runs without a claim (because it has no key or the store was unavailable, and a policy is to run it
+//! unprotected) is given to the sink at each delivery that fails permanently. Its failures are not counted, so neither
+//! [`max_failed_attempts`](crate::Operation::max_failed_attempts) above 1 nor a timeout makes them permanent.
+//!
+//! The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted). Its log line is a warning with the reason, or an error if
+//! the outcome could not be recorded. The permanent failure stays recorded: to process the record after all, delete its item
+//! from the table before you send the record again.
+//!
+//! A sink that returns `Ok` without doing anything discards the record.
+
+// How the code of a source is laid out:
+//
+// setters.rs    the settings that several sources have: `source!`
+// settings.rs   what a user has set: `Settings`
+// contract.rs   what every source can read: `EventSource`
+// record.rs     a record of any source: `Record`
+// event.rs      an event's outermost members, which show its source
+// items.rs      a list among them, read in the same pass
+// <source>.rs   its type, and its records: id, identity, order group, payload
+// messaging.rs  a record in the words of OpenTelemetry
+// changes.rs    what tells the changes of one thing apart
+// response.rs   the response to a source: ids, checkpoints, or an error
 
 mod active_mq;
+mod any;
 mod attributes;
 mod base64;
+mod busy;
 mod changes;
 mod contract;
+mod divert;
 mod document_db;
 mod dynamodb;
+mod envelope;
 mod envelopes;
 mod event;
 mod event_bridge;
+mod filter;
 mod identity;
 mod invoke;
 mod items;
 mod kafka;
+mod keep_order;
 mod kinesis;
 mod messaging;
 mod pipe;
@@ -35,47 +119,107 @@ mod record;
 mod response;
 mod s3;
 mod scheduler;
+mod setters;
+mod settings;
 mod shape;
 mod sns;
 mod sqs;
 
-pub(crate) use active_mq::ActiveMq;
+use setters::source;
+
+pub use active_mq::ActiveMq;
+pub use busy::BusyRecord;
+pub use divert::DivertedRecord;
+pub use document_db::DocumentDb;
+pub use dynamodb::DynamoDbStream;
+pub use envelope::Envelope;
+pub use event_bridge::EventBridge;
+pub use invoke::Invoke;
+pub use kafka::Kafka;
+pub use keep_order::KeepOrder;
+pub use kinesis::Kinesis;
+pub use lambda_idempotency_core::outcome::DivertReason;
+pub use lambda_idempotency_engine::{
+    batch::AfterFailure,
+    call::{RecordId, TraceContext},
+    delivered::RecordError,
+};
+pub use pipe::{Pipe, Piped};
+pub use rabbit_mq::RabbitMq;
+pub use s3::S3;
+pub use scheduler::Scheduler;
+pub use sns::Sns;
+pub use sqs::Sqs;
+
+#[doc(hidden)]
+pub use any::AnySource;
 pub(crate) use changes::Changes;
-pub(crate) use contract::Source;
-pub(crate) use document_db::DocumentDb;
-pub(crate) use dynamodb::DynamoDb;
+pub(crate) use contract::EventSource;
+pub(crate) use divert::Sink;
 pub(crate) use envelopes::{hidden_with, known_by, unwrap};
 pub(crate) use event::Event;
-pub(crate) use event_bridge::EventBridge;
 pub(crate) use identity::Identity;
-pub(crate) use invoke::Invoke;
-pub(crate) use kafka::Kafka;
-pub(crate) use kinesis::Kinesis;
 pub(crate) use messaging::messaging;
-pub(crate) use pipe::Pipe;
-pub(crate) use rabbit_mq::RabbitMq;
 pub(crate) use record::{Record, share_arns};
 pub(crate) use response::all_or_error;
-pub(crate) use s3::S3;
-pub(crate) use scheduler::Scheduler;
+pub(crate) use s3::S3Events;
+pub(crate) use settings::Settings;
 pub(crate) use shape::Shape;
-pub(crate) use sns::Sns;
-pub(crate) use sqs::Sqs;
+
+use active_mq::ActiveMqEvents;
+use document_db::DocumentDbEvents;
+use dynamodb::DynamoDbEvents;
+use event_bridge::EventBridgeEvents;
+use invoke::InvokeEvents;
+use kafka::KafkaEvents;
+use kinesis::KinesisEvents;
+use pipe::PipeEvents;
+use rabbit_mq::RabbitMqEvents;
+use scheduler::SchedulerEvents;
+use sns::SnsEvents;
+use sqs::SqsEvents;
+
+/// An event source with its settings: a type of [this module](self). Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event source",
+    label = "not an event source",
+    note = "sources are types of `lambda_idempotency::source`, each made by `new()`: `Sqs::new()`, `Kinesis::new()`, ...",
+    note = "the order of arguments is: source, operation, handler; requests of HTTP are for `Idempotency::http`"
+)]
+pub trait Source: sealed::Sealed {}
+
+/// A source's settings, and what reads its events.
+#[derive(Debug)]
+pub struct Parts {
+    pub(crate) events: Box<dyn EventSource>,
+    pub(crate) settings: Settings,
+}
+
+mod sealed {
+    pub trait Sealed {
+        fn parts(self) -> super::Parts;
+    }
+}
+
+/// What takes a source apart.
+pub(crate) fn parts(source: impl Source) -> Parts {
+    sealed::Sealed::parts(source)
+}
 
 /// Every source, in the order in which they are tried: [`Invoke`] is the last, because it takes any
 /// event.
-pub(crate) const ALL: [&dyn Source; 13] = [
-    &Sqs,
-    &Sns,
-    &S3,
-    &Kinesis,
-    &DynamoDb,
-    &DocumentDb,
-    &Kafka,
-    &ActiveMq,
-    &RabbitMq,
-    &EventBridge,
-    &Pipe,
-    &Scheduler,
-    &Invoke,
+pub(crate) const ALL: [&dyn EventSource; 13] = [
+    &SqsEvents,
+    &SnsEvents,
+    &S3Events,
+    &KinesisEvents,
+    &DynamoDbEvents,
+    &DocumentDbEvents,
+    &KafkaEvents,
+    &ActiveMqEvents,
+    &RabbitMqEvents,
+    &EventBridgeEvents,
+    &PipeEvents::OF_ANY,
+    &SchedulerEvents,
+    &InvokeEvents,
 ];

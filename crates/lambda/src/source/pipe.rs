@@ -14,20 +14,68 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, DynamoDb, Event, Identity, Record, Source, active_mq, dynamodb,
+    ActiveMq, ActiveMqEvents, Changes, DynamoDbEvents, DynamoDbStream, Event, EventSource,
+    Identity, Kafka, Kinesis, Parts, RabbitMq, RabbitMqEvents, Record, Settings, Source, Sqs,
+    SqsEvents, active_mq, dynamodb,
     event::{Member, id, object, takes_all, text},
+    filter::Kind,
     kafka, kinesis, rabbit_mq,
     record::Item,
     response::{all_or_error, partial},
+    sealed::Sealed,
     sqs,
 };
-use crate::{
-    error::InvocationError,
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::{error::InvocationError, rejection::Rejection};
 
-pub(crate) struct Pipe;
+/// Records that EventBridge Pipes deliver from `S`, with the settings of `S`. Payloads and default keys are those of `S`.
+///
+/// Queues and streams have partial batch responses here, too, if the pipe waits for the response (`InvocationType:
+/// REQUEST_RESPONSE`); Kafka and brokers have none.
+#[derive(Clone, Debug)]
+#[must_use = "a source does nothing until it is given to `.on(..)`"]
+pub struct Pipe<S>(S);
+
+impl<S: Piped> Pipe<S> {
+    /// Records of this source, delivered by a pipe.
+    pub fn of(source: S) -> Self {
+        Self(source)
+    }
+}
+
+impl<S: Piped> Sealed for Pipe<S> {
+    fn parts(self) -> Parts {
+        let Parts { events, settings } = self.0.parts();
+        Parts { events: Box::new(PipeEvents { from: From::of(&*events) }), settings }
+    }
+}
+
+impl<S: Piped> Source for Pipe<S> {}
+
+/// A source from which EventBridge Pipes deliver. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "EventBridge Pipes do not deliver from `{Self}`",
+    label = "not a source of pipes",
+    note = "they deliver from `Sqs`, `Kinesis`, `DynamoDbStream`, `Kafka`, `ActiveMq` and `RabbitMq`"
+)]
+pub trait Piped: Source {}
+
+impl Piped for Sqs {}
+impl Piped for Kinesis {}
+impl Piped for DynamoDbStream {}
+impl Piped for Kafka {}
+impl Piped for ActiveMq {}
+impl Piped for RabbitMq {}
+
+/// Reads the events of pipes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PipeEvents {
+    /// The source of the records; any, if it is not known before the event.
+    from: Option<From>,
+}
+
+impl PipeEvents {
+    pub(super) const OF_ANY: Self = Self { from: None };
+}
 
 const NAME: &str = "pipe";
 /// The members of every source that differ when a record is delivered again.
@@ -51,7 +99,7 @@ struct Origin<'e> {
 }
 
 /// The source of a pipe.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
     Sqs,
     Kinesis,
@@ -62,6 +110,29 @@ enum From {
 }
 
 impl From {
+    /// The source with this name.
+    fn of(source: &dyn EventSource) -> Option<Self> {
+        let all =
+            [Self::Sqs, Self::Kinesis, Self::DynamoDb, Self::Kafka, Self::ActiveMq, Self::RabbitMq];
+        all.into_iter().find(|from| from.name() == source.name())
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sqs => "sqs",
+            Self::Kinesis => "kinesis",
+            Self::DynamoDb => "dynamodb",
+            Self::Kafka => "kafka",
+            Self::ActiveMq => "activemq",
+            Self::RabbitMq => "rabbitmq",
+        }
+    }
+
+    /// Partial responses of pipes are for queues and streams only.
+    const fn has_partial_responses(self) -> bool {
+        matches!(self, Self::Sqs | Self::Kinesis | Self::DynamoDb)
+    }
+
     /// The kind of resource that the ARN of its records names.
     const fn kind(self) -> Kind {
         match self {
@@ -87,34 +158,40 @@ impl Origin<'_> {
     }
 }
 
-impl Source for Pipe {
+impl EventSource for PipeEvents {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    /// The members of the records' own source; of all sources, if no filter shows which one it is.
-    fn volatile(&self, operation: &Operation) -> &'static [&'static str] {
-        if operation.is_from("queue") {
-            sqs::VOLATILE
-        } else if operation.is_from("broker") {
-            // Those of RabbitMQ are among them, and Kafka has none of these members.
-            active_mq::VOLATILE
-        } else if operation.is_filtered() {
-            &[]
-        } else {
-            VOLATILE
+    fn origin(&self) -> &'static str {
+        self.from.map_or("", From::name)
+    }
+
+    fn has_partial_responses(&self) -> bool {
+        self.from.is_none_or(From::has_partial_responses)
+    }
+
+    /// The members of the records' own source; of all sources, if it is not known.
+    fn volatile(&self, settings: &Settings) -> &'static [&'static str] {
+        match self.from {
+            Some(From::Sqs) => SqsEvents.volatile(settings),
+            Some(From::ActiveMq) => ActiveMqEvents.volatile(settings),
+            Some(From::RabbitMq) => RabbitMqEvents.volatile(settings),
+            Some(From::Kinesis | From::DynamoDb | From::Kafka) => &[],
+            None => VOLATILE,
         }
     }
 
     fn changes(
         &self,
-        operation: &Operation,
+        settings: &Settings,
         view: View,
         reads: &[String],
     ) -> Option<&'static Changes> {
-        let is_of_table = operation.is_from("source_table")
-            || (view == View::Record && reads.iter().any(|path| path.starts_with("dynamodb.")));
-        if is_of_table { DynamoDb.changes(operation, view, reads) } else { None }
+        match self.from {
+            Some(From::DynamoDb) => DynamoDbEvents.changes(settings, view, reads),
+            _ => None,
+        }
     }
 
     fn identity(&self) -> &'static Identity {
@@ -126,7 +203,7 @@ impl Source for Pipe {
     }
 
     /// Accepts an empty list, like an empty batch.
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
         event.items.as_ref().is_some_and(|items| {
             items.first().is_none_or(|first| {
                 let found = |item| {
@@ -134,9 +211,10 @@ impl Source for Pipe {
                     (origin.from(), text(origin.arn))
                 };
                 let (from, arn) = found(first);
-                from.is_some_and(|from| {
-                    operation.takes(&[(from.kind(), arn.as_deref())])
-                        && takes_all(items, operation, |item| {
+                let is_mine = |from| self.from.is_none_or(|mine| mine == from);
+                from.filter(|from| is_mine(*from)).is_some_and(|from| {
+                    settings.takes(&[(from.kind(), arn.as_deref())])
+                        && takes_all(items, settings, |item| {
                             let (from, arn) = found(item);
                             (from.map_or(Kind::Queue, From::kind), arn)
                         })
@@ -145,8 +223,8 @@ impl Source for Pipe {
         })
     }
 
-    fn records<'e>(&self, event: &Event<'e>, operation: &Operation) -> Vec<Record<'e>> {
-        event.items.iter().flatten().map(|raw| read(raw, operation)).collect()
+    fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
+        event.items.iter().flatten().map(|raw| read(raw, settings)).collect()
     }
 
     fn respond(
@@ -167,17 +245,17 @@ impl Source for Pipe {
     }
 }
 
-fn read<'e>(raw: &'e RawValue, operation: &Operation) -> Record<'e> {
+fn read<'e>(raw: &'e RawValue, settings: &Settings) -> Record<'e> {
     let origin: Origin<'_> = object(Some(raw));
     let by_event_id =
         |record| Record { item: id(origin.id).map(|id| Item::Id(id.into_owned())), ..record };
     match origin.from() {
         Some(From::Sqs) => sqs::read(raw),
-        Some(From::Kinesis) => by_event_id(kinesis::read(raw, operation)),
-        Some(From::DynamoDb) => by_event_id(dynamodb::read(raw, operation)),
+        Some(From::Kinesis) => by_event_id(kinesis::read(raw, settings)),
+        Some(From::DynamoDb) => by_event_id(dynamodb::read(raw, settings)),
         Some(From::Kafka) => {
             let cluster = kafka::cluster(text(origin.arn), text(origin.servers));
-            Record { item: None, ..kafka::read(raw, &cluster, None, operation) }
+            Record { item: None, ..kafka::read(raw, &cluster, None, settings) }
         }
         Some(From::ActiveMq) => active_mq::read(raw, origin.arn),
         Some(From::RabbitMq) => rabbit_mq::read(raw, origin.arn, text(origin.key)),
@@ -193,18 +271,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_filter_the_members_of_every_source_are_volatile() {
-        let operation = Operation::new("place");
-        let sources: [&dyn Source; 6] = [
-            &super::super::Sqs,
-            &super::super::Kinesis,
-            &DynamoDb,
-            &super::super::Kafka,
-            &super::super::ActiveMq,
-            &super::super::RabbitMq,
-        ];
-        for member in sources.iter().flat_map(|source| source.volatile(&operation)) {
-            assert!(VOLATILE.contains(member), "{member}");
+    fn where_the_source_is_not_known_the_members_of_every_source_are_volatile() {
+        let settings = Settings::default();
+        for from in
+            [From::Sqs, From::Kinesis, From::DynamoDb, From::Kafka, From::ActiveMq, From::RabbitMq]
+        {
+            let pipe = PipeEvents { from: Some(from) };
+            for member in pipe.volatile(&settings) {
+                assert!(VOLATILE.contains(member), "{member}");
+            }
         }
     }
 }

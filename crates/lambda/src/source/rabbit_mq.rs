@@ -13,17 +13,32 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source, base64,
+    Event, EventSource, Identity, Record, Settings, base64,
     event::{Member, descend, id, list, object, scalar, text, text_of_bytes},
+    filter::Kind,
     record::{identity_of, record_id},
+    source,
 };
-use crate::{
-    decode::Format,
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::{decode::Format, rejection::Rejection};
 
-pub(crate) struct RabbitMq;
+source! {
+    /// Messages of a RabbitMQ broker; the payload is their data as text. Where the producer sets no `messageId`, the
+    /// operation needs a key.
+    RabbitMq => RabbitMqEvents; messages batches
+}
+
+/// # Which records
+impl RabbitMq {
+    /// Takes only messages of this broker, by its name or ARN. Default: all brokers.
+    pub fn broker(mut self, broker: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Broker, broker.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RabbitMqEvents;
 
 const NAME: &str = "rabbitmq";
 
@@ -47,12 +62,12 @@ struct Bytes {
     bytes: Option<Vec<i16>>,
 }
 
-impl Source for RabbitMq {
+impl EventSource for RabbitMqEvents {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
         &["redelivered"]
     }
 
@@ -65,13 +80,13 @@ impl Source for RabbitMq {
         }
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
         text(event.outside.event_source).is_some_and(|source| source == "aws:rmq")
             && queues(event).is_some()
-            && operation.takes(&[(Kind::Broker, text(event.outside.arn).as_deref())])
+            && settings.takes(&[(Kind::Broker, text(event.outside.arn).as_deref())])
     }
 
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let mut records = Vec::new();
         for (queue, messages) in queues(event).unwrap_or_default() {
             let Some(messages) = list(Some(messages)) else {

@@ -11,15 +11,30 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Event, Identity, Record, Source,
+    Changes, Event, EventSource, Identity, Record, Settings,
     event::{Member, id, object, text},
+    filter::Kind,
+    source,
 };
-use crate::{
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::rejection::Rejection;
 
-pub(crate) struct S3;
+source! {
+    /// S3 notifications; the payload is the notification as it is delivered. A test event is acknowledged.
+    S3 => S3Events; batches
+}
+
+/// # Which records
+impl S3 {
+    /// Takes only notifications of this bucket, by its name or ARN. Default: all buckets.
+    pub fn bucket(mut self, bucket: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Bucket, bucket.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct S3Events;
 
 const NAME: &str = "s3";
 
@@ -82,7 +97,7 @@ pub(super) static CHANGES: Changes = Changes {
     but: "",
 };
 
-impl Source for S3 {
+impl EventSource for S3Events {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -101,18 +116,18 @@ impl Source for S3 {
     }
 
     /// The payload is the raw record.
-    fn changes(&self, _: &Operation, _: View, _: &[String]) -> Option<&'static Changes> {
+    fn changes(&self, _: &Settings, _: View, _: &[String]) -> Option<&'static Changes> {
         Some(&CHANGES)
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:s3", Kind::Bucket, operation)
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
+        event.delivers("aws:s3", Kind::Bucket, settings)
             || (is_test(event)
-                && operation.takes(&[(Kind::Bucket, text(event.outside.bucket).as_deref())]))
+                && settings.takes(&[(Kind::Bucket, text(event.outside.bucket).as_deref())]))
     }
 
     /// A test event has no records.
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         event.records.iter().flatten().copied().map(read).collect()
     }
 }

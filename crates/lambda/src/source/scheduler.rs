@@ -15,17 +15,31 @@ use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_engine::call::RecordId;
 
-use super::{Event, Identity, Record, Source, event::id};
-use crate::{
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use super::{Event, EventSource, Identity, Record, Settings, event::id, filter::Kind, source};
+use crate::rejection::Rejection;
 
-pub(crate) struct Scheduler;
+source! {
+    /// Invocations by EventBridge Scheduler. The payload is the whole input, which has to contain the schedule
+    /// (`scheduleArn`) and the time (`scheduledTime`), by Scheduler's keywords.
+    Scheduler => SchedulerEvents;
+}
+
+/// # Which records
+impl Scheduler {
+    /// Takes only invocations by this schedule, by its name or ARN. Default: all schedules.
+    pub fn schedule(mut self, schedule: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Schedule, schedule.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SchedulerEvents;
 
 const NAME: &str = "scheduler";
 
-impl Source for Scheduler {
+impl EventSource for SchedulerEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -42,16 +56,16 @@ impl Source for Scheduler {
         }
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
         let (Some(schedule), Some(_)) = (id(event.outside.schedule), id(event.outside.scheduled))
         else {
             return false;
         };
         schedule.split(':').nth(2) == Some("scheduler")
-            && operation.takes(&[(Kind::Schedule, Some(&schedule))])
+            && settings.takes(&[(Kind::Schedule, Some(&schedule))])
     }
 
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let [schedule, time] = [event.outside.schedule, event.outside.scheduled].map(id);
         let record = RecordId::new(NAME, time.as_deref().unwrap_or_default());
         let record = record.with_arn(schedule.as_deref().map(Arc::from));

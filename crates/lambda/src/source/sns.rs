@@ -9,17 +9,31 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source,
+    Event, EventSource, Identity, Record, Settings,
     event::{Member, descend, id, object, text},
+    filter::Kind,
     record::{identity_of, record_id},
+    source,
 };
-use crate::{
-    decode::Format,
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::{decode::Format, rejection::Rejection};
 
-pub(crate) struct Sns;
+source! {
+    /// SNS notifications; the payload is their message.
+    Sns => SnsEvents; messages batches
+}
+
+/// # Which records
+impl Sns {
+    /// Takes only notifications of this topic, by its name or ARN. Default: all topics.
+    pub fn topic(mut self, topic: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Topic, topic.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SnsEvents;
 
 const NAME: &str = "sns";
 
@@ -41,7 +55,7 @@ struct Notification<'e> {
     message: Member<'e>,
 }
 
-impl Source for Sns {
+impl EventSource for SnsEvents {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -58,11 +72,11 @@ impl Source for Sns {
         }
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:sns", Kind::Topic, operation)
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
+        event.delivers("aws:sns", Kind::Topic, settings)
     }
 
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let delivery = |raw| object::<Delivery<'_>>(Some(raw)).notification;
         let records = event.records.iter().flatten();
         records.map(|raw| read(raw, object(delivery(raw)))).collect()

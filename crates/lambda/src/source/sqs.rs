@@ -11,20 +11,51 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, Identity, Record, Source,
+    Event, EventSource, Identity, Record, Settings,
     event::{Member, Text, descend, members, object, text},
+    filter::Kind,
     record::{Item, identity_of, record_id},
     response::{all_or_error, partial},
-    sns,
+    sns, source,
 };
-use crate::{
-    decode::Format,
-    error::InvocationError,
-    operation::{Kind, Operation},
-    rejection::Rejection,
-};
+use crate::{decode::Format, error::InvocationError, rejection::Rejection};
 
-pub(crate) struct Sqs;
+source! {
+    /// SQS messages: those of standard queues are processed concurrently, starting with the ones that were received most
+    /// often; those of FIFO queues in the order of their groups.
+    ///
+    /// The payload is the body. The response is a partial batch response: the event source mapping needs
+    /// `FunctionResponseTypes: [ReportBatchItemFailures]`.
+    ///
+    /// ```
+    /// use lambda_idempotency::{Operation, source::{Envelope, Sqs}};
+    /// # use lambda_idempotency::{Call, Idempotency, MemoryStore};
+    /// # async fn place_order(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+    /// # let idempotency = Idempotency::new(MemoryStore::new());
+    /// let place = Operation::new("place-order").key("orderId");
+    /// // The queue is subscribed to a topic, without raw message delivery.
+    /// let orders = Sqs::new().queue("orders.fifo").envelope(Envelope::Sns);
+    /// let function = idempotency.on(orders, &place, place_order)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    Sqs => SqsEvents; messages batches partial
+}
+
+/// # Which records
+impl Sqs {
+    /// Takes only messages of this queue, by its name or ARN. The name of a FIFO queue ends in `.fifo`. Default: all
+    /// queues. Records do not contain the queue's URL.
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.0.only_from(Kind::Queue, queue.into());
+        self
+    }
+}
+
+/// Reads its events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SqsEvents;
 
 const NAME: &str = "sqs";
 /// The members that differ when a message is delivered again.
@@ -70,12 +101,12 @@ struct Attributes<'e> {
     receives: Member<'e>,
 }
 
-impl Source for Sqs {
+impl EventSource for SqsEvents {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn volatile(&self, _: &Operation) -> &'static [&'static str] {
+    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
         VOLATILE
     }
 
@@ -92,11 +123,11 @@ impl Source for Sqs {
         OnConflict::Return
     }
 
-    fn recognises(&self, event: &Event<'_>, operation: &Operation) -> bool {
-        event.delivers("aws:sqs", Kind::Queue, operation)
+    fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
+        event.delivers("aws:sqs", Kind::Queue, settings)
     }
 
-    fn records<'e>(&self, event: &Event<'e>, _: &Operation) -> Vec<Record<'e>> {
+    fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         event.records.iter().flatten().copied().map(read).collect()
     }
 

@@ -35,7 +35,7 @@ pub struct DivertedRecord {
 
 /// The user's function that puts records aside.
 #[derive(Clone)]
-pub struct Sink(Arc<SinkFn>);
+pub(crate) struct Sink(Arc<SinkFn>);
 
 type SinkFn = dyn Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
 

@@ -3,8 +3,6 @@
 //! Each filter has a kind, and is compared only with the event's values of that kind. A topic's
 //! name is never compared with a cluster's, nor a queue's with a stream's.
 
-use crate::error::FilterMistake;
-
 /// The kind of resource or value that a filter names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -47,7 +45,7 @@ impl Kind {
             Self::Queue => "queue",
             Self::Topic => "topic",
             Self::Stream => "stream",
-            Self::Table => "source_table",
+            Self::Table => "table",
             Self::Bucket => "bucket",
             Self::Broker => "broker",
             Self::Cluster => "cluster",
@@ -128,28 +126,44 @@ impl Filter {
                 && (self.is_name_in(&other.name) || is_parent && self.is_parent_of(&other.name)))
     }
 
-    /// Why no record can ever match it, if so.
-    pub(super) fn mistake(&self) -> Option<FilterMistake> {
+    /// Why no record of this source can ever match it, if so.
+    pub(super) fn mistake(&self, source: &str) -> Option<&'static str> {
         let Self { kind, name } = self;
         if name.trim().is_empty() {
-            return Some(FilterMistake::Empty);
+            return Some("it is empty");
         }
         if kind.services().is_empty() {
-            return (name.trim() != name).then_some(FilterMistake::Spaces);
+            return (name.trim() != name).then_some("it begins or ends with a space");
         }
         if is_arn(name) {
             let service = name.split(':').nth(2).unwrap_or_default();
             let whole = kind.name_in(name).is_some_and(is_allowed) && !name.contains(['*', ' ']);
-            return if !kind.services().contains(&service) {
-                Some(FilterMistake::OtherService)
+            return if *kind == Kind::Topic && source == "kafka" {
+                Some("it is an ARN, but Kafka records contain the topic's name")
+            } else if !kind.services().contains(&service) {
+                Some("it is the ARN of another service")
             } else {
-                (!whole).then_some(FilterMistake::PartOfArn)
+                (!whole).then_some("it is not a whole ARN")
             };
         }
         if name.contains("://") {
-            return Some(FilterMistake::Url);
+            return Some("it is a URL");
         }
-        (!is_allowed(name)).then_some(FilterMistake::Characters)
+        (!is_allowed(name)).then_some("it has characters that such a name cannot have")
+    }
+
+    /// Whether a record can pass this filter and another one: a topic is in a cluster, and an event has a source and
+    /// a type.
+    pub(super) fn may_meet(&self, other: &Self) -> bool {
+        use Kind::{Broker, DetailType, EventSource, Topic};
+        self == other
+            || matches!(
+                (self.kind, other.kind),
+                (Topic, Broker)
+                    | (Broker, Topic)
+                    | (EventSource, DetailType)
+                    | (DetailType, EventSource)
+            )
     }
 }
 
@@ -160,22 +174,8 @@ fn is_allowed(name: &str) -> bool {
 }
 
 /// Whether a text is an ARN, or was meant to be one.
-pub(super) fn is_arn(text: &str) -> bool {
+fn is_arn(text: &str) -> bool {
     text.starts_with("arn:")
-}
-
-/// Whether a record can pass both filters: a topic is in a cluster, and an event has a source and a
-/// type.
-pub(super) fn may_meet(one: &Filter, two: &Filter) -> bool {
-    use Kind::{Broker, DetailType, EventSource, Topic};
-    one == two
-        || matches!(
-            (one.kind, two.kind),
-            (Topic, Broker)
-                | (Broker, Topic)
-                | (EventSource, DetailType)
-                | (DetailType, EventSource)
-        )
 }
 
 #[cfg(test)]
@@ -202,7 +202,7 @@ mod tests {
         ] {
             assert!(filter(kind, "orders").takes((kind, Some(arn))), "{arn}");
             assert!(filter(kind, arn).takes((kind, Some(arn))), "{arn}");
-            assert_eq!(filter(kind, arn).mistake(), None, "{arn}");
+            assert_eq!(filter(kind, arn).mistake("sqs"), None, "{arn}");
             assert!(!filter(kind, "orders").takes((kind, None)));
             for other in ["order", "my-orders", "orders-eu", "b-1", "1", "default", "stream"] {
                 assert!(!filter(kind, other).takes((kind, Some(arn))), "{other} {arn}");
@@ -243,33 +243,29 @@ mod tests {
     #[test]
     fn names_that_no_record_can_match_are_mistakes() {
         for (kind, name, problem) in [
-            (Kind::Queue, "", FilterMistake::Empty),
-            (Kind::Queue, " ", FilterMistake::Empty),
-            (
-                Kind::Queue,
-                "https://sqs.eu-west-1.amazonaws.com/111122223333/orders",
-                FilterMistake::Url,
-            ),
-            (Kind::Bucket, "s3://uploads", FilterMistake::Url),
-            (Kind::Queue, "orders ", FilterMistake::Characters),
-            (Kind::Queue, "orders*", FilterMistake::Characters),
-            (Kind::Stream, "stream/orders", FilterMistake::Characters),
-            (Kind::Queue, "arn:aws:sns:eu-west-1:1:orders", FilterMistake::OtherService),
-            (Kind::Queue, "arn:aws:sqs", FilterMistake::PartOfArn),
-            (Kind::Queue, "arn:aws:sqs:eu-west-1:1:", FilterMistake::PartOfArn),
-            (Kind::Queue, "arn:aws:sqs:*:*:orders", FilterMistake::PartOfArn),
-            (Kind::Table, "arn:aws:dynamodb:eu-west-1:1:table", FilterMistake::PartOfArn),
-            (Kind::EventSource, "", FilterMistake::Empty),
-            (Kind::DetailType, "Placed ", FilterMistake::Spaces),
+            (Kind::Queue, "", "it is empty"),
+            (Kind::Queue, " ", "it is empty"),
+            (Kind::Queue, "https://sqs.eu-west-1.amazonaws.com/111122223333/orders", "it is a URL"),
+            (Kind::Bucket, "s3://uploads", "it is a URL"),
+            (Kind::Queue, "orders ", "it has characters that such a name cannot have"),
+            (Kind::Queue, "orders*", "it has characters that such a name cannot have"),
+            (Kind::Stream, "stream/orders", "it has characters that such a name cannot have"),
+            (Kind::Queue, "arn:aws:sns:eu-west-1:1:orders", "it is the ARN of another service"),
+            (Kind::Queue, "arn:aws:sqs", "it is not a whole ARN"),
+            (Kind::Queue, "arn:aws:sqs:eu-west-1:1:", "it is not a whole ARN"),
+            (Kind::Queue, "arn:aws:sqs:*:*:orders", "it is not a whole ARN"),
+            (Kind::Table, "arn:aws:dynamodb:eu-west-1:1:table", "it is not a whole ARN"),
+            (Kind::EventSource, "", "it is empty"),
+            (Kind::DetailType, "Placed ", "it begins or ends with a space"),
         ] {
-            assert_eq!(filter(kind, name).mistake(), Some(problem), "{name}");
+            assert_eq!(filter(kind, name).mistake("sqs"), Some(problem), "{name}");
         }
         for (kind, name) in [
             (Kind::EventSource, "https://shop.example/orders"),
             (Kind::DetailType, "EC2 Instance State-change Notification"),
             (Kind::Topic, "orders.placed_v1"),
         ] {
-            assert_eq!(filter(kind, name).mistake(), None, "{name}");
+            assert_eq!(filter(kind, name).mistake("sqs"), None, "{name}");
         }
     }
 }

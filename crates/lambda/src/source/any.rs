@@ -1,0 +1,49 @@
+//! A source that is not known before the event, for [`inspect`](crate::inspect).
+
+use super::settings::Settings;
+use crate::keys::IntoKeyPath;
+
+use super::Envelope;
+
+/// Whichever source an event is from, with the settings that decide which key a record has: for
+/// [`inspect`](crate::inspect).
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct AnySource(pub(crate) Settings);
+
+impl AnySource {
+    /// With every setting at its default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// As [`Sqs::key`](super::Sqs::key).
+    pub fn key(mut self, path: impl IntoKeyPath) -> Self {
+        self.0.key = Some(path.into_path());
+        self
+    }
+
+    /// As [`Sqs::fingerprint`](super::Sqs::fingerprint).
+    pub fn fingerprint(mut self, path: impl IntoKeyPath) -> Self {
+        self.0.fingerprint = Some(path.into_path());
+        self
+    }
+
+    /// As [`Sqs::envelope`](super::Sqs::envelope).
+    pub fn envelope(mut self, envelope: Envelope) -> Self {
+        self.0.envelopes.push(envelope);
+        self
+    }
+
+    /// As [`Sqs::whole_record`](super::Sqs::whole_record).
+    pub fn whole_record(mut self) -> Self {
+        self.0.whole_record = true;
+        self
+    }
+
+    /// As [`Sqs::skip_without_key`](super::Sqs::skip_without_key).
+    pub fn skip_without_key(mut self) -> Self {
+        self.0.skips_without_key = true;
+        self
+    }
+}

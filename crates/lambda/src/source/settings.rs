@@ -1,0 +1,108 @@
+//! What a user has set on a source.
+
+use lambda_idempotency_engine::batch::AfterFailure;
+use lambda_idempotency_keys::KeyPath;
+
+use super::{
+    busy::Hook,
+    divert::Sink,
+    envelope::Envelope,
+    filter::{Filter, Found, Kind},
+    keep_order::KeepOrder,
+};
+
+/// The settings of one source. Each type of [`source`](crate::source) has methods for those that have an effect there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// The source's own path of the operation's key.
+    pub(crate) key: Option<KeyPath>,
+    /// The source's own path of the operation's fingerprint.
+    pub(crate) fingerprint: Option<KeyPath>,
+    pub(super) filters: Vec<Filter>,
+    pub(crate) envelopes: Vec<Envelope>,
+    pub(crate) whole_record: bool,
+    pub(crate) skips_without_key: bool,
+    pub(crate) order: Option<KeepOrder>,
+    pub(crate) after_failure: AfterFailure,
+    /// Whether the invocation fails if a record is returned.
+    pub(crate) returns_whole_batch: bool,
+    /// How many handlers run at the same time.
+    pub(crate) concurrency: Option<usize>,
+    pub(crate) on_busy: Option<Hook>,
+    /// The most bytes that a claim keeps of its record, if it keeps it.
+    pub(crate) recoverable: Option<usize>,
+    /// Takes permanent failures and mismatches.
+    pub(crate) failures: Option<Sink>,
+    /// Takes bad records.
+    pub(crate) bad_records: Option<Sink>,
+}
+
+impl Settings {
+    /// Adds a filter: records have to pass this one, too.
+    pub(super) fn only_from(&mut self, kind: Kind, name: String) {
+        self.filters.push(Filter { kind, name });
+    }
+
+    /// Whether the source takes records with these names or ARNs. Without filters it takes all.
+    pub(super) fn takes(&self, found: &[Found<'_>]) -> bool {
+        self.filters.iter().all(|filter| found.iter().any(|found| filter.takes(*found)))
+    }
+
+    /// Whether the source has a filter.
+    pub(super) const fn is_filtered(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    /// Whether it takes every record that the other takes.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.filters.iter().all(|one| other.filters.iter().any(|other| one.covers(other)))
+    }
+
+    /// The names in the filters, for errors.
+    pub(crate) fn filter_names(&self) -> impl Iterator<Item = &str> {
+        self.filters.iter().map(|filter| &*filter.name)
+    }
+
+    /// Why these settings of the source of this name cannot work, if so.
+    pub(crate) fn mistake(&self, source: &str) -> Option<String> {
+        self.mistaken_filter(source)
+            .or_else(|| self.contradicting_filters())
+            .or_else(|| self.mistaken_envelope())
+    }
+
+    /// A filter that no record can pass.
+    fn mistaken_filter(&self, source: &str) -> Option<String> {
+        self.filters.iter().find_map(|filter| {
+            let problem = filter.mistake(source)?;
+            let Filter { kind, name } = filter;
+            Some(format!(
+                "`.{}({name:?})` of {source} is a name that no record can match: {problem}; give the name alone, or \
+                 the whole ARN where it has one",
+                kind.setting()
+            ))
+        })
+    }
+
+    /// Two filters that no record can pass together.
+    fn contradicting_filters(&self) -> Option<String> {
+        self.filters.iter().enumerate().find_map(|(nth, filter)| {
+            let mut before = self.filters.iter().take(nth);
+            let before = before.find(|before| !before.may_meet(filter))?;
+            let (before, setting) = (before.kind.setting(), filter.kind.setting());
+            Some(format!(
+                "no record can match both `.{before}(..)` and another `.{setting}(..)`; give each a source of its own"
+            ))
+        })
+    }
+
+    /// An envelope with which every record would be a bad one.
+    fn mistaken_envelope(&self) -> Option<String> {
+        self.envelopes.iter().enumerate().find_map(|(nth, inner)| {
+            let mut outside = self.envelopes.iter().take(nth);
+            let outer = outside.find(|outer| *outer == inner || **outer == Envelope::S3)?;
+            Some(format!(
+                "no record has `Envelope::{inner:?}` in `Envelope::{outer:?}`; name each envelope once, the outermost first"
+            ))
+        })
+    }
+}
