@@ -11,7 +11,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use lambda_idempotency::{Call, Failure, Idempotency, Operation, Timestamp, store::*, testing};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, Operation, clock::Timestamp, source::Invoke, store::*, testing,
+};
 use serde_json::{Value, json};
 
 #[derive(Default)]
@@ -54,7 +56,7 @@ impl Store for MapStore {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let idempotency = Idempotency::new(MapStore::default());
     let place = Operation::new("place-order").key("orderId");
-    let function = idempotency.invoke(place, |_: Value, _: Call| async {
+    let function = idempotency.on(Invoke::new(), &place, |_: Value, _: Call| async {
         println!("placed");
         Ok::<_, Failure>(())
     })?;

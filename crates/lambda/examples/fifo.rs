@@ -21,7 +21,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, source::Sqs};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Error> {
     // The queue recognises a copy for five minutes, the key for its retention: 4 days in the queue, 14 in the
     // dead-letter queue, and 4 again if the message is moved back.
     let book = Operation::new("book").key("bookingId").retention(Duration::from_hours(24 * 22));
-    lambda_runtime::run(idempotency.sqs(book, book_it)?).await
+    lambda_runtime::run(idempotency.on(Sqs::new(), &book, book_it)?).await
 }
 
 async fn book_it(booking: Booking, call: Call) -> Result<(), Failure> {

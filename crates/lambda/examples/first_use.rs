@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, source::Sqs};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Error> {
     let place = Operation::new("place-order")
         .key("orderId") // JMESPath on the message's body
         .retention(Duration::from_hours(24 * 18)); // as long as the queues can keep a message
-    lambda_runtime::run(idempotency.sqs(place, place_order)?).await
+    lambda_runtime::run(idempotency.on(Sqs::new(), &place, place_order)?).await
 }
 
 /// Runs once per order id. If it fails, the message returns to the queue, and the next delivery

@@ -20,7 +20,8 @@ use lambda_http::{
     tower::ServiceBuilder,
 };
 use lambda_idempotency::{
-    Call, Clock as _, DynamoDbStore, Failure, Idempotency, Operation, clock::SystemClock,
+    Call, DynamoDbStore, Failure, Idempotency, Operation,
+    clock::{Clock as _, SystemClock},
 };
 use serde::Deserialize;
 
@@ -58,6 +59,6 @@ async fn main() -> Result<(), Error> {
     // The caller is the one that the API's authorizer names. This API has no authorizer, so the
     // caller is the `Authorization` header as it was sent. This library does not verify it: an
     // authorizer or the handler has to.
-    let charges = idempotency.http(Operation::new("charges"))?;
+    let charges = idempotency.http(&Operation::new("charges"))?;
     lambda_http::run(ServiceBuilder::new().layer(charges).service(service_fn(charge))).await
 }

@@ -7,7 +7,7 @@
 //! ```
 
 use lambda_idempotency::{
-    Call, Clock, Failure, Idempotency, Lease, MemoryStore, Operation, testing,
+    Call, Failure, Idempotency, Lease, MemoryStore, Operation, clock::Clock, source::Sqs, testing,
 };
 use lambda_idempotency_testkit::{clock::ManualClock, ledger::Ledger};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let lease = Lease::Renewed { length: Duration::from_secs(30) };
         let exports = Operation::new("export").key("exportId").lease(lease);
         let process = Idempotency::new(Arc::clone(&store)).with_clock(clock.clone());
-        let function = process.sqs(exports, handler)?;
+        let function = process.on(Sqs::new(), &exports, handler)?;
         clock.sleep(Duration::from_secs(at)).await;
         let mut context = lambda_runtime::Context::default();
         context.deadline = clock.now().plus(Duration::from_mins(15)).as_millis();

@@ -9,10 +9,10 @@
 use std::sync::{Arc, Once};
 
 use lambda_idempotency::outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender};
-use lambda_idempotency::store::BoxFuture;
 use lambda_idempotency::{
-    Call, Failure, Idempotency, MemoryStore, Operation, Timestamp, record, testing,
+    Call, Failure, Idempotency, MemoryStore, Operation, clock::Timestamp, record, testing,
 };
+use lambda_idempotency::{source::Sqs, store::BoxFuture};
 use serde_json::{Value, json};
 
 /// A queue that is down at first, and keeps all later messages.
@@ -46,9 +46,9 @@ async fn pack(parcel: Value, _: Call) -> Result<(), Failure> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let queue = Arc::new(Queue(MemorySender::new(), Once::new()));
     let idempotency = Idempotency::new(MemoryStore::new()).with_sender(Arc::clone(&queue));
-    let orders = idempotency.sqs(Operation::new("place-order").key("id"), place)?;
+    let orders = idempotency.on(Sqs::new(), &Operation::new("place-order").key("id"), place)?;
     let id = record(r#"messageAttributes."idempotency-key".stringValue"#);
-    let parcels = idempotency.sqs(Operation::new("pack-parcel").key(id), pack)?;
+    let parcels = idempotency.on(Sqs::new().key(id), &Operation::new("pack-parcel"), pack)?;
     let message = |body: &str, id: &str| {
         json!({ "Records": [{ "messageId": "m-1", "eventSource": "aws:sqs", "body": body,
             "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:queue",

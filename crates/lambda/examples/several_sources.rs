@@ -13,7 +13,9 @@
 //!     crates/lambda/examples/several_sources.json --example several_sources
 //! ```
 
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, Sources};
+use lambda_idempotency::{
+    Call, DynamoDbStore, Failure, Idempotency, Operation, source::{EventBridge, Sns, Sqs},
+};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -33,13 +35,13 @@ async fn main() -> Result<(), Error> {
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     // One operation: the same name and key mean the same work, whichever source delivers it.
     let place = Operation::new("place-order").key("orderId");
-    let either = Sources::new().sqs(|place| place).sns(|place| place);
     // Another name: a cancellation never shares a key with the order that it cancels.
-    let cancel = Operation::new("cancel-order").key("orderId").detail_type("OrderCancelled");
+    let cancel = Operation::new("cancel-order").key("orderId");
     let function = idempotency
         .function()
-        .sources(place, place_order, either)
-        .event_bridge(cancel, cancel_order)
+        .on(Sqs::new(), &place, place_order)
+        .on(Sns::new(), &place, place_order)
+        .on(EventBridge::new().detail_type("OrderCancelled"), &cancel, cancel_order)
         .build()?;
     lambda_runtime::run(function).await
 }

@@ -6,7 +6,12 @@
 //! ```
 
 use lambda_idempotency::{
-    Call, ConfigError, Envelope, Failure, Function, Idempotency, MemoryStore, Operation, testing,
+    Call, ConfigError, Failure, Function, Idempotency, MemoryStore, Operation,
+    source::{
+        ActiveMq, DocumentDb, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe,
+        RabbitMq, S3, Scheduler, Sns, Sqs,
+    },
+    testing,
 };
 use serde_json::Value;
 
@@ -15,61 +20,62 @@ type Example = (&'static str, &'static str, fn(&Idempotency) -> Result<Function,
 /// A source, a sample event of it, and a function that handles it.
 const EXAMPLES: &[Example] = &[
     ("sqs", include_str!("../tests/events/sqsEvent.json"), |idempotency| {
-        idempotency.sqs(Operation::new("place-order"), show)
+        idempotency.on(Sqs::new(), &Operation::new("place-order"), show)
     }),
     ("sqs-fifo", include_str!("../tests/events/own/sqsFifoGroups.json"), |idempotency| {
-        idempotency.sqs(Operation::new("place-order").key("orderId"), show)
+        idempotency.on(Sqs::new(), &Operation::new("place-order").key("orderId"), show)
     }),
     ("sns-in-sqs", include_str!("../tests/events/snsSqsEvent.json"), |idempotency| {
-        idempotency.sqs(Operation::new("greet").envelope(Envelope::Sns), show)
+        idempotency.on(Sqs::new().envelope(Envelope::Sns), &Operation::new("greet"), show)
     }),
     ("s3-in-sqs", include_str!("../tests/events/s3SqsEvent.json"), |idempotency| {
-        idempotency.sqs(Operation::new("index").envelope(Envelope::S3), show)
+        idempotency.on(Sqs::new().envelope(Envelope::S3), &Operation::new("index"), show)
     }),
     ("sns", include_str!("../tests/events/snsEvent.json"), |idempotency| {
-        idempotency.sns(Operation::new("greet"), show)
+        idempotency.on(Sns::new(), &Operation::new("greet"), show)
     }),
     ("event-bridge", include_str!("../tests/events/eventBridgeEvent.json"), |idempotency| {
-        idempotency.event_bridge(Operation::new("watch"), show)
+        idempotency.on(EventBridge::new(), &Operation::new("watch"), show)
     }),
     ("custom-bus", include_str!("../tests/events/own/customBus.json"), |idempotency| {
-        idempotency.event_bridge(Operation::new("place-order").key("orderId"), show)
+        idempotency.on(EventBridge::new(), &Operation::new("place-order").key("orderId"), show)
     }),
     ("scheduler", include_str!("../tests/events/own/scheduler.json"), |idempotency| {
-        idempotency.scheduler(Operation::new("report").schedule("nightly"), show)
+        idempotency.on(Scheduler::new().schedule("nightly"), &Operation::new("report"), show)
     }),
     ("pipe", include_str!("../tests/events/own/pipeKinesis.json"), |idempotency| {
-        idempotency.pipe(Operation::new("index"), show)
+        idempotency.on(Pipe::of(Sqs::new()), &Operation::new("index"), show)
     }),
     ("kinesis", include_str!("../tests/events/kinesisStreamEvent.json"), |idempotency| {
-        idempotency.kinesis(Operation::new("index"), show)
+        idempotency.on(Kinesis::new(), &Operation::new("index"), show)
     }),
     ("kinesis-window", include_str!("../tests/events/own/kinesisWindow.json"), |idempotency| {
-        idempotency.kinesis(Operation::new("index"), show)
+        idempotency.on(Kinesis::new(), &Operation::new("index"), show)
     }),
     ("dynamodb-stream", include_str!("../tests/events/dynamoStreamEvent.json"), |idempotency| {
-        idempotency.dynamodb_stream(Operation::new("index"), show)
+        idempotency.on(DynamoDbStream::new(), &Operation::new("index"), show)
     }),
     ("document-db", include_str!("../tests/events/own/documentDb.json"), |idempotency| {
-        idempotency.document_db(Operation::new("index"), show)
+        idempotency.on(DocumentDb::new(), &Operation::new("index"), show)
     }),
     ("kafka", include_str!("../tests/events/own/kafkaPartitions.json"), |idempotency| {
-        idempotency.kafka(Operation::new("index"), show)
+        idempotency.on(Kafka::new(), &Operation::new("index"), show)
     }),
     ("s3", include_str!("../tests/events/s3Event.json"), |idempotency| {
-        idempotency.s3(Operation::new("index"), show)
+        idempotency.on(S3::new(), &Operation::new("index"), show)
     }),
     ("active-mq", include_str!("../tests/events/activeMQEvent.json"), |idempotency| {
         // The sample messages share an id, and one contains bytes: the key is from the whole record.
-        let index = Operation::new("index").whole_record();
-        idempotency.active_mq(index.key("[destination.physicalName, messageID, data]"), show)
+        let whole = ActiveMq::new().whole_record();
+        let index = Operation::new("index").key("[destination.physicalName, messageID, data]");
+        idempotency.on(whole, &index, show)
     }),
     ("rabbit-mq", include_str!("../tests/events/rabbitMQEvent.json"), |idempotency| {
         // The producer sets no message id, so the operation needs a key.
-        idempotency.rabbit_mq(Operation::new("index").key("data"), show)
+        idempotency.on(RabbitMq::new(), &Operation::new("index").key("data"), show)
     }),
     ("invoke", r#"{"paymentId":"p-1","amount":5}"#, |idempotency| {
-        idempotency.invoke(Operation::new("charge").key("paymentId"), show)
+        idempotency.on(Invoke::new(), &Operation::new("charge").key("paymentId"), show)
     }),
 ];
 

@@ -9,7 +9,9 @@
 
 use std::{collections::BTreeMap, error::Error, sync::Arc};
 
-use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, testing};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, MemoryStore, Operation, source::Sqs, testing,
+};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -50,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let shared = Arc::clone(&outside);
     let handler = move |order, call| place(order, call, Arc::clone(&shared));
     let orders = Operation::new("place-order").key("orderId");
-    let function = Idempotency::new(MemoryStore::new()).sqs(orders, handler)?;
+    let function = Idempotency::new(MemoryStore::new()).on(Sqs::new(), &orders, handler)?;
     let body = json!({ "orderId": "o-1", "cents": 4_200 }).to_string();
     let message = json!({ "messageId": "m-1", "eventSource": "aws:sqs", "body": body,
         "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders" });

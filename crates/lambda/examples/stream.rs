@@ -18,7 +18,10 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation};
+use lambda_idempotency::{
+    Call, DynamoDbStore, Idempotency, Operation,
+    source::{DynamoDbStream, Kinesis},
+};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -43,8 +46,8 @@ async fn main() -> Result<(), Error> {
         .retention(Duration::from_hours(48)) // Kinesis keeps records for 24 hours by default
         .max_failed_attempts(3); // the third failure is permanent: the handler is not called again
     let announce = Operation::new("announce"); // without a key, each change is work of its own
-    let orders = idempotency.function().kinesis(index, index_order);
-    let both = orders.dynamodb_stream(announce, announce_change);
+    let orders = idempotency.function().on(Kinesis::new(), &index, index_order);
+    let both = orders.on(DynamoDbStream::new(), &announce, announce_change);
     lambda_runtime::run(both.build()?).await
 }
 

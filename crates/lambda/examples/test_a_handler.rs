@@ -5,7 +5,9 @@
 //! $ cargo test -p lambda-idempotency --example test_a_handler
 //! ```
 
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Function, Idempotency, Operation, Store};
+use lambda_idempotency::{
+    Call, DynamoDbStore, Failure, Function, Idempotency, Operation, source::Sqs, store::Store,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -21,7 +23,7 @@ async fn main() -> Result<(), lambda_runtime::Error> {
 
 /// The function with any store: DynamoDB when deployed, memory in tests.
 fn function(store: impl Store) -> Result<Function, lambda_idempotency::ConfigError> {
-    Idempotency::new(store).sqs(Operation::new("charge").key("paymentId"), charge)
+    Idempotency::new(store).on(Sqs::new(), &Operation::new("charge").key("paymentId"), charge)
 }
 
 async fn charge(payment: Payment, call: Call) -> Result<(), Failure> {

@@ -14,7 +14,9 @@
 //! ```
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use lambda_idempotency::{Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Operation};
+use lambda_idempotency::{
+    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, source::Sqs,
+};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -30,8 +32,12 @@ async fn main() -> Result<(), Error> {
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let deposits = Operation::new("deposit").key("depositId");
     let is_optimistic = std::env::var("OPTIMISTIC").is_ok_and(|value| value == "1");
-    let deposits = if is_optimistic { deposits.optimistic() } else { deposits.transactional() };
-    lambda_runtime::run(idempotency.sqs(deposits, deposit)?).await
+    let deposits = if is_optimistic {
+        deposits.mode(Mode::Optimistic)
+    } else {
+        deposits.mode(Mode::Transactional)
+    };
+    lambda_runtime::run(idempotency.on(Sqs::new(), &deposits, deposit)?).await
 }
 
 /// Collects the effect and sends nothing: the library commits it together with the completion.

@@ -18,7 +18,11 @@ use aws_lambda_events::{
     sns::SnsRecord,
     sqs::{SqsBatchResponse, SqsMessage},
 };
-use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, testing};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, MemoryStore, Operation,
+    source::{DynamoDbStream, EventBridge, Kinesis, S3, Sns, Sqs},
+    testing,
+};
 use serde_json::Value;
 
 const SQS: &str = include_str!("../tests/events/sqsEvent.json");
@@ -32,16 +36,22 @@ const OTHERS: [&str; 5] = [
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let whole = |name| Operation::new(name).whole_record();
+    let named = Operation::new;
     let idempotency = Idempotency::new(MemoryStore::new());
     let function = idempotency
         .function()
-        .sqs(whole("sqs"), async |it: SqsMessage, _: Call| show(it.message_id))
-        .sns(whole("sns"), async |it: SnsRecord, _: Call| show(it.sns.message))
-        .event_bridge(whole("bus"), async |it: EventBridgeEvent, _: Call| show(it.detail_type))
-        .kinesis(whole("kinesis"), async |it: KinesisEventRecord, _: Call| show(it.kinesis.data.0))
-        .dynamodb_stream(whole("changes"), async |it: Change, _: Call| show(it.change.keys))
-        .s3(whole("s3"), async |it: S3EventRecord, _: Call| show(it.s3.object.key))
+        .on(Sqs::new().whole_record(), &named("sqs"), async |it: SqsMessage, _: Call| show(it.message_id))
+        .on(Sns::new().whole_record(), &named("sns"), async |it: SnsRecord, _: Call| show(it.sns.message))
+        .on(EventBridge::new().whole_record(), &named("bus"), async |it: EventBridgeEvent, _: Call| {
+            show(it.detail_type)
+        })
+        .on(Kinesis::new().whole_record(), &named("kinesis"), async |it: KinesisEventRecord, _: Call| {
+            show(it.kinesis.data.0)
+        })
+        .on(DynamoDbStream::new().whole_record(), &named("changes"), async |it: Change, _: Call| {
+            show(it.change.keys)
+        })
+        .on(S3::new().whole_record(), &named("s3"), async |it: S3EventRecord, _: Call| show(it.s3.object.key))
         .build()?;
     // The responses have types, too. This one says that no message returns to its queue.
     let answer = testing::invoke(&function, &serde_json::from_str(SQS)?).await?;

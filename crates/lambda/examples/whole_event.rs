@@ -15,7 +15,8 @@
 //! ```
 
 use lambda_idempotency::{
-    Clock as _, DynamoDbStore, Failure, Idempotency, Operation, clock::SystemClock,
+    DynamoDbStore, Failure, Idempotency, Operation,
+    clock::{Clock as _, SystemClock},
 };
 use lambda_runtime::{Error, LambdaEvent, service_fn, tower::ServiceBuilder, tracing};
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ async fn main() -> Result<(), Error> {
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     // The same id with another amount is a mistake of the caller, and is refused.
     let charge_once = Operation::new("charge").key("paymentId").fingerprint("amount");
-    let layer = idempotency.event(charge_once)?;
+    let layer = idempotency.event(&charge_once)?;
     lambda_runtime::run(ServiceBuilder::new().layer(layer).service(service_fn(charge))).await
 }
 

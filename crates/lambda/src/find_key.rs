@@ -12,7 +12,7 @@ use lambda_idempotency_keys::{Document, Key, Scope, Selection, SelectionError, V
 use serde_json::Value;
 
 use crate::{
-    operation::{OnMissingKey, CompiledPowertools, FieldSets, Path, Prepared},
+    operation::{CompiledPowertools, FieldSets, OnMissingKey, Path, Prepared},
     rejection::Rejection,
     source::{DivertedRecord, Record},
 };

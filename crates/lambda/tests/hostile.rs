@@ -15,8 +15,10 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, Clock, Envelope, Failure, Idempotency, MemoryStore, Operation, PowertoolsKeys,
-    clock::SystemClock,
+    Call, Failure, Idempotency, MemoryStore, Operation,
+    clock::{Clock, SystemClock},
+    powertools::PowertoolsKeys,
+    source::{Envelope, Sqs},
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde::de::IgnoredAny;
@@ -109,7 +111,7 @@ async fn process(keys: &str, event: String) {
         language => operation
             .powertools(PowertoolsKeys::of(language.parse().unwrap(), "p").accept_collisions()),
     };
-    let mut function = idempotency.sqs(operation, handler).unwrap();
+    let mut function = idempotency.on(Sqs::new(), &operation, handler).unwrap();
     let mut context = Context::default();
     context.deadline = SystemClock.now().plus(Duration::from_secs(3600)).as_millis();
     poll_fn(|cx| function.poll_ready(cx)).await.unwrap();

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
-use lambda_idempotency::{Call, Failure, Idempotency, Operation, Sources};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, Operation,
+    source::{EventBridge, Kinesis, Sns, Sqs},
+};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -20,23 +23,25 @@ async fn main() -> Result<(), Error> {
     let idempotency = Idempotency::from_env().await?; // IDEMPOTENCY_STORE or IDEMPOTENCY_TABLE
 
     // One operation for all sources: an order that is queued and also published is placed once.
-    // Each source has a variable for the expression of the order id; the default is `orderId`.
     // A message can be delivered for as long: 4 days in the queue and, if it is moved back, 14 in its dead-letter queue.
     let retention = Duration::from_hours(24 * 18);
-    let operation = Operation::new("place-order").key("orderId").retention(retention);
-    let sources = Sources::new()
-        .sqs(|place| place.key_from_env("ORDERS_SQS_KEY"))
-        .sns(|place| place.key_from_env("ORDERS_SNS_KEY"))
-        .event_bridge(|place| place.key_from_env("ORDERS_EVENTBRIDGE_KEY"))
-        .kinesis(|place| place.key_from_env("ORDERS_KINESIS_KEY"));
-    let place_order = move |order: Order, call: Call| {
-        let orders = orders.clone();
-        async move { orders.place(order, call).await }
-    };
-    let function = idempotency.function().sources(operation, place_order, sources).build()?;
+    let place = Operation::new("place-order").retention(retention);
+    let place_order = async move |order, call| orders.place(order, call).await;
+    let function = idempotency
+        .function()
+        .on(Sqs::new().key(key("ORDERS_SQS_KEY")), &place, place_order.clone())
+        .on(Sns::new().key(key("ORDERS_SNS_KEY")), &place, place_order.clone())
+        .on(EventBridge::new().key(key("ORDERS_EVENTBRIDGE_KEY")), &place, place_order.clone())
+        .on(Kinesis::new().key(key("ORDERS_KINESIS_KEY")), &place, place_order)
+        .build()?;
 
     // One invocation at a time, or several at once on Lambda Managed Instances.
     lambda_runtime::run_concurrent(function).await
+}
+
+/// The expression of the order id in the payloads of a source, from the source's variable.
+fn key(variable: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| "orderId".to_owned())
 }
 
 /// An order: the payload of every record.

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use futures_util::FutureExt as _;
-use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
+use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, source::Sqs};
 use lambda_runtime::{Context, LambdaEvent, tracing};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -44,7 +44,7 @@ pub(crate) fn cases() -> impl Iterator<Item = Case> {
 fn prepare(log: Log, size: usize) -> Work {
     let idempotency = Idempotency::new(MemoryStore::new()).with_clock(Still);
     let operation = Operation::new("place-order").key("orderId");
-    let mut function = idempotency.sqs(operation, place).expect("it can work as it is");
+    let mut function = idempotency.on(Sqs::new(), &operation, place).expect("it can work as it is");
     let event = LambdaEvent::new(event(size), context());
     let invoke = move || {
         let response = function.call(event).now_or_never().expect("nothing waits");

@@ -1,7 +1,11 @@
 //! A function that charges cards, and reports each charge to who tests it: the example of `chaos` in the guide, with
 //! every source that `chaos` has.
 
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, testing};
+use lambda_idempotency::{
+    Call, DynamoDbStore, Failure, Idempotency, Operation,
+    source::{DynamoDbStream, EventBridge, Kinesis, Sns, Sqs},
+    testing,
+};
 use lambda_runtime::Error;
 use serde::Deserialize;
 
@@ -24,12 +28,13 @@ async fn main() -> Result<(), Error> {
     let by_payment = |name: &'static str| Operation::new(name).key("paymentId");
     let function = idempotency
         .function()
-        .sqs(by_payment("charge-queued"), charge)
-        .sns(by_payment("charge-published"), charge)
-        .event_bridge(by_payment("charge-announced"), charge)
-        .kinesis(by_payment("charge-streamed"), charge)
-        .dynamodb_stream(
-            Operation::new("charge-inserted").key("newImage.paymentId"),
+        .on(Sqs::new(), &by_payment("charge-queued"), charge)
+        .on(Sns::new(), &by_payment("charge-published"), charge)
+        .on(EventBridge::new(), &by_payment("charge-announced"), charge)
+        .on(Kinesis::new(), &by_payment("charge-streamed"), charge)
+        .on(
+            DynamoDbStream::new(),
+            &Operation::new("charge-inserted").key("newImage.paymentId"),
             charge_inserted,
         )
         .build()?;

@@ -2,7 +2,13 @@
 
 mod scripted;
 
-use lambda_idempotency::{Call, Failure, Operation};
+use lambda_idempotency::{
+    Call, Failure, Operation,
+    source::{
+        ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
+        S3, Scheduler, Sqs,
+    },
+};
 use lambda_runtime::Error;
 use serde::Deserialize;
 
@@ -74,19 +80,19 @@ async fn main() -> Result<(), Error> {
     };
     let function = idempotency
         .function()
-        .sqs(by_order("queued"), place.clone())
-        .kinesis(by_order("streamed"), place.clone())
-        .dynamodb_stream(by("changed", "newImage.orderId"), index)
-        .document_db(by("copied", "fullDocument.orderId"), copy)
-        .kafka(by_order("published"), place.clone())
-        .s3(by("stored", "s3.object.key"), import)
-        .active_mq(by_order("sent"), place.clone())
-        .rabbit_mq(by_order("routed"), place.clone())
-        .event_bridge(by_order("announced"), place.clone())
-        .pipe(by_order("piped"), place.clone())
+        .on(Sqs::new(), &by_order("queued"), place.clone())
+        .on(Kinesis::new(), &by_order("streamed"), place.clone())
+        .on(DynamoDbStream::new(), &by("changed", "newImage.orderId"), index)
+        .on(DocumentDb::new(), &by("copied", "fullDocument.orderId"), copy)
+        .on(Kafka::new(), &by_order("published"), place.clone())
+        .on(S3::new(), &by("stored", "s3.object.key"), import)
+        .on(ActiveMq::new(), &by_order("sent"), place.clone())
+        .on(RabbitMq::new(), &by_order("routed"), place.clone())
+        .on(EventBridge::new(), &by_order("announced"), place.clone())
+        .on(Pipe::of(Sqs::new()), &by_order("piped"), place.clone())
         // These two have their default identities: the scheduled time and the request id.
-        .scheduler(shop.operation(Operation::new("scheduled")), place.clone())
-        .invoke(shop.operation(Operation::new("invoked")), place)
+        .on(Scheduler::new(), &shop.operation(Operation::new("scheduled")), place.clone())
+        .on(Invoke::new(), &shop.operation(Operation::new("invoked")), place)
         .build()?;
     lambda_runtime::run(function).await
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation, keep_result};
+use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation, keep_result, source::Sqs};
 use serde::Deserialize;
 
 #[tokio::main(flavor = "current_thread")]
@@ -12,9 +12,9 @@ async fn main() -> Result<(), lambda_runtime::Error> {
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let work = Operation::new("work").key("orderId");
     let function = if std::env::var_os("KEEPS_RESULTS").is_some() {
-        idempotency.sqs(work, keep_result(produce))?
+        idempotency.on(Sqs::new(), &work, keep_result(produce))?
     } else {
-        idempotency.sqs(work, handle)?
+        idempotency.on(Sqs::new(), &work, handle)?
     };
     lambda_runtime::run(function).await
 }

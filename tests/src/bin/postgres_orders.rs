@@ -4,7 +4,8 @@
 use std::{process, time::Duration};
 
 use lambda_idempotency::{
-    Call, CallExt as _, Failure, Idempotency, Operation, postgres::PostgresStatement,
+    Call, CallExt as _, Failure, Idempotency, Mode, Operation, postgres::PostgresStatement,
+    source::Sqs,
 };
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
@@ -30,8 +31,8 @@ struct Order {
 async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let idempotency = Idempotency::from_env().await?; // IDEMPOTENCY_STORE
-    let operation = Operation::new("place-order").key("orderId").transactional();
-    lambda_runtime::run(idempotency.sqs(operation, place)?).await
+    let operation = Operation::new("place-order").key("orderId").mode(Mode::Transactional);
+    lambda_runtime::run(idempotency.on(Sqs::new(), &operation, place)?).await
 }
 
 async fn place(order: Order, call: Call) -> Result<(), Failure> {

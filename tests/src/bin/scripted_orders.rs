@@ -7,7 +7,10 @@ mod consumer;
 mod recovery;
 mod scripted;
 
-use lambda_idempotency::{Call, Operation, Sources};
+use lambda_idempotency::{
+    Call, Operation,
+    source::{EventBridge, Kinesis, Sns, Sqs},
+};
 use lambda_runtime::Error;
 
 use crate::{
@@ -19,26 +22,35 @@ use crate::{
 async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber();
     let (shop, idempotency) = Shop::from_env().await?;
-    let at = |variable: &'static str| {
-        let shop = shop.clone();
-        move |place: Operation| shop.operation(place.key_from_env(variable))
+    let place = shop.operation(Operation::new("place-order"));
+    // A claim keeps its record if the environment asks for it; without protection the key finds nothing.
+    let (most_bytes, is_unprotected) = (shop.most_bytes_kept(), shop.is_unprotected());
+    let key = |variable: &str| match std::env::var(variable) {
+        _ if is_unprotected => "noRecordHasThis".to_owned(),
+        Ok(expression) => expression,
+        Err(_) => "orderId".to_owned(),
     };
-    let sources = Sources::new()
-        .sqs(at("ORDERS_SQS_KEY"))
-        .sns(at("ORDERS_SNS_KEY"))
-        .event_bridge(at("ORDERS_EVENTBRIDGE_KEY"))
-        .kinesis(at("ORDERS_KINESIS_KEY"));
-    let place_order = move |order: Order, call: Call| {
-        let shop = shop.clone();
-        async move { shop.place(order, call).await }
-    };
-    let operation = Operation::new("place-order").key("orderId");
+    macro_rules! at {
+        ($source:ty, $variable:expr) => {{
+            let source = <$source>::new().key(key($variable));
+            match most_bytes {
+                Some(most) => source.recoverable(most),
+                None => source,
+            }
+        }};
+    }
+    let place_order = async move |order: Order, call: Call| shop.place(order, call).await;
     let mut function = idempotency.function();
     if let Some(consumer) = Consumer::from_env() {
         let receive = move |parcel, call| consumer.clone().receive(parcel, call);
-        function = function.sqs(Consumer::operation(), receive);
+        function = function.on(Consumer::source(), &Consumer::operation(), receive);
     }
-    let function = function.sources(operation, place_order, sources).build()?;
+    let function = function
+        .on(at!(Sqs, "ORDERS_SQS_KEY"), &place, place_order.clone())
+        .on(at!(Sns, "ORDERS_SNS_KEY"), &place, place_order.clone())
+        .on(at!(EventBridge, "ORDERS_EVENTBRIDGE_KEY"), &place, place_order.clone())
+        .on(at!(Kinesis, "ORDERS_KINESIS_KEY"), &place, place_order)
+        .build()?;
     if recovery::is_wanted() {
         return recovery::run(function).await;
     }

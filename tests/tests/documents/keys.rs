@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use lambda_idempotency::{KeyPath, Operation, inspect, inspect::View};
+use lambda_idempotency::{Operation, inspect, inspect::View, keys::KeyPath};
 use serde_json::{Value, json};
 
 use crate::root;

@@ -1,7 +1,8 @@
 //! The tables of what each store can do: the same rows in each crate, and what the store says of itself.
 
 use lambda_idempotency::{
-    DynamoDbStore, PostgresStore, RedisStore, Timestamp,
+    DynamoDbStore, PostgresStore, RedisStore,
+    clock::Timestamp,
     store::{Guard, IdempotencyRecord, Key, Status, Store, StoreErrorKind, Verdict, Write},
 };
 

@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use futures_util::future::join_all;
 use lambda_idempotency::{
-    Call, DynamoDbStore, Idempotency, Lease, Operation, RunContext, RunError, Timestamp,
+    Call, DynamoDbStore, Idempotency, Lease, Operation, RunContext, RunError, clock::Timestamp,
 };
 use lambda_idempotency_core::clock::{Clock as _, SystemClock};
 use lambda_idempotency_local::{Apply, DynamoDb, Fault, Proxy, StoreRequest, Table};

@@ -7,7 +7,8 @@ use std::{
 
 use futures_util::{StreamExt as _, stream};
 use lambda_idempotency::{
-    Clock as _, Failure, Idempotency, OnOutage, Operation, PostgresStore, clock::SystemClock,
+    Failure, Idempotency, OnOutage, Operation, PostgresStore,
+    clock::{Clock as _, SystemClock},
 };
 use serde_json::json;
 

@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use lambda_idempotency::{Clock as _, PostgresStore, clock::SystemClock};
+use lambda_idempotency::{
+    PostgresStore,
+    clock::{Clock as _, SystemClock},
+};
 use lambda_idempotency_local::{FunctionConfig, SqsConfig};
 use lambda_idempotency_tests::{
     events::{batch_of, order, order_with},

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Clock as _, RedisStore, Timestamp,
-    clock::SystemClock,
+    Mode, RedisStore,
+    clock::{Clock as _, SystemClock, Timestamp},
     store::{Guard, IdempotencyRecord, Key, Status, Store as _, Verdict, Write},
 };
 use lambda_idempotency_chaos::{Error, Mode, Report, Settings, TestedStore, run, run_until};

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use lambda_idempotency::{Call, Failure, KeyPath, Operation, record, testing};
+use lambda_idempotency::{Call, Failure, Operation, keys::KeyPath, record, source::Sqs, testing};
 use lambda_idempotency_tests::events::{batch, message, order};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn deliver(shared: &Shared, operation: Operation, event: &Value) -> u32 {
         counted.fetch_add(1, Relaxed);
         async { Ok::<_, Failure>(()) }
     };
-    let function = shared.ours.idempotency(None).sqs(operation, handler).unwrap();
+    let function = shared.ours.idempotency(None).on(Sqs::new(), &operation, handler).unwrap();
     let answer = testing::invoke(&function, event).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
     processed.load(Relaxed)

@@ -2,7 +2,7 @@
 
 use std::{future::pending, time::Duration};
 
-use lambda_idempotency::{Failure, Run, RunError, Timestamp};
+use lambda_idempotency::{Failure, Run, RunError, clock::Timestamp};
 use serde_json::Value;
 use tokio::sync::Notify;
 

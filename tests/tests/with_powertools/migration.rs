@@ -7,7 +7,8 @@ use std::sync::{
 };
 
 use lambda_idempotency::{
-    Call, CallExt as _, Failure, Function, Idempotency, Operation, RunContext, RunError, testing,
+    Call, CallExt as _, Failure, Function, Idempotency, Operation, RunContext, RunError,
+    source::Sqs, testing,
 };
 use lambda_idempotency_tests::events::{batch, message, order};
 use serde_json::Value;
@@ -87,7 +88,7 @@ fn function(shared: &Shared, version: Version, work: Arc<Work>) -> Function {
     let own = Operation::new("place-order").key("orderId");
     let function = match version {
         Powertools => panic!("it is not a function of ours"),
-        SameKeys => idempotency.sqs(theirs, move |_: Value, _: Call| {
+        SameKeys => idempotency.on(Sqs::new(), &theirs, move |_: Value, _: Call| {
             let work = Arc::clone(&work);
             async move {
                 work.place().await;
@@ -99,11 +100,11 @@ fn function(shared: &Shared, version: Version, work: Arc<Work>) -> Function {
             // An operation of its own, so it has another name. The keys do not contain it.
             let settings = Settings { prefix: None, ..settings() };
             let theirs = shared.ours.named("place-order-of-powertools", &settings).key("orderId");
-            idempotency.sqs(own, move |order: Value, call: Call| {
+            idempotency.on(Sqs::new(), &own, move |order: Value, call: Call| {
                 with_their_key(inside.clone(), theirs.clone(), order, call, Arc::clone(&work))
             })
         }
-        OwnKeys => idempotency.sqs(own, move |_: Value, _: Call| {
+        OwnKeys => idempotency.on(Sqs::new(), &own, move |_: Value, _: Call| {
             let work = Arc::clone(&work);
             async move {
                 work.place().await;
@@ -284,7 +285,7 @@ async fn a_key_on_the_record_is_the_same_for_both() {
         let operation = shared.ours.operation(&settings());
         let operation = operation.key(lambda_idempotency::record("powertools_json(body).orderId"));
         let handler = async |_: Value, _: Call| -> Result<(), Failure> { panic!("it is done") };
-        let function = shared.ours.idempotency(None).sqs(operation, handler).unwrap();
+        let function = shared.ours.idempotency(None).on(Sqs::new(), &operation, handler).unwrap();
         let answer = testing::invoke(&function, &one("o-1")).await.unwrap();
         assert_eq!(returned(&answer), Vec::<String>::new(), "{language:?}");
     }

@@ -7,12 +7,11 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Credentials, Region},
 };
 use lambda_idempotency::{
-    Cache, Clock, DynamoDbStore, Failure, Idempotency, Operation, PowertoolsKeys, Run, RunContext,
-    RunError, Timestamp,
-    clock::SystemClock,
+    DynamoDbStore, Failure, Idempotency, Operation, Run, RunContext, RunError,
+    clock::{Clock, SystemClock, Timestamp},
     dynamodb::{Attributes, DataForm, SortKey},
-    powertools::HashFunction,
-    store::BoxFuture,
+    powertools::{HashFunction, PowertoolsKeys},
+    store::{BoxFuture, Cache},
 };
 use serde_json::{Value, value::RawValue};
 

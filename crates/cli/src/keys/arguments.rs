@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lambda_http::http::HeaderName;
-use lambda_idempotency::{Envelope, powertools::HashFunction, powertools::PowertoolsLanguage};
+use lambda_idempotency::{
+    powertools::{HashFunction, PowertoolsLanguage},
+    source::Envelope,
+};
 
 use super::scoped::{Scoped, scoped};
 
@@ -58,7 +61,7 @@ pub(crate) struct KeyOptions {
     #[arg(long, value_name = "[SOURCE=]EXPRESSION", value_parser = scoped::<String>)]
     pub(crate) key: Vec<Scoped<String>>,
 
-    /// The variable that holds the key expression, as for `Operation::key_from_env`; if it is not set, `--key` is used
+    /// The variable that holds the key expression; if it is not set, `--key` is used
     #[arg(long, value_name = "[SOURCE=]VARIABLE", value_parser = scoped::<String>)]
     pub(crate) key_from_env: Vec<Scoped<String>>,
 
@@ -74,7 +77,7 @@ pub(crate) struct KeyOptions {
     #[arg(long, value_name = "[SOURCE=]ENVELOPE", value_parser = scoped::<Wrapping>)]
     pub(crate) envelope: Vec<Scoped<Wrapping>>,
 
-    /// Use the whole record as the payload, as with `Operation::whole_record`
+    /// Use the whole record as the payload, as with `whole_record` of a source
     #[arg(long)]
     pub(crate) whole_record: bool,
 

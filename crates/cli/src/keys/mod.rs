@@ -92,10 +92,10 @@ impl<'a> Inspection<'a> {
             Ok(None) => return Ok(Ok(Vec::new())),
             Err(error) => return Ok(Err(error)),
         };
-        let operation = self.operations.of(source)?;
+        let (operation, settings) = self.operations.of(source)?;
         Ok(match source {
             HTTP => self.request(event, &operation).map(|request| request.into_iter().collect()),
-            _ => inspect::invocation(event, Some(&operation), &self.context),
+            _ => inspect::invocation(event, &settings, Some(&operation), &self.context),
         })
     }
 
@@ -111,7 +111,7 @@ impl<'a> Inspection<'a> {
 
     /// The HTTP request that an event holds, if it does.
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
-        let layer = Idempotency::new(MemoryStore::new()).http(operation.clone())?;
+        let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
         // An operation that takes its key from the body ignores the header.
         let layer = layer.clone().header(self.options.header.clone()).unwrap_or(layer);
         let shared = self.options.all_callers_are_one;

@@ -2,7 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency::{KeyFormat, KeyPath, OnMissingKey, Operation, PowertoolsKeys, inspect};
+use lambda_idempotency::{
+    OnMissingKey, Operation,
+    inspect::{self, AnySource},
+    keys::KeyFormat,
+    payload,
+    powertools::PowertoolsKeys,
+    record,
+};
 
 use super::arguments::{KeyOptions, Missing, Wrapping};
 use super::scoped::{self, Scoped};
@@ -10,6 +17,9 @@ use crate::failure::Failure;
 
 /// The operation's name without `--operation`.
 pub(crate) const UNNAMED: &str = "operation";
+
+/// What begins an expression on the record around the payload.
+const ON_RECORD: &str = "record:";
 
 /// The sources without their own settings.
 const OTHERS: &str = "";
@@ -19,7 +29,7 @@ pub(crate) struct Operations<'a> {
     arguments: &'a KeyOptions,
     /// How keys are written.
     format: KeyFormat,
-    made: BTreeMap<String, Operation>,
+    made: BTreeMap<String, (Operation, AnySource)>,
 }
 
 impl<'a> Operations<'a> {
@@ -52,21 +62,21 @@ impl<'a> Operations<'a> {
     }
 
     /// The operation for records of a source, checked as when a function starts.
-    pub(crate) fn of(&mut self, source: &str) -> Result<Operation, Failure> {
-        if let Some(operation) = self.made.get(source) {
-            return Ok(operation.clone());
+    pub(crate) fn of(&mut self, source: &str) -> Result<(Operation, AnySource), Failure> {
+        if let Some(made) = self.made.get(source) {
+            return Ok(made.clone());
         }
-        let operation = self.make(source);
-        operation.check()?;
-        self.made.insert(source.to_owned(), operation.clone());
-        Ok(operation)
+        let made = self.make(source)?;
+        inspect::warnings(&made.1, &made.0)?;
+        self.made.insert(source.to_owned(), made.clone());
+        Ok(made)
     }
 
     /// The warnings of all expressions, each once.
     pub(crate) fn warnings(&self) -> Result<Vec<String>, Failure> {
         let mut warnings = Vec::new();
-        for operation in self.made.values() {
-            for warning in inspect::warnings(operation)? {
+        for (operation, source) in self.made.values() {
+            for warning in inspect::warnings(source, operation)? {
                 let text = format!("key expression: {warning}");
                 if !warnings.contains(&text) {
                     warnings.push(text);
@@ -76,35 +86,61 @@ impl<'a> Operations<'a> {
         Ok(warnings)
     }
 
-    fn make(&self, source: &str) -> Operation {
+    fn make(&self, source: &str) -> Result<(Operation, AnySource), Failure> {
         let arguments = self.arguments;
         let name = scoped::of(&arguments.operation, source).map_or(UNNAMED, String::as_str);
-        let mut operation = Operation::new(name).on_missing_key(match arguments.missing_key {
-            Missing::Fail => OnMissingKey::Return,
-            Missing::RunUnprotected => OnMissingKey::RunUnprotected,
-            Missing::Skip => OnMissingKey::Skip,
-        });
-        if let Some(expression) = scoped::of(&arguments.key, source) {
-            operation = operation.key(KeyPath::parse(expression));
+        let mut operation = Operation::new(name).key_format(self.format.clone());
+        let mut settings = AnySource::new();
+        match arguments.missing_key {
+            Missing::Fail => {}
+            Missing::RunUnprotected => {
+                operation = operation.on_missing_key(OnMissingKey::RunUnprotected);
+            }
+            Missing::Skip => settings = settings.skip_without_key(),
         }
-        if let Some(variable) = scoped::of(&arguments.key_from_env, source) {
-            operation = operation.key_from_env(variable);
+        let optional: Vec<_> =
+            scoped::all(&arguments.optional, source).map(String::as_str).collect();
+        if let Some(expression) = self.key(source)? {
+            match expression.trim().strip_prefix(ON_RECORD) {
+                Some(on_record) => {
+                    settings = settings.key(record(on_record.trim()).optional(optional));
+                }
+                None => operation = operation.key(payload(expression.trim()).optional(optional)),
+            }
+        } else if let Some(part) = optional.first() {
+            return Err(format!("`--optional {part}` needs a `--key` that has this part").into());
         }
         if let Some(expression) = scoped::of(&arguments.fingerprint, source) {
-            operation = operation.fingerprint(KeyPath::parse(expression));
+            match expression.trim().strip_prefix(ON_RECORD) {
+                Some(on_record) => settings = settings.fingerprint(record(on_record.trim())),
+                None => operation = operation.fingerprint(expression.trim()),
+            }
         }
-        let optional = scoped::all(&arguments.optional, source).map(String::as_str);
-        operation = operation.optional(optional);
         for Wrapping(envelope) in scoped::all(&arguments.envelope, source) {
-            operation = operation.envelope(*envelope);
+            settings = settings.envelope(*envelope);
         }
         if arguments.whole_record {
-            operation = operation.whole_record();
+            settings = settings.whole_record();
         }
-        operation = operation.key_format(self.format.clone());
-        match self.powertools() {
-            Some(powertools) => operation.powertools(powertools),
-            None => operation,
+        if let Some(powertools) = self.powertools() {
+            operation = operation.powertools(powertools);
+        }
+        Ok((operation, settings))
+    }
+
+    /// The key expression: of the variable, if one is named and set.
+    fn key(&self, source: &str) -> Result<Option<String>, Failure> {
+        let given = scoped::of(&self.arguments.key, source).cloned();
+        let Some(variable) = scoped::of(&self.arguments.key_from_env, source) else {
+            return Ok(given);
+        };
+        match (std::env::var(variable), given) {
+            (Ok(expression), _) => Ok(Some(expression)),
+            (Err(std::env::VarError::NotPresent), Some(given)) => Ok(Some(given)),
+            (Err(error), _) => Err(format!(
+                "the environment variable {variable}, which is to hold the key expression: {error}"
+            )
+            .into()),
         }
     }
 

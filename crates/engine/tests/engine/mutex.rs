@@ -209,7 +209,7 @@ async fn what_would_have_to_be_kept_is_refused() {
     let world = world();
     let steps = rec("a", |_, call: Call| async move {
         let error = call.step("charge", |_| async { Ok(1) }).await.unwrap_err();
-        assert!(error.message().contains("`.mutex()`"), "{error:?}");
+        assert!(error.message().contains("`.mode(Mode::Mutex)`"), "{error:?}");
         assert!(matches!(error.error().downcast_ref(), Some(StepError::Mutex { .. })), "{error:?}");
         assert_eq!(call.publish(Message::new("q", "1")), Err(PublishError::Mutex));
         Ok(())

@@ -80,7 +80,10 @@ impl HttpLayer {
     pub(crate) fn new(engine: Engine, operation: &Operation) -> Result<Self, ConfigError> {
         let prepared = operation.prepared()?;
         if prepared.powertools.as_ref().is_some_and(CompiledPowertools::refuses_tenants) {
-            return Err(ConfigError::setting(format!("operation `{}`: caller in Powertools keys", prepared.name)));
+            return Err(ConfigError::setting(format!(
+                "operation `{}`: caller in Powertools keys",
+                prepared.name
+            )));
         }
         Ok(Self(Arc::new(Settings {
             engine,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Idempotency, OnConflict, OnPermanentFailure, Operation, RunContext,
-    RunError, outcome::Foreign,
+    Call, ConfigError, Failure, Idempotency, OnConflict, Operation, RunContext, RunError,
+    outcome::Foreign, source::Sqs,
 };
 use serde_json::{Value, json};
 
@@ -31,8 +31,9 @@ fn foreign(ours: Option<&str>) -> impl Fn(&Foreign) -> bool {
 #[tokio::test]
 async fn work_of_another_application_does_not_answer_a_delivery() {
     let world = World::new();
-    let billing = world.application("billing").sqs(process(), world.handler()).unwrap();
-    let shipping = world.application("shipping").sqs(process(), world.handler()).unwrap();
+    let billing = world.application("billing").on(Sqs::new(), &process(), world.handler()).unwrap();
+    let shipping =
+        world.application("shipping").on(Sqs::new(), &process(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&billing, &event).await.is_empty());
     for _ in 0..2 {
@@ -61,8 +62,9 @@ async fn no_policy_acknowledges_a_key_of_another_application() {
             .on_conflict(OnConflict::Skip)
             .on_permanent_failure(OnPermanentFailure::Acknowledge)
     };
-    let billing = world.application("billing").sqs(process(), world.handler()).unwrap();
-    let shipping = world.application("shipping").sqs(lenient(), world.handler()).unwrap();
+    let billing = world.application("billing").on(Sqs::new(), &process(), world.handler()).unwrap();
+    let shipping =
+        world.application("shipping").on(Sqs::new(), &lenient(), world.handler()).unwrap();
     for (message, id, action) in
         [("m-1", "failed", "fail"), ("m-2", "given up", "give up"), ("m-3", "stopped", "sleep")]
     {
@@ -115,9 +117,9 @@ async fn the_refusal_names_both_applications_and_the_remedy() {
 #[tokio::test]
 async fn two_functions_with_the_same_name_are_one_application() {
     let world = World::new();
-    let old = world.application("orders").sqs(process(), world.handler()).unwrap();
+    let old = world.application("orders").on(Sqs::new(), &process(), world.handler()).unwrap();
     let new = world.application("orders-v2").application("orders");
-    let new = new.sqs(process(), world.handler()).unwrap();
+    let new = new.on(Sqs::new(), &process(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
     for function in [&old, &new, &old] {
         assert!(world.returned(function, &event).await.is_empty());
@@ -149,7 +151,7 @@ async fn an_invalid_application_name_is_refused() {
     let world = World::new();
     let bad = || world.application("two words");
     let refused = |error: &ConfigError| matches!(error, ConfigError::Application { .. });
-    assert!(refused(&bad().sqs(process(), world.handler()).err().unwrap()));
+    assert!(refused(&bad().on(Sqs::new(), &process(), world.handler()).err().unwrap()));
     assert!(refused(&bad().event::<Value>(process()).err().unwrap()));
     let run = bad()
         .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), async |_| {
@@ -158,7 +160,7 @@ async fn an_invalid_application_name_is_refused() {
         .await;
     assert!(matches!(run, Err(RunError::Config(error)) if refused(&error)));
     assert!(
-        bad().application("shop").sqs(process(), world.handler()).is_ok(),
+        bad().application("shop").on(Sqs::new(), &process(), world.handler()).is_ok(),
         "a valid name replaces it"
     );
 }

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{OnConflict, Operation, record};
+use lambda_idempotency::{
+    OnConflict, Operation, record,
+    source::{EventBridge, Invoke, Sns},
+};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
@@ -14,13 +17,13 @@ use crate::support::{World, bus_event, diagnostic, event_id, notification, sampl
 async fn success_is_null() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let sns = idempotency.sns(Operation::new("greet"), world.text_handler()).unwrap();
+    let sns = idempotency.on(Sns::new(), &Operation::new("greet"), world.text_handler()).unwrap();
     for _ in 0..2 {
         assert_eq!(world.invoke_raw(&sns, &sample("snsEvent")).await.unwrap(), Value::Null);
     }
     world.ledger.assert_once("Hello from SNS!");
     let watch = Operation::new("watch").key("[instance_id, state]");
-    let events = idempotency.event_bridge(watch, world.handler()).unwrap();
+    let events = idempotency.on(EventBridge::new(), &watch, world.handler()).unwrap();
     for _ in 0..2 {
         let answer = world.invoke_raw(&events, &sample("eventBridgeEvent")).await;
         assert_eq!(answer.unwrap(), Value::Null);
@@ -32,15 +35,18 @@ async fn success_is_null() {
 async fn the_error_names_source_record_and_cause() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let sns = idempotency.sns(Operation::new("a").key("id"), world.handler()).unwrap();
-    let bus = idempotency.event_bridge(Operation::new("b").key("id"), world.handler()).unwrap();
+    let sns = idempotency.on(Sns::new(), &Operation::new("a").key("id"), world.handler()).unwrap();
+    let bus = idempotency
+        .on(EventBridge::new(), &Operation::new("b").key("id"), world.handler())
+        .unwrap();
     let failing = json!({ "id": "x", "do": "fail" });
     let id = event_id("1");
     for (function, event, source) in [
         (&sns, notification("n-1", &failing.to_string()), "sns record n-1"),
         (&bus, bus_event(&id, "Placed", &failing), &*format!("eventbridge record {id}")),
     ] {
-        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
+        let (kind, text) =
+            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 1") && text.contains(source), "{text}");
         assert!(text.contains("failed with a message") && text.contains("failure 1"), "{text}");
@@ -52,7 +58,8 @@ async fn the_error_names_source_record_and_cause() {
         (&bus, bus_event(&id, "Placed", &json!({}))),
         (&bus, bus_event(&id, "Placed", &Value::Null)),
     ] {
-        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
+        let (kind, text) =
+            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains(&format!("record {id}: ")), "{text}");
     }
@@ -62,7 +69,10 @@ async fn the_error_names_source_record_and_cause() {
 #[tokio::test]
 async fn the_error_names_only_the_first_records() {
     let world = World::new();
-    let sns = world.idempotency().sns(Operation::new("a").key("id"), world.handler()).unwrap();
+    let sns = world
+        .idempotency()
+        .on(Sns::new(), &Operation::new("a").key("id"), world.handler())
+        .unwrap();
     let records: Vec<Value> =
         (0..9).map(|n| notification(&format!("n-{n}"), "{}")["Records"][0].clone()).collect();
     let event = json!({ "Records": records });
@@ -75,8 +85,8 @@ async fn the_error_names_only_the_first_records() {
 async fn without_an_expression_the_identity_is_the_key() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let sns = idempotency.sns(Operation::new("a"), world.handler()).unwrap();
-    let bus = idempotency.event_bridge(Operation::new("b"), world.handler()).unwrap();
+    let sns = idempotency.on(Sns::new(), &Operation::new("a"), world.handler()).unwrap();
+    let bus = idempotency.on(EventBridge::new(), &Operation::new("b"), world.handler()).unwrap();
     let payload = json!({ "id": "same" });
     for id in ["1", "2", "2", "1"] {
         world.invoke(&sns, &notification(id, &payload.to_string())).await.unwrap();
@@ -92,8 +102,8 @@ async fn without_an_expression_the_identity_is_the_key() {
 async fn a_record_without_an_identity_is_refused() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let sns = idempotency.sns(Operation::new("a"), world.handler()).unwrap();
-    let bus = idempotency.event_bridge(Operation::new("b"), world.handler()).unwrap();
+    let sns = idempotency.on(Sns::new(), &Operation::new("a"), world.handler()).unwrap();
+    let bus = idempotency.on(EventBridge::new(), &Operation::new("b"), world.handler()).unwrap();
     let mut without_id = bus_event("", "Placed", &json!({ "id": "a" }));
     for (function, event) in
         [(&sns, notification("", r#"{"id":"a"}"#)), (&bus, without_id.clone()), {
@@ -101,7 +111,8 @@ async fn a_record_without_an_identity_is_refused() {
             (&bus, without_id)
         }]
     {
-        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
+        let (kind, text) =
+            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned", "{text}");
     }
     assert_eq!(world.ledger.total(), 0);
@@ -111,8 +122,10 @@ async fn a_record_without_an_identity_is_refused() {
 async fn a_key_expression_replaces_the_identity() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let sns = idempotency.sns(Operation::new("a").key("id"), world.handler()).unwrap();
-    let bus = idempotency.event_bridge(Operation::new("b").key("id"), world.handler()).unwrap();
+    let sns = idempotency.on(Sns::new(), &Operation::new("a").key("id"), world.handler()).unwrap();
+    let bus = idempotency
+        .on(EventBridge::new(), &Operation::new("b").key("id"), world.handler())
+        .unwrap();
     for message in ["1", "2"] {
         world.invoke(&sns, &notification(message, r#"{"id":"x"}"#)).await.unwrap();
         world.invoke(&bus, &bus_event(message, "Placed", &json!({ "id": "y" }))).await.unwrap();
@@ -125,13 +138,13 @@ async fn a_key_expression_can_read_the_record_around_the_payload() {
     let world = World::new();
     let idempotency = world.idempotency();
     let by_message = Operation::new("a").key(record("Sns.MessageId"));
-    let sns = idempotency.sns(by_message, world.text_handler()).unwrap();
+    let sns = idempotency.on(Sns::new(), &by_message, world.text_handler()).unwrap();
     for (id, message) in [("1", "first"), ("1", "again"), ("2", "second")] {
         world.invoke(&sns, &notification(id, message)).await.unwrap();
     }
     world.ledger.assert_each_once(["first", "second"]);
     let by_both = Operation::new("b").key(record("[source, detail.id]"));
-    let bus = idempotency.event_bridge(by_both, world.handler()).unwrap();
+    let bus = idempotency.on(EventBridge::new(), &by_both, world.handler()).unwrap();
     for id in ["1", "2"] {
         world.invoke(&bus, &bus_event(id, "Placed", &json!({ "id": "x" }))).await.unwrap();
     }
@@ -141,7 +154,10 @@ async fn a_key_expression_can_read_the_record_around_the_payload() {
 #[tokio::test]
 async fn an_event_replayed_from_an_archive_is_recognised_by_its_id() {
     let world = World::new();
-    let bus = world.idempotency().event_bridge(Operation::new("watch"), world.handler()).unwrap();
+    let bus = world
+        .idempotency()
+        .on(EventBridge::new(), &Operation::new("watch"), world.handler())
+        .unwrap();
     let mut event: Value = serde_json::from_str(&sample("eventBridgeEvent")).unwrap();
     let replay = event.clone();
     event.as_object_mut().unwrap().remove("replay-name");
@@ -160,7 +176,7 @@ async fn a_record_with_a_busy_key_waits_for_the_end_of_the_lease_by_default() {
         if let Some(conflict) = conflict {
             operation = operation.on_conflict(conflict);
         }
-        let sns = world.idempotency().sns(operation, world.handler()).unwrap();
+        let sns = world.idempotency().on(Sns::new(), &operation, world.handler()).unwrap();
         let killed = notification("n-1", r#"{"id":"x","do":"sleep"}"#).to_string();
         let killed = drop_after(1, serve(sns.clone(), &killed, world.context())).await;
         assert!(killed.is_none());

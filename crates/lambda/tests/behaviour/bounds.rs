@@ -1,8 +1,10 @@
 //! The trait bounds that the runtime needs, checked by the compiler.
 
 use lambda_idempotency::{
-    Call, EventLayer, Failure, Function, Idempotency, InvocationError, Operation, RunContext,
-    RunError, wrappers::EventService,
+    Call, Failure, Function, Idempotency, Operation, RunContext, RunError,
+    error::InvocationError,
+    layers::{EventLayer, EventService},
+    source::Sqs,
 };
 use lambda_runtime::{Diagnostic, LambdaEvent, Service, service_fn};
 use serde_json::{Value, value::RawValue};
@@ -25,7 +27,8 @@ where
 /// The futures are made, but not polled.
 #[test]
 fn functions_satisfy_the_bounds_of_the_runtime() {
-    let function = World::new().idempotency().sqs(Operation::new("a"), handler).unwrap();
+    let function =
+        World::new().idempotency().on(Sqs::new(), &Operation::new("a"), handler).unwrap();
     concurrent(&function);
     drop(lambda_runtime::run(function.clone()));
     drop(lambda_runtime::run_concurrent(function));
@@ -36,7 +39,7 @@ fn services_inside_the_layer_satisfy_the_bounds_of_the_runtime() {
     let service = service_fn(|event: LambdaEvent<Value>| async move {
         Ok::<Value, std::io::Error>(event.payload)
     });
-    let layer: EventLayer<Value> = World::new().idempotency().event(Operation::new("a")).unwrap();
+    let layer: EventLayer<Value> = World::new().idempotency().event(&Operation::new("a")).unwrap();
     let service = tower_layer::Layer::layer(&layer.clone(), service);
     concurrent(&service);
     drop(lambda_runtime::run(service.clone()));

@@ -1,6 +1,9 @@
 //! ActiveMQ and RabbitMQ: the whole batch is delivered again, and processed messages are replayed.
 
-use lambda_idempotency::{OnMissingKey, Operation, record};
+use lambda_idempotency::{
+    OnMissingKey, Operation, record,
+    source::{ActiveMq, Invoke, RabbitMq},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,8 +42,8 @@ fn rabbit(messages: impl IntoIterator<Item = (Value, &'static str, &'static str)
 async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let active_mq = idempotency.active_mq(Operation::new("a"), world.handler()).unwrap();
-    let rabbit_mq = idempotency.rabbit_mq(Operation::new("b"), world.handler()).unwrap();
+    let active_mq = idempotency.on(ActiveMq::new(), &Operation::new("a"), world.handler()).unwrap();
+    let rabbit_mq = idempotency.on(RabbitMq::new(), &Operation::new("b"), world.handler()).unwrap();
     for (function, event, ids) in [
         (
             &active_mq,
@@ -53,11 +56,12 @@ async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
             ["x", "y", "z"],
         ),
     ] {
-        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
+        let (kind, text) =
+            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 3") && text.contains("mq record #"), "{text}");
         assert_eq!(world.ledger.executed(ids[0]) + world.ledger.executed(ids[2]), 2);
-        assert_eq!(world.invoke(function, &event).await.unwrap(), Value::Null);
+        assert_eq!(world.on(Invoke::new(), &function, &event).await.unwrap(), Value::Null);
         for id in ids {
             world.ledger.assert_once(id);
         }
@@ -67,7 +71,8 @@ async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
 #[tokio::test]
 async fn the_identity_of_a_message_is_its_id_in_its_queue() {
     let world = World::new();
-    let function = world.idempotency().rabbit_mq(Operation::new("b"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(RabbitMq::new(), &Operation::new("b"), world.handler()).unwrap();
     let event = rabbit([("1".into(), "x", "")]);
     let mut other_queue = event.clone();
     let list = other_queue["rmqMessagesByQueue"]["orders::/"].take();
@@ -85,7 +90,7 @@ async fn the_identity_of_a_message_is_its_id_in_its_queue() {
 async fn a_message_without_an_id_needs_a_key() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let plain = idempotency.rabbit_mq(Operation::new("a"), world.handler()).unwrap();
+    let plain = idempotency.on(RabbitMq::new(), &Operation::new("a"), world.handler()).unwrap();
     for id in [Value::Null, json!(""), json!(7)] {
         let event = rabbit([(id, "x", "")]);
         let (kind, text) = diagnostic(world.invoke(&plain, &event).await.unwrap_err());
@@ -97,7 +102,7 @@ async fn a_message_without_an_id_needs_a_key() {
         Operation::new("b").key("id"),
         Operation::new("c").key(record("basicProperties.correlationId")),
     ] {
-        let function = idempotency.rabbit_mq(operation, world.handler()).unwrap();
+        let function = idempotency.on(RabbitMq::new(), &operation, world.handler()).unwrap();
         for _ in 0..2 {
             let event = rabbit([(Value::Null, "y", "")]);
             assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
@@ -109,7 +114,7 @@ async fn a_message_without_an_id_needs_a_key() {
         ("d", Operation::new("d").on_missing_key(OnMissingKey::RunUnprotected), 2),
         ("e", by_id.on_missing_key(OnMissingKey::Skip), 0),
     ] {
-        let function = idempotency.rabbit_mq(operation, world.handler()).unwrap();
+        let function = idempotency.on(RabbitMq::new(), &operation, world.handler()).unwrap();
         for _ in 0..2 {
             world.invoke(&function, &rabbit([(Value::Null, name, "")])).await.unwrap();
         }
@@ -121,8 +126,8 @@ async fn a_message_without_an_id_needs_a_key() {
 async fn bad_messages_fail_with_the_cause_in_the_error() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let active_mq = idempotency.active_mq(Operation::new("a"), world.handler()).unwrap();
-    let rabbit_mq = idempotency.rabbit_mq(Operation::new("b"), world.handler()).unwrap();
+    let active_mq = idempotency.on(ActiveMq::new(), &Operation::new("a"), world.handler()).unwrap();
+    let rabbit_mq = idempotency.on(RabbitMq::new(), &Operation::new("b"), world.handler()).unwrap();
     for (data, expected) in [
         (json!(base64([0xff])), "whole_record"),
         (json!("not base64!"), "whole_record"),
@@ -152,8 +157,8 @@ async fn a_broker_filter_accepts_its_name_or_arn() {
     for (broker, taken) in [("shop", true), (BROKER, true), ("other", false), ("b-1", false)] {
         let operation = Operation::new("a").broker(broker);
         let idempotency = || world.idempotency();
-        let active_mq = idempotency().active_mq(operation.clone(), world.handler()).unwrap();
-        let rabbit_mq = idempotency().rabbit_mq(operation, world.handler()).unwrap();
+        let active_mq = idempotency().on(ActiveMq::new(), &operation, world.handler()).unwrap();
+        let rabbit_mq = idempotency().on(RabbitMq::new(), &operation, world.handler()).unwrap();
         let event = active([("1", "x", "")]);
         assert_eq!(world.invoke(&active_mq, &event).await.is_ok(), taken, "{broker}");
         let event = rabbit([("1".into(), "y", "")]);
@@ -165,9 +170,10 @@ async fn a_broker_filter_accepts_its_name_or_arn() {
 #[tokio::test]
 async fn active_mq_messages_run_one_after_the_other_and_none_after_a_failure() {
     let world = World::new();
-    let operation =
-        Operation::new("a").after_failure(lambda_idempotency::AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().active_mq(operation, world.handler()).unwrap();
+    let operation = Operation::new("a")
+        .after_failure(lambda_idempotency::source::AfterFailure::Batch)
+        .concurrency(1);
+    let function = world.idempotency().on(ActiveMq::new(), &operation, world.handler()).unwrap();
     let event = active([("1", "a", "fail"), ("2", "b", ""), ("3", "c", "")]);
     for _ in 0..3 {
         world.invoke(&function, &event).await.unwrap_err();

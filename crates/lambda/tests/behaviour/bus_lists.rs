@@ -1,6 +1,11 @@
 //! A custom event bus invokes the function with lists of events.
 
-use lambda_idempotency::{KeyFormat, Operation, TracingObserver, inspect};
+use lambda_idempotency::{
+    Operation, inspect,
+    keys::KeyFormat,
+    observe::TracingObserver,
+    source::{EventBridge, Invoke},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,7 +21,8 @@ fn placed(id: &str, order: &str, action: &str) -> Value {
 #[tokio::test]
 async fn each_event_of_a_list_is_a_record() {
     let world = World::new();
-    let bus = world.idempotency().event_bridge(Operation::new("a"), world.handler()).unwrap();
+    let bus =
+        world.idempotency().on(EventBridge::new(), &Operation::new("a"), world.handler()).unwrap();
     let list = json!([placed("1", "a", ""), placed("2", "b", "fail once"), placed("3", "c", "")]);
     let (kind, text) = diagnostic(world.invoke(&bus, &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
@@ -35,11 +41,11 @@ async fn an_event_without_an_id_needs_a_key() {
     let world = World::new();
     let idempotency = world.idempotency();
     let list = json!([without(placed("1", "a", ""), "id")]);
-    let plain = idempotency.event_bridge(Operation::new("a"), world.handler()).unwrap();
+    let plain = idempotency.on(EventBridge::new(), &Operation::new("a"), world.handler()).unwrap();
     let (_, text) = diagnostic(world.invoke(&plain, &list).await.unwrap_err());
     assert!(text.contains(".key("), "{text}");
     let by_order = Operation::new("b").key("id");
-    let keyed = idempotency.event_bridge(by_order, world.handler()).unwrap();
+    let keyed = idempotency.on(EventBridge::new(), &by_order, world.handler()).unwrap();
     for _ in 0..2 {
         assert_eq!(world.invoke(&keyed, &list).await.unwrap(), Value::Null);
     }
@@ -62,9 +68,9 @@ async fn each_event_of_a_list_goes_to_its_own_operation() {
     let function = world
         .idempotency()
         .function()
-        .event_bridge(of("place", "Placed"), placing.handler())
-        .event_bridge(of("cancel", "Cancelled"), world.handler())
-        .event_bridge(Operation::new("other"), other.handler())
+        .on(EventBridge::new(), &of("place", "Placed"), placing.handler())
+        .on(EventBridge::new(), &of("cancel", "Cancelled"), world.handler())
+        .on(EventBridge::new(), &Operation::new("other"), other.handler())
         .build()
         .unwrap();
     let list = json!([
@@ -90,8 +96,8 @@ async fn failed_events_of_a_list_run_again_and_the_others_do_not() {
     let function = world
         .idempotency()
         .function()
-        .event_bridge(of("place", "Placed"), world.handler())
-        .event_bridge(of("cancel", "Cancelled"), world.handler())
+        .on(EventBridge::new(), &of("place", "Placed"), world.handler())
+        .on(EventBridge::new(), &of("cancel", "Cancelled"), world.handler())
         .build()
         .unwrap();
     let without_id = without(placed("", "e", ""), "id");
@@ -122,14 +128,16 @@ async fn an_event_of_a_list_that_no_operation_takes_is_returned_and_the_others_a
     let list = json!([unknown, placed("1", "a", "")]);
     let build = || world.idempotency().function();
     for function in [
-        build().event_bridge(of("place", "Placed"), world.handler()),
+        build().on(EventBridge::new(), &of("place", "Placed"), world.handler()),
         // `.otherwise(..)` and `.invoke(..)` do not take single events of a list.
         build()
-            .event_bridge(of("place", "Placed"), world.handler())
+            .on(EventBridge::new(), &of("place", "Placed"), world.handler())
             .otherwise(|_| async { Ok::<_, std::io::Error>("taken") }),
-        build()
-            .event_bridge(of("place", "Placed"), world.handler())
-            .invoke(Operation::new("any").key("@"), world.raw_handler()),
+        build().on(EventBridge::new(), &of("place", "Placed"), world.handler()).on(
+            Invoke::new(),
+            &Operation::new("any").key("@"),
+            world.raw_handler(),
+        ),
     ] {
         let function = function.build().unwrap();
         let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
@@ -147,7 +155,8 @@ async fn the_log_and_metrics_have_the_events_of_a_list_that_no_operation_takes()
     let (world, captured, metrics) = (World::new(), Captured::default(), Lines::default());
     let idempotency = world.idempotency().with_log(TracingObserver::new());
     let idempotency = idempotency.with_observer(metrics.metrics());
-    let function = idempotency.event_bridge(of("place", "Placed"), world.handler()).unwrap();
+    let function =
+        idempotency.on(EventBridge::new(), &of("place", "Placed"), world.handler()).unwrap();
     let unknown = bus_event(&event_id("9"), "Strange", &json!({}));
     let guard = captured.start_as_lambda_does();
     world.invoke(&function, &json!([unknown, placed("1", "a", "")])).await.unwrap_err();
@@ -174,7 +183,8 @@ async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of
     let list = json!([unknown, placed("1", "a", "")]);
     let error_of = async |operation: Operation| {
         let world = World::new();
-        let function = world.idempotency().event_bridge(operation, world.handler()).unwrap();
+        let function =
+            world.idempotency().on(EventBridge::new(), &operation, world.handler()).unwrap();
         let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
         assert!(text.contains('#') && !text.contains("ann@"), "{text}");
         text
@@ -189,7 +199,8 @@ async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of
 #[tokio::test]
 async fn json_in_a_list_that_is_not_an_event_does_not_affect_the_others() {
     let world = World::new();
-    let function = world.idempotency().event_bridge(Operation::new("a"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(EventBridge::new(), &Operation::new("a"), world.handler()).unwrap();
     let list = json!([{ "id": "s3cr3t" }, placed("1", "a", ""), 7, placed("2", "b", "")]);
     for _ in 0..2 {
         let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
@@ -208,7 +219,9 @@ async fn json_in_a_list_that_is_not_an_event_does_not_affect_the_others() {
 async fn a_list_without_an_event_for_any_operation_is_unknown() {
     let world = World::new();
     let list = json!([cancelled("1", "a", ""), cancelled("2", "b", "")]);
-    let place = || world.idempotency().function().event_bridge(of("a", "Placed"), world.handler());
+    let place = || {
+        world.idempotency().function().on(EventBridge::new(), &of("a", "Placed"), world.handler())
+    };
     let only = place().build().unwrap();
     let (kind, text) = diagnostic(world.invoke(&only, &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.UnknownEvent");

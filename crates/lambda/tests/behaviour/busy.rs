@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency::{BusyRecord, Function, OnConflict, Operation};
+use lambda_idempotency::{
+    Function, OnConflict, Operation,
+    source::{BusyRecord, Sqs},
+};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
@@ -37,7 +40,7 @@ fn with_hook(world: &World, does: Does) -> (Function, Notified) {
         }
     };
     let operation = Operation::new("place").key("id").on_busy(hook);
-    (world.idempotency().sqs(operation, world.handler()).unwrap(), notified)
+    (world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap(), notified)
 }
 
 /// Another worker claims the key of `a` and is killed.
@@ -102,7 +105,7 @@ async fn with_skip_the_hook_gets_a_key_whose_handler_was_stopped() {
             log.lock().unwrap().push(busy);
             async {}
         });
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([order("m-1", "a", "sleep")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert!(notified.lock().unwrap().is_empty(), "it was stopped at the deadline");

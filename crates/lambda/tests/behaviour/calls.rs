@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
-    Call, CallExt as _, Envelope, Failure, Function, Idempotency, Operation, RecordError,
-    RunContext,
+    Call, CallExt as _, Failure, Function, Idempotency, Operation, RunContext,
+    source::{Envelope, Invoke, RecordError, Sqs},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,7 +68,8 @@ async fn a_handler_of_a_payload_can_read_the_record() {
         )
     });
     // The key expression reads the decoded body, although the handler reads the message.
-    let function = world.idempotency().sqs(Operation::new("a").key("id"), handler).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new(), &Operation::new("a").key("id"), handler).unwrap();
     let event = batch([sent("m-1", "a", "3"), sent("m-2", "a", "1")]);
     assert!(world.returned(&function, &event).await.is_empty());
     let attributes = r#"[Some("acme é \"x\""), Some("12"), Some("AAEC"), None]"#;
@@ -83,7 +84,8 @@ async fn the_raw_record_is_a_part_of_the_event_and_not_a_copy() {
         let raw = call.raw_record().unwrap();
         format!("{} {raw}", raw.as_ptr().addr())
     });
-    let function = world.idempotency().sqs(Operation::new("a").key("id"), handler).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new(), &Operation::new("a").key("id"), handler).unwrap();
     let messages = [sent("m-1", "a", "1"), sent("m-2", "b", "1")];
     let texts = messages.clone().map(|message| message.to_string());
     let event = batch(messages).to_string();
@@ -170,7 +172,8 @@ async fn sources_that_do_not_count_receives_return_none() {
     let handler = noted.handler(|_, call| {
         format!("{:?} {:?} {:?}", call.receives(), call.attribute("a"), call.request_id())
     });
-    let function = world.idempotency().invoke(Operation::new("a").key("id"), handler).unwrap();
+    let function =
+        world.idempotency().on(Invoke::new(), &Operation::new("a").key("id"), handler).unwrap();
     world.invoke(&function, &json!({ "id": "a" })).await.unwrap();
     assert_eq!(noted.all(), [r#"None None Some("request-1")"#]);
 }
@@ -200,7 +203,7 @@ async fn otherwise_gets_the_event_unchanged() {
     let function = world
         .idempotency()
         .function()
-        .sqs(Operation::new("a"), world.handler())
+        .on(Sqs::new(), &Operation::new("a"), world.handler())
         .otherwise(
             |event: lambda_runtime::LambdaEvent<Box<serde_json::value::RawValue>>| async move {
                 Ok::<_, Failure>(format!("{} {}", event.context.request_id, event.payload.get()))

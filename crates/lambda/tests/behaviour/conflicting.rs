@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Envelope, Failure, KeepOrder, Lease, OnConflict, Operation, RunContext,
-    Sources,
+    Call, ConfigError, Failure, Lease, Mode, OnConflict, Operation, RunContext,
+    source::{Envelope, Invoke, KeepOrder, Kinesis, Pipe, Sns, Sqs},
 };
 use serde_json::{Value, json};
 
@@ -33,14 +33,14 @@ fn from_sources(operation: Operation, sources: Sources) -> Result<(), ConfigErro
 #[tokio::test]
 async fn a_mutex_without_a_key_is_refused_where_each_record_has_its_own() {
     let world = World::new();
-    let mutex = || Operation::new("import").mutex();
-    let parts = ["`import`", "`.mutex()`", "`.key("];
+    let mutex = || Operation::new("import").mode(Mode::Mutex);
+    let parts = ["`import`", "`.mode(Mode::Mutex)`", "`.key("];
     let idempotency = || world.idempotency();
-    refused(idempotency().sqs(mutex(), nothing), &parts);
-    refused(idempotency().kinesis(mutex(), nothing), &parts);
-    refused(idempotency().invoke(mutex(), nothing), &parts);
+    refused(idempotency().on(Sqs::new(), &mutex(), nothing), &parts);
+    refused(idempotency().on(Kinesis::new(), &mutex(), nothing), &parts);
+    refused(idempotency().on(Invoke::new(), &mutex(), nothing), &parts);
     refused(from_sources(mutex(), Sources::new().sqs(|import| import)), &parts);
-    idempotency().sqs(mutex().key("tenant"), nothing).unwrap();
+    idempotency().on(Sqs::new(), &mutex().key("tenant"), nothing).unwrap();
     // Equal payloads have equal keys.
     let run = async |_: Call| Ok::<_, Failure>(1);
     idempotency().run(&mutex(), "tenant", RunContext::without_deadline(), run).await.unwrap();
@@ -52,9 +52,9 @@ fn all_sources_of_an_operation_have_one_mode() {
     type Set = fn(Operation) -> Operation;
     let modes: [(Set, &str); 4] = [
         (|place| place, "the default mode"),
-        (Operation::mutex, "`.mutex()`"),
-        (Operation::transactional, "`.transactional()`"),
-        (Operation::optimistic, "`.optimistic()`"),
+        (Operation::mutex, "`.mode(Mode::Mutex)`"),
+        (Operation::transactional, "`.mode(Mode::Transactional)`"),
+        (Operation::optimistic, "`.mode(Mode::Optimistic)`"),
     ];
     for (one, named) in modes {
         for (other, called) in modes {
@@ -71,8 +71,11 @@ fn all_sources_of_an_operation_have_one_mode() {
 async fn nor_do_two_functions_or_calls_of_one_name_differ_in_mode() {
     let world = World::new();
     let idempotency = world.idempotency();
-    idempotency.sqs(place(), nothing).unwrap();
-    refused(idempotency.sns(place().mutex(), nothing), &["`place`", "`.mutex()`"]);
+    idempotency.on(Sqs::new(), &place(), nothing).unwrap();
+    refused(
+        idempotency.on(Sns::new(), &place().mode(Mode::Mutex), nothing),
+        &["`place`", "`.mode(Mode::Mutex)`"],
+    );
     let called = Operation::new("called").key("id");
     let run = |operation: Operation| {
         let idempotency = idempotency.clone();
@@ -81,9 +84,9 @@ async fn nor_do_two_functions_or_calls_of_one_name_differ_in_mode() {
             idempotency.run(&operation, &payload, context, async |_| Ok::<_, Failure>(1)).await
         }
     };
-    run(called.clone().mutex()).await.unwrap();
+    run(called.clone().mode(Mode::Mutex)).await.unwrap();
     let error = run(called).await.unwrap_err().to_string();
-    assert!(error.contains("`called`") && error.contains("`.mutex()`"), "{error}");
+    assert!(error.contains("`called`") && error.contains("`.mode(Mode::Mutex)`"), "{error}");
 }
 
 /// Each duplicate that comes by the other source would be a mismatch, or would not be compared.
@@ -105,9 +108,10 @@ fn fingerprints_that_never_agree_are_refused() {
 fn a_handler_for_other_events_is_refused_where_none_are_left() {
     let world = World::new();
     let other = async |_| Ok::<_, Failure>(());
-    let function = || world.idempotency().function().sqs(place(), nothing).otherwise(other);
+    let function =
+        || world.idempotency().function().on(Sqs::new(), &place(), nothing).otherwise(other);
     refused(
-        function().invoke(Operation::new("any"), nothing).build(),
+        function().on(Invoke::new(), &Operation::new("any"), nothing).build(),
         &["`any`", "`.otherwise(..)`", "`.invoke(..)`"],
     );
     function().build().unwrap();
@@ -118,9 +122,15 @@ fn an_order_of_a_queue_behind_a_pipe_is_refused() {
     let world = World::new();
     for order in [KeepOrder::None, KeepOrder::Key, KeepOrder::Shard] {
         let queue = place().queue("orders.fifo").order(order);
-        refused(world.idempotency().pipe(queue, nothing), &["`.order(..)`", "`.queue(..)`"]);
-        world.idempotency().pipe(place().order(order), nothing).unwrap();
-        world.idempotency().pipe(place().stream("orders").order(order), nothing).unwrap();
+        refused(
+            world.idempotency().on(Pipe::of(Sqs::new()), &queue, nothing),
+            &["`.order(..)`", "`.queue(..)`"],
+        );
+        world.idempotency().on(Pipe::of(Sqs::new().order(order)), &place(), nothing).unwrap();
+        world
+            .idempotency()
+            .on(Pipe::of(Kinesis::new().stream("orders").order(order)), &place(), nothing)
+            .unwrap();
     }
 }
 

@@ -1,6 +1,9 @@
 //! Scheduler and direct invocations: the user chooses the format of the event.
 
-use lambda_idempotency::Operation;
+use lambda_idempotency::{
+    Operation,
+    source::{Invoke, Scheduler, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, order, serve};
@@ -18,7 +21,8 @@ fn scheduled(schedule: &str, time: &str, attempt: &str) -> Value {
 #[tokio::test]
 async fn the_identity_of_a_scheduled_event_is_schedule_and_time() {
     let world = World::new();
-    let function = world.idempotency().scheduler(Operation::new("a"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Scheduler::new(), &Operation::new("a"), world.handler()).unwrap();
     for (time, attempt, executed) in [
         ("2026-01-01T00:00:00Z", "1", 1),
         ("2026-01-01T00:00:00Z", "2", 1),
@@ -37,7 +41,8 @@ async fn the_identity_of_a_scheduled_event_is_schedule_and_time() {
 #[tokio::test]
 async fn a_scheduled_time_that_is_no_time_is_no_identity() {
     let world = World::new();
-    let function = world.idempotency().scheduler(Operation::new("a"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Scheduler::new(), &Operation::new("a"), world.handler()).unwrap();
     for text in ["<aws.scheduler.scheduled_time>", "nightly", "2026"] {
         let error = world.invoke(&function, &scheduled(SCHEDULE, text, "1")).await.unwrap_err();
         let (kind, text) = diagnostic(error);
@@ -46,7 +51,7 @@ async fn a_scheduled_time_that_is_no_time_is_no_identity() {
     }
     assert_eq!(world.ledger.total(), 0);
     let keyed = Operation::new("b").key("attempt");
-    let function = world.idempotency().scheduler(keyed, world.handler()).unwrap();
+    let function = world.idempotency().on(Scheduler::new(), &keyed, world.handler()).unwrap();
     for attempt in ["1", "2"] {
         world.invoke(&function, &scheduled(SCHEDULE, "nightly", attempt)).await.unwrap();
     }
@@ -58,13 +63,14 @@ async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_s
     let world = World::new();
     let named = |name: &str| {
         let operation = Operation::new("a").schedule(name);
-        world.idempotency().scheduler(operation, world.handler()).unwrap()
+        world.idempotency().on(Scheduler::new(), &operation, world.handler()).unwrap()
     };
     let event = scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1");
     assert!(world.invoke(&named("nightly"), &event).await.is_ok());
     assert!(world.invoke(&named(SCHEDULE), &event).await.is_ok());
     assert!(world.invoke(&named("daily"), &event).await.is_err());
-    let any = world.idempotency().scheduler(Operation::new("a"), world.handler()).unwrap();
+    let any =
+        world.idempotency().on(Scheduler::new(), &Operation::new("a"), world.handler()).unwrap();
     for (member, value) in [
         ("scheduleArn", json!("")),
         ("scheduleArn", json!("arn:aws:sqs:eu-west-1:1:orders")),
@@ -82,7 +88,8 @@ async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_s
 #[tokio::test]
 async fn a_retry_of_a_direct_invocation_is_recognised_by_its_request_id() {
     let world = World::new();
-    let function = world.idempotency().invoke(Operation::new("a"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Invoke::new(), &Operation::new("a"), world.handler()).unwrap();
     let event = json!({ "id": "x" }).to_string();
     for (request, executed) in [("r-1", 1), ("r-1", 1), ("r-2", 2)] {
         let mut context = world.context();
@@ -100,14 +107,15 @@ async fn a_retry_of_a_direct_invocation_is_recognised_by_its_request_id() {
 async fn a_direct_invocation_accepts_any_json() {
     let world = World::new();
     let by_all = Operation::new("a").key("@");
-    let function = world.idempotency().invoke(by_all, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(Invoke::new(), &by_all, world.raw_handler()).unwrap();
     for event in [r#""text""#, "7", "[1,2]", r#"{"a":1}"#, "true"] {
         for _ in 0..2 {
             assert_eq!(world.invoke_raw(&function, event).await.unwrap(), Value::Null);
         }
         world.ledger.assert_once(event);
     }
-    let failing = world.idempotency().invoke(Operation::new("b"), world.handler()).unwrap();
+    let failing =
+        world.idempotency().on(Invoke::new(), &Operation::new("b"), world.handler()).unwrap();
     let (kind, text) =
         diagnostic(world.invoke(&failing, &json!({ "do": "fail" })).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
@@ -121,9 +129,9 @@ async fn a_direct_invocation_takes_only_events_of_no_other_source() {
     let function = world
         .idempotency()
         .function()
-        .invoke(Operation::new("any").key("@"), world.raw_handler())
-        .sqs(Operation::new("place").key("id"), world.handler())
-        .scheduler(Operation::new("report"), world.handler())
+        .on(Invoke::new(), &Operation::new("any").key("@"), world.raw_handler())
+        .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
+        .on(Scheduler::new(), &Operation::new("report"), world.handler())
         .build()
         .unwrap();
     let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();

@@ -14,7 +14,9 @@ fn with_the_switch_of_the_environment_nothing_is_claimed_and_sources_are_answere
 }
 
 mod child {
-    use lambda_idempotency::{DivertReason, Operation, store::StoreErrorKind};
+    use lambda_idempotency::{
+        Operation, outcome::DivertReason, source::Sqs, store::StoreErrorKind,
+    };
     use lambda_idempotency_testkit::faults::Fault;
     use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
     use serde_json::{Value, json};
@@ -40,7 +42,7 @@ mod child {
     #[ignore = "run by the test above"]
     async fn groups_keep_their_order_and_return_as_a_whole() {
         let world = world();
-        let function = world.idempotency().sqs(place(), world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
         let in_group =
             |message, id, action, group| grouped(order(message, id, action), FIFO, group);
         let event = batch([
@@ -60,7 +62,7 @@ mod child {
     #[ignore = "run by the test above"]
     async fn copies_are_processed_and_handlers_are_stopped_at_the_deadline() {
         let world = world();
-        let function = world.idempotency().sqs(place(), world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
         let event =
             batch([order("m-1", "a", ""), order("m-2", "a", ""), order("m-3", "b", "sleep")]);
         assert_eq!(world.returned(&function, &event).await, ["m-3"]);
@@ -72,7 +74,7 @@ mod child {
     async fn permanent_failures_are_put_aside() {
         let (world, aside) = (world(), Aside::default());
         let operation = place().divert(aside.sink());
-        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         let event = batch([order("m-1", "a", "give up")]);
         for times in 1..=2 {
             assert!(world.returned(&function, &event).await.is_empty());
@@ -86,7 +88,7 @@ mod child {
     async fn a_bad_record_that_cannot_be_put_aside_is_returned() {
         let (world, aside) = (world(), Aside::default());
         let operation = place().divert(aside.sink());
-        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         let event = batch([with_body("m-1", "{}")]);
         aside.refuse(1);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -100,7 +102,7 @@ mod child {
     async fn metrics_say_that_nothing_was_protected() {
         let (world, lines) = (world(), Lines::default());
         let idempotency = world.idempotency().with_observer(lines.metrics());
-        let function = idempotency.sqs(place(), world.handler()).unwrap();
+        let function = idempotency.on(Sqs::new(), &place(), world.handler()).unwrap();
         world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
         let document = &lines.take()[0];
         assert_eq!((&document["unprotected"], &document["records"]), (&json!(1.0), &json!(1.0)));

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
-    BadRecord, Failure, Idempotency, Observer, OnBadRecord, Operation, Outcome, Rejection, Report,
+    Failure, Idempotency, Operation, Outcome,
+    error::Rejection,
+    observe::{Observer, Report},
+    source::{Kinesis, Sqs},
 };
 use lambda_idempotency_core::{record::Status, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::Fault;
@@ -68,7 +71,7 @@ fn function(world: &World, aside: &Aside) -> lambda_idempotency::Function {
     let handler = world.handler();
     let typed = move |order: Order, call| handler(json!({ "id": order.id }), call);
     let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
-    world.idempotency().kinesis(operation, typed).unwrap()
+    world.idempotency().on(Kinesis::new(), &operation, typed).unwrap()
 }
 
 #[tokio::test]
@@ -118,7 +121,7 @@ async fn a_record_that_was_put_aside_has_the_outcome_diverted() {
     let idempotency = Idempotency::new(world.store.clone())
         .with_clock(world.clock.clone())
         .with_observer(outcomes.clone());
-    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
     let twice = [with_body("m-1", "not JSON"), with_body("m-1", "not JSON")];
     for returned in [vec!["m-1"], vec![], vec![]] {
         assert_eq!(world.returned(&function, &batch(twice.clone())).await, returned);
@@ -138,7 +141,7 @@ async fn a_diverted_record_that_could_not_be_recorded_is_reported_so() {
     let idempotency = Idempotency::new(world.store.clone())
         .with_clock(world.clock.clone())
         .with_observer(outcomes.clone());
-    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
     let refused = Fault::refuse(StoreErrorKind::Unavailable);
     world.store.inject(refused.that_writes(Status::Completed).always());
     let returned = world.returned(&function, &batch([with_body("m-1", "not JSON")])).await;
@@ -176,7 +179,7 @@ async fn a_message_without_an_id_can_be_put_aside() {
     let world = World::new();
     let aside = Aside::default();
     let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([
         order("m-1", "a", ""),
         without(order("m-2", "b", ""), "messageId"),
@@ -194,7 +197,7 @@ async fn bad_records_do_not_share_a_key() {
     let world = World::new();
     let aside = Aside::default();
     let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([with_body("m-1", "not JSON"), with_body("m-2", "not JSON")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(aside.records().len(), 2);

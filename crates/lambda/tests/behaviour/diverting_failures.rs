@@ -6,7 +6,9 @@ use std::{
 };
 
 use lambda_idempotency::{
-    DivertReason, DivertedRecord, Failure, Function, OnBadRecord, OnPermanentFailure, Operation,
+    Failure, Function, Operation,
+    outcome::DivertReason,
+    source::{DivertedRecord, DynamoDbStream, EventBridge, Kafka, Kinesis, Sqs},
 };
 use lambda_idempotency_core::{
     clock::Clock as _,
@@ -80,14 +82,15 @@ async fn does_not_block(function: impl FnOnce(&World, Operation) -> Function, ev
 }
 
 /// Whether no record is returned.
-pub(crate) fn is_empty(answer: Result<Value, lambda_idempotency::InvocationError>) -> bool {
+pub(crate) fn is_empty(answer: Result<Value, lambda_idempotency::error::InvocationError>) -> bool {
     answer.is_ok_and(|answer| answer.is_null() || answer == json!({ "batchItemFailures": [] }))
 }
 
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_kinesis_shard() {
     let event = batch([put(1, "k", "a", "fail"), put(2, "k", "b", "")]);
-    does_not_block(|w, op| w.idempotency().kinesis(op, w.handler()).unwrap(), event).await;
+    does_not_block(|w, op| w.idempotency().on(Kinesis::new(), &op, w.handler()).unwrap(), event)
+        .await;
 }
 
 #[tokio::test]
@@ -97,7 +100,7 @@ async fn a_permanent_failure_does_not_stop_a_table_stream() {
         let op = op.key("newImage.id");
         let handler = w.handler();
         let handler = move |change: Value, call| handler(change["newImage"].clone(), call);
-        w.idempotency().dynamodb_stream(op, handler).unwrap()
+        w.idempotency().on(DynamoDbStream::new(), &op, handler).unwrap()
     };
     does_not_block(function, event).await;
 }
@@ -106,21 +109,22 @@ async fn a_permanent_failure_does_not_stop_a_table_stream() {
 async fn a_permanent_failure_does_not_stop_a_kafka_partition() {
     let event = topic([message(0, 1, "a", "fail"), message(0, 2, "b", "")]);
     assert_eq!(event["eventSourceArn"], CLUSTER);
-    does_not_block(|w, op| w.idempotency().kafka(op, w.handler()).unwrap(), event).await;
+    does_not_block(|w, op| w.idempotency().on(Kafka::new(), &op, w.handler()).unwrap(), event)
+        .await;
 }
 
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_fifo_group() {
     let message = |message, id, action| grouped(order(message, id, action), FIFO, "g");
     let event = batch([message("m-1", "a", "fail"), message("m-2", "b", "")]);
-    does_not_block(|w, op| w.idempotency().sqs(op, w.handler()).unwrap(), event).await;
+    does_not_block(|w, op| w.idempotency().on(Sqs::new(), &op, w.handler()).unwrap(), event).await;
 }
 
 #[tokio::test]
 async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).max_failed_attempts(1);
-    let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &operation, world.handler()).unwrap();
     let event =
         batch([put(1, "k", "a", "give up"), put(2, "k", "b", "panic"), put(3, "k", "c", "")]);
     assert!(is_empty(world.invoke(&function, &event).await));
@@ -132,7 +136,7 @@ async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
 async fn another_payload_under_a_key_is_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).fingerprint("do");
-    let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &operation, world.handler()).unwrap();
     let event = batch([put(1, "k", "a", "1"), put(2, "k", "a", "2"), put(3, "k", "b", "3")]);
     for _ in 0..2 {
         assert!(is_empty(world.invoke(&function, &event).await));
@@ -147,7 +151,7 @@ async fn another_payload_under_a_key_is_put_aside() {
 #[tokio::test]
 async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world.idempotency().sqs(index(&aside), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &index(&aside), world.handler()).unwrap();
     for message in ["m-1", "m-2", "m-2"] {
         let event = batch([order(message, "a", "give up")]);
         assert!(world.returned(&function, &event).await.is_empty());
@@ -159,7 +163,7 @@ async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
 #[tokio::test]
 async fn a_sink_gets_bad_records_too_and_its_own_failures_are_never_permanent() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world.idempotency().kinesis(index(&aside), world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &index(&aside), world.handler()).unwrap();
     aside.refuse(5);
     let event = batch([with_data(1, "k", "not JSON"), put(2, "k", "b", "")]);
     for _ in 0..5 {
@@ -175,7 +179,7 @@ async fn a_sink_gets_bad_records_too_and_its_own_failures_are_never_permanent() 
 async fn bad_records_may_have_another_policy() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).on_bad_record(OnBadRecord::Return);
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert_eq!(aside.records().len(), 1);
@@ -198,7 +202,7 @@ async fn a_sink_for_bad_records_only_is_called_until_it_succeeds() {
         })
     });
     let operation = Operation::new("index").key("id").max_failed_attempts(2).on_bad_record(sink);
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     for _ in 0..3 {
         assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
@@ -218,7 +222,7 @@ fn acknowledging_and_diverting_permanent_failures_together_is_refused() {
 #[tokio::test]
 async fn the_debug_text_of_a_diverted_record_has_no_payload() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world.idempotency().sqs(index(&aside), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &index(&aside), world.handler()).unwrap();
     let event = batch([order("m-1", "s3cr3t", "give up")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert!(!format!("{:?}", aside.records()).contains("s3cr3t"));
@@ -230,7 +234,7 @@ async fn a_record_that_fails_again_after_its_item_was_deleted_is_put_aside_again
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside);
     let key = operation.producer().unwrap().key(r#"{"id":"a"}"#).unwrap();
-    let function = world.idempotency().event_bridge(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(EventBridge::new(), &operation, world.handler()).unwrap();
     let event = bus_event("e-1", "t", &json!({ "id": "a", "do": "give up" }));
     for put_aside in 1..=2 {
         for _ in 0..2 {

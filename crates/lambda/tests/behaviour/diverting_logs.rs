@@ -1,6 +1,10 @@
 //! The log of records that are put aside, and of records that could not be put aside.
 
-use lambda_idempotency::{DivertedRecord, Failure, Operation, TracingObserver};
+use lambda_idempotency::{
+    Failure, Operation,
+    observe::TracingObserver,
+    source::{DivertedRecord, Sqs},
+};
 use lambda_idempotency_core::{record::Status, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::Fault;
 
@@ -15,7 +19,7 @@ async fn logged(world: &World, observer: TracingObserver, operation: Operation) 
     let captured = Captured::default();
     let guard = captured.start();
     let idempotency = world.idempotency().with_log(observer);
-    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
     world.returned(&function, &batch([order("m-1", "a", "give up")])).await;
     drop(guard);
     captured.text()

@@ -1,6 +1,9 @@
 //! Distinct records with one id, which their producer chose, or with one key: each is put aside.
 
-use lambda_idempotency::Operation;
+use lambda_idempotency::{
+    Operation,
+    source::{ActiveMq, RabbitMq, Sqs},
+};
 use serde_json::{Value, json};
 
 use super::diverting_failures::{Aside, index, is_empty};
@@ -43,8 +46,8 @@ async fn all_are_put_aside(operation: fn(&Aside) -> Operation, payloads: [Vec<u8
         let (world, aside) = (World::new(), Aside::default());
         let (idempotency, operation) = (world.idempotency(), operation(&aside));
         let function = match event(&[])["eventSource"].as_str() {
-            Some("aws:rmq") => idempotency.rabbit_mq(operation, world.handler()),
-            _ => idempotency.active_mq(operation, world.handler()),
+            Some("aws:rmq") => idempotency.on(RabbitMq::new(), &operation, world.handler()),
+            _ => idempotency.on(ActiveMq::new(), &operation, world.handler()),
         };
         let function = function.unwrap();
         for payload in payloads.iter().chain(&payloads) {
@@ -80,7 +83,7 @@ async fn whole_records_with_the_same_producer_id_are_all_put_aside() {
 async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).fingerprint("amount");
-    let function = world.idempotency().rabbit_mq(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(RabbitMq::new(), &operation, world.handler()).unwrap();
     for amount in [1, 2, 3, 2, 3] {
         let order = json!({ "id": "a", "do": "", "amount": amount });
         assert!(is_empty(
@@ -100,7 +103,8 @@ async fn bad_records_with_the_same_producer_id_are_all_put_aside() {
 
 #[tokio::test]
 async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
-    let enveloped = |aside: &Aside| index(aside).envelope(lambda_idempotency::Envelope::Sns);
+    let enveloped =
+        |aside: &Aside| index(aside).envelope(lambda_idempotency::source::Envelope::Sns);
     let order = |amount: u32| json!({ "id": "a", "amount": amount });
     all_are_put_aside(enveloped, as_bytes([order(1), order(2)])).await;
 }
@@ -109,8 +113,8 @@ async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
 #[tokio::test]
 async fn bad_notifications_with_the_same_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).envelope(lambda_idempotency::Envelope::Sns);
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let operation = index(&aside).envelope(lambda_idempotency::source::Envelope::Sns);
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let forwarded = |amount: u32| {
         let message = json!({ "id": "a", "amount": amount });
         json!({ "TopicArn": "t", "MessageId": "n-1", "Message": message }).to_string()
@@ -126,7 +130,7 @@ async fn bad_notifications_with_the_same_id_are_all_put_aside() {
 async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index(&aside).fingerprint("amount");
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let order = |message, item| {
         let order = json!({ "id": "a", "amount": 1, "do": "give up", "item": item });
         with_body(message, &order.to_string())

@@ -1,8 +1,8 @@
 //! Change streams of DocumentDB: ordered by document, and delivered again as a whole batch.
 
 use lambda_idempotency::{
-    Call, Failure, KeepOrder, OnBadRecord, OnMissingKey, OnPermanentFailure, Operation, inspect,
-    record,
+    Call, Failure, OnMissingKey, Operation, inspect, record,
+    source::{DocumentDb, KeepOrder},
 };
 use serde_json::{Value, json};
 
@@ -34,7 +34,8 @@ fn dropped(number: u32) -> Value {
 #[tokio::test]
 async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
     let world = World::new();
-    let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
+    let function =
+        world.idempotency().on(DocumentDb::new(), &Operation::new("a"), handler(&world)).unwrap();
     let event = collection([
         document(1, "d-1", "a", "fail once"),
         document(2, "d-1", "b", ""),
@@ -56,7 +57,8 @@ async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
 #[tokio::test]
 async fn the_identity_of_a_change_is_cluster_collection_and_resume_token() {
     let world = World::new();
-    let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
+    let function =
+        world.idempotency().on(DocumentDb::new(), &Operation::new("a"), handler(&world)).unwrap();
     let change = document(1, "d-1", "a", "");
     let mut elsewhere = change.clone();
     elsewhere["event"]["ns"]["coll"] = "refunds".into();
@@ -99,7 +101,7 @@ fn changes_of_one_document_wait_for_each_other() {
 async fn with_order_none_later_changes_do_not_wait_for_a_failed_one() {
     let world = World::new();
     let operation = Operation::new("a").order(KeepOrder::None);
-    let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
+    let function = world.idempotency().on(DocumentDb::new(), &operation, handler(&world)).unwrap();
     let event =
         collection([document(1, "d-1", "a", "fail once"), dropped(2), document(3, "d-1", "b", "")]);
     world.invoke(&function, &event).await.unwrap_err();
@@ -111,7 +113,8 @@ async fn with_order_none_later_changes_do_not_wait_for_a_failed_one() {
 #[tokio::test]
 async fn after_a_failure_a_batch_with_a_dropped_collection_stops() {
     let world = World::new();
-    let function = world.idempotency().document_db(Operation::new("a"), handler(&world)).unwrap();
+    let function =
+        world.idempotency().on(DocumentDb::new(), &Operation::new("a"), handler(&world)).unwrap();
     let event =
         collection([document(1, "d-1", "a", "fail once"), dropped(2), document(3, "d-2", "c", "")]);
     world.invoke(&function, &event).await.unwrap_err();
@@ -133,7 +136,7 @@ async fn changes_that_never_succeed_can_be_put_aside() {
             aside.record(format!("aside {}", bad.record.id), "");
             async { Ok::<_, Failure>(()) }
         }));
-    let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
+    let function = world.idempotency().on(DocumentDb::new(), &operation, handler(&world)).unwrap();
     let event = collection([
         document(1, "d-1", "a", "fail"),
         json!({ "event": { "documentKey": {}, "_id": { "_data": "t-2" } } }),
@@ -154,12 +157,12 @@ async fn a_change_without_a_resume_token_needs_a_key() {
     let mut change = document(1, "d-1", "a", "");
     change["event"] = without(change["event"].take(), "_id");
     let event = collection([change]);
-    let plain = idempotency.document_db(Operation::new("a"), handler(&world)).unwrap();
+    let plain = idempotency.on(DocumentDb::new(), &Operation::new("a"), handler(&world)).unwrap();
     let (_, text) = diagnostic(world.invoke(&plain, &event).await.unwrap_err());
     assert!(text.contains("_id._data") && text.contains(".key("), "{text}");
     let by_token = Operation::new("b").key(record("event._id._data"));
     let skipping = by_token.on_missing_key(OnMissingKey::Skip);
-    let skipping = idempotency.document_db(skipping, handler(&world)).unwrap();
+    let skipping = idempotency.on(DocumentDb::new(), &skipping, handler(&world)).unwrap();
     assert_eq!(world.invoke(&skipping, &event).await.unwrap(), Value::Null);
     assert_eq!(world.ledger.total(), 0);
 }
@@ -175,9 +178,11 @@ async fn a_cluster_filter_accepts_its_name_or_arn() {
         ("arn:aws:rds:eu-west-1:1:cluster:shop", false),
     ] {
         let operation = Operation::new("a").cluster(cluster);
-        let function = world.idempotency().document_db(operation, handler(&world)).unwrap();
+        let function =
+            world.idempotency().on(DocumentDb::new(), &operation, handler(&world)).unwrap();
         assert_eq!(world.invoke(&function, &event).await.is_ok(), taken, "{cluster}");
     }
-    let function = world.idempotency().document_db(Operation::new("b"), handler(&world)).unwrap();
+    let function =
+        world.idempotency().on(DocumentDb::new(), &Operation::new("b"), handler(&world)).unwrap();
     assert_eq!(world.invoke(&function, &collection([])).await.unwrap(), Value::Null);
 }

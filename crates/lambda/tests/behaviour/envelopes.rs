@@ -1,6 +1,9 @@
 //! Envelopes: payload and identity are those of the innermost notification.
 
-use lambda_idempotency::{ConfigError, Envelope, Operation, record};
+use lambda_idempotency::{
+    ConfigError, Operation, record,
+    source::{Envelope, Sns, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -35,7 +38,7 @@ fn uploaded(keys: &[&str]) -> Value {
 async fn the_id_of_the_notification_stays_the_same_after_a_redrive() {
     let world = World::new();
     let inside = Operation::new("a").envelope(Envelope::Sns);
-    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
     for (message, notification, executed) in
         [("m-1", "n-1", 1), ("m-2", "n-1", 1), ("m-3", "n-2", 2)]
     {
@@ -45,7 +48,7 @@ async fn the_id_of_the_notification_stays_the_same_after_a_redrive() {
         assert_eq!(world.ledger.executed("x"), executed, "{message}");
     }
     // The same notification, delivered by SNS itself, has the same key.
-    let direct = world.idempotency().sns(Operation::new("a"), world.handler()).unwrap();
+    let direct = world.idempotency().on(Sns::new(), &Operation::new("a"), world.handler()).unwrap();
     world.invoke(&direct, &notification("n-1", r#"{"id":"x"}"#)).await.unwrap();
     assert_eq!(world.ledger.executed("x"), 2);
 }
@@ -54,7 +57,7 @@ async fn the_id_of_the_notification_stays_the_same_after_a_redrive() {
 async fn the_identity_of_an_event_in_a_message_is_its_own_id() {
     let world = World::new();
     let inside = Operation::new("a").envelope(Envelope::EventBridge);
-    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
     let body = bus_event("e-1", "Placed", &json!({ "id": "x" })).to_string();
     for message in ["m-1", "m-2"] {
         world.invoke(&function, &batch([with_body(message, &body)])).await.unwrap();
@@ -74,7 +77,7 @@ async fn a_notification_in_a_notification_in_a_message() {
     for (operation, first, second) in
         [(inside("identity"), "a", "b"), (inside("key").key("s3.object.key"), "c", "d")]
     {
-        let function = world.idempotency().sqs(operation, by_object.clone()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, by_object.clone()).unwrap();
         for message in ["m-1", "m-2"] {
             let one = with_body(message, &body(message, &[first]));
             let other = with_body("m-3", &body("n-3", &[second]));
@@ -84,7 +87,7 @@ async fn a_notification_in_a_notification_in_a_message() {
         world.ledger.assert_once(second);
     }
     let outside = Operation::new("outside").envelope(Envelope::Sns).key(record("messageId"));
-    let function = world.idempotency().sqs(outside, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &outside, world.handler()).unwrap();
     for message in ["m-1", "m-2"] {
         let event = batch([with_body(message, &announced("n-1", &json!({ "id": "e" })))]);
         world.invoke(&function, &event).await.unwrap();
@@ -99,11 +102,12 @@ async fn a_key_that_does_not_tell_notifications_apart_is_refused() {
     let world = World::new();
     let s3 = |name| Operation::new(name).envelope(Envelope::S3);
     let by_message = s3("a").key(record("messageId"));
-    let error = world.idempotency().sqs(by_message, world.handler()).unwrap_err();
+    let error = world.idempotency().on(Sqs::new(), &by_message, world.handler()).unwrap_err();
     assert!(matches!(error, ConfigError::OneKeyForSeveral { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("messageId") && text.contains("s3.object.key"), "{text}");
-    let error = world.idempotency().sqs(s3("b").whole_record(), world.handler()).unwrap_err();
+    let error =
+        world.idempotency().on(Sqs::new().whole_record(), &s3("b"), world.handler()).unwrap_err();
     assert!(matches!(error, ConfigError::WholeMessageOfSeveral { .. }), "{error}");
     assert!(error.to_string().contains(".key("), "{error}");
 }
@@ -113,7 +117,7 @@ async fn a_key_that_does_not_tell_notifications_apart_is_refused() {
 async fn a_whole_message_with_several_notifications_is_processed_once() {
     let world = World::new();
     let whole = Operation::new("a").envelope(Envelope::S3).key("messageId").whole_record();
-    let function = world.idempotency().sqs(whole, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &whole, world.raw_handler()).unwrap();
     let event = batch([with_body("m-1", &uploaded(&["a", "b"]).to_string())]);
     for _ in 0..2 {
         assert!(world.returned(&function, &event).await.is_empty());
@@ -132,7 +136,7 @@ async fn a_message_with_several_records_is_returned_if_one_fails() {
         handler(json!({ "id": key, "do": action }), call)
     };
     let inside = Operation::new("a").envelope(Envelope::S3);
-    let function = world.idempotency().sqs(inside, fails_once).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &inside, fails_once).unwrap();
     let event = batch([
         with_body("m-1", &uploaded(&["a", "b", "c"]).to_string()),
         with_body("m-2", &uploaded(&["d"]).to_string()),
@@ -148,7 +152,7 @@ async fn a_message_with_several_records_is_returned_if_one_fails() {
 async fn a_test_event_in_a_message_is_acknowledged() {
     let world = World::new();
     let inside = Operation::new("a").envelope(Envelope::S3);
-    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
     let test = r#"{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"uploads"}"#;
     assert!(world.returned(&function, &batch([with_body("m-1", test)])).await.is_empty());
     assert_eq!(world.ledger.total(), 0);
@@ -165,8 +169,8 @@ async fn an_envelope_is_configured_and_not_guessed() {
         ("c", Envelope::S3, "S3 notification"),
     ] {
         let inside = Operation::new(name).envelope(envelope);
-        let sqs = world.idempotency().sqs(inside.clone(), world.handler()).unwrap();
-        let sns = world.idempotency().sns(inside, world.handler()).unwrap();
+        let sqs = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
+        let sns = world.idempotency().on(Sns::new(), &inside, world.handler()).unwrap();
         for body in [r#"{"id":"x"}"#, "not JSON", "[]", "7", r#"{"MessageId":"n","TopicArn":null}"#]
         {
             let answer = world.invoke(&sqs, &batch([with_body("m-1", body)])).await.unwrap();
@@ -177,7 +181,8 @@ async fn an_envelope_is_configured_and_not_guessed() {
         }
     }
     assert_eq!(world.ledger.total(), 0);
-    let plain = world.idempotency().sqs(Operation::new("d"), world.raw_handler()).unwrap();
+    let plain =
+        world.idempotency().on(Sqs::new(), &Operation::new("d"), world.raw_handler()).unwrap();
     let body = announced("n-1", &json!({ "id": "x" }));
     for message in ["m-1", "m-2"] {
         world.invoke(&plain, &batch([with_body(message, &body)])).await.unwrap();
@@ -189,7 +194,7 @@ async fn an_envelope_is_configured_and_not_guessed() {
 async fn a_message_with_an_envelope_keeps_its_group_and_its_id() {
     let world = World::new();
     let inside = Operation::new("a").envelope(Envelope::Sns);
-    let function = world.idempotency().sqs(inside, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
     let message = |id: &str, order: &str, action: &str| {
         let body = announced(id, &json!({ "id": order, "do": action }));
         grouped(with_body(id, &body), FIFO, "g")
@@ -204,9 +209,10 @@ async fn the_samples_of_envelopes() {
     let world = World::new();
     let idempotency = world.idempotency();
     let sns = Operation::new("sns").envelope(Envelope::Sns).key("username");
-    let sns = idempotency.sqs(sns, world.raw_handler()).unwrap();
-    let s3 =
-        idempotency.sqs(Operation::new("s3").envelope(Envelope::S3), world.raw_handler()).unwrap();
+    let sns = idempotency.on(Sqs::new(), &sns, world.raw_handler()).unwrap();
+    let s3 = idempotency
+        .on(Sqs::new().envelope(Envelope::S3), &Operation::new("s3"), world.raw_handler())
+        .unwrap();
     for (function, name) in [(&sns, "snsSqsEvent"), (&sns, "snsSqsFifoEvent"), (&s3, "s3SqsEvent")]
     {
         let answer = world.invoke_raw(function, &sample(name)).await.unwrap();
@@ -222,7 +228,7 @@ async fn a_confirmation_of_a_subscription_is_no_notification() {
     for kind in ["SubscriptionConfirmation", "UnsubscribeConfirmation"] {
         let world = World::new();
         let inside = Operation::new("a").envelope(Envelope::Sns);
-        let function = world.idempotency().sqs(inside, world.text_handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &inside, world.text_handler()).unwrap();
         let body = announced("n-1", &json!("You have chosen ..")).replace("Notification", kind);
         let event = batch([with_body("m-1", &body)]);
         assert_eq!(world.returned(&function, &event).await, ["m-1"], "{kind}");

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use lambda_idempotency::{ConfigError, Operation};
+use lambda_idempotency::{ConfigError, Operation, source::Sqs};
 
 use crate::support::World;
 
@@ -61,7 +61,8 @@ fn child() {
     let expected = std::env::var("BEHAVIOUR_EXPECTED").unwrap();
     let world = World::new();
     let operation = Operation::new("place").key("id").key_from_env("BEHAVIOUR_KEY");
-    let built: Result<_, ConfigError> = world.idempotency().sqs(operation, world.handler());
+    let built: Result<_, ConfigError> =
+        world.idempotency().on(Sqs::new(), &operation, world.handler());
     match built {
         Ok(_) => assert_eq!(expected, ""),
         Err(error) => {

@@ -1,6 +1,6 @@
 //! The message of a handler's error is logged only if the user enables it.
 
-use lambda_idempotency::{Call, Failure, Operation, TracingObserver};
+use lambda_idempotency::{Call, Failure, Operation, observe::TracingObserver, source::Sqs};
 use serde_json::Value;
 
 use crate::{
@@ -24,7 +24,7 @@ async fn logged(observer: TracingObserver) -> String {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
     let idempotency = world.idempotency().with_log(observer);
-    let function = idempotency.sqs(Operation::new("pay").key("id"), pay).unwrap();
+    let function = idempotency.on(Sqs::new(), &Operation::new("pay").key("id"), pay).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "tea", "panic")]);
     assert_eq!(world.returned(&function, &event).await.len(), 2);
     drop(guard);

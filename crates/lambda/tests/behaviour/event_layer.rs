@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use lambda_idempotency::{Operation, RunError, wrappers::EventService};
+use lambda_idempotency::{Operation, RunError, layers::EventService};
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde::{Deserialize, Serialize};
 use tower_service::Service as _;
@@ -227,7 +227,7 @@ async fn the_handler_is_not_called_during_an_outage() {
     let error = world.clock.drive(serving).await.unwrap_err();
     assert!(matches!(
         &error,
-        lambda_idempotency::InvocationError::Run(RunError::Store(e)) if e.is_transient()
+        lambda_idempotency::error::InvocationError::Run(RunError::Store(e)) if e.is_transient()
     ));
     assert_eq!(diagnostic(error).0, "Idempotency.Store");
     world.ledger.assert_never("a");

@@ -1,6 +1,9 @@
 //! Filters of operations: each is compared only with the names of its own kind.
 
-use lambda_idempotency::{ConfigError, Function, Operation};
+use lambda_idempotency::{
+    ConfigError, Function, Operation,
+    source::{DynamoDbStream, Invoke, Kafka, Pipe, Scheduler, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,7 +13,7 @@ use crate::{
 };
 
 async fn takes(world: &World, function: &Function, event: &Value) -> bool {
-    match world.invoke(function, event).await {
+    match world.on(Invoke::new(), &function, event).await {
         Ok(_) => true,
         Err(error) => {
             assert_eq!(diagnostic(error).0, "Idempotency.UnknownEvent");
@@ -31,7 +34,9 @@ fn kafka(partitions: &[&str]) -> Value {
 #[tokio::test]
 async fn a_kafka_topic_is_not_confused_with_its_cluster() {
     let world = World::new();
-    let on = |operation: Operation| world.idempotency().kafka(operation, world.handler()).unwrap();
+    let on = |operation: Operation| {
+        world.idempotency().on(Kafka::new(), &operation, world.handler()).unwrap()
+    };
     let named_as_the_cluster = on(Operation::new("a").topic("shop"));
     assert!(!takes(&world, &named_as_the_cluster, &kafka(&["orders-0"])).await);
     assert!(!takes(&world, &named_as_the_cluster, &kafka(&["shop-eu-0"])).await);
@@ -45,7 +50,7 @@ async fn a_kafka_topic_is_not_confused_with_its_cluster() {
 async fn all_partitions_of_an_event_have_to_be_of_the_topic() {
     let world = World::new();
     let orders = Operation::new("a").topic("orders");
-    let function = world.idempotency().kafka(orders, world.handler()).unwrap();
+    let function = world.idempotency().on(Kafka::new(), &orders, world.handler()).unwrap();
     assert!(!takes(&world, &function, &kafka(&["orders-0", "refunds-0"])).await);
     assert_eq!(world.ledger.total(), 0);
     assert!(takes(&world, &function, &kafka(&["orders-0", "orders-10"])).await);
@@ -56,7 +61,7 @@ async fn a_topic_filter_can_be_limited_to_one_cluster() {
     let world = World::new();
     for (broker, taken) in [("shop", true), (CLUSTER, true), ("orders", false), ("other", false)] {
         let operation = Operation::new("a").topic("orders").broker(broker);
-        let function = world.idempotency().kafka(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Kafka::new(), &operation, world.handler()).unwrap();
         assert_eq!(takes(&world, &function, &kafka(&["orders-0"])).await, taken, "{broker}");
         assert!(!takes(&world, &function, &kafka(&["refunds-0"])).await, "{broker}");
     }
@@ -83,8 +88,9 @@ async fn a_filter_for_a_pipe_applies_to_one_kind_of_source() {
         ("broker", Operation::new("a").broker("orders")),
     ] {
         let named = named.key(lambda_idempotency::record("eventSource"));
-        let function =
-            world.idempotency().pipe(named, |_: Value, _| async { Ok::<_, std::io::Error>(()) });
+        let function = world
+            .idempotency()
+            .on(Pipe::of(Sqs::new()), &named, |_: Value, _| async { Ok::<_, std::io::Error>(()) });
         let function = function.unwrap();
         for (found, list) in &lists {
             let answer = world.invoke(&function, list).await;
@@ -100,8 +106,8 @@ async fn a_filter_for_a_pipe_applies_to_one_kind_of_source() {
 async fn a_batch_from_two_queues_does_not_match_a_filter_for_one() {
     let world = World::new();
     let named = || Operation::new("a").queue("orders");
-    let sqs = world.idempotency().sqs(named(), world.handler()).unwrap();
-    let pipe = world.idempotency().pipe(named(), world.handler()).unwrap();
+    let sqs = world.idempotency().on(Sqs::new(), &named(), world.handler()).unwrap();
+    let pipe = world.idempotency().on(Pipe::of(Sqs::new()), &named(), world.handler()).unwrap();
     let mut other = order("m-2", "b", "");
     other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:111122223333:refunds".into();
     let records = [order("m-1", "a", ""), other];
@@ -123,7 +129,8 @@ async fn a_schedule_is_not_confused_with_its_group() {
     });
     for (name, taken) in [("nightly", true), ("reports", false)] {
         let operation = Operation::new("a").schedule(name);
-        let function = world.idempotency().scheduler(operation, world.handler()).unwrap();
+        let function =
+            world.idempotency().on(Scheduler::new(), &operation, world.handler()).unwrap();
         assert_eq!(takes(&world, &function, &event).await, taken, "{name}");
     }
 }
@@ -138,7 +145,7 @@ async fn a_table_filter_accepts_the_arn_of_the_table() {
     ] {
         let operation = Operation::new("a").source_table(arn);
         let image = |_: Value, _| async { Ok::<_, std::io::Error>(()) };
-        let function = world.idempotency().dynamodb_stream(operation, image).unwrap();
+        let function = world.idempotency().on(DynamoDbStream::new(), &operation, image).unwrap();
         assert_eq!(
             takes(&world, &function, &batch([change(1, "x", "a", "")])).await,
             taken,
@@ -200,7 +207,7 @@ fn filters_that_exclude_each_other_are_refused() {
 fn a_filter_for_a_kafka_topic_cannot_be_an_arn() {
     let world = World::new();
     let operation = Operation::new("a").topic("arn:aws:sns:eu-west-1:1:orders");
-    let error = world.idempotency().kafka(operation, world.handler()).unwrap_err();
+    let error = world.idempotency().on(Kafka::new(), &operation, world.handler()).unwrap_err();
     assert!(error.to_string().contains("Kafka records contain the topic's name"), "{error}");
 }
 
@@ -210,7 +217,12 @@ fn a_queue_filter_by_arn_is_out_of_reach_after_its_name() {
     let named = |operation: &str, queue: &str| Operation::new(operation).queue(queue);
     let arn = "arn:aws:sqs:eu-west-1:111122223333:orders";
     let build = |one, two| {
-        world.idempotency().function().sqs(one, world.handler()).sqs(two, world.handler()).build()
+        world
+            .idempotency()
+            .function()
+            .on(Sqs::new(), &one, world.handler())
+            .on(Sqs::new(), &two, world.handler())
+            .build()
     };
     let error = build(named("a", "orders"), named("b", arn)).unwrap_err();
     assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
@@ -226,7 +238,10 @@ fn a_stream_filter_is_out_of_reach_after_its_table() {
     let stream = format!("{table}/stream/2026-01-01T00:00:00.000");
     let build = |one, two| {
         let function = world.idempotency().function();
-        function.dynamodb_stream(one, world.handler()).dynamodb_stream(two, world.handler()).build()
+        function
+            .on(DynamoDbStream::new(), &one, world.handler())
+            .on(DynamoDbStream::new(), &two, world.handler())
+            .build()
     };
     let error = build(named("a", table), named("b", &stream)).unwrap_err();
     assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
@@ -243,7 +258,7 @@ async fn a_record_that_does_not_tell_where_it_is_from_passes_no_filter() {
         stray["eventSourceARN"] = unknown;
         let event = batch([order("m-1", "a", ""), stray]);
         let orders = Operation::new("a").key("id").queue("orders");
-        let function = world.idempotency().sqs(orders, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &orders, world.handler()).unwrap();
         assert_eq!(world.returned(&function, &event).await, ["m-2"]);
         world.ledger.assert_each_once(["a"]);
     }

@@ -1,6 +1,11 @@
 //! The parts of a key that the expression does not select: operation, tenant, source.
 
-use lambda_idempotency::{Failure, KeyFormat, Operation, Timestamp};
+use lambda_idempotency::{
+    Failure, Operation,
+    clock::Timestamp,
+    keys::KeyFormat,
+    source::{Sns, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, grouped, notification, order, serve};
@@ -28,7 +33,7 @@ async fn tenants_never_share_a_key() {
         by_id().key_format(KeyFormat::secret("4f1f5c0e2b7d49a8").unwrap()),
     ] {
         let world = World::new();
-        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         let event = batch([order("m-1", "a", "")]);
         for (tenant, executed) in [
             (None, 1),
@@ -80,8 +85,8 @@ async fn calls_of_run_belong_to_the_tenant_of_their_invocation() {
 async fn queues_and_sources_do_not_share_identities() {
     let world = World::new();
     let idempotency = || world.idempotency();
-    let sqs = idempotency().sqs(Operation::new("place"), world.handler()).unwrap();
-    let sns = idempotency().sns(Operation::new("place"), world.handler()).unwrap();
+    let sqs = idempotency().on(Sqs::new(), &Operation::new("place"), world.handler()).unwrap();
+    let sns = idempotency().on(Sns::new(), &Operation::new("place"), world.handler()).unwrap();
     let elsewhere = "arn:aws:sqs:eu-west-1:111122223333:elsewhere";
     for _ in 0..2 {
         deliver(&world, &sqs, &batch([order("1", "a", "")]), None).await;
@@ -97,8 +102,8 @@ async fn two_functions_with_the_same_operation_share_its_keys() {
     let world = World::new();
     let idempotency = || world.idempotency();
     let place = Operation::new("place").key("id");
-    let sqs = idempotency().sqs(place.clone(), world.handler()).unwrap();
-    let sns = idempotency().sns(place, world.handler()).unwrap();
+    let sqs = idempotency().on(Sqs::new(), &place, world.handler()).unwrap();
+    let sns = idempotency().on(Sns::new(), &place, world.handler()).unwrap();
     deliver(&world, &sqs, &batch([order("1", "a", "")]), None).await;
     deliver(&world, &sns, &notification("2", r#"{"id":"a"}"#), None).await;
     world.ledger.assert_once("a");
@@ -108,8 +113,10 @@ async fn two_functions_with_the_same_operation_share_its_keys() {
 #[tokio::test]
 async fn renaming_the_function_does_not_change_keys() {
     let world = World::new();
-    let function =
-        world.idempotency().sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let function = world
+        .idempotency()
+        .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
+        .unwrap();
     let event = batch([order("m-1", "a", "")]).to_string();
     for name in ["before", "after"] {
         let mut context = world.context();

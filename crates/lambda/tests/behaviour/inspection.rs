@@ -1,8 +1,11 @@
 //! Inspection shows the records and keys of an event without processing it.
 
 use lambda_idempotency::{
-    Envelope, OnMissingKey, Operation, Rejection,
+    OnMissingKey, Operation,
+    error::Rejection,
     inspect::{self, InspectError, NoKey},
+    payload,
+    source::{Envelope, Sqs},
 };
 use lambda_runtime::Context;
 use serde_json::json;
@@ -16,7 +19,7 @@ use crate::{
 async fn the_key_is_the_one_that_a_function_claims() {
     let world = World::new();
     for operation in [Operation::new("place"), Operation::new("place").key("[id, do]")] {
-        let function = world.idempotency().sqs(operation.clone(), world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         let event = batch([order("m-1", "a", "x")]);
         world.invoke(&function, &event).await.unwrap();
         let records = inspect::event(&event.to_string(), Some(&operation)).unwrap();
@@ -68,8 +71,8 @@ fn key_parts_are_shown_by_name_and_fingerprints_as_hashes() {
     ])
     .to_string();
     let operation = Operation::new("charge");
-    let listed = operation.clone().key("[id, by]").optional(["by"]).fingerprint("amount");
-    let named = operation.key("{who: by, what: id}").optional(["who"]);
+    let listed = operation.clone().key(payload("[id, by]").optional(["by"])).fingerprint("amount");
+    let named = operation.key(payload("{who: by, what: id}").optional(["who"]));
     let records = inspect::event(&event, Some(&listed)).unwrap();
     let [one, two, three] = [0, 1, 2].map(|at| records[at].key.as_ref().unwrap());
     let part = |name: &str, value| (name.to_owned(), value);

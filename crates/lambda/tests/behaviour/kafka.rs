@@ -1,6 +1,9 @@
 //! Kafka: several partitions in one event, each ordered and with its own checkpoint.
 
-use lambda_idempotency::{Function, KeepOrder, Operation, record};
+use lambda_idempotency::{
+    Function, Operation, record,
+    source::{Kafka, KeepOrder, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -9,7 +12,7 @@ use crate::{
 };
 
 fn indexed(world: &World, operation: Operation) -> Function {
-    world.idempotency().kafka(operation, world.handler()).unwrap()
+    world.idempotency().on(Kafka::new(), &operation, world.handler()).unwrap()
 }
 
 /// A partial batch response of Kafka: the identifiers are objects.
@@ -68,8 +71,8 @@ async fn the_operation_that_takes_the_records_decides_whether_the_invocation_fai
     let function = world
         .idempotency()
         .function()
-        .kafka(whole, world.handler())
-        .sqs(Operation::new("place").key("id"), world.handler())
+        .on(Kafka::new(), &whole, world.handler())
+        .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
         .build()
         .unwrap();
     assert!(world.invoke(&function, &topic([message(0, 1, "a", "fail")])).await.is_err());
@@ -179,7 +182,7 @@ async fn a_tombstone_is_null_and_not_a_bad_record() {
         async { Ok::<_, std::io::Error>(()) }
     };
     let by_key = Operation::new("compact").key(record("[key, offset]"));
-    let function = world.idempotency().kafka(by_key, handler).unwrap();
+    let function = world.idempotency().on(Kafka::new(), &by_key, handler).unwrap();
     let mut tombstone = message(0, 1, "x", "");
     tombstone["value"] = Value::Null;
     let event = topic([tombstone, message(0, 2, "x", "")]);
@@ -271,7 +274,7 @@ async fn headers_and_keys_are_text() {
     event["value"] = base64("v").into();
     let function = world
         .idempotency()
-        .kafka(Operation::new("whole").whole_record(), world.raw_handler())
+        .on(Kafka::new().whole_record(), &Operation::new("whole"), world.raw_handler())
         .unwrap();
     world.invoke(&function, &topic([event.clone()])).await.unwrap();
     world.ledger.assert_once(
@@ -279,7 +282,7 @@ async fn headers_and_keys_are_text() {
     );
 
     let by_header = Operation::new("by-header").key(record("headers.\"trace-id\""));
-    let function = world.idempotency().kafka(by_header, world.text_handler()).unwrap();
+    let function = world.idempotency().on(Kafka::new(), &by_header, world.text_handler()).unwrap();
     for offset in [1, 2] {
         event["offset"] = offset.into();
         world.invoke(&function, &topic([event.clone()])).await.unwrap();
@@ -292,7 +295,7 @@ async fn headers_and_keys_are_text() {
 async fn bytes_and_their_base64_text_are_different_keys() {
     let world = World::new();
     let by_key = Operation::new("by-key").key(record("key"));
-    let function = world.idempotency().kafka(by_key, world.handler()).unwrap();
+    let function = world.idempotency().on(Kafka::new(), &by_key, world.handler()).unwrap();
     let mut bytes = message(0, 1, "x", "");
     bytes["key"] = base64([0xff, 0xfe]).into();
     let mut text = message(0, 2, "x", "");

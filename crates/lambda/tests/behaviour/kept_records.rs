@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use lambda_idempotency::{Call, Failure, Function, Idempotency, Operation, Timestamp};
+use lambda_idempotency::{
+    Call, Failure, Function, Idempotency, Operation, clock::Timestamp, source::Sqs,
+};
 use lambda_idempotency_core::{browse::Browse as _, record::IdempotencyRecord};
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 use lambda_idempotency_testkit::crashing::drop_after;
@@ -26,7 +28,7 @@ fn functions(world: &World, operation: &Operation) -> [(usize, Function); 2] {
     let encrypts = Idempotency::new(encrypts.clock(world.clock.clone()));
     let encrypts = encrypts.with_clock(world.clock.clone()).without_log();
     let of =
-        |idempotency: Idempotency| idempotency.sqs(operation.clone(), world.handler()).unwrap();
+        |idempotency: Idempotency| idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
     // Encrypted text is longer by a third.
     [(410 * 1024, of(world.idempotency())), (350 * 1024, of(encrypts))]
 }
@@ -86,7 +88,7 @@ async fn a_step_takes_the_room_of_the_record_that_is_kept() {
         }
     };
     let operation = Operation::new("place").key("id").recoverable_up_to(1024 * 1024);
-    let function = world.idempotency().sqs(operation, handler).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, handler).unwrap();
     let event = message(380 * 1024);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     let released = stored(&world).await;

@@ -3,9 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
-    Cache, Call, ConfigError, Failure, Function, Idempotency, Observer, Operation, Outcome,
-    PowertoolsKeys, Report, ResultKept, RunError, error::ResultLost, keep_result,
-    producer::KeySpecError, record,
+    Call, ConfigError, Failure, Function, Idempotency, Operation, Outcome, RunError,
+    error::ResultLost,
+    keep_result,
+    observe::{Observer, Report},
+    outcome::ResultKept,
+    powertools::PowertoolsKeys,
+    producer::KeySpecError,
+    record,
+    source::Sqs,
+    store::Cache,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -52,7 +59,8 @@ async fn observers_get_a_kept_result_at_each_delivery() {
     let (world, seen) = (World::new(), Seen::default());
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     for _ in 0..2 {
-        let function = process(&world, &seen).sqs(place(), keep_result(confirm)).unwrap();
+        let function =
+            process(&world, &seen).on(Sqs::new(), &place(), keep_result(confirm)).unwrap();
         assert!(world.returned(&function, &event).await.is_empty());
     }
     let seen = seen.0.lock().unwrap();
@@ -65,7 +73,7 @@ async fn observers_get_a_kept_result_at_each_delivery() {
 #[tokio::test]
 async fn without_keep_result_no_result_is_kept() {
     let (world, seen) = (World::new(), Seen::default());
-    let function = process(&world, &seen).sqs(place(), confirm).unwrap();
+    let function = process(&world, &seen).on(Sqs::new(), &place(), confirm).unwrap();
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(*seen.0.lock().unwrap(), [("executed", None)]);
@@ -77,7 +85,7 @@ async fn without_keep_result_no_result_is_kept() {
 async fn a_kept_result_can_be_read_later_with_the_payload() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let function = idempotency.sqs(place(), keep_result(confirm)).unwrap();
+    let function = idempotency.on(Sqs::new(), &place(), keep_result(confirm)).unwrap();
     let kept_for = async |id: &str| {
         idempotency.kept_result::<Value, _>(&place(), &json!({ "id": id, "other": 1 })).await
     };
@@ -112,7 +120,7 @@ async fn reading_a_result_in_progress_returns_busy() {
             Ok::<_, Failure>(())
         }
     };
-    let function = idempotency.sqs(place(), keep_result(handler)).unwrap();
+    let function = idempotency.on(Sqs::new(), &place(), keep_result(handler)).unwrap();
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
     let found = result.lock().unwrap().take().unwrap();
     assert!(matches!(found, Err(RunError::Busy { .. })), "{found:?}");
@@ -144,8 +152,10 @@ async fn calls(function: impl FnOnce(Idempotency) -> Function) -> usize {
 
 #[tokio::test]
 async fn keeping_results_needs_no_further_request() {
-    let kept = calls(|idempotency| idempotency.sqs(place(), keep_result(confirm)).unwrap()).await;
-    let dropped = calls(|idempotency| idempotency.sqs(place(), confirm).unwrap()).await;
+    let kept =
+        calls(|idempotency| idempotency.on(Sqs::new(), &place(), keep_result(confirm)).unwrap())
+            .await;
+    let dropped = calls(|idempotency| idempotency.on(Sqs::new(), &place(), confirm).unwrap()).await;
     assert_eq!(kept, dropped);
     assert!(kept <= 3, "the claims in one request, and the completions: {kept}");
 }
@@ -174,7 +184,7 @@ async fn work_whose_result_cannot_be_serialized_is_completed() {
         Ok::<_, Failure>(Unserializable(order["do"].as_str() == Some("panic")))
     };
     let idempotency = world.idempotency().with_observer(lost.clone());
-    let function = idempotency.sqs(place(), keep_result(handler)).unwrap();
+    let function = idempotency.on(Sqs::new(), &place(), keep_result(handler)).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "panic")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(*lost.0.lock().unwrap(), [ResultKept::Unserializable; 2]);
@@ -187,7 +197,8 @@ async fn a_dialect_keeps_results_as_its_library_does() {
     let operation = || place().powertools(PowertoolsKeys::python("fn.handler"));
     let event = batch([order("m-1", "a", "")]);
     for _ in 0..2 {
-        let function = process(&world, &seen).sqs(operation(), keep_result(confirm)).unwrap();
+        let function =
+            process(&world, &seen).on(Sqs::new(), &operation(), keep_result(confirm)).unwrap();
         assert!(world.returned(&function, &event).await.is_empty());
     }
     let expected = Some(r#"{"confirmed": "a"}"#.to_owned());

@@ -1,7 +1,12 @@
 //! How keys are made: optional parts, functions, readable keys and keys with a secret.
 
 use lambda_idempotency::{
-    ConfigError, Functions, KeyFormat, Operation, PowertoolsKeys, inspect, record,
+    ConfigError, Operation, inspect,
+    keys::{Functions, KeyFormat},
+    payload,
+    powertools::PowertoolsKeys,
+    record,
+    source::Sqs,
 };
 use serde_json::{Value, json};
 
@@ -23,8 +28,8 @@ fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<Str
 #[tokio::test]
 async fn an_optional_part_may_be_missing_and_differs_from_all_values() {
     let world = World::new();
-    let operation = Operation::new("place").key("[id, coupon]").optional(["coupon"]);
-    let function = world.idempotency().sqs(operation.clone(), world.handler()).unwrap();
+    let operation = Operation::new("place").key(payload("[id, coupon]").optional(["coupon"]));
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let with = |id: &str, more: &str| format!("{{\"id\":\"{id}\"{more}}}");
     let event = batch([
         with_body("m-1", &with("a", "")),
@@ -40,7 +45,7 @@ async fn an_optional_part_may_be_missing_and_differs_from_all_values() {
     let complete = r#"{"id":"a","coupon":"c"}"#;
     let strict = Operation::new("place").key("[id, coupon]");
     assert_eq!(keys(&operation, [complete]), keys(&strict, [complete]));
-    let either = Operation::new("place").key("{a: id, b: coupon}").optional(["a", "b"]);
+    let either = Operation::new("place").key(payload("{a: id, b: coupon}").optional(["a", "b"]));
     let [none, one, other] = keys(&either, ["{}", r#"{"id":"x"}"#, r#"{"coupon":"x"}"#]);
     assert_eq!(none, None);
     assert!(one.is_some() && other.is_some() && one != other);
@@ -55,7 +60,7 @@ async fn key_functions_can_be_user_defined() {
     });
     let operation =
         Operation::new("invite").key("lower(id)").fingerprint("lower(do)").key_functions(lower);
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([
         with_body("m-1", r#"{"id":"Ann@Example.com","do":"x"}"#),
         with_body("m-2", r#"{"id":"ann@example.com","do":"X"}"#),
@@ -95,8 +100,9 @@ async fn readable_keys_are_not_logged() {
     let guard = captured.start();
     let world = World::new();
     let operation = Operation::new("place").key("id").key_format(KeyFormat::Readable);
-    let idempotency = world.idempotency().with_log(lambda_idempotency::TracingObserver::new());
-    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    let idempotency =
+        world.idempotency().with_log(lambda_idempotency::observe::TracingObserver::new());
+    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
     for action in ["fail", "", ""] {
         let event =
             batch([with_body("m-1", &format!("{{\"id\":\"s3cr3t-id\",\"do\":\"{action}\"}}"))]);
@@ -142,7 +148,10 @@ async fn fingerprints_are_made_with_the_secret() {
             .fingerprint("amount")
             .key_format(KeyFormat::secret(secret).unwrap())
     };
-    let function = world.idempotency().sqs(with("correct horse battery"), world.handler()).unwrap();
+    let function = world
+        .idempotency()
+        .on(Sqs::new(), &with("correct horse battery"), world.handler())
+        .unwrap();
     let body = |amount: u32| with_body("m-1", &json!({ "id": "a", "amount": amount }).to_string());
     assert!(world.returned(&function, &batch([body(5)])).await.is_empty());
     assert!(world.returned(&function, &batch([body(5)])).await.is_empty());
@@ -156,7 +165,7 @@ fn mistakes_are_found_when_the_function_starts() {
     let secret = "correct horse battery";
     for (operation, part) in [
         (by_id().optional(["coupon"]), "it lists `id`, `tenant`"),
-        (Operation::new("op").key("id").optional(["id"]), "write it as `[a, b]`"),
+        (Operation::new("op").key(payload("id").optional(["id"])), "write it as `[a, b]`"),
         (Operation::new("op").optional(["id"]), "has no key"),
         (
             by_id()
@@ -204,7 +213,7 @@ fn expressions_that_can_merge_keys_are_warned_about_at_start() {
 async fn only_the_parts_that_expressions_read_must_be_valid() {
     let world = World::new();
     let operation = Operation::new("place").key("id").fingerprint(record("messageId"));
-    let function = world.idempotency().sqs(operation, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.raw_handler()).unwrap();
     let body = |name: &str| format!(r#"{{"id":"a","{name}":1,"{name}":2}}"#);
     let event = batch([with_body("m-1", &body("beside")), with_body("m-2", &body("id"))]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);

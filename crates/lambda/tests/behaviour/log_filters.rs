@@ -2,7 +2,7 @@
 
 use std::{fs, iter::Peekable, str::Chars};
 
-use lambda_idempotency::{Operation, TracingObserver, store::StoreErrorKind};
+use lambda_idempotency::{Operation, observe::TracingObserver, source::Sqs, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ async fn the_log_filters_of_the_template_match_the_logged_lines() {
     let guard = captured.start_as_lambda_does();
     let idempotency = world.idempotency().with_log(TracingObserver::new());
     let operation = Operation::new("place").key("id");
-    let sqs = idempotency.sqs(operation, world.handler()).unwrap();
+    let sqs = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
     let body = |id: &str, what: &str| with_body(id, &json!({ "id": id, "do": what }).to_string());
     let orders = batch([body("gives-up", "give up"), body("fails", "fail"), body("works", "")]);
     for _ in 0..2 {

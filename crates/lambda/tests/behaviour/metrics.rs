@@ -7,9 +7,11 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, CloudWatchMetrics, Failure, Idempotency, MemoryStore, Operation, RunContext, Store,
-    StoreError, Timestamp,
-    store::{BoxFuture, StoreErrorKind},
+    Call, Failure, Idempotency, MemoryStore, Operation, RunContext,
+    clock::Timestamp,
+    observe::CloudWatchMetrics,
+    source::{Sns, Sqs},
+    store::{BoxFuture, Store, StoreError, StoreErrorKind},
 };
 use lambda_idempotency_core::{
     capabilities::Capabilities,
@@ -113,8 +115,8 @@ async fn each_invocation_has_a_line_for_each_operation_and_source() {
     let idempotency = world.idempotency().with_observer(lines.metrics());
     let function = idempotency
         .function()
-        .sqs(Operation::new("place").key("id"), world.handler())
-        .sns(Operation::new("ship").key("id"), world.handler())
+        .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
+        .on(Sns::new(), &Operation::new("ship").key("id"), world.handler())
         .build()
         .unwrap();
     let orders =
@@ -156,7 +158,8 @@ async fn each_invocation_has_a_line_for_each_operation_and_source() {
 async fn work_that_is_not_recorded_lost_attempts_and_throttles_are_counted() {
     let (world, lines) = (World::new(), Lines::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
-    let function = idempotency.sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("place").key("id"), world.handler()).unwrap();
     let refuse = Fault::refuse(StoreErrorKind::Throttled).guarded_by(GuardKind::OwnedBy).always();
     world.store.inject(refuse);
     let orders = batch([order("m-1", "a", "")]);
@@ -177,7 +180,7 @@ async fn a_permanent_failure_is_counted_once_also_if_its_record_cannot_be_put_as
     let (world, lines, aside) = (World::new(), Lines::default(), Aside::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
     let operation = index(&aside).max_failed_attempts(1);
-    let function = idempotency.sqs(operation, world.handler()).unwrap();
+    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
     aside.refuse(1);
     let copies = [order("m-1", "a", "give up"), order("m-2", "a", "give up")];
     for (outcome, counted) in [("failed", json!(1.0)), ("diverted", Value::Null)] {
@@ -193,7 +196,8 @@ async fn a_permanent_failure_is_counted_once_also_if_its_record_cannot_be_put_as
 async fn copies_of_a_permanent_failure_are_not_counted_with_it() {
     let (world, lines) = (World::new(), Lines::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
-    let function = idempotency.sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("place").key("id"), world.handler()).unwrap();
     let copies = [order("m-1", "a", "give up"), order("m-2", "a", "give up")];
     world.invoke(&function, &batch(copies)).await.unwrap();
     let document = &lines.take()[0];
@@ -204,7 +208,8 @@ async fn copies_of_a_permanent_failure_are_not_counted_with_it() {
 async fn more_than_100_values_are_in_several_documents() {
     let (world, lines) = (World::new(), Lines::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
-    let function = idempotency.sqs(Operation::new("place").key("id"), world.handler()).unwrap();
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("place").key("id"), world.handler()).unwrap();
     let orders = (0..250).map(|n| order(&format!("m-{n}"), &format!("o-{n}"), ""));
     world.invoke(&function, &batch(orders)).await.unwrap();
     let documents = lines.take();
@@ -271,7 +276,7 @@ async fn requests_and_capacity_are_counted_on_request() {
     let orders = batch([order("m-1", "a", "")]);
     let metered = Idempotency::new(Metered(MemoryStore::new()))
         .with_observer(lines.metrics().with_capacity())
-        .sqs(Operation::new("place").key("id"), handler)
+        .on(Sqs::new(), &Operation::new("place").key("id"), handler)
         .unwrap();
     lambda_idempotency::testing::invoke(&metered, &orders).await.unwrap();
     let document = &lines.take()[0];
@@ -281,7 +286,7 @@ async fn requests_and_capacity_are_counted_on_request() {
     );
     let unmetered = Idempotency::new(MemoryStore::new())
         .with_observer(lines.metrics())
-        .sqs(Operation::new("place").key("id"), handler)
+        .on(Sqs::new(), &Operation::new("place").key("id"), handler)
         .unwrap();
     lambda_idempotency::testing::invoke(&unmetered, &orders).await.unwrap();
     let document = &lines.take()[0];

@@ -3,9 +3,14 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use lambda_idempotency::{
-    AfterFailure, Call, ConfigError, Envelope, Failure, Functions, KeepOrder, KeyFormat, Lease,
-    OnBadRecord, OnConflict, OnFailure, OnMissingKey, OnOutage, OnPermanentFailure, OnTimeout,
-    Operation, PowertoolsKeys, RunContext, RunError,
+    Call, ConfigError, Failure, Lease, Mode, OnConflict, OnMissingKey, OnOutage, OnTimeout,
+    Operation, RunContext, RunError,
+    keys::{Functions, KeyFormat},
+    powertools::PowertoolsKeys,
+    source::{
+        ActiveMq, AfterFailure, DocumentDb, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka,
+        KeepOrder, Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns, Sqs,
+    },
 };
 use serde_json::{Value, json};
 
@@ -69,7 +74,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("divert", |o| o.divert(async |_| Ok::<_, Failure>(())), sources()),
         ("recoverable", Operation::recoverable, sources()),
         ("recoverable_up_to", |o| o.recoverable_up_to(9), sources()),
-        ("mutex", |o| o.key("id").mutex(), everywhere()),
+        ("mutex", |o| o.key("id").mode(Mode::Mutex), everywhere()),
         ("on_busy", |o| o.on_busy(async |_| ()), sources()),
         (
             "on_permanent_failure",
@@ -79,7 +84,7 @@ fn settings() -> Vec<(&'static str, Set, Vec<&'static str>)> {
         ("on_missing_key", |o| o.key("id").on_missing_key(OnMissingKey::Skip), everywhere()),
         ("key", |o| o.key("id"), everywhere()),
         ("key_from_env", |o| o.key("id").key_from_env("BEHAVIOUR_UNSET"), everywhere()),
-        ("optional", |o| o.key("[id, by]").optional(["by"]), everywhere()),
+        ("optional", |o| o.key(payload("[id, by]").optional(["by"])), everywhere()),
         ("fingerprint", |o| o.fingerprint("amount"), everywhere()),
         ("key_functions", |o| o.key("id").key_functions(Functions::standard()), everywhere()),
         ("key_format", |o| o.key_format(KeyFormat::Readable), everywhere()),
@@ -116,19 +121,19 @@ async fn accepts(operation: Operation, place: &str) -> Result<(), ConfigError> {
     let world = World::new();
     let idempotency = world.idempotency();
     let built = match place {
-        "sqs" => idempotency.sqs(operation, nothing),
-        "sns" => idempotency.sns(operation, nothing),
-        "s3" => idempotency.s3(operation, nothing),
-        "kinesis" => idempotency.kinesis(operation, nothing),
-        "dynamodb" => idempotency.dynamodb_stream(operation, nothing),
-        "documentdb" => idempotency.document_db(operation, nothing),
-        "kafka" => idempotency.kafka(operation, nothing),
-        "activemq" => idempotency.active_mq(operation, nothing),
-        "rabbitmq" => idempotency.rabbit_mq(operation, nothing),
-        "eventbridge" => idempotency.event_bridge(operation, nothing),
-        "pipe" => idempotency.pipe(operation, nothing),
-        "scheduler" => idempotency.scheduler(operation, nothing),
-        "invoke" => idempotency.invoke(operation, nothing),
+        "sqs" => idempotency.on(Sqs::new(), &operation, nothing),
+        "sns" => idempotency.on(Sns::new(), &operation, nothing),
+        "s3" => idempotency.on(S3::new(), &operation, nothing),
+        "kinesis" => idempotency.on(Kinesis::new(), &operation, nothing),
+        "dynamodb" => idempotency.on(DynamoDbStream::new(), &operation, nothing),
+        "documentdb" => idempotency.on(DocumentDb::new(), &operation, nothing),
+        "kafka" => idempotency.on(Kafka::new(), &operation, nothing),
+        "activemq" => idempotency.on(ActiveMq::new(), &operation, nothing),
+        "rabbitmq" => idempotency.on(RabbitMq::new(), &operation, nothing),
+        "eventbridge" => idempotency.on(EventBridge::new(), &operation, nothing),
+        "pipe" => idempotency.on(Pipe::of(Sqs::new()), &operation, nothing),
+        "scheduler" => idempotency.on(Scheduler::new(), &operation, nothing),
+        "invoke" => idempotency.on(Invoke::new(), &operation, nothing),
         "`.event(..)`" => return idempotency.event::<Value>(operation).map(drop),
         "`.run(..)`" => {
             let payload = json!({ "id": "a", "by": "b", "amount": 1 });

@@ -1,6 +1,9 @@
 //! One function, several sources: each event goes to the first operation that accepts it.
 
-use lambda_idempotency::{Call, ConfigError, Failure, Function, KeepOrder, Operation};
+use lambda_idempotency::{
+    Call, ConfigError, Failure, Function, Operation,
+    source::{EventBridge, Invoke, Kafka, KeepOrder, Kinesis, Pipe, Sns, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -23,18 +26,28 @@ fn shop(world: &World) -> Function {
     world
         .idempotency()
         .function()
-        .sqs(Operation::new("place").key("id").queue("orders"), named(world, "place"))
-        .sqs(Operation::new("place-fifo").key("id").queue(FIFO), named(world, "place-fifo"))
-        .sns(Operation::new("ship").key("id").topic("orders"), named(world, "ship"))
-        .event_bridge(
-            Operation::new("cancel").key("id").detail_type("OrderCancelled"),
+        .on(Sqs::new().queue("orders"), &Operation::new("place").key("id"), named(world, "place"))
+        .on(
+            Sqs::new().queue(FIFO),
+            &Operation::new("place-fifo").key("id"),
+            named(world, "place-fifo"),
+        )
+        .on(Sns::new().topic("orders"), &Operation::new("ship").key("id"), named(world, "ship"))
+        .on(
+            EventBridge::new().detail_type("OrderCancelled"),
+            &Operation::new("cancel").key("id"),
             named(world, "cancel"),
         )
-        .event_bridge(
-            Operation::new("audit").key("id").event_source("shop").detail_type("Audited"),
+        .on(
+            EventBridge::new().event_source("shop").detail_type("Audited"),
+            &Operation::new("audit").key("id"),
             named(world, "audit"),
         )
-        .event_bridge(Operation::new("watch").key("id").event_source("shop"), named(world, "watch"))
+        .on(
+            EventBridge::new().event_source("shop"),
+            &Operation::new("watch").key("id"),
+            named(world, "watch"),
+        )
         .build()
         .unwrap()
 }
@@ -87,8 +100,12 @@ async fn the_first_operation_that_accepts_an_event_gets_it() {
     let function = world
         .idempotency()
         .function()
-        .sqs(Operation::new("orders").key("id").queue("orders"), named(&world, "orders"))
-        .sqs(Operation::new("any").key("id"), named(&world, "any"))
+        .on(
+            Sqs::new().queue("orders"),
+            &Operation::new("orders").key("id"),
+            named(&world, "orders"),
+        )
+        .on(Sqs::new(), &Operation::new("any").key("id"), named(&world, "any"))
         .build()
         .unwrap();
     world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
@@ -104,7 +121,10 @@ fn a_handler_that_no_event_reaches_is_refused() {
     let bus = |name: &str| Operation::new(name).key("id").event_source("shop");
     let build = |first: Operation, second: Operation| {
         let function = world.idempotency().function();
-        function.sqs(first, named(&world, "")).sqs(second, named(&world, "")).build()
+        function
+            .on(Sqs::new(), &first, named(&world, ""))
+            .on(Sqs::new(), &second, named(&world, ""))
+            .build()
     };
     for (first, second) in [
         (queue("a"), queue("b")),
@@ -123,15 +143,19 @@ fn a_handler_that_no_event_reaches_is_refused() {
     let buses = |first: Operation, second: Operation| {
         let function = world.idempotency().function();
         function
-            .event_bridge(first, named(&world, ""))
-            .event_bridge(second, named(&world, ""))
+            .on(EventBridge::new(), &first, named(&world, ""))
+            .on(EventBridge::new(), &second, named(&world, ""))
             .build()
     };
     assert!(buses(bus("a"), bus("b").detail_type("Placed")).is_err());
     buses(bus("a").detail_type("Placed"), bus("b")).unwrap();
     // Operations of different sources do not compete.
     let function = world.idempotency().function();
-    function.sqs(queue("a"), named(&world, "")).sns(queue("b"), named(&world, "")).build().unwrap();
+    function
+        .on(Sqs::new(), &queue("a"), named(&world, ""))
+        .on(Sns::new(), &queue("b"), named(&world, ""))
+        .build()
+        .unwrap();
 }
 
 /// If such a filter were ignored, the handler would get records that it should not get.
@@ -142,19 +166,37 @@ fn a_setting_that_has_no_effect_for_its_source_is_refused() {
     let idempotency = || world.idempotency();
     let handler = || named(&world, "");
     for (built, setting) in [
-        (idempotency().sns(operation().detail_type("Placed"), handler()), "detail_type"),
-        (idempotency().sqs(operation().topic("orders"), handler()), "topic"),
-        (idempotency().sqs(operation().order(KeepOrder::Shard), handler()), "order"),
-        (idempotency().invoke(operation().event_source("shop"), handler()), "event_source"),
+        (
+            idempotency().on(Sns::new().detail_type("Placed"), &operation(), handler()),
+            "detail_type",
+        ),
+        (idempotency().on(Sqs::new().topic("orders"), &operation(), handler()), "topic"),
+        (idempotency().on(Sqs::new().order(KeepOrder::Shard), &operation(), handler()), "order"),
+        (
+            idempotency().on(Invoke::new().event_source("shop"), &operation(), handler()),
+            "event_source",
+        ),
     ] {
         let error = built.unwrap_err();
         assert!(matches!(error, ConfigError::Misplaced { setting: found, .. } if found == setting));
         assert!(error.to_string().contains(&format!("`.{setting}(..)`")), "{error}");
     }
     for built in [
-        idempotency().pipe(operation().stream("orders").order(KeepOrder::Key), handler()),
-        idempotency().kafka(operation().broker("shop").order(KeepOrder::Key), handler()),
-        idempotency().event_bridge(operation().event_source("a").detail_type("b"), handler()),
+        idempotency().on(
+            Pipe::of(Kinesis::new().stream("orders").order(KeepOrder::Key)),
+            &operation(),
+            handler(),
+        ),
+        idempotency().on(
+            Kafka::new().broker("shop").order(KeepOrder::Key),
+            &operation(),
+            handler(),
+        ),
+        idempotency().on(
+            EventBridge::new().event_source("a").detail_type("b"),
+            &operation(),
+            handler(),
+        ),
     ] {
         built.unwrap();
     }

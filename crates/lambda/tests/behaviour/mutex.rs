@@ -9,15 +9,15 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, OnFailure, OnPermanentFailure, OnTimeout, Operation, RunContext,
-    error::MutexMistake,
+    Call, ConfigError, Failure, Mode, OnTimeout, Operation, RunContext, error::MutexMistake,
+    source::Sqs,
 };
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, order};
 
 fn imports() -> Operation {
-    Operation::new("import").key("id").mutex()
+    Operation::new("import").key("id").mode(Mode::Mutex)
 }
 
 fn refused(operation: &Operation) -> MutexMistake {
@@ -41,7 +41,10 @@ fn what_would_have_no_effect_is_refused() {
     ] {
         assert_eq!(refused(&operation), MutexMistake::NoEffect { setting });
         let error = operation.check().unwrap_err().to_string();
-        assert!(error.contains(setting) && error.contains("or remove `.mutex()`"), "{error}");
+        assert!(
+            error.contains(setting) && error.contains("or remove `.mode(Mode::Mutex)`"),
+            "{error}"
+        );
     }
     assert_eq!(refused(&imports().recoverable()), MutexMistake::Recoverable);
 }
@@ -51,7 +54,7 @@ async fn each_message_is_processed_and_copies_one_after_the_other() {
     let (world, at_work) = (World::new(), Arc::new(AtomicUsize::new(0)));
     let processed = Arc::new(AtomicUsize::new(0));
     let counts = (Arc::clone(&at_work), Arc::clone(&processed));
-    let function = world.idempotency().sqs(imports(), move |order: Value, _: Call| {
+    let function = world.idempotency().on(Sqs::new(), &imports(), move |order: Value, _: Call| {
         let (at_work, processed) = counts.clone();
         async move {
             if order["id"] == "a" {

@@ -2,6 +2,7 @@
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Idempotency, Operation, RunContext, RunError,
+    source::{Sns, Sqs},
 };
 use serde_json::{Value, json};
 
@@ -28,9 +29,9 @@ async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
     let used = |error: &ConfigError| matches!(error, ConfigError::NameInUse { .. });
 
     for _ in 0..2 {
-        idempotency.sqs(process(), nothing).unwrap();
+        idempotency.on(Sqs::new(), &process(), nothing).unwrap();
     }
-    idempotency.sns(process(), nothing).unwrap();
+    idempotency.on(Sns::new(), &process(), nothing).unwrap();
     let error = idempotency.event::<Value>(process()).err().unwrap();
     assert!(used(&error), "{error}");
     let text = error.to_string();
@@ -42,7 +43,7 @@ async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
     let idempotency = world.idempotency();
     run(idempotency.clone(), 1).await.unwrap();
     run(idempotency.clone(), 2).await.unwrap();
-    assert!(used(&idempotency.sqs(process(), nothing).err().unwrap()));
+    assert!(used(&idempotency.on(Sqs::new(), &process(), nothing).err().unwrap()));
     idempotency.event::<Value>(Operation::new("another").key("id")).unwrap();
 }
 
@@ -54,14 +55,17 @@ async fn a_name_has_one_handler_in_a_process() {
     let handler = async |_: Value, _: Call| Ok::<_, Failure>(());
     let another = async |_: Value, _: Call| Ok::<_, Failure>(());
     for _ in 0..2 {
-        idempotency.sqs(process(), handler).unwrap();
+        idempotency.on(Sqs::new(), &process(), handler).unwrap();
     }
-    for refused in [idempotency.sns(process(), another), idempotency.sqs(process(), another)] {
+    for refused in [
+        idempotency.on(Sns::new(), &process(), another),
+        idempotency.on(Sqs::new(), &process(), another),
+    ] {
         let error = refused.err().unwrap();
         assert!(matches!(error, ConfigError::TwoHandlers { .. }), "{error}");
         assert!(error.to_string().contains("`process`"), "{error}");
     }
-    idempotency.sqs(Operation::new("another").key("id"), another).unwrap();
+    idempotency.on(Sqs::new(), &Operation::new("another").key("id"), another).unwrap();
 }
 
 /// Two functions can have the same type of function pointer, so a pointer does not identify its handler.
@@ -71,8 +75,8 @@ async fn a_handler_behind_a_function_pointer_is_refused_for_a_second_source() {
     let idempotency = World::new().idempotency();
     let handler: Pointer = |_, _| std::future::ready(Ok(()));
     let another: Pointer = |_, _| std::future::ready(Err("not mine".into()));
-    idempotency.sqs(process(), handler).unwrap();
-    let error = idempotency.sns(process(), another).err().unwrap();
+    idempotency.on(Sqs::new(), &process(), handler).unwrap();
+    let error = idempotency.on(Sns::new(), &process(), another).err().unwrap();
     assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
 }
 
@@ -88,10 +92,10 @@ async fn closures_of_one_factory_are_not_one_handler() {
         }
     }
     let idempotency = World::new().idempotency();
-    idempotency.sqs(process(), pays("ann")).unwrap();
-    let error = idempotency.sns(process(), pays("bob")).err().unwrap();
+    idempotency.on(Sqs::new(), &process(), pays("ann")).unwrap();
+    let error = idempotency.on(Sns::new(), &process(), pays("bob")).err().unwrap();
     assert!(matches!(error, ConfigError::UnknownHandler { .. }), "{error}");
-    idempotency.sqs(Operation::new("another").key("id"), pays("bob")).unwrap();
+    idempotency.on(Sqs::new(), &Operation::new("another").key("id"), pays("bob")).unwrap();
 }
 
 /// The type arguments of a generic function do not make it another handler.
@@ -103,7 +107,7 @@ async fn a_generic_function_is_one_handler() {
     }
     let idempotency = World::new().idempotency();
     for _ in 0..2 {
-        idempotency.sqs(process(), place::<dyn Shop>).unwrap();
+        idempotency.on(Sqs::new(), &process(), place::<dyn Shop>).unwrap();
     }
 }
 
@@ -130,9 +134,9 @@ async fn a_refused_function_takes_no_names() {
     let free = |number: u32| Operation::new(format!("free-{number}")).key("id");
     let mut function = idempotency.function();
     for number in 0..8 {
-        function = function.sqs(free(number).queue(format!("queue-{number}")), handler);
+        function = function.on(Sqs::new().queue(format!("queue-{number}")), &free(number), handler);
     }
-    let refused = function.sns(process(), handler).build().err().unwrap();
+    let refused = function.on(Sns::new(), &process(), handler).build().err().unwrap();
     assert!(matches!(refused, ConfigError::NameInUse { .. }), "{refused}");
     for number in 0..8 {
         idempotency.event::<Value>(free(number)).unwrap();
@@ -160,9 +164,9 @@ async fn in_lambda() {
     let world = World::new();
     let one = async |_: Value, _: Call| Ok::<_, Failure>(());
     let another = async |_: Value, _: Call| Ok::<_, Failure>(());
-    world.idempotency().sqs(process(), one).unwrap();
-    world.idempotency().sns(process(), one).unwrap();
-    let second = world.idempotency().sqs(process(), another);
+    world.idempotency().on(Sqs::new(), &process(), one).unwrap();
+    world.idempotency().on(Sns::new(), &process(), one).unwrap();
+    let second = world.idempotency().on(Sqs::new(), &process(), another);
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_none() {
         assert!(second.is_ok(), "outside Lambda, names are separate for each `Idempotency`");
         return;
@@ -185,5 +189,5 @@ async fn run_accepts_any_number_of_names() {
             .await
             .unwrap();
     }
-    idempotency.sqs(process(), world.handler()).unwrap();
+    idempotency.on(Sqs::new(), &process(), world.handler()).unwrap();
 }

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, OnMissingKey, Operation, Rejection, RunContext, RunError, inspect,
-    producer::KeySpec,
+    Call, Failure, OnMissingKey, Operation, RunContext, RunError, error::Rejection, inspect,
+    producer::KeySpec, source::Invoke,
 };
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
@@ -110,8 +110,10 @@ fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
 async fn a_request_id_that_is_new_on_each_retry_is_not_a_default_key() {
     for (event, what, advice, _) in events() {
         let world = World::new();
-        let function =
-            world.idempotency().invoke(Operation::new("any"), world.raw_handler()).unwrap();
+        let function = world
+            .idempotency()
+            .on(Invoke::new(), &Operation::new("any"), world.raw_handler())
+            .unwrap();
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned", "{what}");
         for part in [what, "its request id changes", advice, ".key("] {
@@ -128,7 +130,7 @@ async fn a_request_id_that_is_new_on_each_retry_is_not_a_default_key() {
         }
         // With a key, such events are accepted.
         let keyed = Operation::new("keyed").key("@");
-        let keyed = world.idempotency().invoke(keyed, world.raw_handler()).unwrap();
+        let keyed = world.idempotency().on(Invoke::new(), &keyed, world.raw_handler()).unwrap();
         for _ in 0..2 {
             assert_eq!(world.invoke(&keyed, &event).await.unwrap(), Value::Null, "{what}");
         }
@@ -165,8 +167,10 @@ async fn other_events_keep_their_default_key() {
         serde_json::from_str(&sample("s3Event")).unwrap(),
     ] {
         let world = World::new();
-        let function =
-            world.idempotency().invoke(Operation::new("any"), world.raw_handler()).unwrap();
+        let function = world
+            .idempotency()
+            .on(Invoke::new(), &Operation::new("any"), world.raw_handler())
+            .unwrap();
         for _ in 0..2 {
             assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null, "{event}");
         }
@@ -328,7 +332,7 @@ async fn log_lines_are_recognised_by_their_ids() {
     let world = World::new();
     let by_line = "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]";
     let by_line = Operation::new("alert").key(by_line);
-    let function = world.idempotency().invoke(by_line, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(Invoke::new(), &by_line, world.raw_handler()).unwrap();
     for event in [data(first), data(first), data(second)] {
         world.invoke(&function, &event).await.unwrap();
     }

@@ -6,7 +6,9 @@ use std::{
 };
 
 use lambda_idempotency::{
-    BatchEnd, Failure, Lease, Observer, Operation, Report, StoreCall, TracingObserver,
+    Failure, Lease, Operation,
+    observe::{BatchEnd, Observer, Report, StoreCall, TracingObserver},
+    source::Sqs,
     store::StoreErrorKind,
 };
 use lambda_idempotency_core::clock::Clock as _;
@@ -80,7 +82,8 @@ async fn observers_add_to_each_other_and_to_the_log_and_one_that_panics_harms_no
         .with_observer(first.clone())
         .with_observer(Panicking)
         .with_observer(last.clone());
-    let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("a").key("id"), world.handler()).unwrap();
     let guard = captured.start_as_lambda_does();
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
     drop(guard);
@@ -104,7 +107,8 @@ async fn without_the_log_other_observers_are_told() {
         .with_observer(noted.clone())
         .with_log(TracingObserver::new())
         .without_log();
-    let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("a").key("id"), world.handler()).unwrap();
     let guard = captured.start_as_lambda_does();
     world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
     drop(guard);
@@ -125,8 +129,11 @@ async fn an_observer_learns_how_long_a_record_waited_ran_and_was_settled() {
     };
     // One after the other: the second waits for the first.
     let operation = Operation::new("a").key("id").concurrency(1);
-    let function =
-        world.idempotency().with_observer(noted.clone()).sqs(operation, handler).unwrap();
+    let function = world
+        .idempotency()
+        .with_observer(noted.clone())
+        .on(Sqs::new(), &operation, handler)
+        .unwrap();
     world.invoke(&function, &batch([order("m-1", "a", ""), order("m-2", "b", "")])).await.unwrap();
     let reports: Vec<String> =
         noted.take().into_iter().filter(|noted| noted.starts_with("executed")).collect();
@@ -139,7 +146,8 @@ async fn an_observer_learns_how_long_a_record_waited_ran_and_was_settled() {
 async fn an_observer_learns_of_errors_looks_and_hits_of_the_cache() {
     let (world, noted) = (World::new(), Noted::default());
     let idempotency = world.idempotency().with_observer(noted.clone());
-    let function = idempotency.sqs(Operation::new("a").key("id"), world.handler()).unwrap();
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("a").key("id"), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
     world.store.inject(Fault::refuse(StoreErrorKind::Corrupt));
     world.invoke(&function, &event).await.unwrap_err();
@@ -172,8 +180,11 @@ async fn a_renewal_is_not_taken_for_a_claim() {
     };
     let operation =
         Operation::new("a").key("id").lease(Lease::Renewed { length: Duration::from_secs(6) });
-    let function =
-        world.idempotency().with_observer(noted.clone()).sqs(operation, handler).unwrap();
+    let function = world
+        .idempotency()
+        .with_observer(noted.clone())
+        .on(Sqs::new(), &operation, handler)
+        .unwrap();
     world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
     let noted = noted.take();
     let of = |purpose: &str| noted.iter().filter(|noted| noted.starts_with(purpose)).count();

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Functions, OnMissingKey, Operation, PowertoolsKeys, RunContext, RunError,
+    Call, ConfigError, OnMissingKey, Operation, RunContext, RunError,
+    keys::Functions,
+    powertools::PowertoolsKeys,
     producer::{ExpressionUse, KeySpecError},
     record,
+    source::{EventBridge, Invoke, Sns, Sqs},
 };
 use serde_json::Value;
 
@@ -34,8 +37,8 @@ fn two_operations_of_a_function_cannot_share_a_name() {
     let idempotency = World::new().idempotency();
     let built = idempotency
         .function()
-        .sqs(Operation::new("place").key("id"), nothing)
-        .sns(Operation::new("place").key("orderId"), nothing)
+        .on(Sqs::new(), &Operation::new("place").key("id"), nothing)
+        .on(Sns::new(), &Operation::new("place").key("orderId"), nothing)
         .build();
     let refused = built.err().unwrap();
     assert_eq!(refused, ConfigError::DuplicateName { name: "place".into() });
@@ -82,9 +85,9 @@ async fn operations_are_checked_wherever_they_are_used() {
     let is_expression = |error: &ConfigError| {
         matches!(error, ConfigError::KeySpec(KeySpecError::Expression { .. }))
     };
-    assert!(is_expression(&idempotency.sqs(bad(), nothing).err().unwrap()));
-    assert!(is_expression(&idempotency.sns(bad(), nothing).err().unwrap()));
-    assert!(is_expression(&idempotency.event_bridge(bad(), nothing).err().unwrap()));
+    assert!(is_expression(&idempotency.on(Sqs::new(), &bad(), nothing).err().unwrap()));
+    assert!(is_expression(&idempotency.on(Sns::new(), &bad(), nothing).err().unwrap()));
+    assert!(is_expression(&idempotency.on(EventBridge::new(), &bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.event::<Value>(bad()).err().unwrap()));
     let operation = bad();
     let run = idempotency.run(&operation, "x", RunContext::without_deadline(), |_| async {
@@ -139,7 +142,7 @@ fn records_are_skipped_only_where_an_expression_finds_no_key() {
         let error = operation.check().unwrap_err();
         assert_eq!(error, ConfigError::SkipsWithoutKey { operation: name.into() });
         let world = World::new();
-        let built = world.idempotency().invoke(operation, world.handler());
+        let built = world.idempotency().on(Invoke::new(), &operation, world.handler());
         assert_eq!(built.unwrap_err(), error);
     }
     let as_powertools = skipping("d").powertools(PowertoolsKeys::python("f"));
@@ -232,7 +235,7 @@ fn same_order() -> Value {
 
 async fn executed(operation: Operation, event: &Value) -> usize {
     let world = World::new();
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     assert!(world.returned(&function, event).await.is_empty());
     world.ledger.total()
 }

@@ -1,6 +1,6 @@
 //! Where a record is from is a part of its identity. A record that does not tell it has none.
 
-use lambda_idempotency::{Operation, Rejection, inspect};
+use lambda_idempotency::{Operation, error::Rejection, inspect};
 use serde_json::{Value, json};
 
 use crate::{

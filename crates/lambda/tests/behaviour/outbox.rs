@@ -6,9 +6,11 @@ use std::sync::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, Function, Operation, RunContext, RunError, Timestamp,
+    Call, Failure, Function, Operation, RunContext, RunError,
+    clock::Timestamp,
     outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
     record,
+    source::{EventBridge, Sns, Sqs},
     store::BoxFuture,
     testing,
 };
@@ -53,7 +55,7 @@ async fn place(order: Value, call: Call) -> Result<(), Failure> {
 
 fn producer(world: &World, wire: &Arc<Wire>) -> Function {
     let idempotency = world.idempotency().with_sender(Arc::clone(wire));
-    idempotency.sqs(Operation::new("place-order").key("id"), place).unwrap()
+    idempotency.on(Sqs::new(), &Operation::new("place-order").key("id"), place).unwrap()
 }
 
 async fn deliver(world: &World, function: &Function, event: &Value) -> Value {
@@ -138,7 +140,7 @@ async fn a_consumer_with_the_id_as_its_key_drops_copies() {
 
     let pack_from_queue =
         by_id("pack-from-queue", r#"messageAttributes."idempotency-key".stringValue"#);
-    let queue = idempotency.sqs(pack_from_queue, pack()).unwrap();
+    let queue = idempotency.on(Sqs::new(), &pack_from_queue, pack()).unwrap();
     for message in twice() {
         deliver(&world, &queue, &json!({ "Records": [sqs(message)] })).await;
     }
@@ -146,13 +148,15 @@ async fn a_consumer_with_the_id_as_its_key_drops_copies() {
 
     let pack_from_topic =
         by_id("pack-from-topic", r#"Sns.MessageAttributes."idempotency-key".Value"#);
-    let topic = idempotency.sns(pack_from_topic, pack()).unwrap();
+    let topic = idempotency.on(Sns::new(), &pack_from_topic, pack()).unwrap();
     for message in twice() {
         deliver(&world, &topic, &json!({ "Records": [sns(message)] })).await;
     }
     assert_eq!(packed.swap(0, Ordering::SeqCst), 2);
 
-    let bus = idempotency.event_bridge(by_id("pack-from-bus", "resources[0]"), pack()).unwrap();
+    let bus = idempotency
+        .on(EventBridge::new(), &by_id("pack-from-bus", "resources[0]"), pack())
+        .unwrap();
     for message in twice() {
         deliver(&world, &bus, &event_bridge(message)).await;
     }
@@ -190,7 +194,10 @@ async fn run_says_that_messages_are_not_sent_and_sends_them_when_it_is_called_ag
 #[tokio::test]
 async fn without_a_sender_publishing_fails_the_handler_with_the_remedy() {
     let world = World::new();
-    let function = world.idempotency().sqs(Operation::new("place-order").key("id"), place).unwrap();
+    let function = world
+        .idempotency()
+        .on(Sqs::new(), &Operation::new("place-order").key("id"), place)
+        .unwrap();
     let answer = deliver(&world, &function, &batch([order("m-1", "a", "")])).await;
     assert_eq!(answer["batchItemFailures"][0]["itemIdentifier"], "m-1");
     let refused = Call::test("a").publish(Message::new("parcels", "{}")).unwrap_err();

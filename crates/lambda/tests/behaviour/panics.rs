@@ -10,7 +10,9 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, Observer, Operation, Report, RunContext, RunError, TracingObserver,
+    Call, Failure, Operation, RunContext, RunError,
+    observe::{Observer, Report, TracingObserver},
+    source::Sqs,
 };
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde::{Deserialize, Serialize, Serializer};
@@ -75,7 +77,7 @@ async fn an_error_that_panics_does_not_affect_other_records() {
             };
             let idempotency =
                 world.idempotency().with_log(TracingObserver::new().showing_error_messages());
-            let function = idempotency.sqs(by_id(), handler).unwrap();
+            let function = idempotency.on(Sqs::new(), &by_id(), handler).unwrap();
             let event = batch([order("m-1", "a", ""), order("m-2", "b", "fail")]);
             for _ in 0..2 {
                 assert_eq!(world.returned(&function, &event).await, ["m-2"], "{panicking}");
@@ -96,8 +98,11 @@ impl Observer for PanickingObserver {
 #[tokio::test]
 async fn an_observer_that_panics_does_not_change_outcomes() {
     let world = World::new();
-    let function =
-        world.idempotency().with_observer(PanickingObserver).sqs(by_id(), world.handler()).unwrap();
+    let function = world
+        .idempotency()
+        .with_observer(PanickingObserver)
+        .on(Sqs::new(), &by_id(), world.handler())
+        .unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "fail"), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
     assert_eq!(world.ledger.total(), 2);
@@ -127,7 +132,7 @@ async fn a_payload_that_panics_when_dropped_does_not_affect_other_records() {
             Ok::<_, Failure>(())
         }
     };
-    let function = world.idempotency().sqs(by_id(), handler).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
     // Two are not started: `a` is completed, and the second `b` is a copy.

@@ -1,6 +1,9 @@
 //! EventBridge Pipes: lists of records, answered as their own source expects.
 
-use lambda_idempotency::{Function, Operation};
+use lambda_idempotency::{
+    Function, Operation,
+    source::{Kafka, Kinesis, Pipe, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -9,7 +12,7 @@ use crate::{
 };
 
 fn piped(world: &World) -> Function {
-    world.idempotency().pipe(Operation::new("a"), world.handler()).unwrap()
+    world.idempotency().on(Pipe::of(Sqs::new()), &Operation::new("a"), world.handler()).unwrap()
 }
 
 /// A pipe delivers the members of `kinesis` as members of the record.
@@ -60,7 +63,8 @@ async fn failed_and_not_started_stream_records_are_named_by_event_id() {
     world.ledger.assert_each_once(["a1"]);
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
-    let function = world.idempotency().pipe(Operation::new("b"), image).unwrap();
+    let function =
+        world.idempotency().on(Pipe::of(Sqs::new()), &Operation::new("b"), image).unwrap();
     let list = json!([change(1, "x", "x1", "fail"), change(2, "y", "y1", "")]);
     assert_eq!(world.returned(&function, &list).await, ["e-1"]);
     world.ledger.assert_each_once(["a1", "y1"]);
@@ -70,7 +74,11 @@ async fn failed_and_not_started_stream_records_are_named_by_event_id() {
 #[tokio::test]
 async fn a_record_of_a_stream_without_an_event_id_fails_the_invocation() {
     let world = World::new();
-    let function = world.idempotency().pipe(Operation::new("a").key("id"), world.handler());
+    let function = world.idempotency().on(
+        Pipe::of(Sqs::new()),
+        &Operation::new("a").key("id"),
+        world.handler(),
+    );
     let function = function.unwrap();
     let without_id = without(flat(put(2, "b", "b", "fail")), "eventID");
     let list = json!([flat(put(1, "a", "a", "")), without_id]);
@@ -112,10 +120,10 @@ async fn a_record_has_the_same_identity_through_a_pipe_and_directly() {
     let world = World::new();
     let idempotency = || world.idempotency();
     let pipe = piped(&world);
-    let kinesis = idempotency().kinesis(Operation::new("a"), world.handler()).unwrap();
+    let kinesis = idempotency().on(Kinesis::new(), &Operation::new("a"), world.handler()).unwrap();
     world.invoke(&kinesis, &json!({ "Records": [put(1, "k", "x", "")] })).await.unwrap();
     world.invoke(&pipe, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
-    let kafka = idempotency().kafka(Operation::new("a"), world.handler()).unwrap();
+    let kafka = idempotency().on(Kafka::new(), &Operation::new("a"), world.handler()).unwrap();
     world.invoke(&kafka, &topic([message(0, 1, "y", "")])).await.unwrap();
     let list = json!([from_broker(message(0, 1, "y", ""), "aws:kafka", CLUSTER)]);
     world.invoke(&pipe, &list).await.unwrap();
@@ -144,7 +152,8 @@ async fn filters_select_a_pipe_by_its_source() {
     let world = World::new();
     for (queue, taken) in [("orders", true), ("other", false)] {
         let operation = Operation::new("a").queue(queue);
-        let function = world.idempotency().pipe(operation, world.handler()).unwrap();
+        let function =
+            world.idempotency().on(Pipe::of(Sqs::new()), &operation, world.handler()).unwrap();
         let answer = world.invoke(&function, &json!([order("m-1", "a", "")])).await;
         assert_eq!(answer.is_ok(), taken);
     }
@@ -161,7 +170,11 @@ async fn messages_of_unknown_queues_do_not_share_an_identity() {
     let (kind, text) = diagnostic(world.invoke(&piped(&world), &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
     assert!(text.contains("2 of 2") && text.contains("`eventSourceArn`"), "{text}");
-    let keyed = world.idempotency().pipe(Operation::new("keyed").key("id"), world.handler());
+    let keyed = world.idempotency().on(
+        Pipe::of(Sqs::new()),
+        &Operation::new("keyed").key("id"),
+        world.handler(),
+    );
     assert_eq!(world.invoke(&keyed.unwrap(), &list).await.unwrap(), Value::Null);
     world.ledger.assert_each_once(["a", "b"]);
 }
@@ -178,7 +191,11 @@ async fn a_queue_whose_arn_was_dropped_keeps_its_order_and_has_no_identity() {
         of_group("m-2", "b", "", "g"),
         of_group("m-3", "c", "", "h"),
     ]);
-    let keyed = world.idempotency().pipe(Operation::new("a").key("id"), world.handler());
+    let keyed = world.idempotency().on(
+        Pipe::of(Sqs::new()),
+        &Operation::new("a").key("id"),
+        world.handler(),
+    );
     assert_eq!(world.returned(&keyed.unwrap(), &list).await, ["m-1", "m-2"]);
     world.ledger.assert_each_once(["c"]);
     let plain = World::new();

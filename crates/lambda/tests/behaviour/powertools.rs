@@ -3,11 +3,14 @@
 use std::{future::ready, time::Duration};
 
 use lambda_idempotency::{
-    ConfigError, Failure, OnMissingKey, Operation, PowertoolsKeys, Rejection, Run, RunContext,
-    RunError, Store, Timestamp,
-    powertools::HashFunction,
+    ConfigError, Failure, OnMissingKey, Operation, Run, RunContext, RunError,
+    clock::Timestamp,
+    error::Rejection,
+    powertools::{HashFunction, PowertoolsKeys},
     producer::{ExpressionUse, KeySpecError},
     record,
+    source::Sqs,
+    store::Store,
 };
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
@@ -214,7 +217,7 @@ async fn sqs_records_have_the_keys_of_a_powertools_record_handler() {
     let operation = Operation::new("place")
         .key(record("messageId"))
         .powertools(PowertoolsKeys::python("orders-fn.app.process"));
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = json!({ "Records": [{
         "messageId": "A-1", "receiptHandle": "r", "body": r#"{"id":"a"}"#, "attributes": {},
         "messageAttributes": {}, "md5OfBody": "", "eventSource": "aws:sqs",

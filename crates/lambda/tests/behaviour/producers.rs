@@ -1,10 +1,13 @@
 //! Producer and consumer have the same key, for all payloads and sources.
 
 use lambda_idempotency::{
-    ConfigError, Envelope, Functions, Operation, PowertoolsKeys,
+    ConfigError, Operation,
     inspect::{self, NoKey},
+    keys::Functions,
+    powertools::PowertoolsKeys,
     producer::{Key, KeyFormat, KeySpec, KeySpecError, ProducerError, Secret, deduplication_id},
     record,
+    source::{Envelope, Sqs},
 };
 use lambda_idempotency_testkit::faults;
 use proptest::prelude::*;
@@ -188,7 +191,7 @@ async fn the_claimed_key_is_that_of_the_producer() {
     for tenant in [None, Some("blue"), Some("")] {
         let world = World::new();
         let operation = Operation::from(spec.clone());
-        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         let event = batch([grouped(order("m-1", "a", "x"), FIFO, "g")]).to_string();
         let mut context = world.context();
         context.tenant_id = tenant.map(ToOwned::to_owned);
@@ -236,7 +239,7 @@ async fn a_copy_after_five_minutes_has_the_same_deduplication_id_and_is_replayed
     let by_id = Operation::new("place").key(record("attributes.MessageDeduplicationId"));
     for operation in [Operation::from(spec.clone()), by_id] {
         let world = World::new();
-        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         for record in [&first, &copy] {
             assert!(world.returned(&function, &batch([record.clone()])).await.is_empty());
         }

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lambda_idempotency::{Operation, inspect};
+use lambda_idempotency::{
+    Operation, inspect,
+    source::{RabbitMq, Sqs},
+};
 use lambda_idempotency_core::{clock::Clock as _, record::Provenance, store::Store as _};
 use serde_json::{Value, json};
 
@@ -25,7 +28,7 @@ impl World {
 #[tokio::test]
 async fn each_claim_writes_its_time_its_invocation_and_its_record() {
     let world = World::new();
-    let function = world.idempotency().sqs(place(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "fail once")]);
     let mut first_at = None;
     for request_id in ["request-1", "request-2"] {
@@ -46,7 +49,7 @@ async fn each_claim_writes_its_time_its_invocation_and_its_record() {
 #[tokio::test]
 async fn an_id_that_an_application_has_chosen_is_not_in_it() {
     let world = World::new();
-    let function = world.idempotency().rabbit_mq(place(), world.handler()).unwrap();
+    let function = world.idempotency().on(RabbitMq::new(), &place(), world.handler()).unwrap();
     let message = json!({
         "basicProperties": { "messageId": "ann@example.com" },
         "data": "eyJpZCI6ImEifQ==",
@@ -78,7 +81,7 @@ fn the_function_is_the_one_that_lambda_names_in_the_environment() {
 #[ignore = "run by `the_function_is_the_one_that_lambda_names_in_the_environment`"]
 async fn child() {
     let world = World::new();
-    let function = world.idempotency().sqs(place(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
     world.invoke(&function, &event).await.unwrap();
     let worker = world.provenance(&event).await.worker;

@@ -10,9 +10,14 @@ use std::{
 
 use futures_util::future::join;
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Function, FunctionBuilder, MemoryStore, OnFailure, Operation,
-    Recovered, Recovery, RunContext,
+    Call, ConfigError, Failure, Function, FunctionBuilder, MemoryStore, Mode, Operation,
+    RunContext,
     error::RecoveryMistake,
+    recovery::{Recovered, Recovery},
+    source::{
+        ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
+        S3, Scheduler, Sns, Sqs,
+    },
     store::{BoxFuture, IdempotencyRecord},
 };
 use lambda_idempotency_core::{browse::Browse as _, clock::Clock as _, record::Status};
@@ -71,7 +76,7 @@ impl Mortal {
 
     fn sqs(&self) -> Function {
         let operation = Operation::new("place").key("id").recoverable();
-        self.world.idempotency().sqs(operation, self.handler()).unwrap()
+        self.world.idempotency().on(Sqs::new(), &operation, self.handler()).unwrap()
     }
 
     /// An invocation whose process dies while its handlers work.
@@ -150,7 +155,8 @@ async fn of_two_recoveries_and_a_redelivery_one_runs_the_record() {
 async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used_up() {
     let mortal = Mortal::new();
     let world = mortal.world.clone();
-    let function = |operation| world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function =
+        |operation| world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let fails = function(Operation::new("place").key("id").recoverable());
     let event = batch([order("m-1", "o-1", "fail")]);
     assert_eq!(world.returned(&fails, &event).await, ["m-1"]);
@@ -186,7 +192,7 @@ async fn a_record_whose_attempt_has_just_failed_is_left_to_its_source() {
         }
     };
     let operation = Operation::new("place").key("id").recoverable();
-    let function = mortal.world.idempotency().sqs(operation, handler).unwrap();
+    let function = mortal.world.idempotency().on(Sqs::new(), &operation, handler).unwrap();
     let event = batch([order("m-1", "o-1", "")]);
     assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
     let recover = async || {
@@ -234,26 +240,27 @@ fn everything(mortal: &Mortal) -> FunctionBuilder {
     let (new, handler) = (|name| Operation::new(name).recoverable(), mortal.handler());
     let function = mortal.world.idempotency().function();
     function
-        .sqs(new("sqs"), handler.clone())
-        .sns(new("sns"), handler.clone())
-        .s3(new("s3"), handler.clone())
-        .kinesis(new("kinesis"), handler.clone())
-        .dynamodb_stream(new("dynamodb"), handler.clone())
-        .document_db(new("documentdb"), handler.clone())
-        .kafka(new("kafka"), handler.clone())
-        .active_mq(new("activemq"), handler.clone())
-        .rabbit_mq(new("rabbitmq"), handler.clone())
-        .event_bridge(new("eventbridge"), handler.clone())
-        .pipe(new("pipe"), handler.clone())
-        .scheduler(new("scheduler"), handler.clone())
-        .invoke(new("invoke"), handler)
+        .on(Sqs::new(), &new("sqs"), handler.clone())
+        .on(Sns::new(), &new("sns"), handler.clone())
+        .on(S3::new(), &new("s3"), handler.clone())
+        .on(Kinesis::new(), &new("kinesis"), handler.clone())
+        .on(DynamoDbStream::new(), &new("dynamodb"), handler.clone())
+        .on(DocumentDb::new(), &new("documentdb"), handler.clone())
+        .on(Kafka::new(), &new("kafka"), handler.clone())
+        .on(ActiveMq::new(), &new("activemq"), handler.clone())
+        .on(RabbitMq::new(), &new("rabbitmq"), handler.clone())
+        .on(EventBridge::new(), &new("eventbridge"), handler.clone())
+        .on(Pipe::of(Sqs::new()), &new("pipe"), handler.clone())
+        .on(Scheduler::new(), &new("scheduler"), handler.clone())
+        .on(Invoke::new(), &new("invoke"), handler)
 }
 
 #[tokio::test]
 async fn each_claim_of_a_batch_keeps_its_own_record_only() {
     let mortal = Mortal::new();
     let operation = Operation::new("place").key("id").recoverable();
-    let pipe = mortal.world.idempotency().pipe(operation, mortal.handler()).unwrap();
+    let pipe =
+        mortal.world.idempotency().on(Pipe::of(Sqs::new()), &operation, mortal.handler()).unwrap();
     let messages = [order("m-1", "o-1", ""), order("m-2", "o-2", "")];
     let (as_batch, in_a_pipe) = (batch(messages.clone()), Value::from(messages.to_vec()));
     for (function, event) in [(mortal.sqs(), as_batch), (pipe, in_a_pipe)] {
@@ -289,7 +296,7 @@ async fn a_record_with_another_key_than_before_is_left_alone() {
     mortal.dies(&mortal.sqs(), &message()).await;
     mortal.world.clock.advance(LATER);
     let other = Operation::new("place").key("[id, do]").recoverable();
-    let other = mortal.world.idempotency().sqs(other, mortal.handler()).unwrap();
+    let other = mortal.world.idempotency().on(Sqs::new(), &other, mortal.handler()).unwrap();
     let recovered = mortal.recover(&other).await;
     assert_eq!((recovered.unknown, recovered.recovered), (1, 0));
     assert_eq!(mortal.world.ledger.total(), 0);
@@ -299,7 +306,7 @@ async fn a_record_with_another_key_than_before_is_left_alone() {
 async fn a_record_that_is_too_large_is_processed_and_not_kept() {
     let mortal = Mortal::new();
     let operation = Operation::new("place").key("id").recoverable_up_to(400);
-    let function = mortal.world.idempotency().sqs(operation, mortal.handler()).unwrap();
+    let function = mortal.world.idempotency().on(Sqs::new(), &operation, mortal.handler()).unwrap();
     let long = "x".repeat(400);
     let event = batch([order("m-1", "o-1", ""), order("m-2", "o-2", &long)]);
     mortal.dies(&function, &event.to_string()).await;
@@ -342,11 +349,12 @@ async fn a_recovery_ends_at_its_deadline_and_goes_on_where_it_stopped() {
 fn a_function_that_keeps_nothing_is_refused() {
     let mortal = Mortal::new();
     let operation = Operation::new("place").key("id");
-    let function = mortal.world.idempotency().sqs(operation.clone(), mortal.handler()).unwrap();
+    let function = mortal.world.idempotency().on(Sqs::new(), &operation, mortal.handler()).unwrap();
     let refused = Recovery::new(mortal.world.store.clone(), function).map(drop);
     let mistake = RecoveryMistake::NothingKept;
     assert_eq!(refused, Err(ConfigError::Recovery { mistake }));
-    let optimistic = operation.optimistic().recoverable().check().unwrap_err().to_string();
+    let optimistic =
+        operation.mode(Mode::Optimistic).recoverable().check().unwrap_err().to_string();
     assert!(optimistic.contains("`.recoverable(..)`"), "{optimistic}");
 }
 
@@ -355,7 +363,8 @@ fn a_function_that_keeps_nothing_is_refused() {
 async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
     let mortal = Mortal::new();
     let operation = Operation::new("import").recoverable();
-    let function = mortal.world.idempotency().invoke(operation, mortal.handler()).unwrap();
+    let function =
+        mortal.world.idempotency().on(Invoke::new(), &operation, mortal.handler()).unwrap();
     mortal.dies(&function, &json!({ "tenant": "acme" }).to_string()).await;
     mortal.world.clock.advance(LATER);
     assert_eq!(mortal.recover(&function).await.recovered, 1);

@@ -6,8 +6,10 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Failure, Idempotency, OnConflict, OnMissingKey, Operation, Rejection, Run, RunContext,
-    RunError, Store, Timestamp, store::StoreErrorKind,
+    Failure, Idempotency, OnConflict, OnMissingKey, Operation, Run, RunContext, RunError,
+    clock::Timestamp,
+    error::Rejection,
+    store::{Store, StoreErrorKind},
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};

@@ -9,8 +9,9 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Idempotency, Lease, MemoryStore, OnOutage, Operation,
-    PowertoolsKeys, Rejection, Run, RunContext, RunError, Store, Timestamp, producer::KeySpec,
+    Call, ConfigError, Failure, Idempotency, Lease, MemoryStore, Mode, OnOutage, Operation, Run,
+    RunContext, RunError, clock::Timestamp, error::Rejection, powertools::PowertoolsKeys,
+    producer::KeySpec, store::Store,
 };
 use lambda_idempotency_core::{
     capabilities::Capabilities,
@@ -147,7 +148,7 @@ async fn a_mistake_in_the_operation_is_the_error_of_each_payload() {
         assert_eq!(runs.len(), 2);
         assert!(runs.iter().all(|run| matches!(run, Err(RunError::Config(_)))), "{runs:?}");
     }
-    let runs = charged(&world, &charge().mutex(), payments(), &calls).await;
+    let runs = charged(&world, &charge().mode(Mode::Mutex), payments(), &calls).await;
     let runs: Vec<_> = runs.into_iter().map(plain).collect();
     assert_eq!(runs, [(1, false, false), (1, false, false)], "a mutex records nothing");
     let misplaced = charged(&world, &charge().queue("payments"), payments(), &calls).await;

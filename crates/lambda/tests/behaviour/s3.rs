@@ -1,6 +1,6 @@
 //! S3: notifications, identified by the event and the object.
 
-use lambda_idempotency::{Operation, record};
+use lambda_idempotency::{Operation, record, source::S3};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, sample};
@@ -33,7 +33,8 @@ fn test_event() -> Value {
 /// How often the handler is called for these, each delivered twice.
 async fn calls(records: impl IntoIterator<Item = Value>) -> usize {
     let world = World::new();
-    let function = world.idempotency().s3(Operation::new("index"), world.raw_handler()).unwrap();
+    let function =
+        world.idempotency().on(S3::new(), &Operation::new("index"), world.raw_handler()).unwrap();
     let records: Vec<Value> = records.into_iter().collect();
     for _ in 0..2 {
         for record in &records {
@@ -77,7 +78,7 @@ async fn without_a_sequencer_events_of_one_object_differ_by_time() {
 async fn a_notification_without_an_identity_is_refused() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let by_identity = idempotency.s3(Operation::new("a"), world.raw_handler()).unwrap();
+    let by_identity = idempotency.on(S3::new(), &Operation::new("a"), world.raw_handler()).unwrap();
     let without_identity = with(
         notification("ObjectTagging:Put", "a.pdf", ""),
         "/responseElements/x-amz-request-id",
@@ -89,7 +90,7 @@ async fn a_notification_without_an_identity_is_refused() {
     assert_eq!(kind, "Idempotency.RecordsReturned");
     assert!(text.contains(".key("), "the remedy: {text}");
     let by_key = Operation::new("b").key("s3.object.key");
-    let by_key = idempotency.s3(by_key, world.raw_handler()).unwrap();
+    let by_key = idempotency.on(S3::new(), &by_key, world.raw_handler()).unwrap();
     assert_eq!(world.invoke(&by_key, &batch([without_identity])).await.unwrap(), Value::Null);
     for path in ["/s3/object/key", "/s3/bucket/arn", "/s3"] {
         let bad = with(put("a.pdf", "01"), path, Value::Null);
@@ -108,7 +109,7 @@ async fn a_failure_fails_the_event_and_processed_records_are_replayed() {
         let action = if key == "b" { "fail once" } else { "" };
         handler(json!({ "id": key, "do": action }), call)
     };
-    let function = world.idempotency().s3(Operation::new("index"), fails_once).unwrap();
+    let function = world.idempotency().on(S3::new(), &Operation::new("index"), fails_once).unwrap();
     let event = batch([put("a", "1"), put("b", "2"), put("c", "3")]);
     assert!(world.invoke(&function, &event).await.is_err());
     world.ledger.assert_each_once(["a", "c"]);
@@ -124,7 +125,7 @@ async fn a_test_event_calls_no_handler() {
         (Operation::new("b").bucket("uploads"), true),
         (Operation::new("c").bucket("other"), false),
     ] {
-        let function = world.idempotency().s3(operation, world.raw_handler()).unwrap();
+        let function = world.idempotency().on(S3::new(), &operation, world.raw_handler()).unwrap();
         assert_eq!(world.invoke(&function, &test_event()).await.is_ok(), taken);
     }
     assert_eq!(world.ledger.total(), 0);
@@ -135,7 +136,7 @@ async fn a_test_event_calls_no_handler() {
 async fn a_bucket_filter_and_a_key_expression_are_applied() {
     let world = World::new();
     let by_object = Operation::new("a").key(record("s3.object.key")).bucket("uploads");
-    let function = world.idempotency().s3(by_object, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(S3::new(), &by_object, world.raw_handler()).unwrap();
     for sequencer in ["1", "2"] {
         world.invoke(&function, &batch([put("a", sequencer)])).await.unwrap();
     }

@@ -5,7 +5,13 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
-use lambda_idempotency::{Call, Function, Operation, inspect};
+use lambda_idempotency::{
+    Call, Function, Operation, inspect,
+    source::{
+        ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kafka, Kinesis, Pipe, RabbitMq, S3,
+        Scheduler, Sns, Sqs,
+    },
+};
 use serde_json::Value;
 
 use crate::support::{World, diagnostic};
@@ -20,18 +26,18 @@ pub(crate) fn everything(world: &World) -> Function {
     world
         .idempotency()
         .function()
-        .sqs(Operation::new("sqs"), handler.clone())
-        .sns(Operation::new("sns"), handler.clone())
-        .s3(Operation::new("s3"), handler.clone())
-        .kinesis(Operation::new("kinesis"), handler.clone())
-        .dynamodb_stream(Operation::new("dynamodb"), handler.clone())
-        .document_db(Operation::new("documentdb"), handler.clone())
-        .kafka(Operation::new("kafka"), handler.clone())
-        .active_mq(Operation::new("activemq"), handler.clone())
-        .rabbit_mq(Operation::new("rabbitmq"), handler.clone())
-        .event_bridge(Operation::new("eventbridge"), handler.clone())
-        .pipe(Operation::new("pipe"), handler.clone())
-        .scheduler(Operation::new("scheduler"), handler)
+        .on(Sqs::new(), &Operation::new("sqs"), handler.clone())
+        .on(Sns::new(), &Operation::new("sns"), handler.clone())
+        .on(S3::new(), &Operation::new("s3"), handler.clone())
+        .on(Kinesis::new(), &Operation::new("kinesis"), handler.clone())
+        .on(DynamoDbStream::new(), &Operation::new("dynamodb"), handler.clone())
+        .on(DocumentDb::new(), &Operation::new("documentdb"), handler.clone())
+        .on(Kafka::new(), &Operation::new("kafka"), handler.clone())
+        .on(ActiveMq::new(), &Operation::new("activemq"), handler.clone())
+        .on(RabbitMq::new(), &Operation::new("rabbitmq"), handler.clone())
+        .on(EventBridge::new(), &Operation::new("eventbridge"), handler.clone())
+        .on(Pipe::of(Sqs::new()), &Operation::new("pipe"), handler.clone())
+        .on(Scheduler::new(), &Operation::new("scheduler"), handler)
         .build()
         .unwrap()
 }

@@ -1,8 +1,13 @@
 //! Log lines and errors contain nothing of a payload, a key or a result.
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, KeyFormat, OnMissingKey, Operation, PowertoolsKeys,
-    RunContext, TracingObserver, record, store::StoreErrorKind,
+    Call, Failure, Function, Idempotency, OnMissingKey, Operation, RunContext,
+    keys::KeyFormat,
+    observe::TracingObserver,
+    powertools::PowertoolsKeys,
+    record,
+    source::{ActiveMq, EventBridge, Pipe, RabbitMq, Scheduler, Sns, Sqs},
+    store::StoreErrorKind,
 };
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde::{Deserialize, Serialize};
@@ -106,9 +111,9 @@ async fn records_of_every_source_in_every_state() {
     let guard = captured.start();
     let function = logging(&world)
         .function()
-        .sqs(Operation::new("a").key("id").fingerprint("note"), handle)
-        .sns(Operation::new("b").key("[id, n]"), handle)
-        .event_bridge(Operation::new("c").key(record("detail.{id: id}")), handle)
+        .on(Sqs::new(), &Operation::new("a").key("id").fingerprint("note"), handle)
+        .on(Sns::new(), &Operation::new("b").key("[id, n]"), handle)
+        .on(EventBridge::new().key(record("detail.{id: id}")), &Operation::new("c"), handle)
         .build()
         .unwrap();
     for _ in 0..2 {
@@ -154,11 +159,11 @@ async fn ids_that_applications_choose() {
     let guard = captured.start();
     let function = logging(&world)
         .function()
-        .active_mq(Operation::new("a"), handle)
-        .rabbit_mq(Operation::new("b"), handle)
-        .event_bridge(Operation::new("c"), handle)
-        .scheduler(Operation::new("d"), handle)
-        .pipe(Operation::new("e"), handle)
+        .on(ActiveMq::new(), &Operation::new("a"), handle)
+        .on(RabbitMq::new(), &Operation::new("b"), handle)
+        .on(EventBridge::new(), &Operation::new("c"), handle)
+        .on(Scheduler::new(), &Operation::new("d"), handle)
+        .on(Pipe::of(Sqs::new()), &Operation::new("e"), handle)
         .build()
         .unwrap();
     let broker = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
@@ -212,8 +217,8 @@ async fn ids_of_aws_are_shown() {
     let guard = captured.start();
     let function = logging(&world)
         .function()
-        .event_bridge(Operation::new("c").key("id"), handle)
-        .scheduler(Operation::new("d").key("id"), handle)
+        .on(EventBridge::new(), &Operation::new("c").key("id"), handle)
+        .on(Scheduler::new(), &Operation::new("d").key("id"), handle)
         .build()
         .unwrap();
     let (id, time) = ("17793124-05d4-b198-2fde-7ededc63b103", "2026-01-01T00:00:00Z");
@@ -233,7 +238,7 @@ async fn ids_of_aws_are_shown() {
 async fn hashes_of_ids_use_the_secret_for_keys() {
     let hashes = async |operation: Operation| {
         let (world, captured) = (World::new(), Captured::default());
-        let rabbit_mq = logging(&world).rabbit_mq(operation, handle).unwrap();
+        let rabbit_mq = logging(&world).on(RabbitMq::new(), &operation, handle).unwrap();
         let body = json!({ "id": "a", "n": 1, "action": "message" }).to_string();
         let message = json!({ "basicProperties": { "messageId": SECRET }, "data": base64(body) });
         let event = json!({ "eventSource": "aws:rmq", "eventSourceArn": "arn:aws:mq:eu-west-1:1:broker:b:b-1",
@@ -256,9 +261,9 @@ async fn panics() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
     let idempotency = logging(&world);
-    let sqs = idempotency.sqs(Operation::new("a").key("id"), handle).unwrap();
+    let sqs = idempotency.on(Sqs::new(), &Operation::new("a").key("id"), handle).unwrap();
     call(&world, &captured, &sqs, &batch([with_body("m-1", &body("panic"))])).await;
-    let sns = idempotency.sns(Operation::new("b").key("id"), handle).unwrap();
+    let sns = idempotency.on(Sns::new(), &Operation::new("b").key("id"), handle).unwrap();
     call(&world, &captured, &sns, &notification("n-1", &body("panic"))).await;
     drop(guard);
     check(&captured, &["a panic"]);
@@ -270,7 +275,7 @@ async fn policies_for_missing_keys() {
     let guard = captured.start();
     for policy in [OnMissingKey::Return, OnMissingKey::RunUnprotected, OnMissingKey::Skip] {
         let operation = Operation::new("a").key("nowhere").on_missing_key(policy);
-        let sqs = logging(&world).sqs(operation, handle).unwrap();
+        let sqs = logging(&world).on(Sqs::new(), &operation, handle).unwrap();
         for action in ["", "error"] {
             call(&world, &captured, &sqs, &batch([with_body("m-1", &body(action))])).await;
         }
@@ -286,7 +291,7 @@ async fn records_with_the_keys_of_another_library() {
     for powertools in [PowertoolsKeys::python("p"), PowertoolsKeys::typescript("t")] {
         let operation =
             Operation::new("a").key("[id, n]").fingerprint("note").powertools(powertools);
-        let sqs = logging(&world).sqs(operation, handle).unwrap();
+        let sqs = logging(&world).on(Sqs::new(), &operation, handle).unwrap();
         let lossy = format!("{{\"id\": [\"{SECRET}\", 0.1000000000000000055], \"n\": 1}}");
         let bodies: Vec<String> = bodies().into_iter().chain([lossy]).collect();
         for _ in 0..2 {
@@ -308,7 +313,7 @@ async fn records_with_the_keys_of_another_library() {
 async fn a_store_that_fails() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
-    let sqs = logging(&world).sqs(Operation::new("a").key("id"), handle).unwrap();
+    let sqs = logging(&world).on(Sqs::new(), &Operation::new("a").key("id"), handle).unwrap();
     let event = batch([with_body("m-1", &body(""))]);
     world.store.outage();
     call(&world, &captured, &sqs, &event).await;

@@ -1,8 +1,8 @@
 //! One operation on several sources: work that one source delivered is not repeated for another.
 
 use lambda_idempotency::{
-    ConfigError, FunctionBuilder, KeyFormat, Operation, PowertoolsKeys, Sources,
-    producer::KeySpecError, record,
+    ConfigError, FunctionBuilder, Operation, keys::KeyFormat, payload, powertools::PowertoolsKeys,
+    producer::KeySpecError, record, source::EventBridge,
 };
 use serde_json::json;
 
@@ -148,8 +148,7 @@ fn settings_that_agree_are_not_refused() {
     let operation =
         Operation::new("place").key("[id, coupon]").key_format(KeyFormat::secret(secret).unwrap());
     let sources = Sources::new().sqs(|p| p.optional(["coupon"])).sns(move |p| {
-        p.key("[order.id, order.coupon]")
-            .optional(["order.coupon"])
+        p.key(payload("[order.id, order.coupon]").optional(["order.coupon"]))
             .key_format(KeyFormat::secret(secret).unwrap())
     });
     built(&world, operation, sources).build().unwrap();
@@ -175,7 +174,7 @@ fn a_name_on_several_sources_cannot_be_registered_again() {
     let world = World::new();
     let sources = Sources::new().sqs(|p| p).sns(|p| p);
     let error = built(&world, place(), sources)
-        .event_bridge(place(), world.handler())
+        .on(EventBridge::new(), &place(), world.handler())
         .build()
         .err()
         .unwrap();

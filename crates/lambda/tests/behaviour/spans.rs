@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, Failure, Function, Idempotency, Operation, TraceContext};
+use lambda_idempotency::{
+    Call, Failure, Function, Idempotency, Operation,
+    source::{Kinesis, RabbitMq, Sqs, TraceContext},
+};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
@@ -73,7 +76,7 @@ fn line<'l>(lines: &'l [Value], message: &str) -> &'l Value {
 async fn lines_of_concurrent_handlers_say_which_record_they_are_of() {
     let world = World::new();
     let place = Operation::new("place").key("id");
-    let function = world.idempotency().sqs(place, handler(&world)).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &place, handler(&world)).unwrap();
     let orders = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     let lines = lines(async {
         world.invoke(&function, &orders).await.unwrap();
@@ -100,7 +103,8 @@ async fn lines_of_concurrent_handlers_say_which_record_they_are_of() {
 
 /// The span of a handler that fails for the second time, without its key hash.
 async fn span_of_a_failure(world: &World, idempotency: &Idempotency) -> Value {
-    let function = idempotency.sqs(Operation::new("place").key("id"), handler(world)).unwrap();
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("place").key("id"), handler(world)).unwrap();
     let orders = batch([order("m-1", "fails", "")]);
     let lines = lines(async {
         for _ in 0..2 {
@@ -149,7 +153,7 @@ async fn a_handler_that_is_stopped_is_dropped_in_its_span() {
     let world = World::new();
     let place = Operation::new("place").key("id");
     let idempotency = world.idempotency().with_opentelemetry_fields();
-    let function = idempotency.sqs(place, handler(&world)).unwrap();
+    let function = idempotency.on(Sqs::new(), &place, handler(&world)).unwrap();
     let lines = lines(async {
         world.invoke(&function, &batch([order("m-1", "never", "")])).await.unwrap();
     })
@@ -172,7 +176,7 @@ async fn ids_that_an_application_has_chosen_are_in_no_span() {
         "rmqMessagesByQueue": { "orders::/": [message] },
     });
     let idempotency = world.idempotency().with_opentelemetry_fields();
-    let function = idempotency.rabbit_mq(Operation::new("a"), handler(&world)).unwrap();
+    let function = idempotency.on(RabbitMq::new(), &Operation::new("a"), handler(&world)).unwrap();
     let lines = lines(async {
         world.invoke(&function, &event).await.unwrap();
     })
@@ -195,7 +199,7 @@ async fn whole_events_and_calls_of_run_have_a_span() {
         let world = of_event.clone();
         async move { log(&world, "a").await }
     };
-    let layer = idempotency.event(Operation::new("charge").key("id")).unwrap();
+    let layer = idempotency.event(&Operation::new("charge").key("id")).unwrap();
     let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
     let operation = Operation::new("refund").key("id");
     for (name, source, found) in [
@@ -302,7 +306,7 @@ async fn the_trace_of_an_invocation_is_that_of_the_record_that_caused_it() {
             );
             std::future::ready(Ok::<_, Failure>(()))
         };
-        idempotency.kinesis(operation, handler).unwrap()
+        idempotency.on(Kinesis::new(), &operation, handler).unwrap()
     };
     assert_eq!(trace(&stream, handler).await, None);
 }

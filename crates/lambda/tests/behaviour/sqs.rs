@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{OnPermanentFailure, Operation, store::StoreErrorKind};
+use lambda_idempotency::{Operation, source::Sqs, store::StoreErrorKind};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn by_id() -> Operation {
 #[tokio::test]
 async fn without_failures_no_message_is_returned() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
     let nothing = json!({ "batchItemFailures": [] });
     assert_eq!(world.invoke(&function, &event).await.unwrap(), nothing);
@@ -27,7 +27,7 @@ async fn without_failures_no_message_is_returned() {
 #[tokio::test]
 async fn only_failed_messages_are_returned() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let event = batch([
         order("m-1", "a", ""),
         order("m-2", "b", "fail once"),
@@ -50,7 +50,7 @@ async fn only_failed_messages_are_returned() {
 #[tokio::test]
 async fn a_message_that_is_twice_in_a_batch_is_named_once() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let twice = || order("m-1", "a", "fail");
     let event = batch([twice(), order("m-2", "b", ""), twice(), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -60,7 +60,7 @@ async fn a_message_that_is_twice_in_a_batch_is_named_once() {
 #[tokio::test]
 async fn two_messages_of_one_order_have_the_same_outcome() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "fail"), order("m-2", "a", "fail")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
@@ -71,7 +71,10 @@ async fn two_messages_of_one_order_have_the_same_outcome() {
 #[tokio::test]
 async fn the_message_id_is_the_default_key() {
     let world = World::new();
-    let function = world.idempotency().sqs(Operation::new("place-order"), world.handler()).unwrap();
+    let function = world
+        .idempotency()
+        .on(Sqs::new(), &Operation::new("place-order"), world.handler())
+        .unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     world.returned(&function, &event).await;
     assert_eq!(world.ledger.executed("a"), 2, "two messages");
@@ -82,7 +85,8 @@ async fn the_message_id_is_the_default_key() {
 #[tokio::test]
 async fn bodies_can_be_plain_text() {
     let world = World::new();
-    let function = world.idempotency().sqs(Operation::new("notes"), world.text_handler()).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new(), &Operation::new("notes"), world.text_handler()).unwrap();
     let sample: Value = serde_json::from_str(&sample("sqsEvent")).unwrap();
     assert!(world.returned(&function, &sample).await.is_empty());
     let json = sample["Records"][1]["body"].as_str().unwrap();
@@ -95,7 +99,7 @@ async fn bodies_can_be_plain_text() {
 async fn a_deduplicated_message_is_processed_again_after_the_retention() {
     let world = World::new();
     let operation = by_id().retention(Duration::from_secs(60));
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);
     world.returned(&function, &event).await;
     world.clock.advance(Duration::from_secs(60));
@@ -110,7 +114,7 @@ async fn a_deduplicated_message_is_processed_again_after_the_retention() {
 async fn another_payload_with_the_same_key_is_returned() {
     let world = World::new();
     let operation = by_id().fingerprint("amount");
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let paid = |message, amount: u32| {
         with_body(message, &json!({ "id": "a", "amount": amount }).to_string())
     };
@@ -129,7 +133,7 @@ async fn a_permanent_failure_is_returned_or_acknowledged() {
     {
         let world = World::new();
         let operation = by_id().on_permanent_failure(policy);
-        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         let event = batch([order("m-1", "a", "give up")]);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);
         let recovered = batch([order("m-1", "a", "")]);
@@ -142,7 +146,7 @@ async fn a_permanent_failure_is_returned_or_acknowledged() {
 async fn a_message_that_failed_too_often_is_not_tried_again() {
     let world = World::new();
     let operation = by_id().max_failed_attempts(2);
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     for _ in 0..2 {
         let event = batch([order("m-1", "a", "fail")]);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -154,7 +158,7 @@ async fn a_message_that_failed_too_often_is_not_tried_again() {
 #[tokio::test]
 async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_down() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     world.store.outage();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
@@ -169,7 +173,7 @@ async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_do
 #[tokio::test]
 async fn an_outage_for_some_keys_returns_their_messages() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     world.invoke(&function, &batch([order("m-0", "b", "")])).await.unwrap();
     let [Call::Write { writes, .. }, ..] = &world.store.history()[..] else { panic!() };
     let done = writes[0].key.clone();
@@ -183,7 +187,7 @@ async fn an_outage_for_some_keys_returns_their_messages() {
 #[tokio::test]
 async fn a_message_whose_completion_is_lost_is_acknowledged() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let refused = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy);
     world.store.inject(refused.always());
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
@@ -193,7 +197,7 @@ async fn a_message_whose_completion_is_lost_is_acknowledged() {
 #[tokio::test]
 async fn a_handler_that_exceeds_its_deadline_is_stopped_and_its_message_is_returned() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let lease_end = world.clock.now().plus(Duration::from_secs(31));
     let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);

@@ -1,6 +1,6 @@
 //! SQS: invalid records do not affect other records.
 
-use lambda_idempotency::{Call, Failure, OnMissingKey, Operation, record};
+use lambda_idempotency::{Call, Failure, OnMissingKey, Operation, record, source::Sqs};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, order, with_body, without};
@@ -12,7 +12,7 @@ fn by_id() -> Operation {
 #[tokio::test]
 async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     for without_id in [without(order("", "a", ""), "messageId"), order("", "a", "")] {
         let event = batch([order("m-1", "b", ""), without_id, order("m-2", "c", "")]);
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
@@ -26,7 +26,7 @@ async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails(
 #[tokio::test]
 async fn records_of_another_format_fail_alone() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let mut odd_body = order("m-1", "a", "");
     odd_body["body"] = json!({ "id": "a" });
     let mut odd_attributes = order("m-2", "b", "");
@@ -48,7 +48,7 @@ async fn records_of_another_format_fail_alone() {
 #[tokio::test]
 async fn messages_with_invalid_bodies_are_returned_and_claim_no_key() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let broken = [
         "",
         "{",
@@ -76,7 +76,7 @@ async fn messages_that_do_not_fit_the_handlers_type_are_returned_and_claim_no_ke
     }
     let world = World::new();
     let handler = |_: Order, _| async { Ok::<_, std::io::Error>(()) };
-    let function = world.idempotency().sqs(by_id(), handler).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
     let event = batch([with_body("m-1", r#"{"id":"a"}"#), with_body("m-2", r#"{"id":1}"#)]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert_eq!(world.store.inner().len(), 1);
@@ -89,7 +89,7 @@ const NO_KEY: [&str; 6] =
 async fn without_key(policy: Option<OnMissingKey>) -> (World, Vec<String>) {
     let world = World::new();
     let operation = policy.map_or_else(by_id, |policy| by_id().on_missing_key(policy));
-    let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let records = NO_KEY.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
     let returned = world.returned(&function, &batch(records)).await;
     (world, returned)
@@ -125,7 +125,7 @@ async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
     for policy in [OnMissingKey::RunUnprotected, OnMissingKey::Skip] {
         let world = World::new();
         let operation = by_id().on_missing_key(policy);
-        let function = world.idempotency().sqs(operation, world.handler()).unwrap();
+        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
         let event = batch([
             with_body("m-1", r#"{"id":0.1000000000000000055}"#),
             with_body("m-2", r#"{"id":9007199254740993.0}"#),
@@ -140,7 +140,7 @@ async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
 async fn keys_of_the_record_do_not_need_a_body_of_json() {
     let world = World::new();
     let operation = Operation::new("notes").key(record("[messageId, attributes.SenderId]"));
-    let function = world.idempotency().sqs(operation, world.text_handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, world.text_handler()).unwrap();
     let mut sent = with_body("m-1", "hello {");
     sent["attributes"]["SenderId"] = "me".into();
     let anonymous = with_body("m-2", "hello {");
@@ -154,7 +154,7 @@ async fn keys_of_the_record_do_not_need_a_body_of_json() {
 #[tokio::test]
 async fn a_panic_fails_its_message_alone_and_is_counted() {
     let world = World::new();
-    let function = world.idempotency().sqs(by_id(), world.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
     let event = batch([order("m-1", "a", "panic"), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
@@ -169,7 +169,7 @@ async fn a_panic_outside_the_future_fails_only_its_message() {
         assert!(payload["id"] != "a", "not this one");
         std::future::ready(Ok::<_, std::io::Error>(()))
     };
-    let function = world.idempotency().sqs(by_id(), handler).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
 }
@@ -189,7 +189,7 @@ impl<'de> serde::Deserialize<'de> for Panicking {
 async fn a_type_that_panics_while_it_is_decoded_fails_its_record_alone() {
     let world = World::new();
     let handler = |_: Panicking, _: Call| async { Ok::<_, Failure>(()) };
-    let function = world.idempotency().sqs(by_id(), handler).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "boom", ""), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
 }

@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use lambda_idempotency::{Call, Failure, Operation, RunContext, error::StepError, testing};
+use lambda_idempotency::{
+    Call, Failure, Operation, RunContext, error::StepError, source::Sqs, testing,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -38,7 +40,7 @@ async fn a_step_of_a_record_runs_once() {
         async move { pay(call, payments).await.map(drop) }
     };
     let place = Operation::new("place").key("id");
-    let function = world.idempotency().sqs(place, handler).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &place, handler).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     for returned in [2, 0, 0] {
         let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{AfterFailure, Function, KeepOrder, Operation, record};
+use lambda_idempotency::{
+    Function, Operation, record,
+    source::{AfterFailure, DynamoDbStream, KeepOrder, Kinesis},
+};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
@@ -24,8 +27,8 @@ fn streams(world: &World, operation: &Operation) -> [(Function, MakeRecord); 2] 
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
     // A process refuses two handlers for one name, so each function has its own process.
-    let kinesis = world.idempotency().kinesis(operation.clone(), world.handler());
-    let dynamodb = world.idempotency().dynamodb_stream(operation.clone(), image);
+    let kinesis = world.idempotency().on(Kinesis::new(), &operation, world.handler());
+    let dynamodb = world.idempotency().on(DynamoDbStream::new(), &operation, image);
     [(kinesis.unwrap(), put), (dynamodb.unwrap(), change)]
 }
 
@@ -102,7 +105,8 @@ async fn keys_are_processed_in_parallel_and_a_shard_is_not() {
                 Ok::<_, std::io::Error>(())
             }
         };
-        let function = world.idempotency().kinesis(index().order(order), handler).unwrap();
+        let function =
+            world.idempotency().on(Kinesis::new().order(order), &index(), handler).unwrap();
         world.invoke(&function, &batch([put(1, "a", "", ""), put(2, "b", "", "")])).await.unwrap();
         assert_eq!(world.ledger.executed("2 at once") > 0, most == 2, "{order:?}");
     }
@@ -111,7 +115,7 @@ async fn keys_are_processed_in_parallel_and_a_shard_is_not() {
 #[tokio::test]
 async fn records_of_a_split_batch_have_the_same_identities() {
     let world = World::new();
-    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
     let records: Vec<Value> = (1..=4).map(|n| put(n, "k", &format!("o-{n}"), "")).collect();
     for part in [&records[..], &records[..2], &records[2..], &records[1..3]] {
         assert!(world.returned(&function, &batch(part.iter().cloned())).await.is_empty());
@@ -124,7 +128,7 @@ async fn records_of_a_split_batch_have_the_same_identities() {
 #[tokio::test]
 async fn no_record_is_lost_if_sequence_numbers_are_not_in_order() {
     let world = World::new();
-    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
     let event = batch([
         put(20, "a", "1", "fail"),
         put(30, "b", "2", "fail"),
@@ -137,7 +141,8 @@ async fn no_record_is_lost_if_sequence_numbers_are_not_in_order() {
 #[tokio::test]
 async fn a_bad_record_is_a_checkpoint_and_the_others_are_processed() {
     let world = World::new();
-    let function = world.idempotency().kinesis(index().key("id"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Kinesis::new(), &index().key("id"), world.handler()).unwrap();
     let mut no_data = put(3, "c", "", "");
     no_data["kinesis"].as_object_mut().unwrap().remove("data");
     for bad in [
@@ -190,11 +195,11 @@ async fn a_failure_without_a_sequence_number_fails_the_invocation() {
 async fn a_record_without_an_event_id_needs_a_key() {
     let world = World::new();
     let event = batch([without(put(1, "a", "a", ""), "eventID")]);
-    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
     assert_eq!(world.returned(&function, &event).await, [sequence(1)]);
     assert_eq!(world.ledger.total(), 0);
     let keyed = Operation::new("keyed").key("id");
-    let function = world.idempotency().kinesis(keyed, world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &keyed, world.handler()).unwrap();
     assert!(world.returned(&function, &event).await.is_empty());
     world.ledger.assert_once("a");
 }
@@ -202,7 +207,7 @@ async fn a_record_without_an_event_id_needs_a_key() {
 #[tokio::test]
 async fn json_that_is_not_a_record_is_returned() {
     let world = World::new();
-    let function = world.idempotency().kinesis(index(), world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
     for bad in [json!(7), json!(null), json!({ "kinesis": 7 }), json!([put(1, "a", "a", "")])] {
         let event = batch([put(1, "a", "a", ""), bad]);
         let (_, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
@@ -231,7 +236,7 @@ async fn they_wait_for_the_end_of_a_lease() {
 async fn a_failure_can_stop_the_batch() {
     let world = World::new();
     let operation = index().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().kinesis(operation, world.handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &operation, world.handler()).unwrap();
     let event = batch([put(1, "a", "a", ""), put(2, "b", "b", "fail"), put(3, "c", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, [2, 3].map(sequence));
     world.ledger.assert_each_once(["a"]);
@@ -242,7 +247,8 @@ async fn a_failure_can_stop_the_batch() {
 #[tokio::test]
 async fn the_handler_gets_a_change_in_plain_json() {
     let world = World::new();
-    let function = world.idempotency().dynamodb_stream(index(), world.raw_handler()).unwrap();
+    let function =
+        world.idempotency().on(DynamoDbStream::new(), &index(), world.raw_handler()).unwrap();
     let mut event = change(1, "a", "x", "");
     event["dynamodb"]["NewImage"] = json!({
         "n": { "N": "12345678901234567890.5" }, "l": { "L": [{ "BOOL": true }, { "NULL": true }] },
@@ -271,7 +277,7 @@ async fn key_expressions_read_the_plain_change_or_the_raw_record() {
             ledger.record(name, "");
             async { Ok::<_, std::io::Error>(()) }
         };
-        let function = world.idempotency().dynamodb_stream(operation, handler).unwrap();
+        let function = world.idempotency().on(DynamoDbStream::new(), &operation, handler).unwrap();
         for number in [1, 2] {
             world.invoke(&function, &batch([change(number, "a", "x", "")])).await.unwrap();
         }
@@ -303,7 +309,8 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
     for not_a_change in [json!(59), json!("text"), json!([]), Value::Null] {
         let mut record = change(1, "k", "a", "");
         record["dynamodb"] = not_a_change;
-        let function = world.idempotency().dynamodb_stream(index(), world.handler()).unwrap();
+        let function =
+            world.idempotency().on(DynamoDbStream::new(), &index(), world.handler()).unwrap();
         let error = world.invoke(&function, &batch([record])).await.unwrap_err();
         assert!(error.to_string().contains("has no valid `dynamodb`"), "{error}");
     }
@@ -314,7 +321,8 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
 #[tokio::test]
 async fn a_record_of_kinesis_has_one_identity_for_all_consumers() {
     let world = World::new();
-    let function = world.idempotency().kinesis(Operation::new("a"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Kinesis::new(), &Operation::new("a"), world.handler()).unwrap();
     for consumer in ["", "/consumer/orders:1540591608", "/consumer/again:1540591609"] {
         let mut record = put(1, "k", "x", "");
         record["eventSourceARN"] = format!("{STREAM}{consumer}").into();
@@ -326,7 +334,8 @@ async fn a_record_of_kinesis_has_one_identity_for_all_consumers() {
 #[tokio::test]
 async fn a_stream_named_consumer_is_not_taken_for_another() {
     let world = World::new();
-    let function = world.idempotency().kinesis(Operation::new("a"), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Kinesis::new(), &Operation::new("a"), world.handler()).unwrap();
     let kinesis = "arn:aws:kinesis:eu-west-1:111122223333:stream";
     for (stream, name) in [("consumer", "x"), ("consumer/consumer/again:1540591609", "x")] {
         let mut record = put(1, "k", name, "");

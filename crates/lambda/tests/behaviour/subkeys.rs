@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use lambda_idempotency::{Call, Failure, Idempotency, OnMissingKey, Operation, RunContext};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, OnMissingKey, Operation, RunContext,
+    source::{RabbitMq, Sqs},
+};
 use lambda_runtime::Context;
 use serde_json::{Value, json};
 
@@ -75,7 +78,8 @@ impl Subkeys {
 #[tokio::test]
 async fn rabbit_mq_messages_without_an_id_have_different_subkeys() {
     let (world, subkeys) = (World::new(), Subkeys::default());
-    let function = world.idempotency().rabbit_mq(charge("charge"), subkeys.handler()).unwrap();
+    let function =
+        world.idempotency().on(RabbitMq::new(), &charge("charge"), subkeys.handler()).unwrap();
     let message = |customer: &str| {
         let body = base64(json!({ "customer": customer }).to_string());
         json!({ "basicProperties": {}, "data": body, "redelivered": false })
@@ -94,7 +98,8 @@ async fn rabbit_mq_messages_without_an_id_have_different_subkeys() {
 #[tokio::test]
 async fn records_with_an_id_and_no_key_have_different_subkeys() {
     let (world, subkeys) = (World::new(), Subkeys::default());
-    let function = world.idempotency().sqs(charge("charge"), subkeys.handler()).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new(), &charge("charge"), subkeys.handler()).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     for _ in 0..2 {
         assert!(world.returned(&function, &event).await.is_empty());

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, InvocationError, MemoryStore, Timestamp,
+    Call, Failure, Function, Idempotency, MemoryStore, clock::Timestamp, error::InvocationError,
+    source::Invoke,
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
@@ -113,7 +114,7 @@ impl World {
 
     /// The ids of the messages that an SQS function returns.
     pub(crate) async fn returned(&self, function: &Function, event: &Value) -> Vec<String> {
-        ids(&self.invoke(function, event).await.unwrap())
+        ids(&self.on(Invoke::new(), &function, event).await.unwrap())
     }
 }
 

@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use lambda_idempotency::{Call, Envelope, Failure, Function, Operation};
+use lambda_idempotency::{
+    Call, Failure, Function, Operation,
+    source::{ActiveMq, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, Sns, Sqs},
+};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -82,7 +85,7 @@ where
     T: DeserializeOwned + Debug + PartialEq + Send + 'static,
 {
     let (world, got) = (World::new(), Got::<T>::new());
-    let function = world.idempotency().sqs(Operation::new("a"), got.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &Operation::new("a"), got.handler()).unwrap();
     for (at, text) in TEXTS.into_iter().enumerate() {
         let message = with_body(&format!("m-{at}"), text);
         let returned = world.returned(&function, &batch([message])).await;
@@ -117,22 +120,27 @@ fn of_texts(world: &World, got: &Got<String>, text: &str) -> Vec<(Function, Valu
     let rabbit = json!({ "eventSource": "aws:rmq", "eventSourceArn": broker,
         "rmqMessagesByQueue": { "orders::/": [rabbit] } });
     vec![
-        (idempotency().sns(named("sns"), got.handler()).unwrap(), notification("n-1", text)),
         (
-            idempotency().sqs(named("sns-in-sqs").envelope(Envelope::Sns), got.handler()).unwrap(),
+            idempotency().on(Sns::new(), &named("sns"), got.handler()).unwrap(),
+            notification("n-1", text),
+        ),
+        (
+            idempotency()
+                .on(Sqs::new().envelope(Envelope::Sns), &named("sns-in-sqs"), got.handler())
+                .unwrap(),
             batch([with_body("m-1", &announced)]),
         ),
         (
-            idempotency().pipe(named("pipe"), got.handler()).unwrap(),
+            idempotency().on(Pipe::of(Sqs::new()), &named("pipe"), got.handler()).unwrap(),
             json!([with_body("m-1", text)]),
         ),
         (
-            idempotency().kinesis(named("kinesis"), got.handler()).unwrap(),
+            idempotency().on(Kinesis::new(), &named("kinesis"), got.handler()).unwrap(),
             batch([with_data(1, "k", text)]),
         ),
-        (idempotency().kafka(named("kafka"), got.handler()).unwrap(), topic([value])),
-        (idempotency().active_mq(named("activemq"), got.handler()).unwrap(), active),
-        (idempotency().rabbit_mq(named("rabbitmq"), got.handler()).unwrap(), rabbit),
+        (idempotency().on(Kafka::new(), &named("kafka"), got.handler()).unwrap(), topic([value])),
+        (idempotency().on(ActiveMq::new(), &named("activemq"), got.handler()).unwrap(), active),
+        (idempotency().on(RabbitMq::new(), &named("rabbitmq"), got.handler()).unwrap(), rabbit),
     ]
 }
 
@@ -151,22 +159,24 @@ async fn so_does_a_handler_of_each_source_whose_payload_is_text() {
 #[tokio::test]
 async fn a_payload_that_is_a_part_of_the_events_json_is_read_as_json() {
     let (world, got) = (World::new(), Got::<String>::new());
-    let invoke = world.idempotency().invoke(Operation::new("a"), got.handler()).unwrap();
+    let invoke =
+        world.idempotency().on(Invoke::new(), &Operation::new("a"), got.handler()).unwrap();
     world.invoke(&invoke, &json!("in quotes")).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
     assert!(world.invoke(&invoke, &json!(17)).await.is_err());
-    let bus = world.idempotency().event_bridge(Operation::new("b"), got.handler()).unwrap();
+    let bus =
+        world.idempotency().on(EventBridge::new(), &Operation::new("b"), got.handler()).unwrap();
     world.invoke(&bus, &bus_event("e-1", "Placed", &json!("in quotes"))).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
     let object = bus_event("e-2", "Placed", &json!({ "id": 1 }));
     assert!(world.invoke(&bus, &object).await.is_err());
     let envelope = Operation::new("c").envelope(Envelope::EventBridge);
-    let queue = world.idempotency().sqs(envelope, got.handler()).unwrap();
+    let queue = world.idempotency().on(Sqs::new(), &envelope, got.handler()).unwrap();
     let body = bus_event("e-3", "Placed", &json!("in quotes")).to_string();
     world.invoke(&queue, &batch([with_body("m-1", &body)])).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
     let whole = Operation::new("d").whole_record();
-    let queue = world.idempotency().sqs(whole, got.handler()).unwrap();
+    let queue = world.idempotency().on(Sqs::new(), &whole, got.handler()).unwrap();
     let event = batch([with_body("m-1", "17")]);
     assert_eq!(world.returned(&queue, &event).await, ["m-1"], "a record is not a text");
     assert!(got.take().is_empty());
@@ -181,11 +191,11 @@ async fn a_tombstone_of_kafka_is_no_text() {
         record
     };
     let (world, got) = (World::new(), Got::<String>::new());
-    let texts = world.idempotency().kafka(Operation::new("a"), got.handler()).unwrap();
+    let texts = world.idempotency().on(Kafka::new(), &Operation::new("a"), got.handler()).unwrap();
     let answer = world.invoke(&texts, &topic([tombstone(1)])).await.unwrap();
     assert_eq!(answer["batchItemFailures"].as_array().unwrap().len(), 1, "{answer}");
     let (world, got) = (World::new(), Got::<Option<String>>::new());
-    let texts = world.idempotency().kafka(Operation::new("a"), got.handler()).unwrap();
+    let texts = world.idempotency().on(Kafka::new(), &Operation::new("a"), got.handler()).unwrap();
     let mut text = message(0, 2, "a", "");
     text["value"] = base64("null").into();
     let event = json!({ "eventSource": "aws:kafka", "eventSourceArn": CLUSTER,
@@ -208,7 +218,7 @@ impl<'de> Deserialize<'de> for Quoted {
 #[tokio::test]
 async fn a_type_that_panics_for_the_exact_text_is_read_from_the_json() {
     let (world, got) = (World::new(), Got::<Quoted>::new());
-    let function = world.idempotency().sqs(Operation::new("a"), got.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &Operation::new("a"), got.handler()).unwrap();
     let event = batch([with_body("m-1", "\"17\""), with_body("m-2", "18"), with_body("m-3", "x")]);
     assert_eq!(world.returned(&function, &event).await, ["m-3"]);
     let got = got.take();
@@ -225,7 +235,7 @@ enum OrderOrText {
 #[tokio::test]
 async fn a_type_that_also_takes_text_gets_text_that_happens_to_be_a_number_or_a_word_of_json() {
     let (world, got) = (World::new(), Got::<OrderOrText>::new());
-    let function = world.idempotency().sqs(Operation::new("a"), got.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &Operation::new("a"), got.handler()).unwrap();
     let texts = ["17", "true", "null", " 17", "1e5", "A17", "007"];
     for (at, text) in texts.into_iter().enumerate() {
         let event = batch([with_body(&format!("m-{at}"), text)]);
@@ -245,18 +255,20 @@ async fn a_type_that_also_takes_text_gets_text_that_happens_to_be_a_number_or_a_
 async fn a_handler_of_another_type_gets_what_the_json_says() {
     let world = World::new();
     let address = Got::<std::net::IpAddr>::new();
-    let function = world.idempotency().sqs(Operation::new("a"), address.handler()).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new(), &Operation::new("a"), address.handler()).unwrap();
     let event = batch([with_body("m-1", "\"127.0.0.1\""), with_body("m-2", "127.0.0.1")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(address.take().len(), 2);
     let order = Got::<Option<Vec<u32>>>::new();
-    let function = world.idempotency().sqs(Operation::new("b"), order.handler()).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new(), &Operation::new("b"), order.handler()).unwrap();
     let event = batch([with_body("m-1", "null"), with_body("m-2", "[17]")]);
     assert!(world.returned(&function, &event).await.is_empty());
     let got = order.take();
     assert!(got.contains(&None) && got.contains(&Some(vec![17])), "{got:?}");
     let any = Got::<Value>::new();
-    let function = world.idempotency().sqs(Operation::new("c"), any.handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &Operation::new("c"), any.handler()).unwrap();
     let event = batch([with_body("m-1", "17"), with_body("m-2", "A17")]);
     assert!(world.returned(&function, &event).await.is_empty());
     let got = any.take();

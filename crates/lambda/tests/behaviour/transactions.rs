@@ -10,9 +10,11 @@ use std::{
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use lambda_idempotency::{
-    Call, CallExt as _, ConfigError, Failure, Idempotency, Lease, OnConflict, OnMissingKey,
-    OnOutage, Operation, RunContext, Timestamp,
+    Call, CallExt as _, ConfigError, Failure, Idempotency, Lease, Mode, OnConflict, OnMissingKey,
+    OnOutage, Operation, RunContext,
+    clock::Timestamp,
     error::{NoTransaction, TransactError},
+    source::Sqs,
     store::*,
     testing,
 };
@@ -22,7 +24,7 @@ use serde_json::{Value, json};
 use crate::support::{World, batch, order};
 
 fn deposits() -> Operation {
-    Operation::new("deposit").key("id").transactional()
+    Operation::new("deposit").key("id").mode(Mode::Transactional)
 }
 
 async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
@@ -60,8 +62,8 @@ fn refused(result: Result<impl Sized, ConfigError>) -> NoTransaction {
 #[tokio::test]
 async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     let plain = Idempotency::new(Plain(MemoryStore::new()));
-    assert_eq!(refused(plain.sqs(deposits(), nothing)), NoTransaction::Store);
-    assert!(plain.sqs(Operation::new("others").key("id"), nothing).is_ok());
+    assert_eq!(refused(plain.on(Sqs::new(), &deposits(), nothing)), NoTransaction::Store);
+    assert!(plain.on(Sqs::new(), &Operation::new("others").key("id"), nothing).is_ok());
     let (operation, payload) = (deposits(), json!({ "id": "a" }));
     let run = plain.run(&operation, &payload, RunContext::without_deadline(), async |_: Call| {
         Ok::<_, Failure>(())
@@ -81,7 +83,7 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
 
 #[test]
 fn what_has_no_effect_without_a_claim_is_refused() {
-    let optimistic = || Operation::new("deposit").key("id").optimistic();
+    let optimistic = || Operation::new("deposit").key("id").mode(Mode::Optimistic);
     assert_eq!(optimistic().check(), Ok(()));
     for (operation, setting) in [
         (optimistic().lease(Lease::Renewed { length: Duration::from_secs(9) }), "`.lease(..)`"),
@@ -91,7 +93,10 @@ fn what_has_no_effect_without_a_claim_is_refused() {
         (optimistic().retention(Duration::from_mins(14)), "less than 15 minutes"),
     ] {
         let error = operation.check().unwrap_err().to_string();
-        assert!(error.contains(setting) && error.contains("or use `.transactional()`"), "{error}");
+        assert!(
+            error.contains(setting) && error.contains("or use `.mode(Mode::Transactional)`"),
+            "{error}"
+        );
     }
     assert_eq!(refused(optimistic().on_conflict(OnConflict::Skip).check()), NoTransaction::Skips);
     assert_eq!(optimistic().retention(Duration::from_mins(15)).check(), Ok(()));
@@ -99,7 +104,7 @@ fn what_has_no_effect_without_a_claim_is_refused() {
 
 #[tokio::test]
 async fn what_a_handler_collects_is_committed_once() {
-    for operation in [deposits(), deposits().optimistic()] {
+    for operation in [deposits(), deposits().mode(Mode::Optimistic)] {
         committed_once(operation).await;
     }
 }
@@ -118,7 +123,7 @@ async fn committed_once(operation: Operation) {
             Ok::<_, Failure>(())
         }
     };
-    let function = world.idempotency().sqs(operation, deposit).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &operation, deposit).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     for _ in 0..2 {
         let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
@@ -138,7 +143,7 @@ async fn effects_of_another_store_fail_the_handler() {
     let world = World::new();
     let handler =
         |_: Value, call: Call| async move { Ok::<_, Failure>(call.transact(delete("a"))?) };
-    let function = world.idempotency().sqs(deposits(), handler).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &deposits(), handler).unwrap();
     let event = batch([order("m-1", "a", "")]);
     let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
     assert_eq!(answer["batchItemFailures"][0]["itemIdentifier"], "m-1");
@@ -148,7 +153,7 @@ async fn effects_of_another_store_fail_the_handler() {
 fn a_call_says_why_it_does_not_collect() {
     let plain = Call::test("a").transact(delete("a")).unwrap_err();
     assert_eq!(plain, TransactError::NotCollected(CollectError::NotTransactional));
-    assert!(plain.to_string().contains("`.transactional()`"), "{plain}");
+    assert!(plain.to_string().contains("`.mode(Mode::Transactional)`"), "{plain}");
     let (call, _collected) = Call::test("a").with_effects::<MemoryEffects>();
     let other = call.transact(delete("a")).unwrap_err().to_string();
     assert!(other.contains("MemoryEffects") && other.contains("DynamoDbEffects"), "{other}");

@@ -19,7 +19,10 @@ use aws_lambda_events::{
     sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage},
     streams::{DynamoDbEventResponse, KinesisEventResponse},
 };
-use lambda_idempotency::{Call, Failure, Operation};
+use lambda_idempotency::{
+    Call, Failure, Operation,
+    source::{Kafka, Kinesis, Sqs},
+};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -179,7 +182,7 @@ async fn records_of_kafka_do_not_fit_the_type() {
         let refused = call.record_as::<KafkaRecord>().unwrap_err();
         note(format!("{refused:?}"), call)
     };
-    let function = world.idempotency().kafka(Operation::new("a"), handler).unwrap();
+    let function = world.idempotency().on(Kafka::new(), &Operation::new("a"), handler).unwrap();
     world.invoke_raw(&function, &event).await.unwrap();
     let refused = taken.all();
     assert!(refused.len() == 1 && refused[0].contains("KafkaRecord"), "{refused:?}");
@@ -196,14 +199,15 @@ fn again<T: DeserializeOwned + Serialize>(answer: &Value) -> T {
 async fn answers_have_the_types_of_responses() {
     let fail = |message: &str| order(message, message, "fail");
     let world = World::new();
-    let sqs = world.idempotency().sqs(Operation::new("a"), world.handler()).unwrap();
+    let sqs = world.idempotency().on(Sqs::new(), &Operation::new("a"), world.handler()).unwrap();
     let event = batch([fail("m-1"), order("m-2", "b", "")]);
     let response: SqsBatchResponse = again(&world.invoke(&sqs, &event).await.unwrap());
     let mut failed = BatchItemFailure::default();
     failed.item_identifier = "m-1".to_owned();
     assert_eq!(response.batch_item_failures, [failed]);
 
-    let kinesis = world.idempotency().kinesis(Operation::new("b"), world.handler()).unwrap();
+    let kinesis =
+        world.idempotency().on(Kinesis::new(), &Operation::new("b"), world.handler()).unwrap();
     let event = batch([put(1, "k", "a", ""), put(2, "k", "b", "fail")]);
     let answer = world.invoke(&kinesis, &event).await.unwrap();
     let response: KinesisEventResponse = again(&answer);

@@ -1,6 +1,9 @@
 //! Events that match no source, and JSON that is not an event.
 
-use lambda_idempotency::{Failure, Function, Operation};
+use lambda_idempotency::{
+    Failure, Function, Operation,
+    source::{EventBridge, Sns, Sqs},
+};
 use lambda_runtime::LambdaEvent;
 use serde_json::{Value, json, value::RawValue};
 
@@ -10,8 +13,12 @@ fn shop(world: &World) -> Function {
     world
         .idempotency()
         .function()
-        .sqs(Operation::new("place").key("id").queue("orders"), world.handler())
-        .event_bridge(Operation::new("cancel").key("id").event_source("shop"), world.handler())
+        .on(Sqs::new().queue("orders"), &Operation::new("place").key("id"), world.handler())
+        .on(
+            EventBridge::new().event_source("shop"),
+            &Operation::new("cancel").key("id"),
+            world.handler(),
+        )
         .build()
         .unwrap()
 }
@@ -65,7 +72,7 @@ async fn an_empty_batch_succeeds_without_requests_to_the_store() {
     let event = batch([]);
     let answer = world.invoke(&shop(&world), &event).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
-    let sns = world.idempotency().sns(Operation::new("ship"), world.handler()).unwrap();
+    let sns = world.idempotency().on(Sns::new(), &Operation::new("ship"), world.handler()).unwrap();
     assert_eq!(world.invoke(&sns, &event).await.unwrap(), Value::Null);
     assert!(world.store.history().is_empty(), "no request to the store");
 }
@@ -77,7 +84,7 @@ async fn otherwise_takes_events_of_unknown_sources() {
     let function = world
         .idempotency()
         .function()
-        .sqs(Operation::new("place").key("id"), world.handler())
+        .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
         .otherwise(move |event: LambdaEvent<Box<RawValue>>| {
             ledger.record(event.payload.get(), "");
             async move {

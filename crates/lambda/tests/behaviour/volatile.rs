@@ -1,7 +1,13 @@
 //! Keys that differ on each delivery, and keys that many records share, are refused at start.
 
 use lambda_idempotency::{
-    Call, ConfigError, Envelope, Failure, Function, Idempotency, Operation, PowertoolsKeys, record,
+    Call, ConfigError, Failure, Function, Idempotency, Operation,
+    powertools::PowertoolsKeys,
+    record,
+    source::{
+        ActiveMq, DocumentDb, DynamoDbStream, Envelope, EventBridge, Kafka, Pipe, RabbitMq, S3,
+        Sns, Sqs,
+    },
 };
 use serde_json::Value;
 
@@ -13,10 +19,13 @@ async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
 
 type Build = fn(&Idempotency, Operation) -> Result<Function, ConfigError>;
 
-const SQS: Build = |idempotency, operation| idempotency.sqs(operation, nothing);
-const PIPE: Build = |idempotency, operation| idempotency.pipe(operation, nothing);
-const ACTIVE_MQ: Build = |idempotency, operation| idempotency.active_mq(operation, nothing);
-const RABBIT_MQ: Build = |idempotency, operation| idempotency.rabbit_mq(operation, nothing);
+const SQS: Build = |idempotency, operation| idempotency.on(Sqs::new(), &operation, nothing);
+const PIPE: Build =
+    |idempotency, operation| idempotency.on(Pipe::of(Sqs::new()), &operation, nothing);
+const ACTIVE_MQ: Build =
+    |idempotency, operation| idempotency.on(ActiveMq::new(), &operation, nothing);
+const RABBIT_MQ: Build =
+    |idempotency, operation| idempotency.on(RabbitMq::new(), &operation, nothing);
 
 fn built(build: Build, operation: Operation) -> Result<(), ConfigError> {
     build(&World::new().idempotency(), operation).map(drop)
@@ -89,9 +98,9 @@ fn a_key_of_stable_values_is_accepted() {
     }
     let world = World::new();
     let whole = || place().key(record("@"));
-    assert!(world.idempotency().event_bridge(whole(), nothing).is_ok());
-    assert!(world.idempotency().kafka(whole(), nothing).is_ok());
-    assert!(world.idempotency().sns(whole(), nothing).is_ok());
+    assert!(world.idempotency().on(EventBridge::new(), &whole(), nothing).is_ok());
+    assert!(world.idempotency().on(Kafka::new(), &whole(), nothing).is_ok());
+    assert!(world.idempotency().on(Sns::new(), &whole(), nothing).is_ok());
 }
 
 #[test]
@@ -116,9 +125,11 @@ fn logged(build: Build, operation: Operation) -> String {
 
 #[test]
 fn a_key_that_names_a_thing_and_not_its_change_causes_a_warning() {
-    let table: Build = |idempotency, operation| idempotency.dynamodb_stream(operation, nothing);
-    let collection: Build = |idempotency, operation| idempotency.document_db(operation, nothing);
-    let bucket: Build = |idempotency, operation| idempotency.s3(operation, nothing);
+    let table: Build =
+        |idempotency, operation| idempotency.on(DynamoDbStream::new(), &operation, nothing);
+    let collection: Build =
+        |idempotency, operation| idempotency.on(DocumentDb::new(), &operation, nothing);
+    let bucket: Build = |idempotency, operation| idempotency.on(S3::new(), &operation, nothing);
     let notified = || place().envelope(Envelope::S3);
     let warning = "the key can be the same for several changes of one";
     for (build, operation, thing) in [

@@ -1,6 +1,9 @@
 //! A handler can take the whole record.
 
-use lambda_idempotency::Operation;
+use lambda_idempotency::{
+    Operation,
+    source::{Kinesis, Sqs},
+};
 use serde_json::Value;
 
 use crate::{
@@ -12,7 +15,7 @@ use crate::{
 async fn the_handler_gets_the_record_as_aws_delivers_it() {
     let world = World::new();
     let whole = Operation::new("a").whole_record();
-    let function = world.idempotency().sqs(whole, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &whole, world.raw_handler()).unwrap();
     let message = order("m-1", "a", "");
     assert!(world.returned(&function, &batch([message.clone()])).await.is_empty());
     world.ledger.assert_once(&message.to_string());
@@ -22,7 +25,7 @@ async fn the_handler_gets_the_record_as_aws_delivers_it() {
 async fn key_expressions_read_the_whole_record_too() {
     let world = World::new();
     let whole = Operation::new("a").whole_record().key("kinesis.partitionKey");
-    let function = world.idempotency().kinesis(whole, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(Kinesis::new(), &whole, world.raw_handler()).unwrap();
     let event = batch([put(1, "k", "a", ""), put(2, "k", "b", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(world.ledger.total(), 1);
@@ -33,10 +36,11 @@ async fn key_expressions_read_the_whole_record_too() {
 async fn payloads_that_are_not_utf8_are_accepted() {
     let world = World::new();
     let event = batch([with_data(1, "k", [0xff, 0x00])]);
-    let text = world.idempotency().kinesis(Operation::new("a"), world.raw_handler()).unwrap();
+    let text =
+        world.idempotency().on(Kinesis::new(), &Operation::new("a"), world.raw_handler()).unwrap();
     assert_eq!(world.returned(&text, &event).await.len(), 1);
     let whole = Operation::new("b").whole_record();
-    let whole = world.idempotency().kinesis(whole, world.raw_handler()).unwrap();
+    let whole = world.idempotency().on(Kinesis::new(), &whole, world.raw_handler()).unwrap();
     assert!(world.returned(&whole, &event).await.is_empty());
     assert_eq!(world.ledger.total(), 1);
 }
@@ -45,7 +49,7 @@ async fn payloads_that_are_not_utf8_are_accepted() {
 async fn a_message_without_an_id_is_still_refused() {
     let world = World::new();
     let whole = Operation::new("a").whole_record().key("body");
-    let function = world.idempotency().sqs(whole, world.raw_handler()).unwrap();
+    let function = world.idempotency().on(Sqs::new(), &whole, world.raw_handler()).unwrap();
     let without_id: Value = batch([without(order("m-1", "a", ""), "messageId")]);
     assert!(world.invoke(&function, &without_id).await.is_err());
     assert_eq!(world.ledger.total(), 0);

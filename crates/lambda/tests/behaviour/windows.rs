@@ -1,6 +1,9 @@
 //! Tumbling windows of streams: the function returns the state unchanged.
 
-use lambda_idempotency::Operation;
+use lambda_idempotency::{
+    Operation,
+    source::{DynamoDbStream, Kinesis, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,8 +27,10 @@ fn windowed(mut event: Value, arn: &str, last: bool) -> Value {
 #[tokio::test]
 async fn the_state_is_returned_unchanged() {
     let world = World::new();
-    let function =
-        world.idempotency().kinesis(Operation::new("sum").key("id"), world.handler()).unwrap();
+    let function = world
+        .idempotency()
+        .on(Kinesis::new(), &Operation::new("sum").key("id"), world.handler())
+        .unwrap();
     let event = windowed(batch([put(1, "a", "a", ""), put(2, "b", "b", "fail")]), STREAM, false);
     let answer = world.invoke(&function, &event).await.unwrap();
     let failures = json!([{ "itemIdentifier": sequence(2) }]);
@@ -40,8 +45,8 @@ async fn the_end_of_a_window_has_no_records_and_calls_no_handler() {
     let function = world
         .idempotency()
         .function()
-        .kinesis(Operation::new("sum").key("id"), world.handler())
-        .dynamodb_stream(Operation::new("count"), world.handler())
+        .on(Kinesis::new(), &Operation::new("sum").key("id"), world.handler())
+        .on(DynamoDbStream::new(), &Operation::new("count"), world.handler())
         .build()
         .unwrap();
     for arn in [STREAM, TABLE_STREAM] {
@@ -62,8 +67,8 @@ async fn the_end_of_a_window_goes_to_its_own_stream() {
     let function = world
         .idempotency()
         .function()
-        .kinesis(Operation::new("a").stream("other"), world.handler())
-        .sqs(Operation::new("b"), world.handler())
+        .on(Kinesis::new().stream("other"), &Operation::new("a"), world.handler())
+        .on(Sqs::new(), &Operation::new("b"), world.handler())
         .build()
         .unwrap();
     assert!(world.invoke(&function, &windowed(batch([]), STREAM, true)).await.is_err());

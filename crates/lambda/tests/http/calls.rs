@@ -7,7 +7,7 @@ use std::sync::{
 
 use lambda_http::tower::{Layer as _, ServiceExt as _};
 use lambda_http::{Request, RequestExt as _, tower::service_fn};
-use lambda_idempotency::{Call, CallExt as _, Failure, RecordError};
+use lambda_idempotency::{Call, CallExt as _, Failure, source::RecordError};
 
 use crate::support::{World, charges, post};
 

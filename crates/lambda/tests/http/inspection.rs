@@ -3,9 +3,11 @@
 use lambda_http::tower::{ServiceExt as _, service_fn};
 use lambda_http::{Adapter, http::HeaderName, request::LambdaRequest, tower::Layer as _};
 use lambda_idempotency::{
-    OnMissingKey, Operation, PowertoolsKeys, Rejection,
+    OnMissingKey, Operation,
+    error::Rejection,
     http::HttpLayer,
     inspect::{InspectError, NoKey},
+    powertools::PowertoolsKeys,
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};

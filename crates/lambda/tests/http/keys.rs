@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use lambda_http::http::{HeaderName, Method};
 use lambda_idempotency::{
-    AfterFailure, ConfigError, Envelope, Failure, Idempotency, KeepOrder, MemoryStore, OnBadRecord,
-    OnConflict, OnMissingKey, OnPermanentFailure, Operation, PowertoolsKeys, TracingObserver,
+    ConfigError, Failure, Idempotency, MemoryStore, OnConflict, OnMissingKey, Operation,
+    observe::TracingObserver,
+    powertools::PowertoolsKeys,
     record,
+    source::{AfterFailure, Envelope, KeepOrder},
 };
 
 use crate::{

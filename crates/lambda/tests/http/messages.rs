@@ -10,7 +10,8 @@ use lambda_http::{
     tower::{Layer as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Call, Timestamp,
+    Call,
+    clock::Timestamp,
     outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
     store::BoxFuture,
 };

@@ -6,7 +6,7 @@ use lambda_http::{
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Call, InvocationError, OnFailure, OnTimeout, RunError, store::StoreErrorKind,
+    Call, Mode, OnTimeout, RunError, error::InvocationError, store::StoreErrorKind,
 };
 use lambda_idempotency_core::memory::MemoryEffects;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
@@ -366,13 +366,14 @@ async fn a_response_whose_effects_were_not_committed_is_not_sent() {
             world.store.inject(fault.for_writes(|write| write.effects.is_some()));
         }
         let during = world.clone();
-        let mut service =
-            world.layer(&charges().transactional()).layer(service_fn(move |request: Request| {
+        let mut service = world.layer(&charges().mode(Mode::Transactional)).layer(service_fn(
+            move |request: Request| {
                 let call = request.extensions().get::<Call>().unwrap();
                 let add = |effects: &mut MemoryEffects| effects.add_if(move || holds, || ());
                 call.collect(add).unwrap();
                 during.handle(request)
-            }));
+            },
+        ));
         let request = post("k-1", "").with_lambda_context(world.context());
         let answer = world.clock.drive(async { service.ready().await?.call(request).await }).await;
         match (answer, status) {

@@ -1,7 +1,7 @@
 //! Log lines contain nothing of a request, its key or its response.
 
 use lambda_http::http::Method;
-use lambda_idempotency::{TracingObserver, store::StoreErrorKind};
+use lambda_idempotency::{observe::TracingObserver, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
 use crate::{

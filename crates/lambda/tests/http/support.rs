@@ -14,7 +14,9 @@ use lambda_http::{
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Call, Idempotency, InvocationError, MemoryStore, Operation, Timestamp,
+    Call, Idempotency, MemoryStore, Operation,
+    clock::Timestamp,
+    error::InvocationError,
     http::{HttpLayer, WholeBody},
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
-    BadRecord, Call, Failure, Idempotency, MemoryStore, OnBadRecord, OnMissingKey, Operation,
-    RunContext, RunError, inspect, record, testing,
+    Call, Failure, Idempotency, MemoryStore, OnMissingKey, Operation, RunContext, RunError,
+    inspect, record,
+    source::{RabbitMq, Sqs},
+    testing,
 };
 use serde_json::{Value, json};
 
@@ -38,7 +40,7 @@ async fn calls_and_bad_records() {
         json!({ "id": null, "x": SECRET }).to_string(),
         SECRET.to_owned(),
     ];
-    let function = idempotency.sqs(operation.clone(), handler).unwrap();
+    let function = idempotency.on(Sqs::new(), &operation, handler).unwrap();
     for body in bodies {
         let event = json!({ "Records": [message(body)] });
         if let Err(error) = testing::invoke(&function, &event).await {
@@ -93,7 +95,7 @@ async fn records_with_ids_that_applications_chose() {
             "rmqMessagesByQueue": queues,
         })
     };
-    let function = Idempotency::new(MemoryStore::new()).rabbit_mq(operation.clone(), handler);
+    let function = Idempotency::new(MemoryStore::new()).on(RabbitMq::new(), &operation, handler);
     let function = function.unwrap();
     for data in ["e30=", "no base64!"] {
         let event = rabbit(data);

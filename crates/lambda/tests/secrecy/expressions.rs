@@ -1,6 +1,6 @@
 //! Expressions, documents, keys and producers.
 
-use lambda_idempotency::PowertoolsKeys;
+use lambda_idempotency::powertools::PowertoolsKeys;
 use lambda_idempotency_keys::{
     Document, Expression, Functions, KeyFormat, Scope, Secret, producer::KeySpec,
 };

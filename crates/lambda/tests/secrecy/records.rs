@@ -1,7 +1,9 @@
 //! Idempotency records, the decisions about them, and the stores that hold them.
 
 use lambda_idempotency::{
-    Failure, MemoryStore, Outcome, StoreError, Timestamp, store::StoreErrorKind,
+    Failure, MemoryStore, Outcome,
+    clock::Timestamp,
+    store::{StoreError, StoreErrorKind},
 };
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},

@@ -11,8 +11,9 @@ use std::{
 
 use crate::support::{completed, get, key, owner, put, soon};
 use lambda_idempotency::{
-    Cache, Call, Failure, Idempotency, Operation, RunContext, RunError,
+    Call, Failure, Idempotency, Operation, RunContext, RunError,
     outbox::{MemorySender, Message, OutgoingMessage, Relay, SendError, Sender},
+    store::Cache,
 };
 use lambda_idempotency_core::{
     browse::Browse as _,

@@ -6,7 +6,9 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use lambda_idempotency::{Cache, Call, Failure, Idempotency, Operation, Run, RunContext, RunError};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, Mode, Operation, Run, RunContext, RunError, store::Cache,
+};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     memory::{MemoryEffects, MemoryStore},
@@ -61,7 +63,7 @@ impl World {
             has_answered: AtomicBool::new(false),
         };
         let store = Results::new(self.records.clone()).encrypt_with(keys);
-        let operation = Operation::new("deposit").key("id").transactional();
+        let operation = Operation::new("deposit").key("id").mode(Mode::Transactional);
         let (payload, context) = (serde_json::json!({"id": 1}), RunContext::without_deadline());
         let handler = async |call: Call| {
             let applied = Arc::clone(&self.applied);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Cache, Idempotency, OnOutage, Operation, Run, RunContext, RunError, error::ResultLost,
+    Idempotency, OnOutage, Operation, Run, RunContext, RunError, error::ResultLost, store::Cache,
 };
 use lambda_idempotency_core::{
     browse::Browse as _,

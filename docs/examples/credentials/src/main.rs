@@ -7,7 +7,7 @@ use std::env;
 
 use aws_config::BehaviorVersion;
 use credentials::{Secret, Service, Tokens};
-use lambda_idempotency::{Call, Failure, Idempotency, Operation};
+use lambda_idempotency::{Call, Failure, Idempotency, Operation, source::Sqs};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -50,5 +50,5 @@ async fn main() -> Result<(), Error> {
         }
     };
     let orders = Operation::new("place-order").key("id");
-    lambda_runtime::run(idempotency.sqs(orders, place)?).await
+    lambda_runtime::run(idempotency.on(Sqs::new(), &orders, place)?).await
 }

@@ -9,9 +9,7 @@
 use std::time::SystemTime;
 
 use aws_config::BehaviorVersion;
-use lambda_idempotency::{
-    Call, DivertedRecord, DynamoDbStore, Failure, Idempotency, Operation, producer::new_key,
-};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, producer::new_key, source::{DivertedRecord, Kinesis}};
 use lambda_runtime::Error;
 
 /// The largest message of SQS: 1 MiB.
@@ -29,7 +27,7 @@ async fn main() -> Result<(), Error> {
         .max_failed_attempts(3)
         .divert(move |record| aside.clone().put(record));
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-    lambda_runtime::run(idempotency.kinesis(index, index_order)?).await
+    lambda_runtime::run(idempotency.on(Kinesis::new(), &index, index_order)?).await
 }
 
 async fn index_order(_: Order, _: Call) -> Result<(), Failure> {

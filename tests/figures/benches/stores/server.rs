@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use lambda_idempotency::{Clock as _, PostgresStore, clock::SystemClock};
+use lambda_idempotency::{
+    PostgresStore,
+    clock::{Clock as _, SystemClock},
+};
 use lambda_idempotency_local::{DynamoDb, PostgresServer, RedisServer, Table};
 use lambda_idempotency_testkit::tcp::TcpProxy;
 

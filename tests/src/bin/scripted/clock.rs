@@ -2,7 +2,7 @@
 
 use std::{env, pin::Pin, time::Duration};
 
-use lambda_idempotency::{Clock, Timestamp, clock::SystemClock};
+use lambda_idempotency::clock::{Clock, SystemClock, Timestamp};
 use lambda_runtime::Error;
 
 /// A clock that is ahead of the machine's clock by this many milliseconds, or behind it if negative.

@@ -1,7 +1,7 @@
 //! The consumer of the messages that the scripted orders function publishes: the function itself, by their ids.
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use lambda_idempotency::{Call, CallExt as _, Failure, Operation, record};
+use lambda_idempotency::{Call, CallExt as _, Failure, Mode, Operation, record, source::Sqs};
 use serde_json::Value;
 
 use crate::scripted::{postgres, store};
@@ -19,10 +19,15 @@ impl Consumer {
         Some(Self { table: std::env::var("ORDERS_TABLE").ok()? })
     }
 
-    /// Its operation. The key is the id of the message, which its copies share.
-    pub(crate) fn operation() -> Operation {
+    /// Its source. The key is the id of the message, which its copies share.
+    pub(crate) fn source() -> Sqs {
         let id = record("messageAttributes.\"idempotency-key\".stringValue");
-        Operation::new("receive-parcel").queue("parcels").key(id).transactional()
+        Sqs::new().queue("parcels").key(id)
+    }
+
+    /// Its operation.
+    pub(crate) fn operation() -> Operation {
+        Operation::new("receive-parcel").mode(Mode::Transactional)
     }
 
     /// Adds one to the number of times that this id was received, in the transaction that completes its key.

@@ -30,7 +30,7 @@ mod queue;
 mod script;
 pub(crate) mod store;
 
-use lambda_idempotency::{Call, CallExt as _, Failure, Idempotency, OnMissingKey, Operation};
+use lambda_idempotency::{Call, CallExt as _, Failure, Idempotency, Mode, OnMissingKey, Operation};
 use lambda_runtime::Error;
 
 use clock::SkewedClock;
@@ -90,20 +90,29 @@ impl Shop {
     /// The operation. If the environment asks for it, the operation is unprotected: its key expression selects
     /// nothing in any record.
     pub(crate) fn operation(&self, operation: Operation) -> Operation {
-        let operation = if self.recoverable { operation.recoverable() } else { operation };
         if self.mutex {
-            return operation.mutex();
+            return operation.mode(Mode::Mutex);
         }
         if self.optimistic && !self.outside {
-            return operation.optimistic();
+            return operation.mode(Mode::Optimistic);
         }
         if self.transactional && !self.outside {
-            return operation.transactional();
+            return operation.mode(Mode::Transactional);
         }
         if !self.unprotected {
             return operation;
         }
         operation.key("noRecordHasThis").on_missing_key(OnMissingKey::RunUnprotected)
+    }
+
+    /// The most bytes of a record that its claim keeps, if the environment asks for that.
+    pub(crate) fn most_bytes_kept(&self) -> Option<usize> {
+        self.recoverable.then_some(64 * 1024)
+    }
+
+    /// Whether the environment asks for no protection.
+    pub(crate) const fn is_unprotected(&self) -> bool {
+        self.unprotected
     }
 
     /// Runs once for each order.

@@ -3,7 +3,7 @@
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
 use lambda_idempotency::{
-    Timestamp,
+    clock::Timestamp,
     outbox::{Message, OutgoingMessage, SendError, Sender},
     store::BoxFuture,
 };

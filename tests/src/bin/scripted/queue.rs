@@ -4,7 +4,8 @@ use std::{process, time::Duration};
 
 use futures_util::future::join_all;
 use lambda_idempotency::{
-    Call, DynamoDbStore, Failure, PostgresStore, Timestamp,
+    Call, DynamoDbStore, Failure, PostgresStore,
+    clock::Timestamp,
     outbox::{Message, OutgoingMessage, Relay, SendError, Sender},
     store::BoxFuture,
 };

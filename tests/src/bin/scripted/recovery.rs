@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{DynamoDbStore, Function, Recovery};
+use lambda_idempotency::{DynamoDbStore, Function, recovery::Recovery};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The expressions, and the events that each could confuse.
 
-use lambda_idempotency::{Functions, Operation};
+use lambda_idempotency::{Operation, keys::Functions};
 use serde_json::{Value, json};
 
 /// How an expression is tested.

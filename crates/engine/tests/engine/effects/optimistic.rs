@@ -313,7 +313,11 @@ async fn a_step_is_refused() {
         rec("a", |_: World, call: Call| async move { call.step("s", |_| async { Ok(()) }).await });
     let outcomes = world.clock.drive(world.invoke(vec![steps])).await;
     let Outcome::Failed { failure, .. } = &outcomes[0] else { panic!("{outcomes:?}") };
-    assert!(failure.message().contains("use `.transactional()`"), "{}", failure.message());
+    assert!(
+        failure.message().contains("use `.mode(Mode::Transactional)`"),
+        "{}",
+        failure.message()
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! One record of each source, and what expressions read of it.
 
-use lambda_idempotency::{Envelope, KeyPath, Operation, payload, record};
+use lambda_idempotency::{Operation, keys::KeyPath, payload, record, source::Envelope};
 use serde_json::{Value, json};
 
 use super::nested;

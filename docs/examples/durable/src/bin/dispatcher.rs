@@ -16,7 +16,7 @@ use aws_config::BehaviorVersion;
 use aws_sdk_lambda::{
     Client, operation::invoke::InvokeError, primitives::Blob, types::InvocationType,
 };
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, source::Sqs};
 use lambda_runtime::Error;
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Error> {
         let (lambda, workflow) = (lambda.clone(), workflow.clone());
         async move { start(&lambda, &workflow, &order, &call).await }
     };
-    lambda_runtime::run(idempotency.sqs(operation(), start)?).await
+    lambda_runtime::run(idempotency.on(Sqs::new(), &operation(), start)?).await
 }
 
 /// The durable function.
@@ -107,7 +107,7 @@ mod tests {
             let (lambda, workflow) = (lambda.clone(), workflow.clone());
             async move { start(&lambda, &workflow, &order, &call).await }
         };
-        let function = Idempotency::new(MemoryStore::new()).sqs(operation(), start).unwrap();
+        let function = Idempotency::new(MemoryStore::new()).on(Sqs::new(), &operation(), start).unwrap();
         testing::invoke(&function, event).await.unwrap()
     }
 

@@ -6,9 +6,7 @@
 //! `relay.rs` sends those that no delivery sends.
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use lambda_idempotency::{
-    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Operation, outbox::Message,
-};
+use lambda_idempotency::{Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, outbox::Message, source::Sqs};
 use lambda_runtime::{Error, tracing};
 use senders::SqsSender;
 use serde::Deserialize;
@@ -25,8 +23,8 @@ async fn main() -> Result<(), Error> {
     let config = aws_config::load_defaults(aws_config::BehaviorVersion::v2026_01_12()).await;
     let store = DynamoDbStore::from_env().await?;
     let idempotency = Idempotency::new(store).with_sender(SqsSender::new(&config));
-    let orders = Operation::new("place-order").key("id").transactional();
-    lambda_runtime::run(idempotency.sqs(orders, place)?).await
+    let orders = Operation::new("place-order").key("id").mode(Mode::Transactional);
+    lambda_runtime::run(idempotency.on(Sqs::new(), &orders, place)?).await
 }
 
 async fn place(order: Order, call: Call) -> Result<(), Failure> {

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{DynamoDbStore, Timestamp, outbox::Relay};
+use lambda_idempotency::{DynamoDbStore, clock::Timestamp, outbox::Relay};
 use lambda_runtime::{Error, LambdaEvent, service_fn, tracing};
 use senders::Senders;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation, keep_result};
+use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation, keep_result, source::Sqs};
 use lambda_runtime::{Error, tracing};
 
 use crate::{Order, is_set, micros};
@@ -12,9 +12,9 @@ pub(crate) async fn serve() -> Result<(), Error> {
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let place = Operation::new("place-order").key("orderId");
     if is_set("STAMP") {
-        lambda_runtime::run(idempotency.sqs(place, keep_result(stamp))?).await
+        lambda_runtime::run(idempotency.on(Sqs::new(), &place, keep_result(stamp))?).await
     } else {
-        lambda_runtime::run(idempotency.sqs(place, nothing)?).await
+        lambda_runtime::run(idempotency.on(Sqs::new(), &place, nothing)?).await
     }
 }
 

@@ -8,7 +8,7 @@ mod bare;
 
 use std::convert::Infallible;
 
-use lambda_idempotency::{Call, Idempotency, Operation, PostgresStore};
+use lambda_idempotency::{Call, Idempotency, Operation, PostgresStore, source::Sqs};
 use lambda_runtime::{Error, LambdaEvent, service_fn, tracing};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Error> {
 async fn stored(idempotency: Idempotency) -> Result<(), Error> {
     tracing::init_default_subscriber();
     let place = Operation::new("place-order").key("orderId");
-    lambda_runtime::run(idempotency.sqs(place, place_nothing)?).await
+    lambda_runtime::run(idempotency.on(Sqs::new(), &place, place_nothing)?).await
 }
 
 async fn place_nothing(_: Order, _: Call) -> Result<(), Infallible> {
