@@ -14,7 +14,8 @@
 //! ```
 
 use lambda_idempotency::{
-    Call, DynamoDbStore, Failure, Idempotency, Operation, source::{EventBridge, Sns, Sqs},
+    Call, DynamoDbStore, Failure, Idempotency, Operation,
+    source::{EventBridge, Sns, Sqs},
 };
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;

@@ -40,18 +40,28 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let idempotency = Idempotency::new(MemoryStore::new());
     let function = idempotency
         .function()
-        .on(Sqs::new().whole_record(), &named("sqs"), async |it: SqsMessage, _: Call| show(it.message_id))
-        .on(Sns::new().whole_record(), &named("sns"), async |it: SnsRecord, _: Call| show(it.sns.message))
-        .on(EventBridge::new().whole_record(), &named("bus"), async |it: EventBridgeEvent, _: Call| {
-            show(it.detail_type)
+        .on(Sqs::new().whole_record(), &named("sqs"), async |it: SqsMessage, _: Call| {
+            show(it.message_id)
         })
-        .on(Kinesis::new().whole_record(), &named("kinesis"), async |it: KinesisEventRecord, _: Call| {
-            show(it.kinesis.data.0)
+        .on(Sns::new().whole_record(), &named("sns"), async |it: SnsRecord, _: Call| {
+            show(it.sns.message)
         })
+        .on(
+            EventBridge::new().whole_record(),
+            &named("bus"),
+            async |it: EventBridgeEvent, _: Call| show(it.detail_type),
+        )
+        .on(
+            Kinesis::new().whole_record(),
+            &named("kinesis"),
+            async |it: KinesisEventRecord, _: Call| show(it.kinesis.data.0),
+        )
         .on(DynamoDbStream::new().whole_record(), &named("changes"), async |it: Change, _: Call| {
             show(it.change.keys)
         })
-        .on(S3::new().whole_record(), &named("s3"), async |it: S3EventRecord, _: Call| show(it.s3.object.key))
+        .on(S3::new().whole_record(), &named("s3"), async |it: S3EventRecord, _: Call| {
+            show(it.s3.object.key)
+        })
         .build()?;
     // The responses have types, too. This one says that no message returns to its queue.
     let answer = testing::invoke(&function, &serde_json::from_str(SQS)?).await?;

@@ -45,8 +45,7 @@ async fn the_error_names_source_record_and_cause() {
         (&sns, notification("n-1", &failing.to_string()), "sns record n-1"),
         (&bus, bus_event(&id, "Placed", &failing), &*format!("eventbridge record {id}")),
     ] {
-        let (kind, text) =
-            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
+        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 1") && text.contains(source), "{text}");
         assert!(text.contains("failed with a message") && text.contains("failure 1"), "{text}");
@@ -58,8 +57,7 @@ async fn the_error_names_source_record_and_cause() {
         (&bus, bus_event(&id, "Placed", &json!({}))),
         (&bus, bus_event(&id, "Placed", &Value::Null)),
     ] {
-        let (kind, text) =
-            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
+        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains(&format!("record {id}: ")), "{text}");
     }
@@ -111,8 +109,7 @@ async fn a_record_without_an_identity_is_refused() {
             (&bus, without_id)
         }]
     {
-        let (kind, text) =
-            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
+        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned", "{text}");
     }
     assert_eq!(world.ledger.total(), 0);

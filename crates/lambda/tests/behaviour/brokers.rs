@@ -56,12 +56,11 @@ async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
             ["x", "y", "z"],
         ),
     ] {
-        let (kind, text) =
-            diagnostic(world.on(Invoke::new(), &function, &event).await.unwrap_err());
+        let (kind, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 3") && text.contains("mq record #"), "{text}");
         assert_eq!(world.ledger.executed(ids[0]) + world.ledger.executed(ids[2]), 2);
-        assert_eq!(world.on(Invoke::new(), &function, &event).await.unwrap(), Value::Null);
+        assert_eq!(world.invoke(function, &event).await.unwrap(), Value::Null);
         for id in ids {
             world.ledger.assert_once(id);
         }

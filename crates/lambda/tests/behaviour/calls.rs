@@ -20,8 +20,12 @@ impl Noted {
     fn handler(
         &self,
         read: impl Fn(&Value, &Call) -> String + Clone + Send + Sync + 'static,
-    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static
-    {
+    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>>
+    + AsyncFn(Value, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let noted = self.0.clone();
         move |payload, call| {
             noted.lock().unwrap().push(read(&payload, &call));

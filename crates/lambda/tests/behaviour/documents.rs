@@ -15,6 +15,8 @@ use crate::{
 fn handler(
     world: &World,
 ) -> impl Fn(Value, Call) -> lambda_idempotency::store::BoxFuture<'static, Result<(), Failure>>
++ AsyncFn(Value, Call) -> Result<(), Failure>
++ Clone
 + Send
 + Sync
 + 'static {

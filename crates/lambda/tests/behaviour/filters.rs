@@ -13,7 +13,7 @@ use crate::{
 };
 
 async fn takes(world: &World, function: &Function, event: &Value) -> bool {
-    match world.on(Invoke::new(), &function, event).await {
+    match world.invoke(function, event).await {
         Ok(_) => true,
         Err(error) => {
             assert_eq!(diagnostic(error).0, "Idempotency.UnknownEvent");

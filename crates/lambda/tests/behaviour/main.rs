@@ -31,7 +31,6 @@ mod kept_results;
 mod keys;
 mod log_filters;
 mod metrics;
-mod misplaced;
 mod mixed;
 mod mutated_samples;
 mod mutex;

@@ -14,7 +14,12 @@ use crate::support::{
 fn named(
     world: &World,
     name: &'static str,
-) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static {
+) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>>
++ AsyncFn(Value, Call) -> Result<(), Failure>
++ Clone
++ Send
++ Sync
++ 'static {
     let ledger = world.ledger.clone();
     move |_, _| {
         ledger.record(name, "");

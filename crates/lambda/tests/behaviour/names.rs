@@ -85,7 +85,12 @@ async fn a_handler_behind_a_function_pointer_is_refused_for_a_second_source() {
 async fn closures_of_one_factory_are_not_one_handler() {
     fn pays(
         account: &'static str,
-    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Copy {
+    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>>
+    + AsyncFn(Value, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         move |_, _| {
             assert!(!account.is_empty());
             std::future::ready(Ok(()))

@@ -47,8 +47,12 @@ impl Mortal {
 
     fn handler(
         &self,
-    ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>> + Clone + Send + Sync + 'static
-    {
+    ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>>
+    + AsyncFn(Value, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let this = self.clone();
         move |_, call| {
             let this = this.clone();

@@ -41,6 +41,8 @@ async fn log(world: &World, id: &str) -> Result<(), Failure> {
 fn handler(
     world: &World,
 ) -> impl Fn(Value, Call) -> lambda_idempotency::store::BoxFuture<'static, Result<(), Failure>>
++ AsyncFn(Value, Call) -> Result<(), Failure>
++ Clone
 + Send
 + Sync
 + 'static {

@@ -59,8 +59,12 @@ struct Subkeys(Arc<Mutex<Vec<String>>>);
 impl Subkeys {
     fn handler(
         &self,
-    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static
-    {
+    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>>
+    + AsyncFn(Value, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let subkeys = self.clone();
         move |_, call| {
             assert_eq!(call.key_hash(), None);

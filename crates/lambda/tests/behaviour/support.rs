@@ -39,8 +39,12 @@ impl World {
     /// A handler that does what the payload's `do` says, and notes the `id` if it succeeds.
     pub(crate) fn handler(
         &self,
-    ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
-    {
+    ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>>
+    + AsyncFn(Value, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let world = self.clone();
         move |payload, call| {
             let world = world.clone();
@@ -65,8 +69,12 @@ impl World {
     /// A handler of text, which notes the text.
     pub(crate) fn text_handler(
         &self,
-    ) -> impl Fn(String, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
-    {
+    ) -> impl Fn(String, Call) -> BoxFuture<'static, Result<(), Failure>>
+    + AsyncFn(String, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let ledger = self.ledger.clone();
         move |text, _| {
             ledger.record(text, "");
@@ -77,8 +85,12 @@ impl World {
     /// A handler of any JSON, which notes the JSON text.
     pub(crate) fn raw_handler(
         &self,
-    ) -> impl Fn(Box<RawValue>, Call) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static
-    {
+    ) -> impl Fn(Box<RawValue>, Call) -> BoxFuture<'static, Result<(), Failure>>
+    + AsyncFn(Box<RawValue>, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let ledger = self.ledger.clone();
         move |json, _| {
             ledger.record(json.get(), "");
@@ -114,7 +126,7 @@ impl World {
 
     /// The ids of the messages that an SQS function returns.
     pub(crate) async fn returned(&self, function: &Function, event: &Value) -> Vec<String> {
-        ids(&self.on(Invoke::new(), &function, event).await.unwrap())
+        ids(&self.invoke(function, event).await.unwrap())
     }
 }
 

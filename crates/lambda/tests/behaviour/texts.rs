@@ -45,7 +45,12 @@ impl<T: DeserializeOwned + Send + 'static> Got<T> {
 
     fn handler(
         &self,
-    ) -> impl Fn(T, Call) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static {
+    ) -> impl Fn(T, Call) -> std::future::Ready<Result<(), Failure>>
+    + AsyncFn(T, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let Self(got) = Self(Arc::clone(&self.0));
         move |payload, _| {
             got.lock().unwrap().push(payload);

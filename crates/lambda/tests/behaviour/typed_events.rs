@@ -41,7 +41,12 @@ impl<T: Send + 'static> Taken<T> {
 
     fn handler(
         &self,
-    ) -> impl Fn(T, Call) -> Ready<Result<(), Failure>> + Clone + Send + Sync + 'static {
+    ) -> impl Fn(T, Call) -> Ready<Result<(), Failure>>
+    + AsyncFn(T, Call) -> Result<(), Failure>
+    + Clone
+    + Send
+    + Sync
+    + 'static {
         let taken = self.0.clone();
         move |record, _| {
             taken.lock().unwrap().push(record);
