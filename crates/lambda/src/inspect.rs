@@ -183,6 +183,8 @@ pub fn invocation(
     let Some(source) = source::ALL.iter().find(|source| source.recognises(&event, settings)) else {
         return Ok(Vec::new());
     };
+    // From a list of events, only those that the source takes.
+    let event = if settings.is_filtered() { source.divide(event, settings).0 } else { event };
     if let Some(problem) = settings.mistake(source.name()) {
         return Err(ConfigError::source(problem).into());
     }

@@ -22,7 +22,9 @@ use crate::{
 /// | [`Timestamp`](crate::clock::Timestamp) | this one | none |
 /// | [`without_deadline`](Self::without_deadline) | 15 minutes after the call began | none |
 ///
-/// A program that polls a queue itself can add how often it received the message: [`with_receives`](Self::with_receives).
+/// A program that polls a queue itself can add how often it received the message: [`with_receives`](Self::with_receives). For
+/// [`run_many`](crate::Idempotency::run_many), [`with_concurrency`](Self::with_concurrency) limits how many calls run at a
+/// time.
 ///
 /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
 #[derive(Clone, Copy)]
@@ -30,6 +32,8 @@ pub struct RunContext<'a> {
     part: Part<'a>,
     /// 0 if it is not known.
     receives: u32,
+    /// How many calls of `run_many` run at a time.
+    concurrency: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -84,6 +88,24 @@ impl RunContext<'_> {
         Self { receives, ..self }
     }
 
+    /// How many calls of [`run_many`](crate::Idempotency::run_many) run at a time; 0 counts as 1. Default: 16. A call of
+    /// [`run`](crate::Idempotency::run) is one.
+    ///
+    /// ```
+    /// use lambda_idempotency::RunContext;
+    ///
+    /// // One at a time: each needs most of the machine's memory.
+    /// let context = RunContext::without_deadline().with_concurrency(1);
+    /// ```
+    #[must_use]
+    pub const fn with_concurrency(self, calls: usize) -> Self {
+        Self { concurrency: Some(calls), ..self }
+    }
+
+    pub(crate) const fn concurrency(&self) -> Option<usize> {
+        self.concurrency
+    }
+
     pub(crate) const fn receives(&self) -> u32 {
         self.receives
     }
@@ -106,7 +128,7 @@ impl RunContext<'_> {
 
 impl<'a> RunContext<'a> {
     const fn of(part: Part<'a>) -> Self {
-        Self { part, receives: 0 }
+        Self { part, receives: 0, concurrency: None }
     }
 
     pub(crate) fn request_id(&self) -> Option<&'a str> {

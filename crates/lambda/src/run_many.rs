@@ -140,11 +140,13 @@ impl Idempotency {
             };
             refused.push(work.map(add).err());
         }
+        let mut policy = operation.policy.clone();
+        policy.concurrency = context.concurrency().unwrap_or(policy.concurrency);
         let batch = Batch {
             operation: &operation.name,
             deliveries,
             after_failure: AfterFailure::Group,
-            policy: &operation.policy,
+            policy: &policy,
             request_id: context.request_id(),
             invocation_deadline: context.invocation_deadline(),
             pace: &operation.pace,

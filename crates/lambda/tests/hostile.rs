@@ -105,13 +105,13 @@ async fn process(keys: &str, event: String) {
     let handler = async |_: IgnoredAny, _: Call| Ok::<_, Failure>(());
     let idempotency = Idempotency::new(MemoryStore::new());
     let operation = Operation::new("hostile").key("id");
+    let source = if keys == S3_IN_SQS { Sqs::new().envelope(Envelope::S3) } else { Sqs::new() };
     let operation = match keys {
-        "ours" => operation,
-        S3_IN_SQS => operation.envelope(Envelope::S3),
+        "ours" | S3_IN_SQS => operation,
         language => operation
             .powertools(PowertoolsKeys::of(language.parse().unwrap(), "p").accept_collisions()),
     };
-    let mut function = idempotency.on(Sqs::new(), &operation, handler).unwrap();
+    let mut function = idempotency.on(source, &operation, handler).unwrap();
     let mut context = Context::default();
     context.deadline = SystemClock.now().plus(Duration::from_secs(3600)).as_millis();
     poll_fn(|cx| function.poll_ready(cx)).await.unwrap();

@@ -3,7 +3,12 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use lambda_idempotency::{Operation, inspect, inspect::View, keys::KeyPath};
+use lambda_idempotency::{
+    Operation,
+    inspect::{self, AnySource},
+    record,
+};
+use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::root;
@@ -174,7 +179,15 @@ fn each_key_that_a_page_recommends_tells_apart_what_it_should() {
 }
 
 fn check(expression: &str, checked: &Checked) {
-    let operation = Operation::new("work").key(KeyPath::parse(expression));
+    let on_record = expression.strip_prefix("record:");
+    let operation = match on_record {
+        Some(_) => Operation::new("work"),
+        None => Operation::new("work").key(expression),
+    };
+    let source = match on_record {
+        Some(expression) => AnySource::new().key(record(expression)),
+        None => AnySource::new(),
+    };
     match checked {
         Checked::Fields => check_fields(expression, &operation),
         Checked::Mistake => {}
@@ -187,10 +200,11 @@ fn check(expression: &str, checked: &Checked) {
             compare(expression, keys, &same(), &distinct());
         }
         Checked::Events { adjust, same, distinct } => {
-            let operation = adjust(operation);
+            let source = adjust(source);
             let keys = |event: &Value| {
-                let records =
-                    inspect::event(&event.to_string(), Some(&operation)).expect(expression);
+                let (event, none) = (event.to_string(), Context::default());
+                let records = inspect::invocation(&event, &source, Some(&operation), &none);
+                let records = records.expect(expression);
                 let [record] = &*records else { panic!("`{expression}`: one record an event") };
                 let key = record.key.as_ref().expect(expression).key.as_ref();
                 key.unwrap_or_else(|error| panic!("`{expression}`: {error}")).as_str().to_owned()
@@ -228,7 +242,7 @@ fn payload(paths: &[(String, Value)]) -> Value {
 
 /// Ids that an application gives: each part counts, each has to be there, and nothing else counts.
 fn check_fields(expression: &str, operation: &Operation) {
-    assert_eq!(KeyPath::parse(expression).view, View::Payload, "{expression}: of the payload");
+    assert!(!expression.starts_with("record:"), "{expression}: of the payload");
     let list = expression.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
     let paths: Vec<String> = list.unwrap_or(expression).split(", ").map(str::to_owned).collect();
     let is_path =

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Mode, RedisStore,
+    RedisStore,
     clock::{Clock as _, SystemClock, Timestamp},
     store::{Guard, IdempotencyRecord, Key, Status, Store as _, Verdict, Write},
 };

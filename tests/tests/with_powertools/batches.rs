@@ -17,8 +17,8 @@ use crate::{
 /// What Powertools hashes, and where the same value is for this library.
 fn keys() -> [(&'static str, KeyPath); 3] {
     [
-        ("messageId", record("messageId")),
-        ("powertools_json(body).orderId", record("powertools_json(body).orderId")),
+        ("messageId", record("messageId").into()),
+        ("powertools_json(body).orderId", record("powertools_json(body).orderId").into()),
         ("powertools_json(body).orderId", KeyPath::from("orderId")),
     ]
 }
@@ -34,14 +34,14 @@ fn event(receive: u32) -> Value {
 }
 
 /// Delivers a batch to our function: how many of its records were processed. All are acknowledged.
-async fn deliver(shared: &Shared, operation: Operation, event: &Value) -> u32 {
+async fn deliver(shared: &Shared, (operation, source): (Operation, Sqs), event: &Value) -> u32 {
     let processed = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&processed);
     let handler = move |_: Value, _: Call| {
         counted.fetch_add(1, Relaxed);
         async { Ok::<_, Failure>(()) }
     };
-    let function = shared.ours.idempotency(None).on(Sqs::new(), &operation, handler).unwrap();
+    let function = shared.ours.idempotency(None).on(source, &operation, handler).unwrap();
     let answer = testing::invoke(&function, event).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
     processed.load(Relaxed)
@@ -55,7 +55,7 @@ async fn a_batch_that_one_side_processed_is_acknowledged_by_the_other() {
         for (theirs, ours) in keys() {
             println!("{language:?}: {theirs}, {ours:?}");
             let settings = Settings { prefix: None, form: Form::Records, ..Settings::by(theirs) };
-            let operation = shared.ours.operation(&settings).key(ours);
+            let operation = (shared.ours.operation(&settings), Sqs::new().key(ours));
             let mut call = |receive: u32| {
                 let event = event(receive).to_string();
                 let answer = shared.theirs.call(&settings, theirs::Call::new(&event, "true"));

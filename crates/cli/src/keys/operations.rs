@@ -52,11 +52,11 @@ impl<'a> Operations<'a> {
         let mut operations = Self { arguments, format, made: BTreeMap::new() };
         // Reports a mistake in an argument even if no event uses it.
         for source in named(arguments) {
-            operations.of(source)?;
+            operations.of(source).map(drop)?;
         }
         let is_for_all = |values: &[Scoped<String>]| values.iter().any(|v| v.source.is_none());
         if is_for_all(&arguments.key) || is_for_all(&arguments.key_from_env) {
-            operations.of(OTHERS)?;
+            operations.of(OTHERS).map(drop)?;
         }
         Ok(operations)
     }

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use lambda_idempotency_keys::{Document, Expression, FieldSet, KeyFormat, KeyPath, Scope, Secret};
+use lambda_idempotency_keys::{Document, Expression, FieldSet, KeyFormat, Scope, Secret};
 use lambda_idempotency_powertools::{
     PowertoolsDocument, PowertoolsExpression, PowertoolsKeys, PowertoolsLanguage,
 };
@@ -93,7 +93,6 @@ fn is_json(text: &str) -> bool {
 /// Any bytes as an expression, if it is short enough to be evaluated in little time.
 pub(crate) fn expression_bytes(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let _ = KeyPath::parse(&text);
     let expression = match Expression::compile(&text) {
         Ok(expression) => expression,
         Err(error) => {

@@ -1,15 +1,20 @@
 //! A source that is not known before the event, for [`inspect`](crate::inspect).
 
-use super::settings::Settings;
+use super::{Envelope, KeepOrder, Source, parts, settings::Settings};
 use crate::keys::IntoKeyPath;
-
-use super::Envelope;
 
 /// Whichever source an event is from, with the settings that decide which key a record has: for
 /// [`inspect`](crate::inspect).
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct AnySource(pub(crate) Settings);
+
+/// The settings of this source, whichever source the event is from.
+impl<S: Source> From<S> for AnySource {
+    fn from(source: S) -> Self {
+        Self(parts(source).settings)
+    }
+}
 
 impl AnySource {
     /// With every setting at its default.
@@ -38,6 +43,12 @@ impl AnySource {
     /// As [`Sqs::whole_record`](super::Sqs::whole_record).
     pub fn whole_record(mut self) -> Self {
         self.0.whole_record = true;
+        self
+    }
+
+    /// As [`Kinesis::order`](super::Kinesis::order).
+    pub fn order(mut self, order: KeepOrder) -> Self {
+        self.0.order = Some(order);
         self
     }
 

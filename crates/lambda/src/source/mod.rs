@@ -177,7 +177,7 @@ use pipe::PipeEvents;
 use rabbit_mq::RabbitMqEvents;
 use scheduler::SchedulerEvents;
 use sns::SnsEvents;
-use sqs::SqsEvents;
+pub(crate) use sqs::SqsEvents;
 
 /// An event source with its settings: a type of [this module](self). Sealed.
 #[diagnostic::on_unimplemented(

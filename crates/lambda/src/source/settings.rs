@@ -18,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) key: Option<KeyPath>,
     /// The source's own path of the operation's fingerprint.
     pub(crate) fingerprint: Option<KeyPath>,
-    pub(super) filters: Vec<Filter>,
+    pub(crate) filters: Vec<Filter>,
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) whole_record: bool,
     pub(crate) skips_without_key: bool,
@@ -49,7 +49,7 @@ impl Settings {
     }
 
     /// Whether the source has a filter.
-    pub(super) const fn is_filtered(&self) -> bool {
+    pub(crate) const fn is_filtered(&self) -> bool {
         !self.filters.is_empty()
     }
 

@@ -134,14 +134,14 @@ async fn a_key_expression_replaces_the_identity() {
 async fn a_key_expression_can_read_the_record_around_the_payload() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let by_message = Operation::new("a").key(record("Sns.MessageId"));
-    let sns = idempotency.on(Sns::new(), &by_message, world.text_handler()).unwrap();
+    let by_message = Sns::new().key(record("Sns.MessageId"));
+    let sns = idempotency.on(by_message, &Operation::new("a"), world.text_handler()).unwrap();
     for (id, message) in [("1", "first"), ("1", "again"), ("2", "second")] {
         world.invoke(&sns, &notification(id, message)).await.unwrap();
     }
     world.ledger.assert_each_once(["first", "second"]);
-    let by_both = Operation::new("b").key(record("[source, detail.id]"));
-    let bus = idempotency.on(EventBridge::new(), &by_both, world.handler()).unwrap();
+    let by_both = EventBridge::new().key(record("[source, detail.id]"));
+    let bus = idempotency.on(by_both, &Operation::new("b"), world.handler()).unwrap();
     for id in ["1", "2"] {
         world.invoke(&bus, &bus_event(id, "Placed", &json!({ "id": "x" }))).await.unwrap();
     }

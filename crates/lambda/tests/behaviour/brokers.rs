@@ -97,23 +97,24 @@ async fn a_message_without_an_id_needs_a_key() {
         assert!(text.contains("basicProperties.messageId") && text.contains(".key("), "{text}");
     }
     assert_eq!(world.ledger.total(), 0);
-    for operation in [
-        Operation::new("b").key("id"),
-        Operation::new("c").key(record("basicProperties.correlationId")),
+    for (source, operation) in [
+        (RabbitMq::new(), Operation::new("b").key("id")),
+        (RabbitMq::new().key(record("basicProperties.correlationId")), Operation::new("c")),
     ] {
-        let function = idempotency.on(RabbitMq::new(), &operation, world.handler()).unwrap();
+        let function = idempotency.on(source, &operation, world.handler()).unwrap();
         for _ in 0..2 {
             let event = rabbit([(Value::Null, "y", "")]);
             assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
         }
     }
     assert_eq!(world.ledger.executed("y"), 2, "once for each operation");
-    let by_id = Operation::new("e").key(record("basicProperties.messageId"));
-    for (name, operation, executed) in [
-        ("d", Operation::new("d").on_missing_key(OnMissingKey::RunUnprotected), 2),
-        ("e", by_id.on_missing_key(OnMissingKey::Skip), 0),
+    let by_id = RabbitMq::new().key(record("basicProperties.messageId"));
+    let unprotected = Operation::new("d").on_missing_key(OnMissingKey::RunUnprotected);
+    for (name, source, operation, executed) in [
+        ("d", RabbitMq::new(), unprotected, 2),
+        ("e", by_id.skip_without_key(), Operation::new("e"), 0),
     ] {
-        let function = idempotency.on(RabbitMq::new(), &operation, world.handler()).unwrap();
+        let function = idempotency.on(source, &operation, world.handler()).unwrap();
         for _ in 0..2 {
             world.invoke(&function, &rabbit([(Value::Null, name, "")])).await.unwrap();
         }
@@ -154,10 +155,12 @@ async fn bad_messages_fail_with_the_cause_in_the_error() {
 async fn a_broker_filter_accepts_its_name_or_arn() {
     let world = World::new();
     for (broker, taken) in [("shop", true), (BROKER, true), ("other", false), ("b-1", false)] {
-        let operation = Operation::new("a").broker(broker);
+        let operation = Operation::new("a");
         let idempotency = || world.idempotency();
-        let active_mq = idempotency().on(ActiveMq::new(), &operation, world.handler()).unwrap();
-        let rabbit_mq = idempotency().on(RabbitMq::new(), &operation, world.handler()).unwrap();
+        let (active_mq, rabbit_mq) =
+            (ActiveMq::new().broker(broker), RabbitMq::new().broker(broker));
+        let active_mq = idempotency().on(active_mq, &operation, world.handler()).unwrap();
+        let rabbit_mq = idempotency().on(rabbit_mq, &operation, world.handler()).unwrap();
         let event = active([("1", "x", "")]);
         assert_eq!(world.invoke(&active_mq, &event).await.is_ok(), taken, "{broker}");
         let event = rabbit([("1".into(), "y", "")]);
@@ -169,10 +172,10 @@ async fn a_broker_filter_accepts_its_name_or_arn() {
 #[tokio::test]
 async fn active_mq_messages_run_one_after_the_other_and_none_after_a_failure() {
     let world = World::new();
-    let operation = Operation::new("a")
+    let source = ActiveMq::new()
         .after_failure(lambda_idempotency::source::AfterFailure::Batch)
         .concurrency(1);
-    let function = world.idempotency().on(ActiveMq::new(), &operation, world.handler()).unwrap();
+    let function = world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap();
     let event = active([("1", "a", "fail"), ("2", "b", ""), ("3", "c", "")]);
     for _ in 0..3 {
         world.invoke(&function, &event).await.unwrap_err();

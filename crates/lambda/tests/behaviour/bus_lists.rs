@@ -1,11 +1,14 @@
 //! A custom event bus invokes the function with lists of events.
 
 use lambda_idempotency::{
-    Operation, inspect,
+    Operation,
+    inspect::{self, AnySource},
     keys::KeyFormat,
     observe::TracingObserver,
     source::{EventBridge, Invoke},
 };
+use lambda_runtime::Context;
+use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
@@ -56,8 +59,8 @@ fn cancelled(id: &str, order: &str, action: &str) -> Value {
     bus_event(&event_id(id), "Cancelled", &json!({ "id": order, "do": action }))
 }
 
-fn of(name: &str, detail_type: &str) -> Operation {
-    Operation::new(name).detail_type(detail_type)
+fn of(detail_type: &str) -> EventBridge {
+    EventBridge::new().detail_type(detail_type)
 }
 
 /// Each event goes to the first operation that accepts it, whatever the other events of the list.
@@ -68,8 +71,8 @@ async fn each_event_of_a_list_goes_to_its_own_operation() {
     let function = world
         .idempotency()
         .function()
-        .on(EventBridge::new(), &of("place", "Placed"), placing.handler())
-        .on(EventBridge::new(), &of("cancel", "Cancelled"), world.handler())
+        .on(of("Placed"), &Operation::new("place"), placing.handler())
+        .on(of("Cancelled"), &Operation::new("cancel"), world.handler())
         .on(EventBridge::new(), &Operation::new("other"), other.handler())
         .build()
         .unwrap();
@@ -96,8 +99,8 @@ async fn failed_events_of_a_list_run_again_and_the_others_do_not() {
     let function = world
         .idempotency()
         .function()
-        .on(EventBridge::new(), &of("place", "Placed"), world.handler())
-        .on(EventBridge::new(), &of("cancel", "Cancelled"), world.handler())
+        .on(of("Placed"), &Operation::new("place"), world.handler())
+        .on(of("Cancelled"), &Operation::new("cancel"), world.handler())
         .build()
         .unwrap();
     let without_id = without(placed("", "e", ""), "id");
@@ -128,12 +131,12 @@ async fn an_event_of_a_list_that_no_operation_takes_is_returned_and_the_others_a
     let list = json!([unknown, placed("1", "a", "")]);
     let build = || world.idempotency().function();
     for function in [
-        build().on(EventBridge::new(), &of("place", "Placed"), world.handler()),
+        build().on(of("Placed"), &Operation::new("place"), world.handler()),
         // `.otherwise(..)` and `.invoke(..)` do not take single events of a list.
         build()
-            .on(EventBridge::new(), &of("place", "Placed"), world.handler())
+            .on(of("Placed"), &Operation::new("place"), world.handler())
             .otherwise(|_| async { Ok::<_, std::io::Error>("taken") }),
-        build().on(EventBridge::new(), &of("place", "Placed"), world.handler()).on(
+        build().on(of("Placed"), &Operation::new("place"), world.handler()).on(
             Invoke::new(),
             &Operation::new("any").key("@"),
             world.raw_handler(),
@@ -155,8 +158,7 @@ async fn the_log_and_metrics_have_the_events_of_a_list_that_no_operation_takes()
     let (world, captured, metrics) = (World::new(), Captured::default(), Lines::default());
     let idempotency = world.idempotency().with_log(TracingObserver::new());
     let idempotency = idempotency.with_observer(metrics.metrics());
-    let function =
-        idempotency.on(EventBridge::new(), &of("place", "Placed"), world.handler()).unwrap();
+    let function = idempotency.on(of("Placed"), &Operation::new("place"), world.handler()).unwrap();
     let unknown = bus_event(&event_id("9"), "Strange", &json!({}));
     let guard = captured.start_as_lambda_does();
     world.invoke(&function, &json!([unknown, placed("1", "a", "")])).await.unwrap_err();
@@ -183,15 +185,14 @@ async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of
     let list = json!([unknown, placed("1", "a", "")]);
     let error_of = async |operation: Operation| {
         let world = World::new();
-        let function =
-            world.idempotency().on(EventBridge::new(), &operation, world.handler()).unwrap();
+        let function = world.idempotency().on(of("Placed"), &operation, world.handler()).unwrap();
         let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
         assert!(text.contains('#') && !text.contains("ann@"), "{text}");
         text
     };
-    let plain = error_of(of("place", "Placed")).await;
+    let plain = error_of(Operation::new("place")).await;
     let secret =
-        error_of(of("place", "Placed").key_format(KeyFormat::secret([7; 32]).unwrap())).await;
+        error_of(Operation::new("place").key_format(KeyFormat::secret([7; 32]).unwrap())).await;
     assert_ne!(plain, secret);
 }
 
@@ -219,9 +220,8 @@ async fn json_in_a_list_that_is_not_an_event_does_not_affect_the_others() {
 async fn a_list_without_an_event_for_any_operation_is_unknown() {
     let world = World::new();
     let list = json!([cancelled("1", "a", ""), cancelled("2", "b", "")]);
-    let place = || {
-        world.idempotency().function().on(EventBridge::new(), &of("a", "Placed"), world.handler())
-    };
+    let place =
+        || world.idempotency().function().on(of("Placed"), &Operation::new("a"), world.handler());
     let only = place().build().unwrap();
     let (kind, text) = diagnostic(world.invoke(&only, &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.UnknownEvent");
@@ -235,10 +235,10 @@ async fn a_list_without_an_event_for_any_operation_is_unknown() {
 #[test]
 fn inspection_shows_the_events_of_the_operation() {
     let list = json!([placed("1", "a", ""), cancelled("2", "b", "")]).to_string();
-    let ids = |operation: Option<&Operation>| -> Vec<_> {
-        let records = inspect::event(&list, operation).unwrap();
+    let ids = |source: AnySource| -> Vec<_> {
+        let records = inspect::invocation(&list, &source, None, &Context::default()).unwrap();
         records.into_iter().map(|record| record.id).collect()
     };
-    assert_eq!(ids(None), ["1", "2"].map(event_id));
-    assert_eq!(ids(Some(&of("cancel", "Cancelled"))), [event_id("2")]);
+    assert_eq!(ids(AnySource::new()), ["1", "2"].map(event_id));
+    assert_eq!(ids(of("Cancelled").into()), [event_id("2")]);
 }

@@ -39,8 +39,8 @@ fn with_hook(world: &World, does: Does) -> (Function, Notified) {
             }
         }
     };
-    let operation = Operation::new("place").key("id").on_busy(hook);
-    (world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap(), notified)
+    let (source, operation) = (Sqs::new().on_busy(hook), Operation::new("place").key("id"));
+    (world.idempotency().on(source, &operation, world.handler()).unwrap(), notified)
 }
 
 /// Another worker claims the key of `a` and is killed.
@@ -100,12 +100,12 @@ async fn with_skip_the_hook_gets_a_key_whose_handler_was_stopped() {
     let world = World::new();
     let notified = Notified::default();
     let log = Arc::clone(&notified);
-    let operation =
-        Operation::new("place").key("id").on_conflict(OnConflict::Skip).on_busy(move |busy| {
-            log.lock().unwrap().push(busy);
-            async {}
-        });
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let source = Sqs::new().on_busy(move |busy| {
+        log.lock().unwrap().push(busy);
+        async {}
+    });
+    let operation = Operation::new("place").key("id").on_conflict(OnConflict::Skip);
+    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
     let event = batch([order("m-1", "a", "sleep")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert!(notified.lock().unwrap().is_empty(), "it was stopped at the deadline");

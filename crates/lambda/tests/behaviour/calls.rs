@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
     Call, CallExt as _, Failure, Function, Idempotency, Operation, RunContext,
-    source::{Envelope, Invoke, RecordError, Sqs},
+    source::{ActiveMq, Envelope, Invoke, Kafka, Pipe, RabbitMq, RecordError, Sns, Sqs},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -119,11 +119,11 @@ async fn noted_by(
 
 /// What a function of one source notes for an attribute.
 macro_rules! noted {
-    ($event:expr, $name:literal, $source:ident $(, $envelope:expr)?) => {
+    ($event:expr, $name:literal, $source:expr $(, $envelope:expr)?) => {
         noted_by($event, |idempotency, operation, noted| {
-            let operation = operation$(.envelope($envelope))?;
+            let source = $source$(.envelope($envelope))?;
             let handler = noted.handler(|_, call| format!("{:?}", call.attribute($name)));
-            idempotency.$source(operation, handler).unwrap()
+            idempotency.on(source, &operation, handler).unwrap()
         })
         .await
     };
@@ -134,26 +134,26 @@ async fn each_source_has_its_own_attributes() {
     let mut published = notification("n-1", "{}");
     let attributes = json!({ "tenant": { "Type": "String", "Value": "acme" } });
     published["Records"][0]["Sns"]["MessageAttributes"] = attributes.clone();
-    assert_eq!(noted!(&published.to_string(), "tenant", sns), [r#"Some("acme")"#]);
-    assert_eq!(noted!(&published.to_string(), "other", sns), ["None"]);
+    assert_eq!(noted!(&published.to_string(), "tenant", Sns::new()), [r#"Some("acme")"#]);
+    assert_eq!(noted!(&published.to_string(), "other", Sns::new()), ["None"]);
 
     let piped = json!([sent("m-1", "a", "1")]).to_string();
-    assert_eq!(noted!(&piped, "size", pipe), [r#"Some("12")"#]);
+    assert_eq!(noted!(&piped, "size", Pipe::of(Sqs::new())), [r#"Some("12")"#]);
 
     let kafka = r#"{"eventSource":"aws:kafka","bootstrapServers":"b","records":{"t-0":[{"topic":"t",
         "partition":0,"offset":1,"timestamp":1,"value":"e30=","headers":[{"tenant":[97,-61,-87]},
         {"twice":[49]},{"twice":[50]},{"bytes":[-1]}]}]}}"#;
-    assert_eq!(noted!(kafka, "tenant", kafka), [r#"Some("aé")"#]);
-    assert_eq!(noted!(kafka, "twice", kafka), [r#"Some("2")"#]);
-    assert_eq!(noted!(kafka, "bytes", kafka), ["None"]);
+    assert_eq!(noted!(kafka, "tenant", Kafka::new()), [r#"Some("aé")"#]);
+    assert_eq!(noted!(kafka, "twice", Kafka::new()), [r#"Some("2")"#]);
+    assert_eq!(noted!(kafka, "bytes", Kafka::new()), ["None"]);
 
     let rabbit = sample("rabbitMQEvent").replace(r#""messageId": null"#, r#""messageId": "m""#);
-    assert_eq!(noted!(&rabbit, "header1", rabbit_mq), [r#"Some("value1")"#]);
-    assert_eq!(noted!(&rabbit, "numberInHeader", rabbit_mq), [r#"Some("10")"#]);
+    assert_eq!(noted!(&rabbit, "header1", RabbitMq::new()), [r#"Some("value1")"#]);
+    assert_eq!(noted!(&rabbit, "numberInHeader", RabbitMq::new()), [r#"Some("10")"#]);
     let active = r#"{"eventSource":"aws:amq","eventSourceArn":"b","messages":[{"messageID":"m",
         "destination":{"physicalName":"q"},"data":"e30=","properties":{"tenant":"acme","size":12}}]}"#;
-    assert_eq!(noted!(active, "tenant", active_mq), [r#"Some("acme")"#]);
-    assert_eq!(noted!(active, "size", active_mq), [r#"Some("12")"#]);
+    assert_eq!(noted!(active, "tenant", ActiveMq::new()), [r#"Some("acme")"#]);
+    assert_eq!(noted!(active, "size", ActiveMq::new()), [r#"Some("12")"#]);
 }
 
 #[tokio::test]
@@ -165,9 +165,9 @@ async fn a_notification_in_an_envelope_has_the_attributes_of_its_publisher() {
     let mut message = order("m-1", "a", "");
     message["body"] = body.to_string().into();
     let event = batch([message]).to_string();
-    assert_eq!(noted!(&event, "tenant", sqs, Envelope::Sns), [r#"Some("acme")"#]);
+    assert_eq!(noted!(&event, "tenant", Sqs::new(), Envelope::Sns), [r#"Some("acme")"#]);
     // Only if the operation names the envelope: envelopes are not guessed.
-    assert_eq!(noted!(&event, "tenant", sqs), ["None"]);
+    assert_eq!(noted!(&event, "tenant", Sqs::new()), ["None"]);
 }
 
 #[tokio::test]

@@ -62,8 +62,8 @@ async fn a_scheduled_time_that_is_no_time_is_no_identity() {
 async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_schedule() {
     let world = World::new();
     let named = |name: &str| {
-        let operation = Operation::new("a").schedule(name);
-        world.idempotency().on(Scheduler::new(), &operation, world.handler()).unwrap()
+        let source = Scheduler::new().schedule(name);
+        world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap()
     };
     let event = scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1");
     assert!(world.invoke(&named("nightly"), &event).await.is_ok());

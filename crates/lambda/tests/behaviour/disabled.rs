@@ -73,8 +73,8 @@ mod child {
     #[ignore = "run by the test above"]
     async fn permanent_failures_are_put_aside() {
         let (world, aside) = (world(), Aside::default());
-        let operation = place().divert(aside.sink());
-        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+        let source = Sqs::new().divert(aside.sink());
+        let function = world.idempotency().on(source, &place(), world.handler()).unwrap();
         let event = batch([order("m-1", "a", "give up")]);
         for times in 1..=2 {
             assert!(world.returned(&function, &event).await.is_empty());
@@ -87,8 +87,8 @@ mod child {
     #[ignore = "run by the test above"]
     async fn a_bad_record_that_cannot_be_put_aside_is_returned() {
         let (world, aside) = (world(), Aside::default());
-        let operation = place().divert(aside.sink());
-        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+        let source = Sqs::new().divert(aside.sink());
+        let function = world.idempotency().on(source, &place(), world.handler()).unwrap();
         let event = batch([with_body("m-1", "{}")]);
         aside.refuse(1);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -113,7 +113,7 @@ mod child {
     #[ignore = "run by the test above"]
     async fn no_answer_is_a_replay() {
         let world = world();
-        let layer = world.idempotency().event(place()).unwrap();
+        let layer = world.idempotency().event(&place()).unwrap();
         let layer = layer.on_replay(|answer| *answer = "a replay".into());
         let charge = |_: LambdaEvent<Value>| async { Ok::<_, std::io::Error>(json!("first")) };
         let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));

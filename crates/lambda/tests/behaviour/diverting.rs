@@ -6,7 +6,8 @@ use lambda_idempotency::{
     Failure, Idempotency, Operation, Outcome,
     error::Rejection,
     observe::{Observer, Report},
-    source::{Kinesis, Sqs},
+    outcome::DivertReason,
+    source::{DivertedRecord, Kinesis, Sqs},
 };
 use lambda_idempotency_core::{record::Status, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::Fault;
@@ -19,30 +20,34 @@ use crate::{
 
 /// A sink for bad records that refuses a number of them.
 #[derive(Clone, Default)]
-struct Aside(Arc<Mutex<(Vec<BadRecord>, u32)>>);
+struct Aside(Arc<Mutex<(Vec<DivertedRecord>, u32)>>);
 
 impl Aside {
     fn refusing(times: u32) -> Self {
         Self(Arc::new(Mutex::new((Vec::new(), times))))
     }
 
-    fn policy(&self) -> OnBadRecord {
-        let Self(kept) = self.clone();
-        OnBadRecord::divert(move |bad| {
-            let kept = Arc::clone(&kept);
-            async move {
-                let mut kept = kept.lock().unwrap();
-                if kept.1 > 0 {
-                    kept.1 -= 1;
-                    return Err(Failure::transient("the queue cannot be reached"));
-                }
-                kept.0.push(bad);
-                Ok(())
-            }
-        })
+    async fn take(self, bad: DivertedRecord) -> Result<(), Failure> {
+        let mut kept = self.0.lock().unwrap();
+        if kept.1 > 0 {
+            kept.1 -= 1;
+            return Err(Failure::transient("the queue cannot be reached"));
+        }
+        kept.0.push(bad);
+        Ok(())
     }
 
-    fn records(&self) -> Vec<BadRecord> {
+    fn sqs(&self) -> Sqs {
+        let aside = self.clone();
+        Sqs::new().divert_bad_records(move |bad| aside.clone().take(bad))
+    }
+
+    fn kinesis(&self) -> Kinesis {
+        let aside = self.clone();
+        Kinesis::new().divert_bad_records(move |bad| aside.clone().take(bad))
+    }
+
+    fn records(&self) -> Vec<DivertedRecord> {
         self.0.lock().unwrap().0.clone()
     }
 }
@@ -70,8 +75,8 @@ struct Order {
 fn function(world: &World, aside: &Aside) -> lambda_idempotency::Function {
     let handler = world.handler();
     let typed = move |order: Order, call| handler(json!({ "id": order.id }), call);
-    let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
-    world.idempotency().on(Kinesis::new(), &operation, typed).unwrap()
+    let operation = Operation::new("index").key("id");
+    world.idempotency().on(aside.kinesis(), &operation, typed).unwrap()
 }
 
 #[tokio::test]
@@ -92,7 +97,8 @@ async fn a_bad_record_is_put_aside_and_the_shard_continues() {
     assert_eq!(put_aside.len(), records.len(), "each once, although it was delivered twice");
     for (found, (record, is_expected)) in put_aside.iter().zip(&records) {
         assert_eq!(serde_json::from_str::<Value>(&found.raw).unwrap(), *record);
-        assert!(is_expected(&found.rejection), "{:?}", found.rejection);
+        let DivertReason::BadRecord(why) = &found.reason else { panic!("{found:?}") };
+        assert!(is_expected(&Rejection::from(why.clone())), "{why:?}");
         assert_eq!((&*found.operation, found.record.source), ("index", "kinesis"));
     }
 }
@@ -117,17 +123,17 @@ impl Observer for Outcomes {
 async fn a_record_that_was_put_aside_has_the_outcome_diverted() {
     let world = World::new();
     let (aside, outcomes) = (Aside::refusing(1), Outcomes::default());
-    let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
+    let operation = Operation::new("index").key("id");
     let idempotency = Idempotency::new(world.store.clone())
         .with_clock(world.clock.clone())
         .with_observer(outcomes.clone());
-    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = idempotency.on(aside.sqs(), &operation, world.handler()).unwrap();
     let twice = [with_body("m-1", "not JSON"), with_body("m-1", "not JSON")];
     for returned in [vec!["m-1"], vec![], vec![]] {
         assert_eq!(world.returned(&function, &batch(twice.clone())).await, returned);
     }
     let outcomes = outcomes.0.lock().unwrap();
-    let aside = format!("diverted: {}", aside.records()[0].rejection);
+    let aside = format!("diverted: {}", aside.records()[0].reason);
     assert_eq!(outcomes[..2], ["failed", "failed"], "the sink failed");
     assert_eq!(outcomes[2..4], [&*aside, "coalesced"]);
     assert_eq!(outcomes[4..], ["replayed", "replayed"]);
@@ -137,11 +143,11 @@ async fn a_record_that_was_put_aside_has_the_outcome_diverted() {
 async fn a_diverted_record_that_could_not_be_recorded_is_reported_so() {
     let world = World::new();
     let (aside, outcomes) = (Aside::default(), Outcomes::default());
-    let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
+    let operation = Operation::new("index").key("id");
     let idempotency = Idempotency::new(world.store.clone())
         .with_clock(world.clock.clone())
         .with_observer(outcomes.clone());
-    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = idempotency.on(aside.sqs(), &operation, world.handler()).unwrap();
     let refused = Fault::refuse(StoreErrorKind::Unavailable);
     world.store.inject(refused.that_writes(Status::Completed).always());
     let returned = world.returned(&function, &batch([with_body("m-1", "not JSON")])).await;
@@ -178,8 +184,8 @@ async fn during_an_outage_of_the_store_nothing_is_put_aside() {
 async fn a_message_without_an_id_can_be_put_aside() {
     let world = World::new();
     let aside = Aside::default();
-    let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let operation = Operation::new("index").key("id");
+    let function = world.idempotency().on(aside.sqs(), &operation, world.handler()).unwrap();
     let event = batch([
         order("m-1", "a", ""),
         without(order("m-2", "b", ""), "messageId"),
@@ -196,16 +202,9 @@ async fn a_message_without_an_id_can_be_put_aside() {
 async fn bad_records_do_not_share_a_key() {
     let world = World::new();
     let aside = Aside::default();
-    let operation = Operation::new("index").key("id").on_bad_record(aside.policy());
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let operation = Operation::new("index").key("id");
+    let function = world.idempotency().on(aside.sqs(), &operation, world.handler()).unwrap();
     let event = batch([with_body("m-1", "not JSON"), with_body("m-2", "not JSON")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(aside.records().len(), 2);
-}
-
-#[test]
-fn the_debug_text_of_an_operation_names_its_sink_policy() {
-    let aside = Aside::default();
-    let operation = Operation::new("index").on_bad_record(aside.policy());
-    assert!(format!("{operation:?}").contains("Divert"));
 }

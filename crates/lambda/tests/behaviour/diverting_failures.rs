@@ -50,15 +50,15 @@ impl Aside {
     }
 }
 
-pub(crate) fn index(aside: &Aside) -> Operation {
-    Operation::new("index").key("id").max_failed_attempts(2).divert(aside.sink())
+pub(crate) fn index() -> Operation {
+    Operation::new("index").key("id").max_failed_attempts(2)
 }
 
 /// The first record of the group fails permanently at its second delivery; the record after it is
 /// processed in the same invocation.
-async fn does_not_block(function: impl FnOnce(&World, Operation) -> Function, event: Value) {
+async fn does_not_block(function: impl FnOnce(&World, &Aside) -> Function, event: Value) {
     let (world, aside) = (World::new(), Aside::default());
-    let function = function(&world, index(&aside));
+    let function = function(&world, &aside);
     assert!(!is_empty(world.invoke(&function, &event).await), "the first failure is not permanent");
     world.ledger.assert_never("b");
     for _ in 0..2 {
@@ -89,18 +89,23 @@ pub(crate) fn is_empty(answer: Result<Value, lambda_idempotency::error::Invocati
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_kinesis_shard() {
     let event = batch([put(1, "k", "a", "fail"), put(2, "k", "b", "")]);
-    does_not_block(|w, op| w.idempotency().on(Kinesis::new(), &op, w.handler()).unwrap(), event)
-        .await;
+    does_not_block(
+        |w, to| {
+            w.idempotency().on(Kinesis::new().divert(to.sink()), &index(), w.handler()).unwrap()
+        },
+        event,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_table_stream() {
     let event = batch([change(1, "k", "a", "fail"), change(2, "k", "b", "")]);
-    let function = |w: &World, op: Operation| {
-        let op = op.key("newImage.id");
+    let function = |w: &World, aside: &Aside| {
+        let op = index().key("newImage.id");
         let handler = w.handler();
         let handler = move |change: Value, call| handler(change["newImage"].clone(), call);
-        w.idempotency().on(DynamoDbStream::new(), &op, handler).unwrap()
+        w.idempotency().on(DynamoDbStream::new().divert(aside.sink()), &op, handler).unwrap()
     };
     does_not_block(function, event).await;
 }
@@ -109,22 +114,32 @@ async fn a_permanent_failure_does_not_stop_a_table_stream() {
 async fn a_permanent_failure_does_not_stop_a_kafka_partition() {
     let event = topic([message(0, 1, "a", "fail"), message(0, 2, "b", "")]);
     assert_eq!(event["eventSourceArn"], CLUSTER);
-    does_not_block(|w, op| w.idempotency().on(Kafka::new(), &op, w.handler()).unwrap(), event)
-        .await;
+    does_not_block(
+        |w, to| w.idempotency().on(Kafka::new().divert(to.sink()), &index(), w.handler()).unwrap(),
+        event,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_a_fifo_group() {
     let message = |message, id, action| grouped(order(message, id, action), FIFO, "g");
     let event = batch([message("m-1", "a", "fail"), message("m-2", "b", "")]);
-    does_not_block(|w, op| w.idempotency().on(Sqs::new(), &op, w.handler()).unwrap(), event).await;
+    does_not_block(
+        |w, to| w.idempotency().on(Sqs::new().divert(to.sink()), &index(), w.handler()).unwrap(),
+        event,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).max_failed_attempts(1);
-    let function = world.idempotency().on(Kinesis::new(), &operation, world.handler()).unwrap();
+    let operation = index().max_failed_attempts(1);
+    let function = world
+        .idempotency()
+        .on(Kinesis::new().divert(aside.sink()), &operation, world.handler())
+        .unwrap();
     let event =
         batch([put(1, "k", "a", "give up"), put(2, "k", "b", "panic"), put(3, "k", "c", "")]);
     assert!(is_empty(world.invoke(&function, &event).await));
@@ -135,8 +150,11 @@ async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
 #[tokio::test]
 async fn another_payload_under_a_key_is_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).fingerprint("do");
-    let function = world.idempotency().on(Kinesis::new(), &operation, world.handler()).unwrap();
+    let operation = index().fingerprint("do");
+    let function = world
+        .idempotency()
+        .on(Kinesis::new().divert(aside.sink()), &operation, world.handler())
+        .unwrap();
     let event = batch([put(1, "k", "a", "1"), put(2, "k", "a", "2"), put(3, "k", "b", "3")]);
     for _ in 0..2 {
         assert!(is_empty(world.invoke(&function, &event).await));
@@ -151,7 +169,8 @@ async fn another_payload_under_a_key_is_put_aside() {
 #[tokio::test]
 async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world.idempotency().on(Sqs::new(), &index(&aside), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new().divert(aside.sink()), &index(), world.handler()).unwrap();
     for message in ["m-1", "m-2", "m-2"] {
         let event = batch([order(message, "a", "give up")]);
         assert!(world.returned(&function, &event).await.is_empty());
@@ -163,7 +182,10 @@ async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
 #[tokio::test]
 async fn a_sink_gets_bad_records_too_and_its_own_failures_are_never_permanent() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world.idempotency().on(Kinesis::new(), &index(&aside), world.handler()).unwrap();
+    let function = world
+        .idempotency()
+        .on(Kinesis::new().divert(aside.sink()), &index(), world.handler())
+        .unwrap();
     aside.refuse(5);
     let event = batch([with_data(1, "k", "not JSON"), put(2, "k", "b", "")]);
     for _ in 0..5 {
@@ -178,8 +200,8 @@ async fn a_sink_gets_bad_records_too_and_its_own_failures_are_never_permanent() 
 #[tokio::test]
 async fn bad_records_may_have_another_policy() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).on_bad_record(OnBadRecord::Return);
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let failures = Sqs::new().divert_failures(aside.sink());
+    let function = world.idempotency().on(failures, &index(), world.handler()).unwrap();
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert_eq!(aside.records().len(), 1);
@@ -192,7 +214,7 @@ async fn a_sink_for_bad_records_only_is_called_until_it_succeeds() {
     let world = World::new();
     let remaining = Arc::new(Mutex::new(4));
     let in_sink = Arc::clone(&remaining);
-    let sink = OnBadRecord::divert(move |_| {
+    let sink = move |_: DivertedRecord| {
         let mut remaining = in_sink.lock().unwrap();
         *remaining -= 1;
         std::future::ready(if *remaining > 0 {
@@ -200,9 +222,9 @@ async fn a_sink_for_bad_records_only_is_called_until_it_succeeds() {
         } else {
             Ok(())
         })
-    });
-    let operation = Operation::new("index").key("id").max_failed_attempts(2).on_bad_record(sink);
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    };
+    let bad_records = Sqs::new().divert_bad_records(sink);
+    let function = world.idempotency().on(bad_records, &index(), world.handler()).unwrap();
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     for _ in 0..3 {
         assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
@@ -211,18 +233,31 @@ async fn a_sink_for_bad_records_only_is_called_until_it_succeeds() {
     assert_eq!(*remaining.lock().unwrap(), 0);
 }
 
-#[test]
-fn acknowledging_and_diverting_permanent_failures_together_is_refused() {
-    let operation = index(&Aside::default()).on_permanent_failure(OnPermanentFailure::Acknowledge);
-    let refused = operation.check();
-    let text = refused.unwrap_err().to_string();
-    assert!(text.contains("if the sink fails"), "{text}");
+/// A sink that does nothing discards what it takes: for failures that nobody will look at.
+#[tokio::test]
+async fn a_sink_can_discard_permanent_failures_and_return_mismatches() {
+    let world = World::new();
+    let discard = |diverted: DivertedRecord| {
+        std::future::ready(match diverted.reason {
+            DivertReason::PermanentFailure { .. } => Ok(()),
+            other => Err(Failure::transient(other.to_string())),
+        })
+    };
+    let source = Sqs::new().divert_failures(discard);
+    let operation = index().fingerprint("do");
+    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "give up"), order("m-2", "b", "")]);
+    for _ in 0..2 {
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    assert_eq!(world.returned(&function, &batch([order("m-3", "b", "x")])).await, ["m-3"]);
 }
 
 #[tokio::test]
 async fn the_debug_text_of_a_diverted_record_has_no_payload() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world.idempotency().on(Sqs::new(), &index(&aside), world.handler()).unwrap();
+    let function =
+        world.idempotency().on(Sqs::new().divert(aside.sink()), &index(), world.handler()).unwrap();
     let event = batch([order("m-1", "s3cr3t", "give up")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert!(!format!("{:?}", aside.records()).contains("s3cr3t"));
@@ -232,9 +267,12 @@ async fn the_debug_text_of_a_diverted_record_has_no_payload() {
 #[tokio::test]
 async fn a_record_that_fails_again_after_its_item_was_deleted_is_put_aside_again() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside);
+    let operation = index();
     let key = operation.producer().unwrap().key(r#"{"id":"a"}"#).unwrap();
-    let function = world.idempotency().on(EventBridge::new(), &operation, world.handler()).unwrap();
+    let function = world
+        .idempotency()
+        .on(EventBridge::new().divert(aside.sink()), &operation, world.handler())
+        .unwrap();
     let event = bus_event("e-1", "t", &json!({ "id": "a", "do": "give up" }));
     for put_aside in 1..=2 {
         for _ in 0..2 {

@@ -2,7 +2,7 @@
 
 use lambda_idempotency::{
     Operation,
-    source::{ActiveMq, RabbitMq, Sqs},
+    source::{ActiveMq, Envelope, RabbitMq, Sqs},
 };
 use serde_json::{Value, json};
 
@@ -40,14 +40,14 @@ fn from_active(data: &[u8]) -> Value {
 }
 
 /// All these messages are acknowledged, so each has to be put aside, once.
-async fn all_are_put_aside(operation: fn(&Aside) -> Operation, payloads: [Vec<u8>; 2]) {
+async fn all_are_put_aside(source: fn(&Aside) -> (RabbitMq, ActiveMq), payloads: [Vec<u8>; 2]) {
     let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];
     for event in kinds {
         let (world, aside) = (World::new(), Aside::default());
-        let (idempotency, operation) = (world.idempotency(), operation(&aside));
+        let (idempotency, (rabbit_mq, active_mq)) = (world.idempotency(), source(&aside));
         let function = match event(&[])["eventSource"].as_str() {
-            Some("aws:rmq") => idempotency.on(RabbitMq::new(), &operation, world.handler()),
-            _ => idempotency.on(ActiveMq::new(), &operation, world.handler()),
+            Some("aws:rmq") => idempotency.on(rabbit_mq, &index(), world.handler()),
+            _ => idempotency.on(active_mq, &index(), world.handler()),
         };
         let function = function.unwrap();
         for payload in payloads.iter().chain(&payloads) {
@@ -57,6 +57,11 @@ async fn all_are_put_aside(operation: fn(&Aside) -> Operation, payloads: [Vec<u8
     }
 }
 
+/// Both kinds of brokers, with a sink.
+fn brokers(aside: &Aside) -> (RabbitMq, ActiveMq) {
+    (RabbitMq::new().divert(aside.sink()), ActiveMq::new().divert(aside.sink()))
+}
+
 fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
     payloads.map(|payload| payload.to_string().into_bytes())
 }
@@ -64,16 +69,15 @@ fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
 #[tokio::test]
 async fn permanent_failures_with_the_same_producer_id_are_all_put_aside() {
     let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
-    all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
+    all_are_put_aside(brokers, as_bytes([order(1), order(2)])).await;
 }
 
 #[tokio::test]
 async fn whole_records_with_the_same_producer_id_are_all_put_aside() {
     let whole = |aside: &Aside| {
-        Operation::new("index")
-            .key(lambda_idempotency::record("orderId"))
-            .whole_record()
-            .divert(aside.sink())
+        let (rabbit_mq, active_mq) = brokers(aside);
+        let by_order = || lambda_idempotency::record("orderId");
+        (rabbit_mq.whole_record().key(by_order()), active_mq.whole_record().key(by_order()))
     };
     let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
     all_are_put_aside(whole, as_bytes([order(1), order(2)])).await;
@@ -82,8 +86,9 @@ async fn whole_records_with_the_same_producer_id_are_all_put_aside() {
 #[tokio::test]
 async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).fingerprint("amount");
-    let function = world.idempotency().on(RabbitMq::new(), &operation, world.handler()).unwrap();
+    let (source, _) = brokers(&aside);
+    let operation = index().fingerprint("amount");
+    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
     for amount in [1, 2, 3, 2, 3] {
         let order = json!({ "id": "a", "do": "", "amount": amount });
         assert!(is_empty(
@@ -97,14 +102,16 @@ async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
 #[tokio::test]
 async fn bad_records_with_the_same_producer_id_are_all_put_aside() {
     let order = |amount: u32| json!({ "no id": "a", "amount": amount });
-    all_are_put_aside(index, as_bytes([order(1), order(2)])).await;
-    all_are_put_aside(index, [vec![0xff], vec![0xfe]]).await;
+    all_are_put_aside(brokers, as_bytes([order(1), order(2)])).await;
+    all_are_put_aside(brokers, [vec![0xff], vec![0xfe]]).await;
 }
 
 #[tokio::test]
 async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
-    let enveloped =
-        |aside: &Aside| index(aside).envelope(lambda_idempotency::source::Envelope::Sns);
+    let enveloped = |aside: &Aside| {
+        let (rabbit_mq, active_mq) = brokers(aside);
+        (rabbit_mq.envelope(Envelope::Sns), active_mq.envelope(Envelope::Sns))
+    };
     let order = |amount: u32| json!({ "id": "a", "amount": amount });
     all_are_put_aside(enveloped, as_bytes([order(1), order(2)])).await;
 }
@@ -113,8 +120,8 @@ async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
 #[tokio::test]
 async fn bad_notifications_with_the_same_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).envelope(lambda_idempotency::source::Envelope::Sns);
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let source = Sqs::new().envelope(Envelope::Sns).divert(aside.sink());
+    let function = world.idempotency().on(source, &index(), world.handler()).unwrap();
     let forwarded = |amount: u32| {
         let message = json!({ "id": "a", "amount": amount });
         json!({ "TopicArn": "t", "MessageId": "n-1", "Message": message }).to_string()
@@ -129,8 +136,8 @@ async fn bad_notifications_with_the_same_id_are_all_put_aside() {
 #[tokio::test]
 async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let operation = index(&aside).fingerprint("amount");
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let (source, operation) = (Sqs::new().divert(aside.sink()), index().fingerprint("amount"));
+    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
     let order = |message, item| {
         let order = json!({ "id": "a", "amount": 1, "do": "give up", "item": item });
         with_body(message, &order.to_string())

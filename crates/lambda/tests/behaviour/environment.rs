@@ -10,8 +10,7 @@ use lambda_idempotency::{ConfigError, Operation, source::Sqs};
 
 use crate::support::World;
 
-const VARIABLES: [&str; 5] = [
-    "BEHAVIOUR_KEY",
+const VARIABLES: [&str; 4] = [
     "IDEMPOTENCY_APPLICATION",
     "IDEMPOTENCY_DISABLED",
     "IDEMPOTENCY_LOG_ERROR_MESSAGES",
@@ -60,7 +59,7 @@ fn a_switch_is_on_or_off() {
 fn child() {
     let expected = std::env::var("BEHAVIOUR_EXPECTED").unwrap();
     let world = World::new();
-    let operation = Operation::new("place").key("id").key_from_env("BEHAVIOUR_KEY");
+    let operation = Operation::new("place").key("id");
     let built: Result<_, ConfigError> =
         world.idempotency().on(Sqs::new(), &operation, world.handler());
     match built {

@@ -53,7 +53,7 @@ macro_rules! service {
 #[tokio::test]
 async fn the_first_event_is_processed_and_the_later_ones_get_its_answer() {
     let world = World::new();
-    let service = service!(world, by_id());
+    let service = service!(world, &by_id());
     let receipt =
         |id: &str, number| Receipt { id: id.to_owned(), number, request: "request-1".to_owned() };
     for _ in 0..2 {
@@ -62,7 +62,7 @@ async fn the_first_event_is_processed_and_the_later_ones_get_its_answer() {
     }
     let answer = serve(service.clone(), r#"{"id":"b"}"#, world.context()).await;
     assert_eq!(answer.unwrap(), receipt("b", 2));
-    let other = service!(world, Operation::new("refund").key("id"));
+    let other = service!(world, &Operation::new("refund").key("id"));
     let answer = serve(other, r#"{"id":"a"}"#, world.context()).await;
     assert_eq!(answer.unwrap(), receipt("a", 3), "another operation");
 }
@@ -79,7 +79,7 @@ async fn a_replay_can_be_told_from_the_first_answer() {
         assert!(answer.get("replayed").is_none(), "each replay is made of the first answer");
         answer["replayed"] = true.into();
     };
-    let layer = world.idempotency().event(by_id()).unwrap().on_replay(hook);
+    let layer = world.idempotency().event(&by_id()).unwrap().on_replay(hook);
     let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
     let answers = [r#"{"charged":true}"#, r#"{"charged":true,"replayed":true}"#];
     for answer in [answers[0], answers[1], answers[1]] {
@@ -93,7 +93,7 @@ async fn a_replay_can_be_told_from_the_first_answer() {
 async fn a_hook_for_replays_that_panics_changes_nothing() {
     let world = World::new();
     let charge = |_: LambdaEvent<Payment>| async { Ok::<_, io::Error>(7) };
-    let layer = world.idempotency().event(by_id()).unwrap().on_replay(|answer| {
+    let layer = world.idempotency().event(&by_id()).unwrap().on_replay(|answer| {
         *answer = 8.into();
         panic!("deliberate");
     });
@@ -110,7 +110,7 @@ type Hook = fn(&mut serde_json::Value);
 async fn a_hook_for_replays_that_breaks_the_answer_changes_nothing_and_is_told_of() {
     let (world, captured) = (World::new(), Captured::default());
     let service = |hook: Hook| {
-        let layer = world.idempotency().event(by_id()).unwrap().on_replay(hook);
+        let layer = world.idempotency().event(&by_id()).unwrap().on_replay(hook);
         let charge = |event: LambdaEvent<Payment>| async move {
             Ok::<_, io::Error>(Receipt { id: event.payload.id, number: 1, request: String::new() })
         };
@@ -135,7 +135,7 @@ async fn a_hook_for_replays_that_breaks_the_answer_changes_nothing_and_is_told_o
 #[tokio::test]
 async fn without_an_expression_the_whole_event_is_the_key() {
     let world = World::new();
-    let service = service!(world, Operation::new("charge"));
+    let service = service!(world, &Operation::new("charge"));
     for (event, executed) in [
         (r#"{"id":"a","amount":1}"#, 1),
         (r#" {"amount":1, "id":"\u0061"} "#, 1),
@@ -149,7 +149,7 @@ async fn without_an_expression_the_whole_event_is_the_key() {
 #[tokio::test]
 async fn errors_contain_their_kind_and_not_the_message() {
     let world = World::new();
-    let service = service!(world, by_id().fingerprint("amount"));
+    let service = service!(world, &by_id().fingerprint("amount"));
     let failing = serve(service.clone(), r#"{"id":"a","amount":0}"#, world.context()).await;
     let (kind, text) = diagnostic(failing.unwrap_err());
     assert_eq!(kind, "Idempotency.HandlerFailed");
@@ -172,7 +172,7 @@ async fn errors_contain_their_kind_and_not_the_message() {
 #[tokio::test]
 async fn tenants_are_kept_apart() {
     let world = World::new();
-    let service = service!(world, by_id());
+    let service = service!(world, &by_id());
     for tenant in [None, Some("t-1"), Some("t-2"), Some(""), Some("t-1"), None] {
         let mut context = world.context();
         context.tenant_id = tenant.map(ToOwned::to_owned);
@@ -207,7 +207,7 @@ async fn call_goes_to_the_instance_that_was_polled_ready() {
         }
     }
     let world = World::new();
-    let layer = world.idempotency().event(by_id()).unwrap();
+    let layer = world.idempotency().event(&by_id()).unwrap();
     let mut service: EventService<_, Payment> =
         tower_layer::Layer::layer(&layer, Picky(Arc::new(()), false));
     for id in ["a", "b"] {
@@ -221,7 +221,7 @@ async fn call_goes_to_the_instance_that_was_polled_ready() {
 #[tokio::test]
 async fn the_handler_is_not_called_during_an_outage() {
     let world = World::new();
-    let service = service!(world, by_id());
+    let service = service!(world, &by_id());
     world.store.outage();
     let serving = serve(service.clone(), r#"{"id":"a"}"#, world.context());
     let error = world.clock.drive(serving).await.unwrap_err();

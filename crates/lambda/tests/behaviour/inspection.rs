@@ -3,7 +3,7 @@
 use lambda_idempotency::{
     OnMissingKey, Operation,
     error::Rejection,
-    inspect::{self, InspectError, NoKey},
+    inspect::{self, AnySource, InspectError, NoKey},
     payload,
     source::{Envelope, Sqs},
 };
@@ -53,11 +53,14 @@ fn a_selection_is_shown_and_a_refusal_has_its_reason() {
     assert!(matches!(refused.key, Err(NoKey::Refused(Rejection::Payload(_)))), "{refused:?}");
 
     let event = batch([with_body("m-1", "{}")]).to_string();
-    for (policy, reason) in
-        [(OnMissingKey::RunUnprotected, NoKey::Unprotected), (OnMissingKey::Skip, NoKey::Skipped)]
+    let by_id = Operation::new("place").key("id");
+    let (plain, skips) = (AnySource::new(), AnySource::new().skip_without_key());
+    let unprotected = by_id.clone().on_missing_key(OnMissingKey::RunUnprotected);
+    for (source, operation, reason) in
+        [(plain, unprotected, NoKey::Unprotected), (skips, by_id, NoKey::Skipped)]
     {
-        let operation = Operation::new("place").key("id").on_missing_key(policy);
-        let records = inspect::event(&event, Some(&operation)).unwrap();
+        let none = Context::default();
+        let records = inspect::invocation(&event, &source, Some(&operation), &none).unwrap();
         assert_eq!(records[0].key.as_ref().unwrap().key, Err(reason));
     }
 }
@@ -79,7 +82,7 @@ fn key_parts_are_shown_by_name_and_fingerprints_as_hashes() {
     assert_eq!(one.parts, [part("id", json!(7)), part("by", json!(null))]);
     assert_eq!(one.selected.as_deref(), Some("[7,~]"));
     assert_eq!(two.parts, [part("id", json!(7)), part("by", json!("ann"))]);
-    assert_eq!(one.path, Some("[id, by]".into()));
+    assert_eq!(one.path, Some(payload("[id, by]").optional(["by"]).into()));
     assert!(one.fingerprint.is_some() && one.fingerprint != two.fingerprint);
     assert!(matches!(three.key, Err(NoKey::Refused(Rejection::Fingerprint { .. }))), "{three:?}");
 
@@ -92,7 +95,8 @@ fn key_parts_are_shown_by_name_and_fingerprints_as_hashes() {
 fn request_id_and_tenant_are_part_of_some_keys() {
     let operation = Operation::new("place");
     let key = |event: &str, context: &Context| {
-        let records = inspect::invocation(event, Some(&operation), context).unwrap();
+        let records =
+            inspect::invocation(event, &AnySource::new(), Some(&operation), context).unwrap();
         records[0].key.as_ref().unwrap().key.clone()
     };
     let mut context = Context::default();
@@ -111,11 +115,12 @@ fn request_id_and_tenant_are_part_of_some_keys() {
 #[test]
 fn inspection_returns_the_warnings_of_an_expression() {
     let operation = Operation::new("place").key("join('-', [tenant, id])");
-    let warnings = inspect::warnings(&operation).unwrap();
+    let source = AnySource::new();
+    let warnings = inspect::warnings(&source, &operation).unwrap();
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].to_string().contains("use `[a, b]`, a key of two parts"));
-    assert!(inspect::warnings(&Operation::new("place")).unwrap().is_empty());
-    assert!(inspect::warnings(&operation.key("[")).is_err());
+    assert!(inspect::warnings(&source, &Operation::new("place")).unwrap().is_empty());
+    assert!(inspect::warnings(&source, &operation.key("[")).is_err());
 }
 
 #[test]
@@ -139,8 +144,8 @@ fn every_kind_of_event_is_recognised() {
 fn inspection_reads_envelopes_as_functions_do() {
     let body = json!({ "MessageId": "n-1", "TopicArn": "t", "Message": "hello" }).to_string();
     let event = batch([with_body("m-1", &body)]).to_string();
-    let inside = Operation::new("place").envelope(Envelope::Sns);
-    let records = inspect::event(&event, Some(&inside)).unwrap();
+    let (inside, place) = (AnySource::new().envelope(Envelope::Sns), Operation::new("place"));
+    let records = inspect::invocation(&event, &inside, Some(&place), &Context::default()).unwrap();
     assert_eq!(records[0].payload.as_deref(), Ok("hello"));
     assert_eq!(records[0].identity.as_deref().unwrap(), ["sns", "t", "n-1"]);
     assert_eq!(records[0].id, "m-1", "the id of the message that is returned");

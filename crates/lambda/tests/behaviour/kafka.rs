@@ -11,8 +11,12 @@ use crate::{
     support_streams::{CLUSTER, base64, message, topic},
 };
 
-fn indexed(world: &World, operation: Operation) -> Function {
-    world.idempotency().on(Kafka::new(), &operation, world.handler()).unwrap()
+fn indexed(world: &World, source: Kafka) -> Function {
+    world.idempotency().on(source, &by_offset(), world.handler()).unwrap()
+}
+
+fn keyed(world: &World, key: &str) -> Function {
+    world.idempotency().on(Kafka::new(), &by_offset().key(key), world.handler()).unwrap()
 }
 
 /// A partial batch response of Kafka: the identifiers are objects.
@@ -41,7 +45,7 @@ fn partitions() -> Value {
 #[tokio::test]
 async fn each_partition_has_its_checkpoint_and_records_that_were_not_started_are_named() {
     let world = World::new();
-    let function = indexed(&world, by_offset());
+    let function = indexed(&world, Kafka::new());
     let answer = world.invoke(&function, &partitions()).await.unwrap();
     assert_eq!(answer, failures(&[("orders-0", 16), ("orders-0", 17), ("orders-10", 3)]));
     world.ledger.assert_each_once(["a15", "b7", "b8"]);
@@ -53,7 +57,7 @@ async fn each_partition_has_its_checkpoint_and_records_that_were_not_started_are
 #[tokio::test]
 async fn without_partial_responses_a_returned_record_fails_the_invocation() {
     let world = World::new();
-    let function = indexed(&world, by_offset().return_whole_batch());
+    let function = indexed(&world, Kafka::new().without_partial_responses());
     let error = world.invoke(&function, &partitions()).await.unwrap_err().to_string();
     for part in ["3 of 6", "orders-0@16", "orders-0@17", "orders-10@3"] {
         assert!(error.contains(part), "{part}: {error}");
@@ -67,11 +71,11 @@ async fn without_partial_responses_a_returned_record_fails_the_invocation() {
 #[tokio::test]
 async fn the_operation_that_takes_the_records_decides_whether_the_invocation_fails() {
     let world = World::new();
-    let whole = Operation::new("index").topic("orders").return_whole_batch();
+    let whole = Kafka::new().topic("orders").without_partial_responses();
     let function = world
         .idempotency()
         .function()
-        .on(Kafka::new(), &whole, world.handler())
+        .on(whole, &Operation::new("index"), world.handler())
         .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
         .build()
         .unwrap();
@@ -82,7 +86,7 @@ async fn the_operation_that_takes_the_records_decides_whether_the_invocation_fai
 #[tokio::test]
 async fn with_order_by_key_other_keys_of_the_partition_continue() {
     let world = World::new();
-    let function = indexed(&world, by_offset().order(KeepOrder::Key));
+    let function = indexed(&world, Kafka::new().order(KeepOrder::Key));
     let mut same_key = message(0, 18, "a18", "");
     same_key["key"] = base64("a16").into();
     let mut event = partitions();
@@ -97,7 +101,7 @@ async fn with_order_by_key_other_keys_of_the_partition_continue() {
 #[tokio::test]
 async fn records_without_a_key_keep_the_order_of_their_partition() {
     let world = World::new();
-    let function = indexed(&world, by_offset().order(KeepOrder::Key));
+    let function = indexed(&world, Kafka::new().order(KeepOrder::Key));
     let mut records = [message(0, 1, "1", "fail"), message(0, 2, "2", ""), message(1, 1, "3", "")];
     for record in &mut records {
         record["key"] = Value::Null;
@@ -113,7 +117,7 @@ async fn records_without_a_key_keep_the_order_of_their_partition() {
 #[tokio::test]
 async fn without_an_order_no_record_waits_for_another() {
     let world = World::new();
-    let function = indexed(&world, by_offset().order(KeepOrder::None));
+    let function = indexed(&world, Kafka::new().order(KeepOrder::None));
     let records = [message(0, 1, "1", "fail"), message(0, 2, "2", ""), message(0, 3, "3", "fail")];
     let answer = world.invoke(&function, &topic(records)).await.unwrap();
     assert_eq!(answer, failures(&[("orders-0", 1), ("orders-0", 3)]));
@@ -124,7 +128,7 @@ async fn without_an_order_no_record_waits_for_another() {
 #[tokio::test]
 async fn the_answer_to_the_largest_batch_is_smaller_than_the_batch() {
     let world = World::new();
-    let function = indexed(&world, Operation::new("index").key("nowhere"));
+    let function = keyed(&world, "nowhere");
     let partition = format!("{}-{}", "t".repeat(249), i32::MAX);
     let record = |n: u64| {
         let (offset, value) = (u64::try_from(i64::MAX).unwrap() - n, base64("{}"));
@@ -142,7 +146,7 @@ async fn the_answer_to_the_largest_batch_is_smaller_than_the_batch() {
 #[tokio::test]
 async fn a_topic_that_was_created_again_has_new_records_at_old_offsets() {
     let world = World::new();
-    let function = indexed(&world, by_offset());
+    let function = indexed(&world, Kafka::new());
     let first = message(0, 1, "x", "");
     let mut recreated = message(0, 1, "x", "");
     recreated["timestamp"] = 1_700_000_000_000_u64.into();
@@ -155,7 +159,7 @@ async fn a_topic_that_was_created_again_has_new_records_at_old_offsets() {
 #[tokio::test]
 async fn clusters_topics_and_partitions_do_not_share_identities() {
     let world = World::new();
-    let function = indexed(&world, by_offset());
+    let function = indexed(&world, Kafka::new());
     let mut elsewhere = topic([message(0, 1, "x", "")]);
     elsewhere["eventSourceArn"] = format!("{CLUSTER}5").into();
     let mut own = elsewhere.clone();
@@ -181,8 +185,8 @@ async fn a_tombstone_is_null_and_not_a_bad_record() {
         ledger.record(if order.is_none() { "deleted" } else { "there" }, "");
         async { Ok::<_, std::io::Error>(()) }
     };
-    let by_key = Operation::new("compact").key(record("[key, offset]"));
-    let function = world.idempotency().on(Kafka::new(), &by_key, handler).unwrap();
+    let by_key = Kafka::new().key(record("[key, offset]"));
+    let function = world.idempotency().on(by_key, &Operation::new("compact"), handler).unwrap();
     let mut tombstone = message(0, 1, "x", "");
     tombstone["value"] = Value::Null;
     let event = topic([tombstone, message(0, 2, "x", "")]);
@@ -193,7 +197,7 @@ async fn a_tombstone_is_null_and_not_a_bad_record() {
 #[tokio::test]
 async fn bad_records_are_checkpoints_of_their_partition() {
     let world = World::new();
-    let function = indexed(&world, Operation::new("index").key("id"));
+    let function = keyed(&world, "id");
     for value in [json!(base64("not JSON")), json!(base64([0xff])), json!("not base64!"), json!(7)]
     {
         let mut bad = message(0, 2, "x", "");
@@ -212,7 +216,7 @@ async fn bad_records_are_checkpoints_of_their_partition() {
 #[tokio::test]
 async fn a_returned_record_that_cannot_be_named_fails_the_invocation() {
     let world = World::new();
-    let function = indexed(&world, Operation::new("index").key("id"));
+    let function = keyed(&world, "id");
     for offset in [Value::Null, json!("2"), json!(-2), json!(1.5)] {
         let mut without_offset = message(0, 2, "x", "fail");
         without_offset["offset"] = offset;
@@ -231,7 +235,7 @@ async fn a_returned_record_that_cannot_be_named_fails_the_invocation() {
 #[tokio::test]
 async fn an_event_without_records_succeeds_and_one_without_partitions_is_unknown() {
     let world = World::new();
-    let function = indexed(&world, by_offset());
+    let function = indexed(&world, Kafka::new());
     assert_eq!(world.invoke(&function, &topic([])).await.unwrap(), failures(&[]));
     let mut event = topic([]);
     for records in [Value::Null, json!([]), json!("orders")] {
@@ -245,14 +249,14 @@ async fn an_event_without_records_succeeds_and_one_without_partitions_is_unknown
 #[tokio::test]
 async fn filters_select_a_cluster_or_a_topic() {
     let world = World::new();
-    for (operation, taken) in [
-        (by_offset().topic("orders"), true),
-        (by_offset().topic("order"), false),
-        (by_offset().broker("shop"), true),
-        (by_offset().broker(CLUSTER), true),
-        (by_offset().broker("other"), false),
+    for (source, taken) in [
+        (Kafka::new().topic("orders"), true),
+        (Kafka::new().topic("order"), false),
+        (Kafka::new().broker("shop"), true),
+        (Kafka::new().broker(CLUSTER), true),
+        (Kafka::new().broker("other"), false),
     ] {
-        let function = indexed(&world, operation);
+        let function = indexed(&world, source);
         let answer = world.invoke(&function, &topic([message(0, 1, "x", "")])).await;
         assert_eq!(answer.is_ok(), taken);
     }
@@ -281,8 +285,9 @@ async fn headers_and_keys_are_text() {
         r#"{"topic":"orders","partition":0,"offset":1,"timestamp":1545084650988,"timestampType":"CREATE_TIME","key":"k","value":"v","headers":{"hash":[-1,254],"odd":[1000],"to":["a","b"],"trace-id":"größe"}}"#,
     );
 
-    let by_header = Operation::new("by-header").key(record("headers.\"trace-id\""));
-    let function = world.idempotency().on(Kafka::new(), &by_header, world.text_handler()).unwrap();
+    let by_header = Kafka::new().key(record("headers.\"trace-id\""));
+    let operation = Operation::new("by-header");
+    let function = world.idempotency().on(by_header, &operation, world.text_handler()).unwrap();
     for offset in [1, 2] {
         event["offset"] = offset.into();
         world.invoke(&function, &topic([event.clone()])).await.unwrap();
@@ -294,8 +299,9 @@ async fn headers_and_keys_are_text() {
 #[tokio::test]
 async fn bytes_and_their_base64_text_are_different_keys() {
     let world = World::new();
-    let by_key = Operation::new("by-key").key(record("key"));
-    let function = world.idempotency().on(Kafka::new(), &by_key, world.handler()).unwrap();
+    let by_key = Kafka::new().key(record("key"));
+    let function =
+        world.idempotency().on(by_key, &Operation::new("by-key"), world.handler()).unwrap();
     let mut bytes = message(0, 1, "x", "");
     bytes["key"] = base64([0xff, 0xfe]).into();
     let mut text = message(0, 2, "x", "");

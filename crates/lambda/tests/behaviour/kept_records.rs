@@ -27,8 +27,9 @@ fn functions(world: &World, operation: &Operation) -> [(usize, Function); 2] {
     let encrypts = Results::new(world.store.clone()).encrypt_with(LocalKeys::new(key));
     let encrypts = Idempotency::new(encrypts.clock(world.clock.clone()));
     let encrypts = encrypts.with_clock(world.clock.clone()).without_log();
-    let of =
-        |idempotency: Idempotency| idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
+    let of = |idempotency: Idempotency| {
+        idempotency.on(Sqs::new().recoverable(1024 * 1024), &operation, world.handler()).unwrap()
+    };
     // Encrypted text is longer by a third.
     [(410 * 1024, of(world.idempotency())), (350 * 1024, of(encrypts))]
 }
@@ -40,7 +41,7 @@ fn message(bytes: usize) -> Value {
 
 #[tokio::test]
 async fn a_record_for_which_the_store_has_no_room_is_processed_and_not_kept() {
-    let operation = Operation::new("place").key("id").recoverable_up_to(1024 * 1024);
+    let operation = Operation::new("place").key("id");
     for at in 0..2 {
         let world = World::new();
         let (bytes, function) = functions(&world, &operation).into_iter().nth(at).unwrap();
@@ -54,7 +55,7 @@ async fn a_record_for_which_the_store_has_no_room_is_processed_and_not_kept() {
 
 #[tokio::test]
 async fn its_claim_is_stored_without_it() {
-    let operation = Operation::new("place").key("id").recoverable_up_to(1024 * 1024);
+    let operation = Operation::new("place").key("id");
     for (bytes, is_kept) in [(390 * 1024, true), (410 * 1024, false)] {
         let world = World::new();
         let [(_, function), _] = functions(&world, &operation);
@@ -87,8 +88,9 @@ async fn a_step_takes_the_room_of_the_record_that_is_kept() {
             if call.failed_attempts() == 0 { Err(Failure::transient("not yet")) } else { Ok(()) }
         }
     };
-    let operation = Operation::new("place").key("id").recoverable_up_to(1024 * 1024);
-    let function = world.idempotency().on(Sqs::new(), &operation, handler).unwrap();
+    let operation = Operation::new("place").key("id");
+    let function =
+        world.idempotency().on(Sqs::new().recoverable(1024 * 1024), &operation, handler).unwrap();
     let event = message(380 * 1024);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     let released = stored(&world).await;

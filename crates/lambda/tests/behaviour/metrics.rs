@@ -179,8 +179,8 @@ async fn work_that_is_not_recorded_lost_attempts_and_throttles_are_counted() {
 async fn a_permanent_failure_is_counted_once_also_if_its_record_cannot_be_put_aside() {
     let (world, lines, aside) = (World::new(), Lines::default(), Aside::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
-    let operation = index(&aside).max_failed_attempts(1);
-    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
+    let (source, operation) = (Sqs::new().divert(aside.sink()), index().max_failed_attempts(1));
+    let function = idempotency.on(source, &operation, world.handler()).unwrap();
     aside.refuse(1);
     let copies = [order("m-1", "a", "give up"), order("m-2", "a", "give up")];
     for (outcome, counted) in [("failed", json!(1.0)), ("diverted", Value::Null)] {

@@ -6,8 +6,11 @@ use std::sync::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, OnMissingKey, Operation, RunContext, RunError, error::Rejection, inspect,
-    producer::KeySpec, source::Invoke,
+    Call, Failure, OnMissingKey, Operation, RunContext, RunError,
+    error::Rejection,
+    inspect::{self, AnySource},
+    producer::KeySpec,
+    source::Invoke,
 };
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
@@ -122,7 +125,9 @@ async fn a_request_id_that_is_new_on_each_retry_is_not_a_default_key() {
         assert!(!text.contains("s3cr3t"), "{text}");
         assert_eq!(world.ledger.total(), 0, "{what}: the handler was called");
         // Inspection gives the same answer.
-        let shown = inspect::invocation(&event.to_string(), None, &world.context()).unwrap();
+        let shown =
+            inspect::invocation(&event.to_string(), &AnySource::new(), None, &world.context())
+                .unwrap();
         if let [record] = &*shown
             && record.source == "invoke"
         {
@@ -191,7 +196,7 @@ async fn a_whole_event_that_differs_or_repeats_is_not_a_key() {
             async { Ok::<_, Failure>(()) }
         });
         let service = |operation: &Operation| {
-            let layer = idempotency.event::<Value>(operation.clone()).unwrap();
+            let layer = idempotency.event::<Value>(operation).unwrap();
             ServiceBuilder::new().layer(layer).service(handler.clone())
         };
         let whole = service(&Operation::new("any"));
@@ -242,7 +247,7 @@ async fn answers_of_s3_batch(keep: fn(&Value) -> bool) -> [Value; 2] {
         let code = if is_first { "TemporaryFailure" } else { "Succeeded" };
         async move { Ok::<_, Failure>(json!({ "results": [{ "resultCode": code }] })) }
     });
-    let layer = world.idempotency().event::<Value>(copying()).unwrap().keep(keep);
+    let layer = world.idempotency().event::<Value>(&copying()).unwrap().keep(keep);
     let service = ServiceBuilder::new().layer(layer).service(copy);
     let mut answers = [Value::Null, Value::Null];
     for (invocation, answer) in ["i-1", "i-2"].into_iter().zip(&mut answers) {
@@ -269,7 +274,9 @@ async fn an_answer_is_kept_if_the_keep_function_panics() {
 }
 
 fn why_no_key(event: &Value) -> String {
-    let shown = inspect::invocation(&event.to_string(), None, &World::new().context()).unwrap();
+    let shown =
+        inspect::invocation(&event.to_string(), &AnySource::new(), None, &World::new().context())
+            .unwrap();
     shown[0].identity.as_ref().unwrap_err().to_string()
 }
 

@@ -128,11 +128,11 @@ async fn an_observer_learns_how_long_a_record_waited_ran_and_was_settled() {
         }
     };
     // One after the other: the second waits for the first.
-    let operation = Operation::new("a").key("id").concurrency(1);
+    let operation = Operation::new("a").key("id");
     let function = world
         .idempotency()
         .with_observer(noted.clone())
-        .on(Sqs::new(), &operation, handler)
+        .on(Sqs::new().concurrency(1), &operation, handler)
         .unwrap();
     world.invoke(&function, &batch([order("m-1", "a", ""), order("m-2", "b", "")])).await.unwrap();
     let reports: Vec<String> =
@@ -183,7 +183,7 @@ async fn a_renewal_is_not_taken_for_a_claim() {
     let function = world
         .idempotency()
         .with_observer(noted.clone())
-        .on(Sqs::new(), &operation, handler)
+        .on(Sqs::new().concurrency(1), &operation, handler)
         .unwrap();
     world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
     let noted = noted.take();

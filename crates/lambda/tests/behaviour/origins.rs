@@ -1,6 +1,11 @@
 //! Where a record is from is a part of its identity. A record that does not tell it has none.
 
-use lambda_idempotency::{Operation, error::Rejection, inspect};
+use lambda_idempotency::{
+    Operation,
+    error::Rejection,
+    inspect::{self, AnySource},
+};
+use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
@@ -103,8 +108,9 @@ fn a_record_that_does_not_tell_where_it_is_from_has_no_identity() {
             }
             let refused = identity(&event);
             assert_eq!(refused, Err(Rejection::NoIdentity(asked_for)), "{event}");
-            let by_id = Operation::new("a").key("@").whole_record();
-            let keyed = inspect::event(&event.to_string(), Some(&by_id)).unwrap();
+            let (whole, by_id) = (AnySource::new().whole_record(), Operation::new("a").key("@"));
+            let (text, none) = (event.to_string(), Context::default());
+            let keyed = inspect::invocation(&text, &whole, Some(&by_id), &none).unwrap();
             assert!(keyed[0].key.as_ref().unwrap().key.is_ok(), "{event}");
         }
     }

@@ -136,27 +136,23 @@ async fn a_consumer_with_the_id_as_its_key_drops_copies() {
         }
     };
     let idempotency = world.idempotency();
-    let by_id = |name, expression| Operation::new(name).key(record(expression));
 
-    let pack_from_queue =
-        by_id("pack-from-queue", r#"messageAttributes."idempotency-key".stringValue"#);
-    let queue = idempotency.on(Sqs::new(), &pack_from_queue, pack()).unwrap();
+    let from_queue = Sqs::new().key(record(r#"messageAttributes."idempotency-key".stringValue"#));
+    let queue = idempotency.on(from_queue, &Operation::new("pack-from-queue"), pack()).unwrap();
     for message in twice() {
         deliver(&world, &queue, &json!({ "Records": [sqs(message)] })).await;
     }
     assert_eq!(packed.swap(0, Ordering::SeqCst), 2);
 
-    let pack_from_topic =
-        by_id("pack-from-topic", r#"Sns.MessageAttributes."idempotency-key".Value"#);
-    let topic = idempotency.on(Sns::new(), &pack_from_topic, pack()).unwrap();
+    let from_topic = Sns::new().key(record(r#"Sns.MessageAttributes."idempotency-key".Value"#));
+    let topic = idempotency.on(from_topic, &Operation::new("pack-from-topic"), pack()).unwrap();
     for message in twice() {
         deliver(&world, &topic, &json!({ "Records": [sns(message)] })).await;
     }
     assert_eq!(packed.swap(0, Ordering::SeqCst), 2);
 
-    let bus = idempotency
-        .on(EventBridge::new(), &by_id("pack-from-bus", "resources[0]"), pack())
-        .unwrap();
+    let from_bus = EventBridge::new().key(record("resources[0]"));
+    let bus = idempotency.on(from_bus, &Operation::new("pack-from-bus"), pack()).unwrap();
     for message in twice() {
         deliver(&world, &bus, &event_bridge(message)).await;
     }

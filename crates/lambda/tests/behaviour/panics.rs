@@ -184,7 +184,7 @@ async fn an_event_whose_result_panics_when_serialized_is_completed() {
             Ok::<_, std::io::Error>(PanickingResult)
         }
     };
-    let layer = world.idempotency().event::<Value>(by_id()).unwrap();
+    let layer = world.idempotency().event::<Value>(&by_id()).unwrap();
     let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
     serve(service.clone(), r#"{"id":"a"}"#, world.context()).await.unwrap();
     serve(service, r#"{"id":"a"}"#, world.context()).await.unwrap_err();

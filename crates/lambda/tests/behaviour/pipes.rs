@@ -151,9 +151,9 @@ async fn lists_that_are_not_from_a_pipe_are_unknown_events() {
 async fn filters_select_a_pipe_by_its_source() {
     let world = World::new();
     for (queue, taken) in [("orders", true), ("other", false)] {
-        let operation = Operation::new("a").queue(queue);
+        let source = Pipe::of(Sqs::new().queue(queue));
         let function =
-            world.idempotency().on(Pipe::of(Sqs::new()), &operation, world.handler()).unwrap();
+            world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap();
         let answer = world.invoke(&function, &json!([order("m-1", "a", "")])).await;
         assert_eq!(answer.is_ok(), taken);
     }

@@ -12,7 +12,6 @@ use futures_util::future::join;
 use lambda_idempotency::{
     Call, ConfigError, Failure, Function, FunctionBuilder, MemoryStore, Mode, Operation,
     RunContext,
-    error::RecoveryMistake,
     recovery::{Recovered, Recovery},
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
@@ -31,6 +30,11 @@ use crate::{
 
 /// Longer than a lease and the time for which a recovery leaves records alone.
 const LATER: Duration = Duration::from_mins(16);
+
+/// A queue whose records are kept with their claims.
+fn kept() -> Sqs {
+    Sqs::new().recoverable(64 * 1024)
+}
 
 /// A world whose handlers never end until they are let live, and what they saw of their records.
 #[derive(Clone)]
@@ -79,8 +83,8 @@ impl Mortal {
     }
 
     fn sqs(&self) -> Function {
-        let operation = Operation::new("place").key("id").recoverable();
-        self.world.idempotency().on(Sqs::new(), &operation, self.handler()).unwrap()
+        let operation = Operation::new("place").key("id");
+        self.world.idempotency().on(kept(), &operation, self.handler()).unwrap()
     }
 
     /// An invocation whose process dies while its handlers work.
@@ -159,9 +163,8 @@ async fn of_two_recoveries_and_a_redelivery_one_runs_the_record() {
 async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used_up() {
     let mortal = Mortal::new();
     let world = mortal.world.clone();
-    let function =
-        |operation| world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
-    let fails = function(Operation::new("place").key("id").recoverable());
+    let function = |operation| world.idempotency().on(kept(), &operation, world.handler()).unwrap();
+    let fails = function(Operation::new("place").key("id"));
     let event = batch([order("m-1", "o-1", "fail")]);
     assert_eq!(world.returned(&fails, &event).await, ["m-1"]);
     for attempt in 2..=5 {
@@ -174,8 +177,7 @@ async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used
     let recovered = mortal.recover(&fails).await;
     assert_eq!((recovered.failed, recovered.given_up), (0, 1));
 
-    let permanent = Operation::new("other").key("id").on_failure(OnFailure::FailPermanently);
-    let permanent = function(permanent.recoverable());
+    let permanent = function(Operation::new("other").key("id"));
     let event = batch([order("m-2", "o-1", "give up")]);
     assert_eq!(world.returned(&permanent, &event).await, ["m-2"]);
     let mut stored = mortal.stored().await.into_iter();
@@ -195,8 +197,8 @@ async fn a_record_whose_attempt_has_just_failed_is_left_to_its_source() {
             Err::<(), _>(Failure::transient("no luck"))
         }
     };
-    let operation = Operation::new("place").key("id").recoverable();
-    let function = mortal.world.idempotency().on(Sqs::new(), &operation, handler).unwrap();
+    let operation = Operation::new("place").key("id");
+    let function = mortal.world.idempotency().on(kept(), &operation, handler).unwrap();
     let event = batch([order("m-1", "o-1", "")]);
     assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
     let recover = async || {
@@ -241,30 +243,31 @@ async fn records_of_every_source_are_recovered_as_they_were_delivered() {
 }
 
 fn everything(mortal: &Mortal) -> FunctionBuilder {
-    let (new, handler) = (|name| Operation::new(name).recoverable(), mortal.handler());
+    const MOST: usize = 64 * 1024;
+    let (new, handler) = (|name: &str| Operation::new(name), mortal.handler());
     let function = mortal.world.idempotency().function();
     function
-        .on(Sqs::new(), &new("sqs"), handler.clone())
-        .on(Sns::new(), &new("sns"), handler.clone())
-        .on(S3::new(), &new("s3"), handler.clone())
-        .on(Kinesis::new(), &new("kinesis"), handler.clone())
-        .on(DynamoDbStream::new(), &new("dynamodb"), handler.clone())
-        .on(DocumentDb::new(), &new("documentdb"), handler.clone())
-        .on(Kafka::new(), &new("kafka"), handler.clone())
-        .on(ActiveMq::new(), &new("activemq"), handler.clone())
-        .on(RabbitMq::new(), &new("rabbitmq"), handler.clone())
-        .on(EventBridge::new(), &new("eventbridge"), handler.clone())
-        .on(Pipe::of(Sqs::new()), &new("pipe"), handler.clone())
-        .on(Scheduler::new(), &new("scheduler"), handler.clone())
-        .on(Invoke::new(), &new("invoke"), handler)
+        .on(Sqs::new().recoverable(MOST), &new("sqs"), handler.clone())
+        .on(Sns::new().recoverable(MOST), &new("sns"), handler.clone())
+        .on(S3::new().recoverable(MOST), &new("s3"), handler.clone())
+        .on(Kinesis::new().recoverable(MOST), &new("kinesis"), handler.clone())
+        .on(DynamoDbStream::new().recoverable(MOST), &new("dynamodb"), handler.clone())
+        .on(DocumentDb::new().recoverable(MOST), &new("documentdb"), handler.clone())
+        .on(Kafka::new().recoverable(MOST), &new("kafka"), handler.clone())
+        .on(ActiveMq::new().recoverable(MOST), &new("activemq"), handler.clone())
+        .on(RabbitMq::new().recoverable(MOST), &new("rabbitmq"), handler.clone())
+        .on(EventBridge::new().recoverable(MOST), &new("eventbridge"), handler.clone())
+        .on(Pipe::of(Sqs::new().recoverable(MOST)), &new("pipe"), handler.clone())
+        .on(Scheduler::new().recoverable(MOST), &new("scheduler"), handler.clone())
+        .on(Invoke::new().recoverable(MOST), &new("invoke"), handler)
 }
 
 #[tokio::test]
 async fn each_claim_of_a_batch_keeps_its_own_record_only() {
     let mortal = Mortal::new();
-    let operation = Operation::new("place").key("id").recoverable();
-    let pipe =
-        mortal.world.idempotency().on(Pipe::of(Sqs::new()), &operation, mortal.handler()).unwrap();
+    let operation = Operation::new("place").key("id");
+    let pipe = Pipe::of(kept());
+    let pipe = mortal.world.idempotency().on(pipe, &operation, mortal.handler()).unwrap();
     let messages = [order("m-1", "o-1", ""), order("m-2", "o-2", "")];
     let (as_batch, in_a_pipe) = (batch(messages.clone()), Value::from(messages.to_vec()));
     for (function, event) in [(mortal.sqs(), as_batch), (pipe, in_a_pipe)] {
@@ -299,8 +302,8 @@ async fn a_record_with_another_key_than_before_is_left_alone() {
     let mortal = Mortal::new();
     mortal.dies(&mortal.sqs(), &message()).await;
     mortal.world.clock.advance(LATER);
-    let other = Operation::new("place").key("[id, do]").recoverable();
-    let other = mortal.world.idempotency().on(Sqs::new(), &other, mortal.handler()).unwrap();
+    let other = Operation::new("place").key("[id, do]");
+    let other = mortal.world.idempotency().on(kept(), &other, mortal.handler()).unwrap();
     let recovered = mortal.recover(&other).await;
     assert_eq!((recovered.unknown, recovered.recovered), (1, 0));
     assert_eq!(mortal.world.ledger.total(), 0);
@@ -309,8 +312,9 @@ async fn a_record_with_another_key_than_before_is_left_alone() {
 #[tokio::test]
 async fn a_record_that_is_too_large_is_processed_and_not_kept() {
     let mortal = Mortal::new();
-    let operation = Operation::new("place").key("id").recoverable_up_to(400);
-    let function = mortal.world.idempotency().on(Sqs::new(), &operation, mortal.handler()).unwrap();
+    let operation = Operation::new("place").key("id");
+    let source = Sqs::new().recoverable(400);
+    let function = mortal.world.idempotency().on(source, &operation, mortal.handler()).unwrap();
     let long = "x".repeat(400);
     let event = batch([order("m-1", "o-1", ""), order("m-2", "o-2", &long)]);
     mortal.dies(&function, &event.to_string()).await;
@@ -355,10 +359,11 @@ fn a_function_that_keeps_nothing_is_refused() {
     let operation = Operation::new("place").key("id");
     let function = mortal.world.idempotency().on(Sqs::new(), &operation, mortal.handler()).unwrap();
     let refused = Recovery::new(mortal.world.store.clone(), function).map(drop);
-    let mistake = RecoveryMistake::NothingKept;
-    assert_eq!(refused, Err(ConfigError::Recovery { mistake }));
-    let optimistic =
-        operation.mode(Mode::Optimistic).recoverable().check().unwrap_err().to_string();
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("none of its sources is `.recoverable(..)`"), "{refused}");
+    let optimistic = operation.mode(Mode::Optimistic);
+    let optimistic = mortal.world.idempotency().on(kept(), &optimistic, mortal.handler());
+    let optimistic = optimistic.unwrap_err().to_string();
     assert!(optimistic.contains("`.recoverable(..)`"), "{optimistic}");
 }
 
@@ -366,9 +371,8 @@ fn a_function_that_keeps_nothing_is_refused() {
 #[tokio::test]
 async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
     let mortal = Mortal::new();
-    let operation = Operation::new("import").recoverable();
-    let function =
-        mortal.world.idempotency().on(Invoke::new(), &operation, mortal.handler()).unwrap();
+    let (source, import) = (Invoke::new().recoverable(64 * 1024), Operation::new("import"));
+    let function = mortal.world.idempotency().on(source, &import, mortal.handler()).unwrap();
     mortal.dies(&function, &json!({ "tenant": "acme" }).to_string()).await;
     mortal.world.clock.advance(LATER);
     assert_eq!(mortal.recover(&function).await.recovered, 1);

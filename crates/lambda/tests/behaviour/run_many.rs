@@ -99,7 +99,7 @@ async fn copies_of_a_payload_whose_completion_was_lost_are_not_recorded() {
 }
 
 #[tokio::test]
-async fn as_many_functions_run_at_a_time_as_the_operation_says() {
+async fn as_many_functions_run_at_a_time_as_the_context_says() {
     let world = World::new();
     let (running, most) = (AtomicU32::new(0), AtomicU32::new(0));
     let slow = async |_: Value, _: Call| {
@@ -108,11 +108,12 @@ async fn as_many_functions_run_at_a_time_as_the_operation_says() {
         running.fetch_sub(1, Ordering::Relaxed);
         Ok::<_, Failure>(1)
     };
-    for (operation, at_once) in [(charge(), 16), (charge().concurrency(3), 3)] {
+    let context = RunContext::without_deadline();
+    for (context, at_once) in [(context, 16), (context.with_concurrency(3), 3)] {
         let payments = (0..20).map(|id| json!({ "id": [at_once, id] }));
-        let context = RunContext::without_deadline();
         let idempotency = world.idempotency();
-        let runs = idempotency.run_many(&operation, payments, context, &slow);
+        let charge = charge();
+        let runs = idempotency.run_many(&charge, payments, context, &slow);
         let runs = world.clock.drive(runs).await;
         assert!(runs.iter().all(Result::is_ok), "{runs:?}");
         assert_eq!(most.swap(0, Ordering::Relaxed), at_once);
@@ -143,18 +144,13 @@ async fn each_payload_has_its_own_error_and_keeps_no_other_from_running() {
 async fn a_mistake_in_the_operation_is_the_error_of_each_payload() {
     let (world, calls) = (World::new(), AtomicU32::new(0));
     let payments = || [1, 2].map(|id| json!({ "id": id, "amount": 1 }));
-    for operation in [charge().key("id["), charge().queue("payments")] {
-        let runs = charged(&world, &operation, payments(), &calls).await;
-        assert_eq!(runs.len(), 2);
-        assert!(runs.iter().all(|run| matches!(run, Err(RunError::Config(_)))), "{runs:?}");
-    }
+    let runs = charged(&world, &charge().key("id["), payments(), &calls).await;
+    assert_eq!(runs.len(), 2);
+    let is_key = |run: &Result<_, _>| matches!(run, Err(RunError::Config(ConfigError::Key(_))));
+    assert!(runs.iter().all(is_key), "{runs:?}");
     let runs = charged(&world, &charge().mode(Mode::Mutex), payments(), &calls).await;
     let runs: Vec<_> = runs.into_iter().map(plain).collect();
     assert_eq!(runs, [(1, false, false), (1, false, false)], "a mutex records nothing");
-    let misplaced = charged(&world, &charge().queue("payments"), payments(), &calls).await;
-    let Some(Err(RunError::Config(ConfigError::Misplaced { .. }))) = misplaced.first() else {
-        panic!("{misplaced:?}");
-    };
 }
 
 #[tokio::test]

@@ -120,12 +120,13 @@ async fn a_failure_fails_the_event_and_processed_records_are_replayed() {
 #[tokio::test]
 async fn a_test_event_calls_no_handler() {
     let world = World::new();
-    for (operation, taken) in [
-        (Operation::new("a"), true),
-        (Operation::new("b").bucket("uploads"), true),
-        (Operation::new("c").bucket("other"), false),
+    for (name, source, taken) in [
+        ("a", S3::new(), true),
+        ("b", S3::new().bucket("uploads"), true),
+        ("c", S3::new().bucket("other"), false),
     ] {
-        let function = world.idempotency().on(S3::new(), &operation, world.raw_handler()).unwrap();
+        let operation = Operation::new(name);
+        let function = world.idempotency().on(source, &operation, world.raw_handler()).unwrap();
         assert_eq!(world.invoke(&function, &test_event()).await.is_ok(), taken);
     }
     assert_eq!(world.ledger.total(), 0);
@@ -135,8 +136,9 @@ async fn a_test_event_calls_no_handler() {
 #[tokio::test]
 async fn a_bucket_filter_and_a_key_expression_are_applied() {
     let world = World::new();
-    let by_object = Operation::new("a").key(record("s3.object.key")).bucket("uploads");
-    let function = world.idempotency().on(S3::new(), &by_object, world.raw_handler()).unwrap();
+    let by_object = S3::new().key(record("s3.object.key")).bucket("uploads");
+    let function =
+        world.idempotency().on(by_object, &Operation::new("a"), world.raw_handler()).unwrap();
     for sequencer in ["1", "2"] {
         world.invoke(&function, &batch([put("a", sequencer)])).await.unwrap();
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, Operation,
-    source::{Kinesis, RabbitMq, Sqs, TraceContext},
+    source::{EventBridge, Invoke, Kinesis, Pipe, RabbitMq, Sns, Sqs, TraceContext},
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
@@ -261,9 +261,9 @@ async fn trace(
 }
 
 macro_rules! trace {
-    ($event:expr, $source:ident) => {
+    ($event:expr, $source:expr) => {
         trace($event, |idempotency, operation, world| {
-            idempotency.$source(operation, handler(world)).unwrap()
+            idempotency.on($source, &operation, handler(world)).unwrap()
         })
         .await
         .as_deref()
@@ -273,30 +273,34 @@ macro_rules! trace {
 #[tokio::test]
 async fn the_trace_of_a_message_is_that_of_its_sender() {
     let plain = order("m-1", "a", "");
-    assert_eq!(trace!(&batch([plain.clone()]), sqs), None, "the invocation is that of a poller");
+    assert_eq!(
+        trace!(&batch([plain.clone()]), Sqs::new()),
+        None,
+        "the invocation is that of a poller"
+    );
     let mut traced = plain;
     traced["attributes"]["AWSTraceHeader"] = X_RAY.into();
-    assert_eq!(trace!(&batch([traced.clone()]), sqs), Some(X_RAY_AS_W3C));
-    assert_eq!(trace!(&json!([traced.clone()]), pipe), Some(X_RAY_AS_W3C));
+    assert_eq!(trace!(&batch([traced.clone()]), Sqs::new()), Some(X_RAY_AS_W3C));
+    assert_eq!(trace!(&json!([traced.clone()]), Pipe::of(Sqs::new())), Some(X_RAY_AS_W3C));
     let attribute = |text: &str| json!({ "dataType": "String", "stringValue": text });
     traced["messageAttributes"]["traceparent"] = attribute("no trace");
-    assert_eq!(trace!(&batch([traced.clone()]), sqs), Some(X_RAY_AS_W3C));
+    assert_eq!(trace!(&batch([traced.clone()]), Sqs::new()), Some(X_RAY_AS_W3C));
     traced["messageAttributes"]["traceparent"] = attribute(TRACEPARENT);
-    assert_eq!(trace!(&batch([traced]), sqs), Some(TRACEPARENT));
+    assert_eq!(trace!(&batch([traced]), Sqs::new()), Some(TRACEPARENT));
 }
 
 #[tokio::test]
 async fn the_trace_of_an_invocation_is_that_of_the_record_that_caused_it() {
     let mut notification = notification("n-1", r#"{"id":"a"}"#);
-    assert_eq!(trace!(&notification, sns), Some(X_RAY_AS_W3C));
+    assert_eq!(trace!(&notification, Sns::new()), Some(X_RAY_AS_W3C));
     let attribute = json!({ "Type": "String", "Value": TRACEPARENT });
     notification["Records"][0]["Sns"]["MessageAttributes"] = json!({ "traceparent": attribute });
-    assert_eq!(trace!(&notification, sns), Some(TRACEPARENT));
+    assert_eq!(trace!(&notification, Sns::new()), Some(TRACEPARENT));
     let event = |number: &str| bus_event(&event_id(number), "Placed", &json!({ "id": "a" }));
-    assert_eq!(trace!(&event("1"), event_bridge), Some(X_RAY_AS_W3C));
+    assert_eq!(trace!(&event("1"), EventBridge::new()), Some(X_RAY_AS_W3C));
     // Each of a list has a trace of its own, which AWS does not hand on.
-    assert_eq!(trace!(&json!([event("1"), event("2")]), event_bridge), None);
-    assert_eq!(trace!(&json!({ "id": "a" }), invoke), Some(X_RAY_AS_W3C));
+    assert_eq!(trace!(&json!([event("1"), event("2")]), EventBridge::new()), None);
+    assert_eq!(trace!(&json!({ "id": "a" }), Invoke::new()), Some(X_RAY_AS_W3C));
     let stream: Value = serde_json::from_str(&sample("kinesisStreamEvent")).unwrap();
     let handler = |idempotency: &Idempotency, operation: Operation, world: &World| {
         let world = world.clone();

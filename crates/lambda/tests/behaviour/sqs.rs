@@ -127,19 +127,14 @@ async fn another_payload_with_the_same_key_is_returned() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_is_returned_or_acknowledged() {
-    for (policy, later) in
-        [(OnPermanentFailure::Return, vec!["m-1"]), (OnPermanentFailure::Acknowledge, Vec::new())]
-    {
-        let world = World::new();
-        let operation = by_id().on_permanent_failure(policy);
-        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
-        let event = batch([order("m-1", "a", "give up")]);
-        assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-        let recovered = batch([order("m-1", "a", "")]);
-        assert_eq!(world.returned(&function, &recovered).await, later);
-        world.ledger.assert_never("a");
-    }
+async fn a_permanent_failure_is_returned() {
+    let world = World::new();
+    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "give up")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    let recovered = batch([order("m-1", "a", "")]);
+    assert_eq!(world.returned(&function, &recovered).await, ["m-1"]);
+    world.ledger.assert_never("a");
 }
 
 #[tokio::test]

@@ -86,10 +86,10 @@ async fn messages_that_do_not_fit_the_handlers_type_are_returned_and_claim_no_ke
 const NO_KEY: [&str; 6] =
     ["{}", "null", r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":[]}"#, r#"{"id":{}}"#];
 
-async fn without_key(policy: Option<OnMissingKey>) -> (World, Vec<String>) {
+async fn without_key(source: Sqs, policy: Option<OnMissingKey>) -> (World, Vec<String>) {
     let world = World::new();
     let operation = policy.map_or_else(by_id, |policy| by_id().on_missing_key(policy));
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
     let records = NO_KEY.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
     let returned = world.returned(&function, &batch(records)).await;
     (world, returned)
@@ -98,7 +98,7 @@ async fn without_key(policy: Option<OnMissingKey>) -> (World, Vec<String>) {
 #[tokio::test]
 async fn a_record_without_a_key_is_returned_by_default() {
     for policy in [None, Some(OnMissingKey::Return)] {
-        let (world, returned) = without_key(policy).await;
+        let (world, returned) = without_key(Sqs::new(), policy).await;
         assert_eq!(returned, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
         assert_eq!(world.ledger.total(), 0);
     }
@@ -106,7 +106,7 @@ async fn a_record_without_a_key_is_returned_by_default() {
 
 #[tokio::test]
 async fn a_record_without_a_key_can_run_unprotected() {
-    let (world, returned) = without_key(Some(OnMissingKey::RunUnprotected)).await;
+    let (world, returned) = without_key(Sqs::new(), Some(OnMissingKey::RunUnprotected)).await;
     assert!(returned.is_empty());
     assert_eq!(world.ledger.total(), NO_KEY.len());
     assert!(world.store.inner().is_empty());
@@ -114,7 +114,7 @@ async fn a_record_without_a_key_can_run_unprotected() {
 
 #[tokio::test]
 async fn a_record_without_a_key_can_be_skipped() {
-    let (world, returned) = without_key(Some(OnMissingKey::Skip)).await;
+    let (world, returned) = without_key(Sqs::new().skip_without_key(), None).await;
     assert!(returned.is_empty());
     assert_eq!(world.ledger.total(), 0);
 }
@@ -122,10 +122,13 @@ async fn a_record_without_a_key_can_be_skipped() {
 /// The policy is for missing keys, not for keys that cannot be used.
 #[tokio::test]
 async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
-    for policy in [OnMissingKey::RunUnprotected, OnMissingKey::Skip] {
+    for (source, policy) in [
+        (Sqs::new(), OnMissingKey::RunUnprotected),
+        (Sqs::new().skip_without_key(), OnMissingKey::Return),
+    ] {
         let world = World::new();
         let operation = by_id().on_missing_key(policy);
-        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+        let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
         let event = batch([
             with_body("m-1", r#"{"id":0.1000000000000000055}"#),
             with_body("m-2", r#"{"id":9007199254740993.0}"#),
@@ -139,8 +142,9 @@ async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
 #[tokio::test]
 async fn keys_of_the_record_do_not_need_a_body_of_json() {
     let world = World::new();
-    let operation = Operation::new("notes").key(record("[messageId, attributes.SenderId]"));
-    let function = world.idempotency().on(Sqs::new(), &operation, world.text_handler()).unwrap();
+    let source = Sqs::new().key(record("[messageId, attributes.SenderId]"));
+    let notes = Operation::new("notes");
+    let function = world.idempotency().on(source, &notes, world.text_handler()).unwrap();
     let mut sent = with_body("m-1", "hello {");
     sent["attributes"]["SenderId"] = "me".into();
     let anonymous = with_body("m-2", "hello {");

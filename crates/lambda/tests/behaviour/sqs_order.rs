@@ -96,8 +96,8 @@ async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
 #[tokio::test]
 async fn a_failure_can_stop_the_whole_batch() {
     let world = World::new();
-    let operation = by_id().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let source = Sqs::new().after_failure(AfterFailure::Batch).concurrency(1);
+    let function = world.idempotency().on(source, &by_id(), world.handler()).unwrap();
     let event = batch([
         grouped(order("m-1", "a1", ""), FIFO, "a"),
         grouped(order("m-2", "b1", "fail"), FIFO, "b"),
@@ -132,8 +132,8 @@ async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
 #[tokio::test]
 async fn what_comes_before_a_bad_record_is_processed_in_a_whole_batch() {
     let world = World::new();
-    let operation = by_id().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let source = Sqs::new().after_failure(AfterFailure::Batch).concurrency(1);
+    let function = world.idempotency().on(source, &by_id(), world.handler()).unwrap();
     let event = batch([
         grouped(order("m-1", "a1", ""), FIFO, "a"),
         grouped(order("m-2", "a2", ""), FIFO, "a"),

@@ -24,11 +24,28 @@ type MakeRecord = fn(u32, &str, &str, &str) -> Value;
 
 /// Functions of both kinds of stream, with handlers that do what the payload says.
 fn streams(world: &World, operation: &Operation) -> [(Function, MakeRecord); 2] {
+    functions(world, operation, (Kinesis::new(), DynamoDbStream::new()))
+}
+
+fn ordered(world: &World, order: KeepOrder) -> [(Function, MakeRecord); 2] {
+    functions(world, &index(), (Kinesis::new().order(order), DynamoDbStream::new().order(order)))
+}
+
+fn by_id(world: &World) -> [(Function, MakeRecord); 2] {
+    let id = || record("eventID");
+    functions(world, &index(), (Kinesis::new().key(id()), DynamoDbStream::new().key(id())))
+}
+
+fn functions(
+    world: &World,
+    operation: &Operation,
+    (kinesis, dynamodb): (Kinesis, DynamoDbStream),
+) -> [(Function, MakeRecord); 2] {
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
     // A process refuses two handlers for one name, so each function has its own process.
-    let kinesis = world.idempotency().on(Kinesis::new(), &operation, world.handler());
-    let dynamodb = world.idempotency().on(DynamoDbStream::new(), &operation, image);
+    let kinesis = world.idempotency().on(kinesis, operation, world.handler());
+    let dynamodb = world.idempotency().on(dynamodb, operation, image);
     [(kinesis.unwrap(), put), (dynamodb.unwrap(), change)]
 }
 
@@ -76,7 +93,7 @@ async fn the_checkpoint_is_the_first_failure_and_other_keys_continue() {
 async fn order_shard_keeps_the_whole_shard_in_order() {
     for at in [0, 1] {
         let world = World::new();
-        let (function, record) = &streams(&world, &index().order(KeepOrder::Shard))[at];
+        let (function, record) = &ordered(&world, KeepOrder::Shard)[at];
         let event = batch([
             record(1, "a", "a1", ""),
             record(2, "b", "b1", "fail"),
@@ -162,7 +179,7 @@ async fn a_bad_record_is_a_checkpoint_and_the_others_are_processed() {
 #[tokio::test]
 async fn a_failure_without_a_sequence_number_fails_the_invocation() {
     let world = World::new();
-    for (function, record) in streams(&world, &index().key(record("eventID"))) {
+    for (function, record) in by_id(&world) {
         let mut unnamed = record(2, "b", "b", "fail");
         for part in ["kinesis", "dynamodb"] {
             if let Some(part) = unnamed[part].as_object_mut() {
@@ -235,8 +252,8 @@ async fn they_wait_for_the_end_of_a_lease() {
 #[tokio::test]
 async fn a_failure_can_stop_the_batch() {
     let world = World::new();
-    let operation = index().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().on(Kinesis::new(), &operation, world.handler()).unwrap();
+    let source = Kinesis::new().after_failure(AfterFailure::Batch).concurrency(1);
+    let function = world.idempotency().on(source, &index(), world.handler()).unwrap();
     let event = batch([put(1, "a", "a", ""), put(2, "b", "b", "fail"), put(3, "c", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, [2, 3].map(sequence));
     world.ledger.assert_each_once(["a"]);
@@ -268,16 +285,18 @@ async fn the_handler_gets_a_change_in_plain_json() {
 #[tokio::test]
 async fn key_expressions_read_the_plain_change_or_the_raw_record() {
     let world = World::new();
-    for (name, operation) in [
-        ("plain", Operation::new("plain").key("[keys.pk, newImage.id]")),
-        ("raw", Operation::new("raw").key(record("dynamodb.NewImage.id.S"))),
+    let (plain, raw) = (DynamoDbStream::new(), DynamoDbStream::new());
+    for (name, source) in [
+        ("plain", plain.key("[keys.pk, newImage.id]")),
+        ("raw", raw.key(record("dynamodb.NewImage.id.S"))),
     ] {
         let ledger = world.ledger.clone();
         let handler = move |_: Value, _| {
             ledger.record(name, "");
             async { Ok::<_, std::io::Error>(()) }
         };
-        let function = world.idempotency().on(DynamoDbStream::new(), &operation, handler).unwrap();
+        let operation = Operation::new(name);
+        let function = world.idempotency().on(source, &operation, handler).unwrap();
         for number in [1, 2] {
             world.invoke(&function, &batch([change(number, "a", "x", "")])).await.unwrap();
         }

@@ -175,13 +175,13 @@ async fn a_payload_that_is_a_part_of_the_events_json_is_read_as_json() {
     assert_eq!(got.take(), ["in quotes"]);
     let object = bus_event("e-2", "Placed", &json!({ "id": 1 }));
     assert!(world.invoke(&bus, &object).await.is_err());
-    let envelope = Operation::new("c").envelope(Envelope::EventBridge);
-    let queue = world.idempotency().on(Sqs::new(), &envelope, got.handler()).unwrap();
+    let enveloped = Sqs::new().envelope(Envelope::EventBridge);
+    let queue = world.idempotency().on(enveloped, &Operation::new("c"), got.handler()).unwrap();
     let body = bus_event("e-3", "Placed", &json!("in quotes")).to_string();
     world.invoke(&queue, &batch([with_body("m-1", &body)])).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
-    let whole = Operation::new("d").whole_record();
-    let queue = world.idempotency().on(Sqs::new(), &whole, got.handler()).unwrap();
+    let whole = Sqs::new().whole_record();
+    let queue = world.idempotency().on(whole, &Operation::new("d"), got.handler()).unwrap();
     let event = batch([with_body("m-1", "17")]);
     assert_eq!(world.returned(&queue, &event).await, ["m-1"], "a record is not a text");
     assert!(got.take().is_empty());

@@ -21,7 +21,7 @@ use aws_lambda_events::{
 };
 use lambda_idempotency::{
     Call, Failure, Operation,
-    source::{Kafka, Kinesis, Sqs},
+    source::{self, Kafka, Kinesis, Sqs},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -73,13 +73,14 @@ fn read<E: DeserializeOwned, T>(event: &str, records: impl Fn(E) -> Vec<T>) -> V
 
 /// Delivers each sample twice, to a function whose handler takes this type, and to one whose handler takes raw JSON.
 macro_rules! takes_the_type {
-    ($source:ident, $record:ty, $event:ty, $records:expr, $operation:expr, $samples:expr) => {
+    ($source:expr, $record:ty, $event:ty, $records:expr, $operation:expr, $samples:expr) => {
         for name in $samples {
             let event = sample(&format!("aws_lambda_events/{name}"));
             let (typed, raw) = (World::new(), World::new());
             let (taken, taken_raw) = (Taken::<$record>::new(), Taken::<Value>::new());
-            let function = typed.idempotency().$source($operation, taken.handler()).unwrap();
-            let raw_function = raw.idempotency().$source($operation, taken_raw.handler()).unwrap();
+            let function = typed.idempotency().on($source, &$operation, taken.handler()).unwrap();
+            let raw_function =
+                raw.idempotency().on($source, &$operation, taken_raw.handler()).unwrap();
             for _ in 0..2 {
                 let answer = typed.invoke_raw(&function, &event).await.unwrap();
                 assert_eq!(answer, raw.invoke_raw(&raw_function, &event).await.unwrap(), "{name}");
@@ -93,14 +94,21 @@ macro_rules! takes_the_type {
 }
 
 fn whole() -> Operation {
-    Operation::new("a").whole_record()
+    Operation::new("a")
 }
 
 #[tokio::test]
 async fn handlers_take_the_records_of_each_source() {
-    takes_the_type!(sqs, SqsMessage, SqsEvent, |e| e.records, whole(), ["example-sqs-event"]);
     takes_the_type!(
-        sns,
+        source::Sqs::new().whole_record(),
+        SqsMessage,
+        SqsEvent,
+        |e| e.records,
+        whole(),
+        ["example-sqs-event"]
+    );
+    takes_the_type!(
+        source::Sns::new().whole_record(),
         SnsRecord,
         SnsEvent,
         |e| e.records,
@@ -108,7 +116,7 @@ async fn handlers_take_the_records_of_each_source() {
         ["example-sns-event", "example-sns-event-pascal-case"]
     );
     takes_the_type!(
-        event_bridge,
+        source::EventBridge::new().whole_record(),
         EventBridgeEvent,
         EventBridgeEvent,
         |e| vec![e],
@@ -116,7 +124,7 @@ async fn handlers_take_the_records_of_each_source() {
         ["example-eventbridge-event-obj", "example-eventbridge-schedule"]
     );
     takes_the_type!(
-        kinesis,
+        source::Kinesis::new().whole_record(),
         KinesisEventRecord,
         KinesisEvent,
         |e| e.records,
@@ -124,16 +132,23 @@ async fn handlers_take_the_records_of_each_source() {
         ["example-kinesis-event", "example-kinesis-event-encrypted"]
     );
     takes_the_type!(
-        dynamodb_stream,
+        source::DynamoDbStream::new().whole_record(),
         dynamodb::EventRecord,
         dynamodb::Event,
         |e| e.records,
         whole(),
         ["example-dynamodb-event", "example-dynamodb-event-null-items"]
     );
-    takes_the_type!(s3, S3EventRecord, S3Event, |e| e.records, whole(), ["example-s3-event"]);
     takes_the_type!(
-        document_db,
+        source::S3::new().whole_record(),
+        S3EventRecord,
+        S3Event,
+        |e| e.records,
+        whole(),
+        ["example-s3-event"]
+    );
+    takes_the_type!(
+        source::DocumentDb::new().whole_record(),
         DocumentDbInnerEvent,
         DocumentDbEvent,
         |e| e.events,
@@ -141,7 +156,7 @@ async fn handlers_take_the_records_of_each_source() {
         ["example-documentdb-insert-event", "example-documentdb-delete-event"]
     );
     takes_the_type!(
-        active_mq,
+        source::ActiveMq::new().whole_record(),
         ActiveMqMessage,
         ActiveMqEvent,
         |e| e.messages,
@@ -149,7 +164,7 @@ async fn handlers_take_the_records_of_each_source() {
         ["example-activemq-event"]
     );
     takes_the_type!(
-        rabbit_mq,
+        source::RabbitMq::new().whole_record(),
         RabbitMqMessage,
         RabbitMqEvent,
         |e| e.messages_by_queue.into_values().flatten().collect(),
@@ -168,7 +183,7 @@ async fn the_detail_of_an_event_has_a_type() {
         state: String,
     }
     takes_the_type!(
-        event_bridge,
+        source::EventBridge::new().whole_record(),
         EventBridgeEvent<Changed>,
         EventBridgeEvent<Changed>,
         |e| vec![e],

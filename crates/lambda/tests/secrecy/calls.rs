@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use lambda_idempotency::{
     Call, Failure, Idempotency, MemoryStore, OnMissingKey, Operation, RunContext, RunError,
     inspect, record,
-    source::{RabbitMq, Sqs},
+    source::{DivertedRecord, RabbitMq, Sqs},
     testing,
 };
 use serde_json::{Value, json};
@@ -17,12 +17,11 @@ async fn calls_and_bad_records() {
     let shown = Shown::default();
     let idempotency = Idempotency::new(MemoryStore::new());
     let (bad, call) = (shown.clone(), shown.clone());
-    let operation = Operation::new("op").key("id").on_bad_record(OnBadRecord::divert(
-        move |record: BadRecord| {
-            bad.debug(&record);
-            async { Ok::<(), Failure>(()) }
-        },
-    ));
+    let operation = Operation::new("op").key("id");
+    let source = Sqs::new().divert_bad_records(move |record: DivertedRecord| {
+        bad.debug(&record);
+        async { Ok::<(), Failure>(()) }
+    });
     let handler = move |_: Value, this: Call| {
         call.debug(&this);
         assert!(this.raw_record().unwrap().contains(SECRET));
@@ -40,7 +39,7 @@ async fn calls_and_bad_records() {
         json!({ "id": null, "x": SECRET }).to_string(),
         SECRET.to_owned(),
     ];
-    let function = idempotency.on(Sqs::new(), &operation, handler).unwrap();
+    let function = idempotency.on(source, &operation, handler).unwrap();
     for body in bodies {
         let event = json!({ "Records": [message(body)] });
         if let Err(error) = testing::invoke(&function, &event).await {
@@ -56,11 +55,11 @@ async fn calls_and_bad_records() {
     for event in [json!({ SECRET: SECRET }), json!([SECRET]), json!(SECRET)] {
         shown.error(&testing::invoke(&function, &event).await.unwrap_err());
     }
-    let raw = Operation::new("raw").key(record("body")).on_missing_key(OnMissingKey::Skip);
-    shown.debug(&raw);
+    shown.debug(&operation);
+    shown.debug(&Sqs::new().key(record("body")).skip_without_key());
     shown.error(&inspect::event(&format!("{{\"{SECRET}"), None).unwrap_err());
     shown.assert_silent(&[
-        "BadRecord",
+        "DivertedRecord",
         "Call",
         "inspect::Record: Record {",
         "RecordKey",
@@ -82,11 +81,11 @@ async fn records_with_ids_that_applications_chose() {
         seen.lock().unwrap().push(call.record().id.to_string());
         async { Err::<(), _>(Failure::transient("it failed")) }
     };
-    let divert = OnBadRecord::divert(move |record: BadRecord| {
+    let source = RabbitMq::new().divert_bad_records(move |record: DivertedRecord| {
         bad.debug(&record);
         async { Ok::<(), Failure>(()) }
     });
-    let operation = Operation::new("op").on_bad_record(divert);
+    let operation = Operation::new("op");
     let rabbit = |data: &str| {
         let message = json!({ "basicProperties": { "messageId": SECRET }, "data": data });
         let queues = json!({ "orders::/": [message] });
@@ -95,7 +94,7 @@ async fn records_with_ids_that_applications_chose() {
             "rmqMessagesByQueue": queues,
         })
     };
-    let function = Idempotency::new(MemoryStore::new()).on(RabbitMq::new(), &operation, handler);
+    let function = Idempotency::new(MemoryStore::new()).on(source, &operation, handler);
     let function = function.unwrap();
     for data in ["e30=", "no base64!"] {
         let event = rabbit(data);
@@ -108,7 +107,7 @@ async fn records_with_ids_that_applications_chose() {
     }
     shown.assert_silent(&[
         "Call",
-        "BadRecord",
+        "DivertedRecord",
         "RecordId",
         "rabbitmq record #",
         "inspect::Record: Record {",

@@ -1,6 +1,6 @@
 //! The expressions, and the events that each could confuse.
 
-use lambda_idempotency::{Operation, keys::Functions};
+use lambda_idempotency::{Operation, inspect::AnySource, keys::Functions, payload};
 use serde_json::{Value, json};
 
 /// How an expression is tested.
@@ -8,20 +8,21 @@ pub(super) enum Checked {
     /// A field or a list of fields of the payload, with ids that an application gives.
     Fields,
     /// Payloads of one key, and payloads of different ones.
-    Payloads { adjust: Adjust, same: Samples, distinct: Samples },
+    Payloads { adjust: fn(Operation) -> Operation, same: Samples, distinct: Samples },
     /// Events with one record: deliveries of one record, and of different ones.
     Events { adjust: Adjust, same: Samples, distinct: Samples },
     /// It is shown as a mistake, or as a key that misses duplicates.
     Mistake,
 }
 
-type Adjust = fn(Operation) -> Operation;
+type Adjust = fn(AnySource) -> AnySource;
 type Samples = fn() -> Vec<Value>;
 
 use Checked::{Events, Fields, Mistake, Payloads};
 
-const AS_IT_IS: Adjust = |operation| operation;
-const WHOLE: Adjust = Operation::whole_record;
+const AS_IT_IS: Adjust = |source| source;
+const PLAIN: fn(Operation) -> Operation = |operation| operation;
+const WHOLE: Adjust = AnySource::whole_record;
 
 /// A message of SQS: its queue, id, number of receives, and other members.
 fn sqs(queue: &str, id: &str, receives: u32, more: Value) -> Value {
@@ -206,7 +207,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     (
         "[order.id, coupon]",
         Payloads {
-            adjust: |operation| operation.optional(["coupon"]),
+            adjust: |operation| operation.key(payload("[order.id, coupon]").optional(["coupon"])),
             same: || {
                 vec![
                     json!({ "order": { "id": 7 } }),
@@ -228,7 +229,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     (
         "json(body).orderId",
         Payloads {
-            adjust: AS_IT_IS,
+            adjust: PLAIN,
             same: || {
                 vec![json!({ "body": "{\"orderId\":7}" }), json!({ "body": "{ \"orderId\": 7 }" })]
             },
@@ -253,7 +254,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     (
         "[job.id, tasks[0].taskId]",
         Payloads {
-            adjust: AS_IT_IS,
+            adjust: PLAIN,
             same: || {
                 let task = |invocation: &str| json!({ "invocationId": invocation, "job": { "id": "j-1" }, "tasks": [{ "taskId": "t-1" }] });
                 vec![task("i-1"), task("i-2")]
@@ -267,7 +268,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     (
         "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",
         Payloads {
-            adjust: AS_IT_IS,
+            adjust: PLAIN,
             same: || vec![logs(0), logs(1)],
             distinct: || (1..LOGS.len()).map(logs).collect(),
         },
@@ -394,7 +395,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     (
         "record:resources[0]",
         Events {
-            adjust: |operation| operation.event_source("orders"),
+            adjust: AS_IT_IS,
             same: || ["e-1", "e-2"].map(|id| event_bridge(id, "k-1")).into(),
             distinct: || ["k-1", "k-2"].map(|key| event_bridge("e-1", key)).into(),
         },
