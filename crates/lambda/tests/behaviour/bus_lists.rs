@@ -8,7 +8,6 @@ use lambda_idempotency::{
     source::{EventBridge, Invoke},
 };
 use lambda_runtime::Context;
-use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
