@@ -9,6 +9,7 @@
 //! 4. A slot is held for as long as its request may take. A program may stop polling calls: those of a stream, while the
 //!    body of a loop over it waits. A slot that is held for longer belongs to such a call. It goes to the call that finds this
 //!    out, which certainly is polled, unless a more urgent one waits that was polled lately.
+//! 5. A call that got no slot in time says nothing of the server: [`RequestSlots::blame`] tells whether it is an outage.
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
@@ -36,7 +37,10 @@ use std::{
     time::Duration,
 };
 
-use crate::clock::{BoxFuture, Clock, Timestamp};
+use crate::{
+    clock::{BoxFuture, Clock, Timestamp},
+    store::StoreErrorKind,
+};
 
 /// One of so many slots is kept for settlements.
 const KEPT_OF: usize = 6;
@@ -69,6 +73,8 @@ pub struct RequestSlots {
 
 #[derive(Default)]
 struct State {
+    /// The last request that ended had no answer.
+    is_silent: bool,
     /// How many calls have come so far: the number of the next.
     calls: u64,
     taken: Vec<Taken>,
@@ -117,6 +123,32 @@ impl RequestSlots {
     #[must_use]
     pub fn taken(&self) -> usize {
         self.lock().taken.len()
+    }
+
+    /// Says whether the server answered a request. Nothing is known of one whose call is not polled any more.
+    pub fn heard(&self, is_answered: bool) {
+        self.lock().is_silent = !is_answered;
+    }
+
+    /// Why a call failed that got no slot in time, or got it too late for its request. It is no outage of the server, unless
+    /// the last request that ended had no answer: then the others wait for a server that does not answer.
+    #[must_use]
+    pub fn blame(&self) -> StoreErrorKind {
+        if self.lock().is_silent { StoreErrorKind::Unavailable } else { StoreErrorKind::Contended }
+    }
+
+    /// Notes a request that had no answer within `limit`, and says [why](Self::blame). If that is less than the `usual` time,
+    /// and its call had waited for a slot for as long, other calls are the reason.
+    #[must_use]
+    pub fn unanswered(
+        &self,
+        waited: Duration,
+        (limit, usual): (Duration, Duration),
+    ) -> StoreErrorKind {
+        if limit >= usual || waited < limit {
+            self.heard(false);
+        }
+        self.blame()
     }
 
     /// Waits until a request may be sent, which then may take as long as `time` says.

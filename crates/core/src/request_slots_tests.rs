@@ -191,3 +191,30 @@ async fn a_call_that_is_dropped_while_it_waits_leaves_its_turn_to_the_next() {
     pass(Duration::ZERO).await;
     assert!(polled(second.as_mut()).is_some(), "without a timer");
 }
+
+/// Of a loop over a stream of calls, none reports anything while its body runs.
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_slot_is_an_outage_only_if_the_last_request_had_no_answer() {
+    let slots = slots(4);
+    assert_eq!(slots.blame(), StoreErrorKind::Contended, "nothing is known of the server");
+    for (is_answered, kind) in
+        [(false, StoreErrorKind::Unavailable), (true, StoreErrorKind::Contended)]
+    {
+        slots.heard(is_answered);
+        assert_eq!(slots.blame(), kind);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_other_calls_left_too_little_time_is_no_outage() {
+    for (waited, limit, kind) in [
+        (Duration::ZERO, SECOND, StoreErrorKind::Unavailable),
+        (SECOND * 9, SECOND, StoreErrorKind::Unavailable),
+        (SECOND / 10, SECOND / 2, StoreErrorKind::Unavailable),
+        (SECOND / 2, SECOND / 2, StoreErrorKind::Contended),
+        (SECOND * 9, SECOND / 20, StoreErrorKind::Contended),
+    ] {
+        let kind_of = slots(4).unanswered(waited, (limit, SECOND));
+        assert_eq!(kind_of, kind, "{waited:?}, {limit:?}");
+    }
+}

@@ -57,7 +57,7 @@ impl DynamoDbStore {
             if budget.left().is_zero() {
                 return Err(error::too_late(&self.config));
             }
-            let Some(_slot) = self.slot(Purpose::Claim, budget).await else { continue };
+            let _slot = self.slot(Purpose::Claim, budget).await?;
             let answer = match self.partition() {
                 None => self.scan(ask, None, budget).await,
                 Some(Partition::Derived { prefix }) => self.scan(ask, Some(prefix), budget).await,

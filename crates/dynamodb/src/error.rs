@@ -4,7 +4,7 @@ use std::fmt;
 
 use lambda_idempotency_core::{retry, store::StoreErrorKind};
 
-use crate::{config::Config, item::Corrupt, retry::TimedOut};
+use crate::{config::Config, item::Corrupt, retry::TimedOut, slots::MOST_REQUESTS};
 
 /// The request that an error names.
 #[derive(Clone, Copy)]
@@ -33,6 +33,16 @@ pub(crate) fn timed_out(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure 
 pub(crate) fn too_late(config: &Config) -> Failure {
     let context = format!("no time left to reach DynamoDB table {}", config.table);
     Failure::new(StoreErrorKind::Unavailable, context)
+}
+
+/// Other calls of this process had all requests that it may have on their way, until there was no time left.
+pub(crate) fn all_in_use(config: &Config, kind: StoreErrorKind) -> Failure {
+    let context = format!(
+        "no time left to reach DynamoDB table {}: {MOST_REQUESTS} other requests of this process were on their way; make \
+         fewer calls at a time, or several payloads one batch with `run_many`",
+        config.table
+    );
+    Failure::new(kind, context)
 }
 
 /// DynamoDB answered for some keys and left these unprocessed.

@@ -71,14 +71,18 @@ impl DynamoDbStore {
             let slot = match purpose {
                 None => None,
                 Some(purpose) => match self.slot(purpose, budget).await {
-                    None => continue,
-                    slot => slot,
+                    Ok(slot) => Some(slot),
+                    Err(failure) => {
+                        answers.extend(pending.into_iter().map(|key| (key, Err(failure.clone()))));
+                        return answers;
+                    }
                 },
             };
             let page = self.read_page(&pending, budget).await;
             if let Some(slot) = slot {
                 leave(slot).await;
             }
+            self.heard(page.as_ref().err());
             let (pause, failure) = match page {
                 Ok(page) => {
                     let progress = page.left.len() < pending.len();

@@ -1,11 +1,20 @@
 //! The [slots](lambda_idempotency_core::request_slots) of a store's requests.
 
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 
 use futures_util::FutureExt as _;
-use lambda_idempotency_core::request_slots::{Purpose, Slot};
+use lambda_idempotency_core::{
+    request_slots::{Purpose, Slot},
+    store::StoreErrorKind,
+};
 
-use crate::{retry::Budget, store::DynamoDbStore, turns::turns};
+use crate::{
+    error::{self, Failure},
+    member::Answer,
+    retry::Budget,
+    store::DynamoDbStore,
+    turns::turns,
+};
 
 /// The most requests at a time. Ten of them may be claims: a batch of ten records, the usual size for a queue, needs one
 /// round trip even without PartiQL.
@@ -15,14 +24,53 @@ pub(crate) const MOST_REQUESTS: usize = 12;
 const FEW: usize = 4;
 
 impl DynamoDbStore {
-    /// Waits until a request may be sent. `None` if there is no time left by then.
-    pub(crate) async fn slot(&self, purpose: Purpose, budget: &Budget<'_>) -> Option<Slot<'_>> {
+    /// Waits until a request may be sent.
+    ///
+    /// # Errors
+    /// There is no time left by then.
+    pub(crate) async fn slot(
+        &self,
+        purpose: Purpose,
+        budget: &Budget<'_>,
+    ) -> Result<Slot<'_>, Failure> {
         let mut entered = pin!(self.slots.enter(purpose, || budget.attempt_limit()));
         if let Some(slot) = entered.as_mut().now_or_never() {
-            return Some(slot);
+            return Ok(slot);
         }
-        budget.within(budget.left(), entered).await.ok()
+        let slot = budget.within(budget.left(), entered).await;
+        slot.map_err(|_| error::all_in_use(&self.config, self.slots.blame()))
     }
+
+    /// Notes whether DynamoDB answered a request.
+    pub(crate) fn heard(&self, failure: Option<&Failure>) {
+        self.slots.heard(!failure.is_some_and(is_outage));
+    }
+
+    /// Notes whether DynamoDB answered a request with these writes. Where it did not, and other calls of this process are to
+    /// blame, that is no outage: the request had only a part of this usual time.
+    pub(crate) fn blame(
+        &self,
+        answers: &mut [Answer],
+        waited: Duration,
+        limits: (Duration, Duration),
+    ) {
+        let is_silent = |answer: &Answer| matches!(answer, Answer::Failed(f) if is_outage(f));
+        if !answers.iter().all(is_silent) {
+            return self.slots.heard(true);
+        }
+        for answer in answers {
+            if let Answer::Failed(failure) = answer
+                && failure.kind() == StoreErrorKind::Unavailable
+            {
+                let kind = self.slots.unanswered(waited, limits);
+                *failure = failure.clone().with_kind(kind);
+            }
+        }
+    }
+}
+
+const fn is_outage(failure: &Failure) -> bool {
+    matches!(failure.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled)
 }
 
 /// The request has ended. Its connection comes back to the SDK's pool in a task of its own; the next request would open

@@ -75,13 +75,20 @@ impl DynamoDbStore {
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
     ) -> Vec<(Member<'w>, Answer)> {
-        let Some(slot) = self.slot(purpose(&parcel), budget).await else {
-            let too_late = Answer::Failed(error::too_late(&self.config));
-            return parcel.into_iter().map(|member| (member, too_late.clone())).collect();
+        let before = budget.left();
+        let slot = match self.slot(purpose(&parcel), budget).await {
+            Ok(slot) => slot,
+            Err(failure) => {
+                let answer = |member| (member, Answer::Failed(failure.clone()));
+                return parcel.into_iter().map(answer).collect();
+            }
         };
+        let waited = before.saturating_sub(budget.left());
+        let limits = (budget.attempt_limit(), self.config.timing.attempt_timeout);
         // In a box: very many calls may wait for a slot, and this part is not for them.
-        let answers = Box::pin(self.write_members(&parcel, budget)).await;
+        let mut answers = Box::pin(self.write_members(&parcel, budget)).await;
         leave(slot).await;
+        self.blame(&mut answers, waited, limits);
         parcel.into_iter().zip(answers).collect()
     }
 

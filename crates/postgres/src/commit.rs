@@ -66,7 +66,7 @@ impl PostgresStore {
             }
             Err(failure) => {
                 // Any other one closes the connection, by which the server rolls back.
-                if failure.kind() == StoreErrorKind::Contended {
+                if failure.kind() == StoreErrorKind::Contended && failure.detail != Scope::Process {
                     self.roll_back(lease, budget).await;
                 }
                 if failure.detail == Scope::Server {
@@ -95,7 +95,10 @@ impl PostgresStore {
         let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None)).await;
         drop(statements);
         let Answers { begin, statements: mut answers, .. } = match running {
-            Ok(answers) => answers,
+            Ok(answers) => {
+                self.pool.slots.heard(answers.begin.is_ok());
+                answers
+            }
             // The server answers, and the record is written, so it works on an effect.
             Err(_) if lease.connection.answered() >= own => {
                 let position = lease.connection.answered().saturating_sub(own);
@@ -103,7 +106,11 @@ impl PostgresStore {
                     .too_slow(doing, member, Some(position), limit, budget)
                     .map(Prepared::Refused);
             }
-            Err(late) => return Err(error::timed_out(doing, late).with_doubt(false)),
+            Err(late) => {
+                let failure = error::timed_out(doing, late).with_doubt(false);
+                let limits = (late.0, self.config.timing.attempt_timeout);
+                return Err(self.pool.unanswered(failure, lease.waited, limits));
+            }
         };
         if let Err(error) = &begin {
             // Without a transaction, the statements may have been applied one by one.

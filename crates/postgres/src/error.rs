@@ -44,6 +44,8 @@ pub(crate) enum Scope {
     Values,
     /// The server, so other connections are of no use either.
     Server,
+    /// Other calls of this process, which had the connections.
+    Process,
 }
 
 pub(crate) fn timed_out(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {

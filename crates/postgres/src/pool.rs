@@ -6,16 +6,24 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use lambda_idempotency_core::{
     clock::Timestamp,
     request_slots::{RequestSlots, Slot},
     settings::LoadPassword,
+    store::StoreErrorKind,
 };
 use tokio_postgres::Error;
 
-use crate::{config::Config, connection::Connection, own_session::IS_OWN, tls::Tls};
+use crate::{
+    config::Config,
+    connection::Connection,
+    error::{Failure, Scope},
+    own_session::IS_OWN,
+    tls::Tls,
+};
 
 /// Where to connect to, and how.
 #[derive(Clone)]
@@ -54,6 +62,8 @@ pub(crate) enum Unconnected {
 pub(crate) struct Lease<'p> {
     pool: &'p Pool,
     pub(crate) connection: Connection,
+    /// How long its call has waited for a slot.
+    pub(crate) waited: Duration,
     slot: Slot<'p>,
 }
 
@@ -75,7 +85,7 @@ impl Pool {
         while let Some(Idle { mut connection, since }) = self.pop() {
             if config.timing.clock.now().since(since) <= config.max_idle && !connection.is_closed()
             {
-                return Ok(Lease { pool: self, connection, slot });
+                return Ok(Lease { pool: self, connection, waited: Duration::ZERO, slot });
             }
         }
         let mut connection = self.target.connect().await?;
@@ -85,7 +95,29 @@ impl Pool {
                 return Err(Unconnected::Shared);
             }
         }
-        Ok(Lease { pool: self, connection, slot })
+        Ok(Lease { pool: self, connection, waited: Duration::ZERO, slot })
+    }
+
+    /// The failure of a request that had no answer within a limit, which has a usual value, after its call had waited for a slot.
+    pub(crate) fn unanswered(
+        &self,
+        failure: Failure,
+        waited: Duration,
+        limits: (Duration, Duration),
+    ) -> Failure {
+        let kind = self.slots.unanswered(waited, limits);
+        blamed(failure, kind)
+    }
+
+    /// The failure of a call that got no slot.
+    pub(crate) fn crowded(&self, failure: Failure) -> Failure {
+        blamed(failure, self.slots.blame())
+    }
+
+    /// Notes what became of a request.
+    pub(crate) fn heard<T>(&self, answer: &Result<T, Failure>) {
+        let is_outage = |failure: &Failure| failure.kind() == StoreErrorKind::Unavailable;
+        self.slots.heard(!answer.as_ref().is_err_and(is_outage));
     }
 
     /// Closes the idle connections, for instance because the server has become a standby.
@@ -104,10 +136,18 @@ impl Pool {
     }
 }
 
+/// Where the others of this process are to blame, the failure is no outage.
+fn blamed(failure: Failure, kind: StoreErrorKind) -> Failure {
+    match kind {
+        StoreErrorKind::Contended => failure.with_kind(kind).with_detail(Scope::Process),
+        _ => failure,
+    }
+}
+
 impl Lease<'_> {
     /// Gives the connection back. Without this it is closed, and so is one whose slot another call has.
     pub(crate) fn give_back(self, config: &Config) {
-        let Self { pool, connection, slot } = self;
+        let Self { pool, connection, slot, .. } = self;
         if slot.is_held() {
             pool.lock().push(Idle { connection, since: config.timing.clock.now() });
         }

@@ -32,13 +32,22 @@ impl PostgresStore {
         budget: &Budget<'_>,
         request: impl Fn() -> Duration + Send,
     ) -> Result<Lease<'_>, Failure> {
-        let limit = budget.left().saturating_sub(SHORTEST);
-        let slot = self.slot(doing, limit, budget, request).await?;
+        let all = budget.left();
+        let slot = self.slot(doing, all.saturating_sub(SHORTEST), budget, request).await?;
+        let waited = all.saturating_sub(budget.left());
         let limit = self.config.connect_timeout.min(budget.left());
         let taken = budget.attempt(limit, self.pool.take(slot, &self.config)).await;
-        taken
-            .map_err(|late| error::not_connected(doing, late))?
-            .map_err(|why| connect_failure(doing, why))
+        let taken = taken.map_err(|late| {
+            let limits = (late.0, self.config.connect_timeout);
+            self.pool.unanswered(error::not_connected(doing, late), waited, limits)
+        })?;
+        let lease = taken.map_err(|why| connect_failure(doing, why));
+        if lease.is_err() {
+            self.pool.heard(&lease);
+        }
+        let mut lease = lease?;
+        lease.waited = waited;
+        Ok(lease)
     }
 
     /// A slot, if there is one within `limit`, for requests that may take as long as `request` says.
@@ -55,7 +64,7 @@ impl PostgresStore {
             self.config.connect_timeout.saturating_add(requests).min(budget.left())
         };
         let slot = budget.within(limit, self.pool.slots.enter(doing.purpose, time)).await;
-        slot.map_err(|late| error::all_in_use(doing, late))
+        slot.map_err(|late| self.pool.crowded(error::all_in_use(doing, late)))
     }
 
     /// Runs the statements once, in a transaction of their own with these settings for the planner, in one round trip.
@@ -75,10 +84,13 @@ impl PostgresStore {
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
         let begin = begin(limit, planning);
         let answered = lease.connection.run(&begin, statements, Some("COMMIT"));
-        let answers =
-            budget.attempt(limit, answered).await.map_err(|late| error::timed_out(doing, late))?;
+        let answers = budget.attempt(limit, answered).await.map_err(|late| {
+            let limits = (late.0, self.config.timing.attempt_timeout);
+            self.pool.unanswered(error::timed_out(doing, late), lease.waited, limits)
+        })?;
         let is_usable = answers.errors().all(|error| !is_fatal(error));
         let judged = judge(doing, answers);
+        self.pool.heard(&judged);
         if judged.as_ref().is_err_and(|failure| failure.detail == Scope::Server) {
             self.pool.close_idle();
         } else if is_usable {

@@ -262,7 +262,9 @@ fn take<'w>(
         }
         Err(failure) => {
             // Somebody holds the row of one of them, and the others shall not wait for it again.
-            let one_of_many = failure.kind() == StoreErrorKind::Contended && parcel.len() > 1;
+            let one_of_many = failure.kind() == StoreErrorKind::Contended
+                && failure.detail != Scope::Process
+                && parcel.len() > 1;
             for mut member in parcel {
                 member.alone |= one_of_many;
                 rounds.fail(member, failure.clone());

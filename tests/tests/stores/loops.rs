@@ -17,8 +17,11 @@ use crate::postgres::Postgres;
 async fn in_a_loop(outage: Option<OnOutage>) -> (Vec<String>, u32) {
     let server = Postgres::shared();
     let store = PostgresStore::builder(&server.url()).build().unwrap();
+    // Half of it is less than it may take until the calls of the stream lose their connections.
     let soon = || SystemClock.now().plus(Duration::from_secs(6));
-    store.migrate(soon()).await.unwrap();
+    // On a busy machine, new connections take seconds.
+    let later = || SystemClock.now().plus(Duration::from_secs(60));
+    store.migrate(later()).await.unwrap();
     let idempotency = Idempotency::new(store);
     let name = format!("notify-{}", outage.is_some());
     let mut notify = Operation::new(&*name).key("id");
@@ -33,13 +36,13 @@ async fn in_a_loop(outage: Option<OnOutage>) -> (Vec<String>, u32) {
     // Another process has done all three.
     let before = Idempotency::new(PostgresStore::builder(&server.url()).build().unwrap());
     for n in 0..3 {
-        before.run(notify, &json!({ "id": n }), soon(), effect).await.unwrap();
+        before.run(notify, &json!({ "id": n }), later(), effect).await.unwrap();
     }
     let charge = &Operation::new(format!("charge-{name}")).key("id");
     let mut calls = stream::iter(0..40)
         .map(|n| async move {
             let charged = async |_: lambda_idempotency::Call| Ok::<_, Failure>(());
-            idempotency.run(charge, &json!({ "id": n }), soon(), charged).await
+            idempotency.run(charge, &json!({ "id": n }), later(), charged).await
         })
         .buffer_unordered(10);
     let mut errors = Vec::new();

@@ -56,6 +56,12 @@ impl<D: Default> Failure<D> {
 }
 
 impl<D> Failure<D> {
+    /// Sets the class of the error.
+    #[must_use]
+    pub fn with_kind(self, kind: StoreErrorKind) -> Self {
+        Self { kind, ..self }
+    }
+
     /// Sets whether the write may have been applied.
     #[must_use]
     pub fn with_doubt(self, in_doubt: bool) -> Self {

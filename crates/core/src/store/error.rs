@@ -22,7 +22,8 @@ pub enum StoreErrorKind {
     Unavailable,
     /// The store throttled every request until the deadline.
     Throttled,
-    /// Other workers kept changing the record between the requests.
+    /// Others were in the way: other workers kept changing the record between the requests, or other calls of this process
+    /// had all connections while the server answered. It is no outage, and may succeed later.
     Contended,
     /// The caller lacks credentials or permissions.
     Denied,
@@ -120,7 +121,7 @@ impl fmt::Display for StoreError {
         let kind = match self.kind {
             StoreErrorKind::Unavailable => "store unavailable",
             StoreErrorKind::Throttled => "store throttled",
-            StoreErrorKind::Contended => "record contended",
+            StoreErrorKind::Contended => "contended",
             StoreErrorKind::Denied => "access to the store denied",
             StoreErrorKind::Misconfigured => "store misconfigured",
             StoreErrorKind::TooLarge => "record too large",

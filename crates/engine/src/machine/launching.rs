@@ -140,11 +140,7 @@ impl Machine<'_> {
     /// Whether suspects wait for a claim that has no answer. A slow claim of a record that nothing delivers again may be
     /// tried for minutes, so they do not wait for that: once it is granted, its record waits for them.
     fn claims_hold_up_suspects(&self) -> bool {
-        if self.setting.claims_to_the_end() {
-            self.claims.are_new()
-        } else {
-            self.claims.are_wanted()
-        }
+        if self.setting.is_redelivered { self.claims.are_wanted() } else { self.claims.are_new() }
     }
 
     /// Gives a quarantine group its turn when nothing else runs.
@@ -220,17 +216,22 @@ impl Machine<'_> {
         let has_turn = self.quarantine.has_turn(at);
         let losses = if has_turn { entry.losses() } else { 0 };
         let budget = self.starts.budget();
-        let mut until = budget.claim_deadline(present.now);
-        if self.setting.claims_to_the_end() {
+        // A claim is useless if its lease has ended when it is granted.
+        let lease_until = self.leases.terms().lease_until(present.now);
+        let mut until = budget.claim_deadline(present.now).min(lease_until);
+        let mut last = until;
+        if !self.setting.is_redelivered {
             // A record that has waited for a busy key is looked up later, too: it may get a result.
-            until = until.max(budget.last_claim(present.now, present.host.pace()));
-        } else {
-            // A claim is useless if its lease has ended when it is granted.
-            until = until.min(self.leases.terms().lease_until(present.now));
+            last = budget.claim_deadline(present.now);
+            last = last.max(budget.last_claim(present.now, present.host.pace()));
+        }
+        if self.setting.claims_to_the_end() {
+            until = last;
         }
         if has_turn && is_beside_others {
             // All others wait for it.
-            until = until.min(present.now.plus(PATIENCE));
+            let soon = present.now.plus(PATIENCE);
+            (until, last) = (until.min(soon), last.min(soon));
         }
         let is_optimistic =
             !self.setting.policy.mode.claims() && !self.records.at(at).ask().is_aside;
@@ -242,6 +243,7 @@ impl Machine<'_> {
             begins,
             losses,
             until,
+            last,
         }))
     }
 

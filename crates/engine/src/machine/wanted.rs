@@ -26,6 +26,8 @@ pub(super) struct Wanted {
     pub(super) losses: u32,
     /// When claiming is given up.
     pub(super) until: Timestamp,
+    /// When it is given up while the store answers, and only other calls are in the way.
+    pub(super) last: Timestamp,
     /// Whether the key is only taken to be free, and no claim is written.
     pub(super) is_optimistic: bool,
 }

@@ -188,7 +188,13 @@ async fn a_result_that_cannot_be_read_is_not_an_outage() {
 async fn a_refusal_is_not_an_outage() {
     let mut world = World::new();
     world.policy.on_outage = OnOutage::RunUnprotected;
-    for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Corrupt] {
+    let kinds = [
+        StoreErrorKind::Denied,
+        StoreErrorKind::Misconfigured,
+        StoreErrorKind::Corrupt,
+        StoreErrorKind::Contended,
+    ];
+    for kind in kinds {
         world.store.inject(Fault::refuse(kind));
         assert_eq!(world.deliver(vec![ok("a")]).await, ["unavailable"], "{kind:?}");
     }

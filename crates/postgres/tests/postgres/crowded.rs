@@ -284,8 +284,28 @@ async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
         let Either::Right((error, _)) = select(Box::pin(waiting), Box::pin(other)).await else {
             panic!("the lock is held");
         };
-        assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+        let told = (error.kind(), error.may_have_applied());
+        assert_eq!(told, (StoreErrorKind::Contended, false), "the server answers");
         let text = error.to_string();
         assert!(text.contains(said) && text.contains("; raise `max_connections`"), "{text}");
     }
+}
+
+/// The others of an outage are told of it, too: each waits for those that ask the server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
+    let server = Postgres::shared();
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let table = new_table(&url(proxy.address())).await.max_connections(1);
+    let store = &table.attempt_timeout(Duration::from_millis(100)).build().unwrap();
+    written(&one(store, claim("a", 1), in_secs(20)).await);
+    proxy.faults().add(TcpFault::silence());
+    let until = SystemClock.now().plus(Duration::from_secs(3));
+    let calls = join_all((0..4).map(|n| one(store, claim(&format!("b{n}"), 1), until))).await;
+    let in_use = calls.into_iter().map(unknown).filter(|error| {
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+        error.to_string().contains("in use for")
+    });
+    assert!(in_use.count() > 0);
 }

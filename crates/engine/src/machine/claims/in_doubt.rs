@@ -30,6 +30,9 @@ impl Claims {
         now: Timestamp,
         answers: &mut Vec<Answer>,
     ) {
+        if error.kind() == StoreErrorKind::Contended {
+            pending.wanted.until = pending.wanted.last;
+        }
         if cut_short && error.is_transient() && now < pending.wanted.until {
             pending.is_slow = true;
             self.to_send.push(pending);

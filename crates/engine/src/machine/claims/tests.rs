@@ -15,6 +15,7 @@ fn wanted(at: usize, begins: Begins) -> Wanted {
         begins,
         losses: 0,
         until: after(5_000),
+        last: after(8_000),
     }
 }
 
@@ -144,6 +145,24 @@ fn a_claim_whose_call_was_cut_short_is_asked_again_while_there_is_time() {
             assert_eq!(deadline, after(5_000), "all the time that is left");
         } else {
             assert_eq!(error(answers).kind(), StoreErrorKind::Throttled);
+        }
+    }
+}
+
+/// Only an outage ends claiming early: other calls of the process may have all connections.
+#[test]
+fn a_claim_that_other_calls_are_in_the_way_of_goes_on_until_no_handler_could_start() {
+    let mut number = CallIds::default();
+    for (now, is_asked_again) in [(5_000, true), (7_999, true), (8_000, false)] {
+        let mut claims = claims([Begins::Write(None)]);
+        let (call, sent, _) = send(&mut claims, &mut number, START);
+        let crowded = StoreError::new(StoreErrorKind::Contended, "all in use");
+        let verdicts = [Verdict::Unknown(crowded)].into_iter();
+        let answers = claims.written(call, writes(sent), verdicts, after(now)).unwrap();
+        assert_eq!(answers.is_empty(), is_asked_again, "{now}");
+        if is_asked_again {
+            let (_, _, deadline) = send(&mut claims, &mut number, after(now));
+            assert_eq!(deadline, after(8_000), "all the time that is left");
         }
     }
 }
