@@ -178,6 +178,10 @@ impl Engine {
         self.parts.is_unprotected
     }
 
+    pub(crate) const fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
     /// The engine's clock.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {

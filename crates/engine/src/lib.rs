@@ -11,6 +11,7 @@
 //! | [`machine`] | what decides in it: a state machine without I/O |
 //! | [`process`] | what invocations of one process share |
 //! | [`call`], [`delivered`] | what a handler gets besides the payload: its call, and the rest of its record |
+//! | [`free`] | making the key of finished work new again |
 //! | [`steps`] | parts of a handler's work that are kept between attempts |
 //! | [`observe`] | reports of what happened |
 //!
@@ -21,6 +22,7 @@ pub mod call;
 pub mod delivered;
 mod delivery;
 mod driver;
+pub mod free;
 mod handler;
 mod handler_span;
 pub mod machine;

@@ -4,7 +4,7 @@ use std::{future::Future, sync::Arc};
 
 use lambda_idempotency_core::{admission::Admission, failure::Failure};
 use lambda_idempotency_engine::call::{Call, RecordId};
-use lambda_idempotency_keys::producer::ProducerError;
+use lambda_idempotency_keys::{Key, producer::ProducerError};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -137,12 +137,7 @@ impl Idempotency {
         P: Serialize + ?Sized,
     {
         self.mistake().map_or(Ok(()), Err)?;
-        let producer = operation.producer()?;
-        let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
-        let key = producer.key(&payload).map_err(|error| match error {
-            ProducerError::Rejected { reason, .. } => RunError::Rejected(reason.into()),
-            _ => RunError::Unserializable,
-        })?;
+        let key = key_of_payload(operation, payload)?;
         let prepared = operation.prepared()?;
         let found = self.engine.look_up(&key, &prepared.policy).await;
         match found.map_err(RunError::Store)? {
@@ -160,6 +155,19 @@ impl Idempotency {
             Admission::Try { .. } | Admission::Won(_) => Ok(None),
         }
     }
+}
+
+/// The key of a payload, which is made where its work is done, too.
+pub(crate) fn key_of_payload<P>(operation: &Operation, payload: &P) -> Result<Key, RunError>
+where
+    P: Serialize + ?Sized,
+{
+    let producer = operation.producer()?;
+    let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
+    producer.key(&payload).map_err(|error| match error {
+        ProducerError::Rejected { reason, .. } => RunError::Rejected(reason.into()),
+        _ => RunError::Unserializable,
+    })
 }
 
 #[cfg(test)]

@@ -98,6 +98,7 @@ mod environment;
 pub mod error;
 mod event;
 mod find_key;
+mod free;
 mod from_env;
 mod function;
 mod function_builder;

@@ -1,5 +1,6 @@
 //! What some outcomes hold: see [`Outcome`](crate::Outcome).
 
+pub use lambda_idempotency_core::admission::Freed;
 pub use lambda_idempotency_core::outcome::{
     DivertReason, Foreign, NotStarted, Rejected, ResultKept,
 };

@@ -3,13 +3,17 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lambda_idempotency_core::{clock::Timestamp, record::IdempotencyRecord};
+use lambda_idempotency_core::{
+    admission::{Freeing, free},
+    clock::Timestamp,
+    policy::Policy,
+    record::IdempotencyRecord,
+};
 
 use super::{
     change::Decision,
     connect::Table,
     edit::{self, Acting, How, Verb, WARM_CACHES},
-    state::State,
     target::Target,
 };
 use crate::failure::Failure;
@@ -50,20 +54,18 @@ pub(crate) async fn run(
 }
 
 fn decide(found: Option<&IdempotencyRecord>, now: Timestamp, even_if_unsent: bool) -> Decision {
-    if found.is_some_and(|record| record.outbox.is_some()) && !even_if_unsent {
-        return Decision::Refuse(
-            "the work is done, and its messages are not all sent: the next delivery sends them; --even-if-unsent loses \
-             them"
-                .to_owned(),
-        );
-    }
-    match found.map(|record| State::of(record, now)) {
-        None => Decision::Nothing("the key has no idempotency record".to_owned()),
-        Some(State::InProgress) => Decision::Refuse(
+    match free(found, Policy::default().clock_skew, now) {
+        Freeing::Nothing => Decision::Nothing("the key has no idempotency record".to_owned()),
+        Freeing::Busy { .. } => Decision::Refuse(
             "a worker holds the key; wait until its lease ends, or look at its log stream"
                 .to_owned(),
         ),
-        Some(_) => Decision::Write(None),
+        Freeing::Unsent if !even_if_unsent => Decision::Refuse(
+            "the work is done, and its messages are not all sent: the next delivery sends them; --even-if-unsent loses \
+             them"
+                .to_owned(),
+        ),
+        Freeing::Unsent | Freeing::Delete { .. } => Decision::Write(None),
     }
 }
 

@@ -63,7 +63,7 @@ pub enum Settlement {
     /// but a row of losses ends: this attempt did not kill its process.
     Decline,
     /// The handler has ended, and nothing is kept of that: the record is deleted, with its counts. For an
-    /// operation whose keys only exclude each other: see [`Policy::mutex`](crate::policy::Policy::mutex).
+    /// operation whose keys only exclude each other: see [`Mode::Mutex`](crate::policy::Mode::Mutex).
     Forget,
     /// The handler was stopped at its deadline, or its effects were not committed in time. An effect may be on
     /// its way, so the key stays held until the lease ends. The attempt counts as lost, but the record says

@@ -20,6 +20,8 @@
 //! * [`Held::write`] makes the write that settles a claim. [`Held::settled`] says what to do if
 //!   that write found another record.
 //!
+//! * [`free`] decides whether the record of a key may be deleted, so that its next delivery is new work.
+//!
 //! # The rules
 //!
 //! * A claim replaces a record only under a guard that names everything that was read, so that only
@@ -43,11 +45,13 @@
 
 mod admit;
 mod claim;
+mod free;
 mod held;
 mod settled;
 
 pub use admit::{Admission, admit};
 pub use claim::Claim;
+pub use free::{Freed, Freeing, free};
 pub use held::{Held, Settlement};
 pub use settled::{Overtaken, Settled};
 

@@ -11,6 +11,7 @@ use super::{
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{Fingerprint, IdempotencyRecord, Json, Status},
+    store::RecordVersion,
 };
 use lambda_idempotency_keys::Key;
 
@@ -27,7 +28,12 @@ pub(crate) struct Completed {
 pub(super) struct Kept {
     pub(super) entries: LruCache<Key, Entry>,
     pub(super) bytes: usize,
+    /// The records that this process has freed last.
+    freed: LruCache<Key, RecordVersion>,
 }
+
+/// How many freed records are known: those that other invocations may have read before, and not kept yet.
+const FREED: usize = 1000;
 
 pub(super) struct Entry {
     record: Arc<IdempotencyRecord>,
@@ -41,7 +47,23 @@ pub(super) const OVERHEAD: usize = 512;
 
 impl Completed {
     pub(crate) fn new(bounds: Cache) -> Self {
-        Self { bounds, kept: Mutex::new(Kept { entries: LruCache::unbounded(), bytes: 0 }) }
+        let (entries, freed) = (LruCache::unbounded(), LruCache::unbounded());
+        Self { bounds, kept: Mutex::new(Kept { entries, bytes: 0, freed }) }
+    }
+
+    /// This record of `key` is about to be deleted: it answers nothing any more, whoever has read it before.
+    pub(crate) fn free(&self, key: &Key, record: &IdempotencyRecord) {
+        let mut kept = self.lock();
+        kept.forget(key);
+        kept.freed.push(key.clone(), RecordVersion::of(record));
+        if kept.freed.len() > FREED {
+            kept.freed.pop_lru();
+        }
+    }
+
+    /// Whether this record was freed by this process.
+    pub(crate) fn is_freed(&self, key: &Key, record: &IdempotencyRecord) -> bool {
+        self.lock().is_freed(key, record)
     }
 
     /// Remembers `record`, which was seen in the store, if it is completed and its messages are sent.
@@ -52,8 +74,10 @@ impl Completed {
         let is_whole = record.outbox.is_none() && record.unread_result.is_none();
         if record.status == Status::Completed && is_whole && fits {
             let mut kept = self.lock();
-            kept.add(key.clone(), entry);
-            kept.trim(&self.bounds);
+            if !kept.is_freed(key, record) {
+                kept.add(key.clone(), entry);
+                kept.trim(&self.bounds);
+            }
         }
     }
 
@@ -91,6 +115,10 @@ impl Kept {
         if let Some((_, replaced)) = self.entries.push(key, entry) {
             self.bytes = self.bytes.saturating_sub(replaced.bytes);
         }
+    }
+
+    fn is_freed(&self, key: &Key, record: &IdempotencyRecord) -> bool {
+        self.freed.peek(key).is_some_and(|freed| *freed == RecordVersion::of(record))
     }
 
     fn forget(&mut self, key: &Key) {

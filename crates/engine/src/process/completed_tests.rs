@@ -8,7 +8,7 @@ use super::{
 };
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{IdempotencyRecord, Status},
+    record::{IdempotencyRecord, Owner, Status},
 };
 use lambda_idempotency_keys::Key;
 
@@ -125,4 +125,24 @@ fn what_a_store_notes_with_a_result_is_not_kept() {
     let kept = completed.get(&key(1), NOW).unwrap();
     assert_eq!(kept, noted);
     assert!(!kept.result.as_ref().unwrap().is_noted());
+}
+
+#[test]
+fn a_freed_record_is_not_kept_again_and_its_successor_is() {
+    let completed = Completed::new(Cache::new());
+    let (first, second) = (done(), record_of(2));
+    completed.keep(&key(1), &first, NOW);
+    completed.free(&key(1), &first);
+    assert!(completed.get(&key(1), NOW).is_none() && completed.extent() == (0, 0));
+    completed.keep(&key(1), &first, NOW);
+    assert!(completed.get(&key(1), NOW).is_none(), "an invocation had read it before");
+    assert!(completed.is_freed(&key(1), &first) && !completed.is_freed(&key(1), &second));
+    completed.keep(&key(1), &second, NOW);
+    assert!(completed.get(&key(1), NOW).is_some());
+}
+
+fn record_of(owner: u128) -> Arc<IdempotencyRecord> {
+    let mut record = IdempotencyRecord::clone(&done());
+    record.owner = Some(Owner::from_bits(owner));
+    Arc::new(record)
 }

@@ -77,7 +77,8 @@ impl Host for Surroundings<'_> {
         }
         let record = Arc::new(record);
         self.parts.completed.keep(key, &record, now);
-        if let Some(leader) = &mut self.slot(at).leader {
+        let is_freed = self.parts.completed.is_freed(key, &record);
+        if let Some(leader) = self.slot(at).leader.as_mut().filter(|_| !is_freed) {
             leader.learn(record);
         }
     }

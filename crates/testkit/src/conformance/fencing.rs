@@ -1,7 +1,7 @@
 //! A worker that lost its key cannot change the record.
 
 use lambda_idempotency_core::{
-    admission::{Admission, Held, Overtaken, Settled, Settlement, admit},
+    admission::{Admission, Freed, Freeing, Held, Overtaken, Settled, Settlement, admit, free},
     store::{Guard, RecordVersion, Store},
 };
 
@@ -236,4 +236,22 @@ pub async fn token_of_one_key_opens_no_other(store: &dyn Store) {
     let slot = Slot::with(store, &record).await;
     let why = "another token owns this key";
     slot.refuses(Guard::OwnedBy(mine), Some(&completed(mine, "1")), Some(&record), why).await;
+}
+
+/// A key that is freed is new work, and the same freeing, applied late, does not delete what has come since.
+pub async fn late_freeing_cannot_delete_the_successors_completion(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let first = hold(&slot, &claim(token(), now()), now()).await;
+    assert_eq!(settle(&slot, &first, &complete("\"first\""), now()).await, Settled::Done);
+    let found = slot.read().await;
+    let Freeing::Delete { guard, was: Freed::Completed } = free(found.as_ref(), secs(1), now())
+    else {
+        panic!("a completed key can be freed: {found:?}")
+    };
+    slot.accepts(guard.clone(), None, "the record that was read is deleted").await;
+    let second = hold(&slot, &claim(token(), now()), now()).await;
+    slot.refuses(guard.clone(), None, Some(&second.record), "a worker has claimed the key").await;
+    assert_eq!(settle(&slot, &second, &complete("\"second\""), now()).await, Settled::Done);
+    let there = slot.read().await;
+    slot.refuses(guard, None, there.as_ref(), "the work was done again").await;
 }

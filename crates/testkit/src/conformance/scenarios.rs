@@ -95,6 +95,7 @@ macro_rules! __scenarios {
                 completed_is_final_for_its_own_owner
                 permanent_failure_is_final_for_its_own_owner
                 renewal_is_guarded_by_its_lease
+                late_freeing_cannot_delete_the_successors_completion
                 two_keys_at_once_are_settled_apart
                 token_of_one_key_opens_no_other
             }

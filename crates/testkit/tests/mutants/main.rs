@@ -65,7 +65,8 @@ mutants! {
     NeverDeletes: delete_under_owned_by delete_under_unchanged deleted_key_is_absent_again
         forgotten_claim_leaves_nothing;
     DeletesWhateverIsThere: delete_under_owned_by late_undo_cannot_delete_the_successor
-        rejected_duplicate_does_not_remove_the_owners_lock late_forgetting_cannot_free_the_successors_key;
+        rejected_duplicate_does_not_remove_the_owners_lock late_forgetting_cannot_free_the_successors_key
+        late_freeing_cannot_delete_the_successors_completion;
     DeleteOfMissingIsFound: delete_of_what_is_gone_is_written retried_delete_is_written;
     Merges: takeover_replaces_every_field settling_replaces_every_field;
     KeepsOldError: takeover_replaces_every_field settling_replaces_every_field;

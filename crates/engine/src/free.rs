@@ -1,0 +1,108 @@
+//! Frees a key: its record is deleted, so that its next delivery is new work.
+
+use std::{slice::from_ref, sync::Arc};
+
+use lambda_idempotency_core::{
+    admission::{Freed, Freeing, free},
+    clock::Timestamp,
+    policy::Policy,
+    record::IdempotencyRecord,
+    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
+};
+use lambda_idempotency_keys::Key;
+
+use crate::{
+    batch::Engine,
+    machine::FIRST_CALL,
+    store_calls,
+    unanswered::{each, unanswered},
+};
+
+/// Why a key was not freed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FreeError {
+    /// A worker holds the key, or has left it held.
+    #[error("another worker holds the key until {until} at the latest; try again then")]
+    Busy {
+        /// Up to and including this instant.
+        until: Timestamp,
+    },
+    /// The key belongs to another application.
+    #[error("the key belongs to the application `{application}`, so it is not freed here")]
+    Foreign {
+        /// The other application.
+        application: Arc<str>,
+    },
+    /// The record has messages that are not known to be sent, which would be lost.
+    #[error("{UNSENT}")]
+    Unsent,
+    /// The store did not answer, refused, or had another record by then.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+/// What to do about messages that would be lost.
+pub const UNSENT: &str = "the record of the key has messages that are not all sent, and they would be lost with it; let \
+     a delivery or a relay send them, and free the key then";
+
+impl Engine {
+    /// Deletes the record of `key`, if it is still the one that was read and nobody works on the key. This process
+    /// forgets the completion as well.
+    ///
+    /// # Errors
+    /// See [`FreeError`]. Nothing was changed, unless the store's error
+    /// [may have been applied](StoreError::may_have_applied).
+    pub async fn free(&self, key: &Key, policy: &Policy) -> Result<Freed, FreeError> {
+        let parts = self.parts();
+        let (store, clock) = (&*parts.store, &parts.clock);
+        let until = clock.now().plus(FIRST_CALL);
+        let found = store_calls::read(store, from_ref(key), until).await;
+        let found = each(found, || Err(unanswered())).next();
+        let found = found.unwrap_or_else(|| Err(unanswered())).map_err(FreeError::Store)?;
+        let Some((guard, was)) = self.may_free(found.as_ref(), policy)? else {
+            return Ok(Freed::WasFree);
+        };
+        if let Some(found) = &found {
+            // Before the deletion: another invocation may have read the record and not have kept it yet.
+            parts.completed.free(key, found);
+        }
+        let mut writes = [Write::new(key.clone(), guard, None)];
+        let until = clock.now().plus(FIRST_CALL);
+        let verdicts = store_calls::write(store, &mut writes, until).await;
+        match verdicts.into_iter().next() {
+            Some(Verdict::Written) => Ok(was),
+            Some(Verdict::Found(found)) => {
+                // Whoever has changed it may be at work, or has finished work that nobody asked to free.
+                self.may_free(found.as_ref(), policy)?;
+                Err(FreeError::Store(StoreError::new(
+                    StoreErrorKind::Contended,
+                    "the record of the key changed while it was being freed; look whether it is still to be freed",
+                )))
+            }
+            Some(Verdict::Unknown(error)) => Err(FreeError::Store(error)),
+            Some(Verdict::EffectRefused(_)) | None => Err(FreeError::Store(unanswered())),
+        }
+    }
+
+    /// Under which guard the record may be deleted; `None` if there is none.
+    fn may_free(
+        &self,
+        found: Option<&IdempotencyRecord>,
+        policy: &Policy,
+    ) -> Result<Option<(Guard, Freed)>, FreeError> {
+        let freeing = free(found, policy.clock_skew, self.clock().now());
+        let ours = self.parts().application.as_ref();
+        let theirs = found.and_then(|found| found.application.as_ref());
+        match (freeing, theirs.filter(|theirs| ours != Some(*theirs))) {
+            (Freeing::Nothing, _) => Ok(None),
+            (Freeing::Delete { guard, was: Freed::WasFree }, _) => {
+                Ok(Some((guard, Freed::WasFree)))
+            }
+            (_, Some(theirs)) => Err(FreeError::Foreign { application: Arc::clone(theirs) }),
+            (Freeing::Delete { guard, was }, None) => Ok(Some((guard, was))),
+            (Freeing::Busy { until }, None) => Err(FreeError::Busy { until }),
+            (Freeing::Unsent, None) => Err(FreeError::Unsent),
+        }
+    }
+}

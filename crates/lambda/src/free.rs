@@ -1,0 +1,77 @@
+//! [`Idempotency::free`]: the key of finished work is new again.
+
+use lambda_idempotency_core::{admission::Freed, outbox::SendError};
+use lambda_idempotency_engine::free::{FreeError, UNSENT};
+use serde::Serialize;
+
+use crate::{
+    any_function::key_of_payload, error::RunError, idempotency::Idempotency, operation::Operation,
+};
+
+impl Idempotency {
+    /// Deletes the record of the key of `payload`, so that its next delivery or call is new work: an order was cancelled
+    /// and may be placed again. Says what the key was until then.
+    ///
+    /// ```
+    /// use lambda_idempotency::{
+    ///     Failure, Freed, Idempotency, MemoryStore, Operation, RunContext, RunError,
+    /// };
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), RunError> {
+    /// let idempotency = Idempotency::new(MemoryStore::new());
+    /// let place = Operation::new("place-order").key("orderId");
+    /// let order = json!({ "orderId": "o-1", "item": "tea" });
+    /// let placed = async |_| Ok::<_, Failure>("placed".to_owned());
+    /// let context = RunContext::without_deadline;
+    ///
+    /// idempotency.run(&place, &order, context(), placed).await?;
+    /// // The order is cancelled. A payload with the same key is enough.
+    /// assert_eq!(idempotency.free(&place, &json!({ "orderId": "o-1" })).await?, Freed::Completed);
+    ///
+    /// let again = idempotency.run(&place, &order, context(), placed).await?;
+    /// assert!(!again.replayed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// `operation` has to be the one that does the work, with a key that is a part of the payload; keys of tenants cannot
+    /// be freed. If another function does the work, set [its application name](Self::application) here. The record is
+    /// deleted only if it is still the one that was read: one consistent read and one conditional write, of at most 5
+    /// seconds each. `lambda-idempotency records evict` has the same rules.
+    ///
+    /// # What happens next
+    /// This process forgets the completion at once. **Other processes** that saw the key completed
+    /// answer from memory for up to 60 seconds more, or as [`with_cache`](Self::with_cache) says. A duplicate of the *old*
+    /// event that comes later is new work, too: free a key only when its sender has had its answer and will not repeat
+    /// it. After [`Freed::Unfinished`] what an earlier attempt did may have happened, and the next one is not told of
+    /// it.
+    ///
+    /// Of an operation in [optimistic mode](crate::Mode::Optimistic), free a key no earlier than 15 minutes after the work
+    /// was done: until then, a request of another attempt may still be under way, and the record is what excludes it.
+    ///
+    /// # Errors
+    /// [`Busy`](RunError::Busy) while the work is in progress; [`Unsent`](RunError::Unsent) if the record has messages that
+    /// are not known to be sent, which would be lost; [`Foreign`](RunError::Foreign) if the key belongs to another
+    /// application; [`Rejected`](RunError::Rejected) if the payload has no key; [`Config`](RunError::Config) if the key
+    /// cannot be computed from a payload; [`Store`](RunError::Store) if the store does not answer, or if the record
+    /// changed meanwhile. The key is then as it was, unless the store's error
+    /// [may have been applied](crate::StoreError::may_have_applied).
+    pub async fn free<P>(&self, operation: &Operation, payload: &P) -> Result<Freed, RunError>
+    where
+        P: Serialize + ?Sized,
+    {
+        self.mistake().map_or(Ok(()), Err)?;
+        let key = key_of_payload(operation, payload)?;
+        let prepared = operation.prepared()?;
+        self.engine.free(&key, &prepared.policy).await.map_err(|error| match error {
+            FreeError::Busy { until } => RunError::Busy { until },
+            FreeError::Foreign { application } => {
+                RunError::Foreign(self.engine.foreign(&prepared.name, application))
+            }
+            FreeError::Store(error) => RunError::Store(error),
+            _ => RunError::Unsent(SendError::new(UNSENT)),
+        })
+    }
+}

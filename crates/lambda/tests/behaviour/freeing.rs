@@ -1,0 +1,192 @@
+//! A key is freed from code: its next delivery is new work.
+
+use std::{sync::Arc, time::Duration};
+
+use lambda_idempotency::{
+    Call, Failure, Freed, Idempotency, OnConflict, Operation, RunContext, RunError,
+    outbox::{Message, OutgoingMessage, SendError, Sender},
+    record,
+    store::BoxFuture,
+};
+use lambda_idempotency_core::{
+    clock::{Clock as _, Timestamp},
+    record::{IdempotencyRecord, Owner, Status},
+    store::StoreErrorKind,
+};
+use lambda_idempotency_testkit::faults::Fault;
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, order};
+
+fn place() -> Operation {
+    Operation::new("place-order").key("id").on_conflict(OnConflict::Return)
+}
+
+fn payload() -> Value {
+    json!({ "id": "a" })
+}
+
+/// Calls a function that returns `number`; whether it was called, and what the caller got.
+async fn run(world: &World, idempotency: &Idempotency, number: u32) -> (u32, bool) {
+    let placed = async move |_: Call| Ok::<_, Failure>(number);
+    let (place, payload) = (place(), payload());
+    let running = idempotency.run(&place, &payload, RunContext::without_deadline(), placed);
+    let run = world.clock.drive(running).await.unwrap();
+    (run.result, run.replayed)
+}
+
+#[tokio::test]
+async fn a_freed_key_is_new_work_in_this_process_at_once() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    assert_eq!(run(&world, &idempotency, 1).await, (1, false));
+    assert_eq!(run(&world, &idempotency, 2).await, (1, true), "from memory");
+    let freed = idempotency.free(&place(), &json!({ "id": "a", "reason": "cancelled" })).await;
+    assert_eq!(freed.unwrap(), Freed::Completed);
+    assert_eq!(run(&world, &idempotency, 3).await, (3, false));
+    assert_eq!(run(&world, &idempotency, 4).await, (3, true));
+}
+
+#[tokio::test]
+async fn another_process_answers_from_memory_until_its_cache_ends() {
+    let world = World::new();
+    let (one, other) = (world.idempotency(), world.idempotency());
+    run(&world, &one, 1).await;
+    assert_eq!(run(&world, &other, 2).await, (1, true));
+    assert_eq!(one.free(&place(), &payload()).await.unwrap(), Freed::Completed);
+    assert_eq!(run(&world, &other, 3).await, (1, true), "from memory");
+    world.clock.advance(Duration::from_secs(61));
+    assert_eq!(run(&world, &other, 4).await, (4, false));
+}
+
+#[tokio::test]
+async fn what_a_key_was_is_said() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let function = idempotency.sqs(place(), world.handler()).unwrap();
+    let free = async || idempotency.free(&place(), &payload()).await.unwrap();
+    assert_eq!(free().await, Freed::WasFree);
+    for (what, was) in [("fail", Freed::Unfinished), ("give up", Freed::PermanentlyFailed)] {
+        let event = batch([order("m-1", "a", what)]);
+        assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+        assert_eq!(free().await, was);
+        assert_eq!(free().await, Freed::WasFree);
+    }
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    world.clock.advance(Duration::from_hours(25));
+    assert_eq!(free().await, Freed::WasFree, "it has expired");
+}
+
+#[tokio::test]
+async fn a_key_in_progress_is_not_freed() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let inner = idempotency.clone();
+    let freed = async move |_: Call| {
+        let freed = inner.free(&place(), &payload()).await;
+        assert!(matches!(freed, Err(RunError::Busy { .. })), "{freed:?}");
+        Ok::<_, Failure>(1)
+    };
+    let (place, payload) = (place(), payload());
+    let running = idempotency.run(&place, &payload, RunContext::without_deadline(), freed);
+    assert_eq!(world.clock.drive(running).await.unwrap().result, 1);
+    assert_eq!(run(&world, &idempotency, 2).await, (1, true));
+}
+
+#[tokio::test]
+async fn the_key_of_another_application_is_not_freed() {
+    let world = World::new();
+    run(&world, &world.idempotency().application("shop"), 1).await;
+    for other in [world.idempotency(), world.idempotency().application("bank")] {
+        let freed = other.free(&place(), &payload()).await;
+        assert!(matches!(freed, Err(RunError::Foreign(_))), "{freed:?}");
+    }
+    let shop = world.idempotency().application("shop");
+    assert_eq!(shop.free(&place(), &payload()).await.unwrap(), Freed::Completed);
+}
+
+/// A service that is down.
+struct Down;
+
+impl Sender for Down {
+    fn send<'a>(
+        &'a self,
+        messages: &'a [OutgoingMessage],
+        _call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
+        let down = messages.iter().map(|_| Err(SendError::new("the test has cut the wire")));
+        let down = down.collect();
+        Box::pin(async move { down })
+    }
+}
+
+#[tokio::test]
+async fn messages_that_are_not_sent_are_not_lost() {
+    let world = World::new();
+    let idempotency = world.idempotency().with_sender(Arc::new(Down));
+    let publish = async |_: Value, call: Call| {
+        call.publish(Message::new("parcels", "1"))?;
+        Ok::<_, Failure>(())
+    };
+    let function = idempotency.sqs(place(), publish).unwrap();
+    assert_eq!(world.returned(&function, &batch([order("m-1", "a", "")])).await, ["m-1"]);
+    let freed = idempotency.free(&place(), &payload()).await.unwrap_err();
+    assert!(matches!(freed, RunError::Unsent(_)), "{freed:?}");
+    assert!(freed.to_string().contains("would be lost"), "{freed}");
+}
+
+/// Replaces the record by one of another worker just before it is deleted.
+fn overtaken(world: &World, status: Status) {
+    let store = world.store.clone();
+    let until = world.clock.now().plus(Duration::from_secs(60));
+    world.store.before(move |writes| {
+        for write in writes.iter().filter(|write| write.record.is_none()) {
+            let mut record = IdempotencyRecord::new(status, until);
+            record.owner = Some(Owner::from_bits(7));
+            record.lease_until = Some(until);
+            store.inner().insert(write.key.clone(), record);
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_record_that_changes_meanwhile_is_left() {
+    for status in [Status::InProgress, Status::Completed] {
+        let world = World::new();
+        let idempotency = world.idempotency();
+        run(&world, &idempotency, 1).await;
+        overtaken(&world, status);
+        let freed = idempotency.free(&place(), &payload()).await.unwrap_err();
+        match (status, &freed) {
+            (Status::InProgress, RunError::Busy { .. }) => {}
+            (Status::Completed, RunError::Store(error)) => {
+                assert_eq!(error.kind(), StoreErrorKind::Contended);
+                assert!(!error.may_have_applied());
+            }
+            _ => panic!("{freed:?}"),
+        }
+        assert_eq!(world.store.inner().len(), 1, "the other worker's record is there");
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_whose_answer_is_lost_is_not_forgotten_by_this_process() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    run(&world, &idempotency, 1).await;
+    world.store.inject(Fault::lose_answer());
+    let freed = idempotency.free(&place(), &payload()).await;
+    let Err(RunError::Store(error)) = freed else { panic!("{freed:?}") };
+    assert!(error.may_have_applied(), "{error}");
+    assert_eq!(run(&world, &idempotency, 2).await, (2, false), "it was applied");
+}
+
+#[tokio::test]
+async fn a_key_that_no_payload_has_cannot_be_freed() {
+    let idempotency = World::new().idempotency();
+    let freed = idempotency.free(&place(), &json!({})).await;
+    assert!(matches!(freed, Err(RunError::Rejected(_))), "{freed:?}");
+    let of_record = Operation::new("place-order").key(record("messageId"));
+    let freed = idempotency.free(&of_record, &payload()).await;
+    assert!(matches!(freed, Err(RunError::Config(_))), "{freed:?}");
+}
