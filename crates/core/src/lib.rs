@@ -21,6 +21,7 @@ pub mod admission;
 pub mod browse;
 pub mod capabilities;
 pub mod clock;
+mod completion;
 // For the crates that run users' code as well. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod contained;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub use crate::completion::Completion;
 pub use crate::reasons::{DivertReason, Foreign, NotStarted, Rejected};
 
 use crate::{
@@ -18,6 +19,8 @@ pub enum Outcome {
         result: Option<Json>,
         /// What the store keeps of the result.
         kept: ResultKept,
+        /// What is recorded of it. `None` in mutex mode, which records nothing.
+        completion: Option<Completion>,
     },
     /// The handler ran without protection against duplicates, because of the policy for missing
     /// keys or for outages.
@@ -34,17 +37,23 @@ pub enum Outcome {
     Replayed {
         /// The result of that delivery.
         result: Option<Json>,
+        /// When that was, and until when the key answers; `None` if no record was seen.
+        completion: Option<Completion>,
     },
     /// An identical record of the same batch did the work.
     Coalesced {
         /// The result of that delivery.
         result: Option<Json>,
+        /// What is recorded of it; `None` if its completion was lost.
+        completion: Option<Completion>,
     },
     /// The handler ran and lost its lease, and another worker has since completed the key. In optimistic mode,
     /// where there is no lease: another worker has completed the key.
     Superseded {
         /// The other worker's result.
         result: Option<Json>,
+        /// When that was, and until when the key answers; `None` if no record was seen.
+        completion: Option<Completion>,
     },
     /// The handler declined the delivery before it did any work, as an HTTP handler that answers
     /// 429 does. The key is free again, and no failure is counted.
@@ -201,11 +210,23 @@ impl Outcome {
         match self {
             Self::Executed { result, .. }
             | Self::Unprotected { result, .. }
-            | Self::Replayed { result }
-            | Self::Coalesced { result }
-            | Self::Superseded { result }
+            | Self::Replayed { result, .. }
+            | Self::Coalesced { result, .. }
+            | Self::Superseded { result, .. }
             | Self::Unsent { result, .. }
             | Self::CompletionLost { result, .. } => result.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// When the work of the key was done, and until when its record answers, if the store has that.
+    #[must_use]
+    pub const fn completion(&self) -> Option<Completion> {
+        match self {
+            Self::Executed { completion, .. }
+            | Self::Replayed { completion, .. }
+            | Self::Coalesced { completion, .. }
+            | Self::Superseded { completion, .. } => *completion,
             _ => None,
         }
     }

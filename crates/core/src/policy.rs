@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{clock::Timestamp, failure::Failure};
+use crate::{clock::Timestamp, failure::Failure, outcome::Completion};
 
 /// How long [`OnConflict::Return`] waits for another worker: the rest of its lease, or its call in the
 /// same process.
@@ -18,6 +18,9 @@ pub struct Policy {
     ///
     /// A duplicate that arrives later than this is processed again.
     pub retention: Duration,
+    /// How long a duplicate is answered with the *result*, counted from when the work was done. After that the key still
+    /// answers, without the result. Default: as long as the key answers.
+    pub result_retention: Option<Duration>,
     /// By how much the clocks of two workers may differ. A takeover waits this long after the end
     /// of a lease. Default: 1 second.
     pub clock_skew: Duration,
@@ -58,6 +61,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             retention: Duration::from_hours(24),
+            result_retention: None,
             clock_skew: Duration::from_secs(1),
             lease_grace: Duration::from_secs(1),
             fallback_timeout: Duration::from_mins(15),
@@ -95,6 +99,24 @@ impl Policy {
             OnFailure::FailPermanently => !failure.is_declared_transient(),
         };
         declared || self.max_failed_attempts.is_some_and(|most| failed_attempts >= most)
+    }
+
+    /// How long a completion answers whose handler asked for this time: not longer than [`retention`](Self::retention),
+    /// and not so short that the mode could not exclude an attempt any more.
+    #[must_use]
+    pub fn retention_for(&self, asked: Duration) -> Duration {
+        asked.max(self.mode.least_retention()).min(self.retention)
+    }
+
+    /// Whether a duplicate is answered with the result of this completion. A record that does not say when its work was
+    /// done gives its result as long as it answers.
+    #[must_use]
+    pub fn gives_result_of(&self, completion: Option<Completion>, now: Timestamp) -> bool {
+        let done_at = completion.and_then(|completion| completion.done_at);
+        match (self.result_retention, done_at) {
+            (Some(retention), Some(done_at)) => now <= done_at.plus(retention),
+            _ => true,
+        }
     }
 
     /// Whether a key fails permanently whose last attempts were lost, so many in a row.
@@ -145,6 +167,16 @@ impl Mode {
     #[must_use]
     pub const fn claims(self) -> bool {
         !matches!(self, Self::Optimistic)
+    }
+
+    /// The shortest time for which a completion must answer. Without a claim it is what excludes an attempt whose request
+    /// is still under way: DynamoDB refuses requests that were signed more than 15 minutes ago.
+    #[must_use]
+    pub const fn least_retention(self) -> Duration {
+        match self {
+            Self::Optimistic => Duration::from_mins(15),
+            Self::Claim | Self::Transactional | Self::Mutex => Duration::ZERO,
+        }
     }
 
     /// Whether the record of a key outlasts the attempt, and answers later deliveries.
@@ -330,6 +362,7 @@ impl OnOutage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{IdempotencyRecord, Owner, Status};
 
     const fn at(ms: u64) -> Timestamp {
         Timestamp::from_millis(ms)
@@ -367,6 +400,29 @@ mod tests {
         let policy = Policy { max_failed_attempts: Some(2), ..Policy::default() };
         let transient = Failure::transient("x");
         assert_eq!([1, 2, 3].map(|n| policy.fails_permanently(&transient, n)), [false, true, true]);
+    }
+
+    #[test]
+    fn a_completion_answers_for_as_long_as_was_asked_and_never_longer_than_the_retention() {
+        let hours = Duration::from_hours;
+        let mut policy = Policy::default();
+        assert_eq!([1, 24, 25].map(|n| policy.retention_for(hours(n))), [1, 24, 24].map(hours));
+        assert_eq!(policy.retention_for(Duration::ZERO), Duration::ZERO);
+        policy.mode = Mode::Optimistic;
+        assert_eq!(policy.retention_for(Duration::ZERO), Duration::from_mins(15));
+        policy.retention = Duration::from_mins(1);
+        assert_eq!(policy.retention_for(hours(1)), Duration::from_mins(1));
+    }
+
+    #[test]
+    fn a_result_is_given_up_to_its_last_instant_and_always_if_its_age_is_not_known() {
+        let mut record = IdempotencyRecord::new(Status::Completed, at(90_000));
+        let policy = Policy { result_retention: Some(Duration::from_secs(5)), ..Policy::default() };
+        let gives = |record: &_, now| policy.gives_result_of(Completion::of(record), at(now));
+        assert!(gives(&record, 80_000));
+        (record.owner, record.lease_until) = (Some(Owner::from_bits(1)), Some(at(1_000)));
+        assert_eq!([6_000, 6_001].map(|now| gives(&record, now)), [true, false]);
+        assert!(Policy::default().gives_result_of(Completion::of(&record), at(80_000)));
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub struct IdempotencyRecord {
     pub fence: u64,
     /// While [`Status::InProgress`]: the owner holds the key up to and including this instant.
     /// `None` in a record of another library that did not know its deadline; the key is then held
-    /// until `expires_at`.
+    /// until `expires_at`. Afterwards: when the owner recorded how its attempt had ended
+    /// ([`settled_at`](Self::settled_at)).
     pub lease_until: Option<Timestamp>,
     /// The record is valid up to and including this instant. In our records, a whole second.
     pub expires_at: Timestamp,
@@ -99,6 +100,18 @@ impl IdempotencyRecord {
         matches!(self.status, Status::InProgress)
             && self.owner.is_none()
             && self.last_owner.is_some()
+    }
+
+    /// When the work was recorded as done, or as permanently failed. `None` before that, in records of earlier versions,
+    /// and in those of other libraries, which leave the end of their lease in the field.
+    #[must_use]
+    pub const fn settled_at(&self) -> Option<Timestamp> {
+        match self.status {
+            Status::Completed | Status::PermanentlyFailed if self.owner.is_some() => {
+                self.lease_until
+            }
+            _ => None,
+        }
     }
 }
 

@@ -47,7 +47,7 @@ use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{Clock, SystemClock},
     outbox::Sender,
-    outcome::{Foreign, Outcome},
+    outcome::{Completion, Foreign, Outcome},
     policy::Policy,
     record::{Owner, Worker},
     store::{Store, StoreError},
@@ -209,7 +209,16 @@ impl Engine {
         let found = store_calls::read(store, keys, now.plus(FIRST_CALL)).await;
         let found = each(found, || Err(unanswered())).next();
         let record = found.unwrap_or_else(|| Err(unanswered()))?;
-        Ok(admit(&claim, record.as_ref(), self.parts.clock.now()))
+        let now = self.parts.clock.now();
+        let gives = || policy.gives_result_of(record.as_ref().and_then(Completion::of), now);
+        Ok(match admit(&claim, record.as_ref(), now) {
+            Admission::Replay(result) => Admission::Replay(result.filter(|_| gives())),
+            Admission::Unsent(mut held) => {
+                held.record.result = held.record.result.filter(|_| gives());
+                Admission::Unsent(held)
+            }
+            admission => admission,
+        })
     }
 
     /// Processes a batch; returns one outcome for each delivery, in order.

@@ -19,47 +19,39 @@ use crate::{
 };
 
 /// Why a key was not freed.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum FreeError {
+pub enum NotFreed {
     /// A worker holds the key, or has left it held.
-    #[error("another worker holds the key until {until} at the latest; try again then")]
     Busy {
         /// Up to and including this instant.
         until: Timestamp,
     },
     /// The key belongs to another application.
-    #[error("the key belongs to the application `{application}`, so it is not freed here")]
     Foreign {
         /// The other application.
         application: Arc<str>,
     },
     /// The record has messages that are not known to be sent, which would be lost.
-    #[error("{UNSENT}")]
     Unsent,
     /// The store did not answer, refused, or had another record by then.
-    #[error(transparent)]
     Store(StoreError),
 }
-
-/// What to do about messages that would be lost.
-pub const UNSENT: &str = "the record of the key has messages that are not all sent, and they would be lost with it; let \
-     a delivery or a relay send them, and free the key then";
 
 impl Engine {
     /// Deletes the record of `key`, if it is still the one that was read and nobody works on the key. This process
     /// forgets the completion as well.
     ///
     /// # Errors
-    /// See [`FreeError`]. Nothing was changed, unless the store's error
+    /// See [`NotFreed`]. Nothing was changed, unless the store's error
     /// [may have been applied](StoreError::may_have_applied).
-    pub async fn free(&self, key: &Key, policy: &Policy) -> Result<Freed, FreeError> {
+    pub async fn free(&self, key: &Key, policy: &Policy) -> Result<Freed, NotFreed> {
         let parts = self.parts();
         let (store, clock) = (&*parts.store, &parts.clock);
         let until = clock.now().plus(FIRST_CALL);
         let found = store_calls::read(store, from_ref(key), until).await;
         let found = each(found, || Err(unanswered())).next();
-        let found = found.unwrap_or_else(|| Err(unanswered())).map_err(FreeError::Store)?;
+        let found = found.unwrap_or_else(|| Err(unanswered())).map_err(NotFreed::Store)?;
         let Some((guard, was)) = self.may_free(found.as_ref(), policy)? else {
             return Ok(Freed::WasFree);
         };
@@ -75,13 +67,13 @@ impl Engine {
             Some(Verdict::Found(found)) => {
                 // Whoever has changed it may be at work, or has finished work that nobody asked to free.
                 self.may_free(found.as_ref(), policy)?;
-                Err(FreeError::Store(StoreError::new(
+                Err(NotFreed::Store(StoreError::new(
                     StoreErrorKind::Contended,
                     "the record of the key changed while it was being freed; look whether it is still to be freed",
                 )))
             }
-            Some(Verdict::Unknown(error)) => Err(FreeError::Store(error)),
-            Some(Verdict::EffectRefused(_)) | None => Err(FreeError::Store(unanswered())),
+            Some(Verdict::Unknown(error)) => Err(NotFreed::Store(error)),
+            Some(Verdict::EffectRefused(_)) | None => Err(NotFreed::Store(unanswered())),
         }
     }
 
@@ -90,7 +82,7 @@ impl Engine {
         &self,
         found: Option<&IdempotencyRecord>,
         policy: &Policy,
-    ) -> Result<Option<(Guard, Freed)>, FreeError> {
+    ) -> Result<Option<(Guard, Freed)>, NotFreed> {
         let freeing = free(found, policy.clock_skew, self.clock().now());
         let ours = self.parts().application.as_ref();
         let theirs = found.and_then(|found| found.application.as_ref());
@@ -99,10 +91,10 @@ impl Engine {
             (Freeing::Delete { guard, was: Freed::WasFree }, _) => {
                 Ok(Some((guard, Freed::WasFree)))
             }
-            (_, Some(theirs)) => Err(FreeError::Foreign { application: Arc::clone(theirs) }),
+            (_, Some(theirs)) => Err(NotFreed::Foreign { application: Arc::clone(theirs) }),
             (Freeing::Delete { guard, was }, None) => Ok(Some((guard, was))),
-            (Freeing::Busy { until }, None) => Err(FreeError::Busy { until }),
-            (Freeing::Unsent, None) => Err(FreeError::Unsent),
+            (Freeing::Busy { until }, None) => Err(NotFreed::Busy { until }),
+            (Freeing::Unsent, None) => Err(NotFreed::Unsent),
         }
     }
 }

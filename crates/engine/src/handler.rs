@@ -142,9 +142,9 @@ impl<'a> Handler<'a> {
 
 /// Ends collecting, so that what is left of the handler can add nothing to what is committed.
 fn close(effects: &mut Option<Arc<Collector>>, shared: &Shared) -> Result<Collected, CollectError> {
-    let outbox = shared.close();
+    let (outbox, retention) = (shared.close(), shared.retention());
     let effects = effects.take().map_or(Ok(None), |effects| effects.close())?;
-    Ok(Collected { effects, outbox })
+    Ok(Collected { effects, outbox, retention })
 }
 
 impl Future for Handler<'_> {

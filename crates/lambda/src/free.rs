@@ -1,12 +1,15 @@
 //! [`Idempotency::free`]: the key of finished work is new again.
 
 use lambda_idempotency_core::{admission::Freed, outbox::SendError};
-use lambda_idempotency_engine::free::{FreeError, UNSENT};
+use lambda_idempotency_engine::free::NotFreed;
 use serde::Serialize;
 
 use crate::{
     any_function::key_of_payload, error::RunError, idempotency::Idempotency, operation::Operation,
 };
+
+const UNSENT: &str = "the record of the key has messages that are not all sent, and they would be lost with it; let a \
+     delivery or a relay send them, and free the key then";
 
 impl Idempotency {
     /// Deletes the record of the key of `payload`, so that its next delivery or call is new work: an order was cancelled
@@ -66,11 +69,11 @@ impl Idempotency {
         let key = key_of_payload(operation, payload)?;
         let prepared = operation.prepared()?;
         self.engine.free(&key, &prepared.policy).await.map_err(|error| match error {
-            FreeError::Busy { until } => RunError::Busy { until },
-            FreeError::Foreign { application } => {
+            NotFreed::Busy { until } => RunError::Busy { until },
+            NotFreed::Foreign { application } => {
                 RunError::Foreign(self.engine.foreign(&prepared.name, application))
             }
-            FreeError::Store(error) => RunError::Store(error),
+            NotFreed::Store(error) => RunError::Store(error),
             _ => RunError::Unsent(SendError::new(UNSENT)),
         })
     }

@@ -39,6 +39,12 @@ pub struct Run<R> {
     /// Whether the store has recorded that the work is done. If not, a later call does it again, as always in
     /// [mutex mode](crate::Operation::mutex).
     pub recorded: bool,
+    /// When the work was recorded as done, by the clock of the worker that did it. `None` if nothing is recorded, and in
+    /// records of earlier versions and of other libraries, which do not say it.
+    pub done_at: Option<Timestamp>,
+    /// Up to and including which instant later calls with the key are answered: the retention after that time. `None` if
+    /// nothing is recorded.
+    pub answers_until: Option<Timestamp>,
 }
 
 /// The arguments of `run`, without its type parameters.
@@ -143,7 +149,7 @@ where
     };
     Ok(outcomes.map(move |mut outcomes| {
         let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        answer(operation, outcomes.pop(), value, on_replay.as_deref())
+        answer(outcomes.pop(), value, on_replay.as_deref())
     }))
 }
 
@@ -211,15 +217,19 @@ fn not_a_key(payload: &str) -> Option<Rejection> {
 
 /// What the caller gets for this outcome.
 pub(crate) fn answer<R: DeserializeOwned>(
-    operation: &Prepared,
     outcome: Option<Outcome>,
     value: Option<R>,
     on_replay: Option<&OnReplay>,
 ) -> Result<Run<R>, RunError> {
     let Some(outcome) = outcome else { return Err(RunError::OutOfTime) };
-    // A mutex records nothing.
-    let keeps = operation.policy.mode.keeps_completions();
-    let recorded = keeps && matches!(outcome, Outcome::Executed { .. });
+    let completion = outcome.completion();
+    let run = |result, replayed| Run {
+        result,
+        replayed,
+        recorded: completion.is_some(),
+        done_at: completion.and_then(|completion| completion.done_at),
+        answers_until: completion.map(|completion| completion.answers_until),
+    };
     match (outcome, value) {
         (
             Outcome::Executed { .. }
@@ -227,13 +237,13 @@ pub(crate) fn answer<R: DeserializeOwned>(
             | Outcome::CompletionLost { .. }
             | Outcome::Declined,
             Some(value),
-        ) => Ok(Run { result: value, replayed: false, recorded }),
+        ) => Ok(run(value, false)),
         (
-            Outcome::Replayed { result }
-            | Outcome::Superseded { result }
-            | Outcome::Coalesced { result },
+            Outcome::Replayed { result, .. }
+            | Outcome::Superseded { result, .. }
+            | Outcome::Coalesced { result, .. },
             _,
-        ) => Ok(Run { result: replayed(result, on_replay)?, replayed: true, recorded: keeps }),
+        ) => Ok(run(replayed(result, on_replay)?, true)),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::PermanentlyFailed { error_type, .. }, _) => {
             Err(RunError::PermanentlyFailed { error_type })

@@ -1,17 +1,15 @@
 //! [`Idempotency::run_many`]: many payloads of one operation, in one batch.
 
 use std::{
-    collections::BTreeSet,
     future::Future,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use lambda_idempotency_core::{failure::Failure, outcome::Outcome};
+use lambda_idempotency_core::failure::Failure;
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery, Work},
+    batch::{AfterFailure, Batch, Delivery},
     call::{Call, RecordId},
 };
-use lambda_idempotency_keys::Key;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -119,7 +117,6 @@ impl Idempotency {
         let extraction = Extraction { operation, tenant: context.tenant() };
         let receives = context.receives();
         let mut deliveries = Vec::with_capacity(payloads.len());
-        let mut keys = Vec::with_capacity(payloads.len());
         let mut refused = Vec::with_capacity(payloads.len());
         for ((payload, text), value) in payloads.into_iter().zip(&texts).zip(&values) {
             let record = RecordId::new("run", Arc::clone(&operation.name));
@@ -134,11 +131,7 @@ impl Idempotency {
             let delivered = delivered.receives(Some(receives));
             let delivery =
                 |work| Delivery { record, delivered, group: None, receives, work, divert: None };
-            let add = |work| {
-                keys.push(key_of(&work));
-                deliveries.push(delivery(work));
-            };
-            refused.push(work.map(add).err());
+            refused.push(work.map(|work| deliveries.push(delivery(work))).err());
         }
         let mut policy = operation.policy.clone();
         policy.concurrency = context.concurrency().unwrap_or(policy.concurrency);
@@ -152,34 +145,14 @@ impl Idempotency {
             pace: &operation.pace,
         };
         let outcomes = self.engine.run_once(batch).await;
-        let lost = unrecorded(&keys, &outcomes);
-        let mut outcomes = outcomes.into_iter().zip(&keys);
+        let mut outcomes = outcomes.into_iter();
         let answers = refused.into_iter().zip(values).map(|(refused, value)| match refused {
             Some(refused) => Err(refused),
             None => {
                 let value = value.into_inner().unwrap_or_else(PoisonError::into_inner);
-                let (outcome, key) = outcomes.next().unzip();
-                let is_copy = matches!(outcome, Some(Outcome::Coalesced { .. }));
-                let key = key.and_then(Option::as_ref).filter(|_| is_copy);
-                let mut run = answer(operation, outcome, value, None)?;
-                run.recorded &= !key.is_some_and(|key| lost.contains(key));
-                Ok(run)
+                answer(outcomes.next(), value, None)
             }
         });
         answers.collect()
     }
-}
-
-fn key_of(work: &Work<'_>) -> Option<Key> {
-    match work {
-        Work::Keyed { key, .. } => Some(key.clone()),
-        _ => None,
-    }
-}
-
-/// The keys whose completion was lost: what their copies get was not recorded either.
-fn unrecorded<'k>(keys: &'k [Option<Key>], outcomes: &[Outcome]) -> BTreeSet<&'k Key> {
-    let is_lost = |outcome: &Outcome| matches!(outcome, Outcome::CompletionLost { .. });
-    let lost = keys.iter().zip(outcomes).filter(|(_, outcome)| is_lost(outcome));
-    lost.filter_map(|(key, _)| key.as_ref()).collect()
 }

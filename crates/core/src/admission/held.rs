@@ -122,6 +122,13 @@ impl Held {
         Self { record, ..self.clone() }
     }
 
+    /// The same claim, whose completion answers for this long.
+    #[must_use]
+    pub fn retained_for(&self, retention: Duration) -> Self {
+        let claim = Claim { retention, ..self.claim.clone() };
+        Self { claim, record: self.record.clone() }
+    }
+
     /// The conditional write that settles the claim; `None` deletes.
     #[must_use]
     pub fn write(
@@ -165,11 +172,13 @@ impl Held {
         match settlement {
             Settlement::Complete { result, outbox } | Settlement::Commit { result, outbox } => {
                 record.status = Status::Completed;
+                record.lease_until = Some(now);
                 record.result.clone_from(result);
                 record.outbox.clone_from(outbox);
             }
             Settlement::FailPermanently { result, error_type } => {
                 record.status = Status::PermanentlyFailed;
+                record.lease_until = Some(now);
                 record.failed_attempts = record.failed_attempts.saturating_add(1);
                 record.result.clone_from(result);
                 record.error_type = Some(error_type.clone());

@@ -94,7 +94,7 @@ fn completing_is_fenced_and_restarts_the_retention() {
     let record = record.unwrap();
     assert_eq!(guard, Guard::OwnedBy(Owner::from_bits(1)));
     assert_eq!(record.expires_at, at(3710));
-    assert_eq!((record.status, record.lease_until), (Status::Completed, None));
+    assert_eq!((record.status, record.settled_at()), (Status::Completed, Some(at(110))));
 }
 
 #[test]

@@ -91,7 +91,7 @@ async fn a_result_of_any_size_completes_its_key() {
     let first = deliver(&fixture.store(), &runs, LONG, &results).await;
     let mut kept_sizes = Vec::new();
     for (at, (outcome, size)) in first.iter().zip(&sizes).enumerate() {
-        let Outcome::Executed { result: Some(result), kept } = outcome else {
+        let Outcome::Executed { result: Some(result), kept, .. } = outcome else {
             panic!("{size} bytes: {outcome:?}")
         };
         assert_eq!(result.len(), *size, "the caller gets the whole result");
@@ -107,7 +107,7 @@ async fn a_result_of_any_size_completes_its_key() {
 
     let second = deliver(&fixture.store(), &runs, LONG, &results).await;
     for ((outcome, size), returned) in second.iter().zip(&sizes).zip(&results) {
-        let Outcome::Replayed { result } = outcome else { panic!("{size} bytes: {outcome:?}") };
+        let Outcome::Replayed { result, .. } = outcome else { panic!("{size} bytes: {outcome:?}") };
         let Returned::Value(expected) = returned else { panic!("all are values") };
         let expected: Option<&Json> = kept_sizes.contains(size).then_some(expected);
         assert!(result.as_ref() == expected, "{size} bytes");
@@ -123,14 +123,14 @@ async fn a_result_that_cannot_be_serialized_completes_its_key() {
     let first = deliver(&fixture.store(), &runs, LONG, &results).await;
     let lost = ResultKept::Unserializable;
     assert!(
-        matches!(&first[1], Outcome::Executed { result: None, kept } if *kept == lost),
+        matches!(&first[1], Outcome::Executed { result: None, kept, .. } if *kept == lost),
         "{first:?}"
     );
     let second = deliver(&fixture.store(), &runs, LONG, &results).await;
     for (at, outcome) in second.iter().enumerate() {
         assert_eq!(status(&fixture, at), "COMPLETED");
         let replayed =
-            matches!(outcome, Outcome::Replayed { result } if result.is_some() == (at == 0));
+            matches!(outcome, Outcome::Replayed { result, .. } if result.is_some() == (at == 0));
         assert!(replayed, "{outcome:?}");
     }
     assert_eq!(runs.into_inner(), 3);
@@ -181,7 +181,10 @@ async fn a_result_that_dynamodb_refuses_as_too_large_is_left_out() {
     fixture.wire.fault([Fault::Pass, refusal]);
     let outcomes = deliver(&fixture.store(), &runs, LONG, &[text(10)]).await;
     assert!(
-        matches!(&outcomes[0], Outcome::Executed { result: Some(_), kept: ResultKept::TooLarge }),
+        matches!(
+            &outcomes[0],
+            Outcome::Executed { result: Some(_), kept: ResultKept::TooLarge, .. }
+        ),
         "{outcomes:?}"
     );
     assert_eq!(fixture.wire.operations(), ["PutItem"; 3]);

@@ -2,6 +2,7 @@
 
 mod effects;
 mod publishing;
+mod retention;
 mod setters;
 mod shared;
 mod steps;

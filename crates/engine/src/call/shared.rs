@@ -4,6 +4,7 @@
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Waker,
+    time::Duration,
 };
 
 use lambda_idempotency_core::{outbox::Publisher, record::Json, store::StoreError};
@@ -50,6 +51,8 @@ impl AllShared {
 struct Used {
     steps: Option<Arc<Steps>>,
     publisher: Option<Arc<Publisher>>,
+    /// How long the completion is to answer.
+    retention: Option<Duration>,
     /// The handler, to be polled when a step has ended.
     handler: Option<Waker>,
     /// The handler has ended: what is made after that is closed.
@@ -94,6 +97,18 @@ impl Shared {
             publisher.close();
         }
         Arc::clone(publisher)
+    }
+
+    /// The completion is to answer for this long.
+    pub(super) fn retain_for(&self, retention: Duration) {
+        if let Some(mut used) = self.all.used(self.at) {
+            used.retention = Some(retention);
+        }
+    }
+
+    /// How long the completion is to answer, if the call has said that.
+    pub(crate) fn retention(&self) -> Option<Duration> {
+        self.all.used(self.at)?.retention
     }
 
     /// Whether this thread polls the work of a step.

@@ -7,8 +7,9 @@ use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
     failure::Failure,
-    outcome::{NotStarted, Outcome},
+    outcome::{Completion, NotStarted, Outcome},
     policy::OnConflict,
+    record::Json,
     store::{StoreError, StoreErrorKind},
 };
 
@@ -41,10 +42,15 @@ impl Machine<'_> {
                     None => self.starts.add_ready(at),
                 }
             }
-            Claimed::Replay(result) => self.finish(at, Outcome::Replayed { result }, present),
+            Claimed::Replay(result, completion) => {
+                let outcome = self.replayed(result, completion, present.now);
+                self.finish(at, outcome, present);
+            }
             Claimed::Unsent(stored) => {
-                let result = stored.record.result.clone();
-                self.publish(at, stored, Outcome::Replayed { result }, present);
+                let (result, completion) =
+                    (stored.record.result.clone(), Completion::of(&stored.record));
+                let outcome = self.replayed(result, completion, present.now);
+                self.publish(at, stored, outcome, present);
             }
             Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
                 self.records.at(at).found_final(fence);
@@ -101,6 +107,17 @@ impl Machine<'_> {
             }
             Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error), present),
         }
+    }
+
+    /// The answer from a completion: without its result, once that is not given any more.
+    fn replayed(
+        &self,
+        result: Option<Json>,
+        completion: Option<Completion>,
+        now: Timestamp,
+    ) -> Outcome {
+        let result = result.filter(|_| self.setting.policy.gives_result_of(completion, now));
+        Outcome::Replayed { result, completion }
     }
 
     /// Whether the key has lost so many workers in a row that its handler is not called again. A sink is tried

@@ -132,11 +132,13 @@ pub struct Collected {
     pub effects: Option<Effects>,
     /// Messages to store, and to send after that.
     pub outbox: Option<Json>,
+    /// How long the completion is to answer, if the call asked for another time than the operation's retention.
+    pub retention: Option<Duration>,
 }
 
 impl Collected {
     pub(crate) const fn is_empty(&self) -> bool {
-        self.effects.is_none() && self.outbox.is_none()
+        self.effects.is_none() && self.outbox.is_none() && self.retention.is_none()
     }
 }
 

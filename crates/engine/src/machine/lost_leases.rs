@@ -5,7 +5,7 @@ use super::{Machine, Present, entry::Stage, leases::Kept};
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settled, Settlement},
-    outcome::{NotStarted, Outcome},
+    outcome::{Completion, NotStarted, Outcome},
     record::IdempotencyRecord,
     store::Verdict,
 };
@@ -123,9 +123,10 @@ impl Machine<'_> {
         self.leases.forget(at);
         self.records.at(at).ended(since, present.now);
         let running = since.is_some();
+        let completion = found.as_ref().and_then(Completion::of);
         let outcome = match by {
-            Overtaken::Completed(outcome) if running => Outcome::Superseded { result: outcome },
-            Overtaken::Completed(outcome) => Outcome::Replayed { result: outcome },
+            Overtaken::Completed(result) if running => Outcome::Superseded { result, completion },
+            Overtaken::Completed(result) => Outcome::Replayed { result, completion },
             _ if running => Outcome::Fenced,
             Overtaken::Foreign { application } => Outcome::Foreign(self.foreign(application)),
             Overtaken::Mismatch { fence } => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{
     Machine, Present,
-    outcomes::overtaken,
+    outcomes::{overtaken, recorded},
     settlements::{AGAIN, Settling},
     wanted::Claimed,
 };
@@ -17,7 +17,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Admission, Held, Overtaken, Settled, Settlement, admit},
     clock::Timestamp,
-    outcome::Outcome,
+    outcome::{Completion, Outcome},
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, StoreError, StoreErrorKind},
 };
@@ -57,7 +57,8 @@ impl Machine<'_> {
         let (at, now) = (settling.at, present.now);
         let settled = settling.held.settled(&settling.settlement, found.as_ref(), now);
         if matches!(settled, Settled::Done) {
-            return self.finish(at, settling.outcome.0, present);
+            let completion = found.as_ref().and_then(Completion::of);
+            return self.finish(at, recorded(settling.outcome.0, completion), present);
         }
         let mut admission = admit(&settling.held.claim, found.as_ref(), now);
         if let Some(found) = &found
@@ -109,7 +110,9 @@ impl Machine<'_> {
             (Overtaken::InProgress { until }, Outcome::Executed { .. }) => {
                 Outcome::Busy { until: *until }
             }
-            (_, ours) => overtaken(by, ours, |theirs| self.foreign(theirs)),
+            (_, ours) => overtaken(by, found.as_ref().and_then(Completion::of), ours, |theirs| {
+                self.foreign(theirs)
+            }),
         };
         match unsent {
             // Whoever completed it may have died before it sent them, and this delivery is acknowledged.

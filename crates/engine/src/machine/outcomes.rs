@@ -8,7 +8,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},
     failure::Failure,
-    outcome::{DivertReason, Foreign, Outcome, ResultKept},
+    outcome::{Completion, DivertReason, Foreign, Outcome, ResultKept},
     store::{StoreError, StoreErrorKind},
 };
 
@@ -50,14 +50,15 @@ impl Why {
 /// processed separately.
 pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
     match outcome {
-        Outcome::Executed { result: outcome, .. }
-        | Outcome::CompletionLost { result: outcome, .. }
-        | Outcome::Superseded { result: outcome } => {
-            Some(Outcome::Coalesced { result: outcome.clone() })
+        Outcome::Executed { result, .. }
+        | Outcome::CompletionLost { result, .. }
+        | Outcome::Superseded { result, .. } => {
+            let (result, completion) = (result.clone(), outcome.completion());
+            Some(Outcome::Coalesced { result, completion })
         }
-        Outcome::Diverted(_) => Some(Outcome::Coalesced { result: None }),
+        Outcome::Diverted(_) => Some(Outcome::Coalesced { result: None, completion: None }),
         Outcome::Unprotected { result, .. } if !keeps(Rule::UnprotectedIsNotShared) => {
-            Some(Outcome::Coalesced { result: result.clone() })
+            Some(Outcome::Coalesced { result: result.clone(), completion: None })
         }
         Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
         other => Some(other.clone()),
@@ -73,19 +74,28 @@ pub(super) fn done(returned: Returned) -> Outcome {
         Returned::Diverted(rejection) => return Outcome::Diverted(rejection),
         Returned::Declined => return Outcome::Declined,
     };
-    Outcome::Executed { result: outcome, kept }
+    Outcome::Executed { result: outcome, kept, completion: None }
 }
 
-/// The delivery's outcome if a successor has taken the key over. `foreign` describes the application that
+/// The same outcome, now that this is recorded of it.
+pub(super) fn recorded(outcome: Outcome, completion: Option<Completion>) -> Outcome {
+    match outcome {
+        Outcome::Executed { result, kept, .. } => Outcome::Executed { result, kept, completion },
+        outcome => outcome,
+    }
+}
+
+/// The delivery's outcome if a successor has taken the key over. `completion` is what its record says, `foreign` describes the application that
 /// owns the key, if it is another one.
 pub(super) fn overtaken(
     by: Overtaken,
+    completion: Option<Completion>,
     ours: Outcome,
     foreign: impl FnOnce(Arc<str>) -> Foreign,
 ) -> Outcome {
     match (by, ours) {
         (_, ours @ Outcome::Returned(_)) => ours,
-        (Overtaken::Completed(outcome), _) => Outcome::Superseded { result: outcome },
+        (Overtaken::Completed(result), _) => Outcome::Superseded { result, completion },
         (Overtaken::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
         (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
         // A successor has the key and may succeed, so our failure is not permanent.

@@ -11,13 +11,14 @@ use super::{
     carried::Carried,
     entry::Stage,
     outboxes::{Outbox, Sent},
+    outcomes::recorded,
     settlements::Settling,
 };
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     outbox::{SendError, messages},
-    outcome::Outcome,
+    outcome::{Completion, Outcome},
     record::IdempotencyRecord,
     store::StoreError,
 };
@@ -29,6 +30,7 @@ impl Machine<'_> {
         &mut self,
         settling: Settling,
         record: Option<IdempotencyRecord>,
+        completion: Option<Completion>,
         present: &mut Present<'_>,
     ) {
         let at = settling.at;
@@ -36,9 +38,11 @@ impl Machine<'_> {
         match record.filter(|record| record.outbox.is_some() && !is_mark) {
             Some(record) => {
                 let stored = Arc::new(settling.held.with_record(record));
-                self.publish(at, stored, settling.settled(), present);
+                self.publish(at, stored, recorded(settling.settled(), completion), present);
             }
-            None => self.finish(at, settling.settled(), present),
+            // It was said when the completion was recorded.
+            None if is_mark => self.finish(at, settling.settled(), present),
+            None => self.finish(at, recorded(settling.settled(), completion), present),
         }
     }
 

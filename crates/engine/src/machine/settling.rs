@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
     effects::{CollectError, Effects, RefusalReason},
     failure::Failure,
     outbox::PublishError,
-    outcome::{NotStarted, Outcome},
+    outcome::{Completion, NotStarted, Outcome},
     record::IdempotencyRecord,
     store::{StoreError, StoreErrorKind, Verdict},
 };
@@ -55,7 +55,7 @@ impl Machine<'_> {
         collected: Collected,
         present: &mut Present<'_>,
     ) {
-        let Collected { effects, outbox } = collected;
+        let Collected { effects, outbox, retention } = collected;
         let entry = self.records.at(at);
         let result = if entry.ask().is_aside {
             result.map_err(Failure::of_sink)
@@ -75,6 +75,10 @@ impl Machine<'_> {
         let outcome = match result {
             Ok(returned) => done(returned),
             Err(failure) => return self.failed(at, held, failure, present),
+        };
+        let held = match retention {
+            Some(asked) => Arc::new(held.retained_for(self.setting.policy.retention_for(asked))),
+            None => held,
         };
         let result = outcome.result().cloned();
         let effects = effects.filter(|_| keeps(Rule::CommitsEffects));
@@ -257,16 +261,18 @@ impl Machine<'_> {
         }
     }
 
-    /// A settlement was answered. `written` is the record of its write, if that has messages.
+    /// A settlement was answered. `written` is the record of its write, if that has messages, and `completion` what its
+    /// write says.
     pub(super) fn settled(
         &mut self,
         mut settling: Settling,
         written: Option<IdempotencyRecord>,
+        completion: Option<Completion>,
         verdict: Verdict,
         present: &mut Present<'_>,
     ) {
         let found = match verdict {
-            Verdict::Written => return self.recorded(settling, written, present),
+            Verdict::Written => return self.recorded(settling, written, completion, present),
             Verdict::EffectRefused(_) if !keeps(Rule::RefusedEffectsFail) => {
                 return self.finish(settling.at, settling.outcome.0, present);
             }
@@ -294,20 +300,22 @@ impl Machine<'_> {
             }
             Verdict::Found(found) => found,
         };
+        let completion = found.as_ref().and_then(Completion::of);
         match settling.held.settled(&settling.settlement, found.as_ref(), present.now) {
-            Settled::Done => self.recorded(settling, found, present),
+            Settled::Done => self.recorded(settling, found, completion, present),
             // The commit had no answer, and was applied.
             Settled::Overtaken(Overtaken::Completed(_))
                 if settling.is_committed(found.as_ref()) =>
             {
                 settling.outcome = settling.committed.take().unwrap_or(settling.outcome);
-                self.recorded(settling, found, present);
+                self.recorded(settling, found, completion, present);
             }
             Settled::Overtaken(by) => {
                 if let Overtaken::PermanentlyFailed { fence, .. } = by {
                     self.records.at(settling.at).found_final(fence);
                 }
-                let outcome = overtaken(by, settling.outcome.0, |theirs| self.foreign(theirs));
+                let ours = settling.outcome.0;
+                let outcome = overtaken(by, completion, ours, |theirs| self.foreign(theirs));
                 self.finish_overtaken(settling.at, &settling.held, found, outcome, present);
             }
             Settled::Again { .. } if settling.again >= AGAIN => {

@@ -4,6 +4,7 @@
 use super::{CallId, Machine, Present, wanted::Answer};
 use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
+    outcome::Completion,
     record::IdempotencyRecord,
     store::{StoreError, Verdict, Write},
 };
@@ -34,8 +35,9 @@ impl Machine<'_> {
                 // Kept only if it has messages: they are sent next.
                 let written =
                     write.record.as_ref().filter(|record| record.outbox.is_some()).cloned();
+                let completion = write.record.as_ref().and_then(Completion::of);
                 self.learn(settling.at, stored(write, &verdict), present);
-                self.settled(settling, written, verdict, present);
+                self.settled(settling, written, completion, verdict, present);
             }
         } else if let Some(renewed) = self.leases.written(call, now) {
             let answers = renewed.members.into_iter().zip(writes).zip(verdicts);

@@ -7,6 +7,7 @@ use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held},
     clock::Timestamp,
+    outcome::Completion,
     record::{IdempotencyRecord, Json},
     store::{Guard, StoreError},
 };
@@ -49,7 +50,7 @@ pub(super) enum Claimed {
     /// The key is taken to be free, and nothing was written. Its completion is written under this guard.
     Assumed { held: Arc<Held>, guard: Box<Guard> },
     /// The work was done.
-    Replay(Option<Json>),
+    Replay(Option<Json>, Option<Completion>),
     /// The work was done, and its messages may not have been sent.
     Unsent(Arc<Held>),
     /// The work failed permanently.
@@ -84,10 +85,11 @@ impl Claimed {
             Admission::Try { guard, held } => return Err((guard, held)),
             Admission::Won(held) => Self::Held(Arc::new(held)),
             Admission::Unsent(held) if !keeps(Rule::SendsWhatIsLeft) => {
-                Self::Replay(held.record.result)
+                let completion = Completion::of(&held.record);
+                Self::Replay(held.record.result, completion)
             }
             Admission::Unsent(held) => Self::Unsent(Arc::new(held)),
-            Admission::Replay(outcome) => Self::Replay(outcome),
+            Admission::Replay(result) => Self::Replay(result, found.and_then(Completion::of)),
             Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {
                 Self::PermanentlyFailed { error_type, failed_attempts, fence }
             }

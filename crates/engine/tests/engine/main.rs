@@ -38,6 +38,7 @@ mod quarantine;
 mod queue;
 mod refused_steps;
 mod resting;
+mod retention;
 mod scheduling;
 mod settling;
 mod slow_settlements;

@@ -106,7 +106,7 @@ async fn a_worker_that_lost_its_lease_takes_the_successors_result() {
     });
     let outcomes = world.clock.drive(world.invoke(vec![stalls])).await;
     assert!(
-        matches!(&outcomes[0], Outcome::Superseded { result: Some(two) } if &**two == "2"),
+        matches!(&outcomes[0], Outcome::Superseded { result: Some(two), .. } if &**two == "2"),
         "{outcomes:?}"
     );
 }
@@ -145,7 +145,10 @@ async fn a_result_too_large_to_keep_is_left_out_of_the_completion() {
     world.store.inject(result);
     let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
     assert!(
-        matches!(&outcomes[0], Outcome::Executed { result: Some(_), kept: ResultKept::TooLarge }),
+        matches!(
+            &outcomes[0],
+            Outcome::Executed { result: Some(_), kept: ResultKept::TooLarge, .. }
+        ),
         "{outcomes:?}"
     );
     assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
@@ -166,7 +169,7 @@ async fn a_result_that_the_store_refuses_twice_is_left_out_of_the_completion() {
         let before = world.clock.now();
         let outcomes = world.clock.drive(world.invoke(vec![record()])).await;
         match &outcomes[0] {
-            Outcome::Executed { result: Some(_), kept: ResultKept::Refused } => assert!(!fails),
+            Outcome::Executed { result: Some(_), kept: ResultKept::Refused, .. } => assert!(!fails),
             Outcome::Failed { permanent: true, .. } => assert!(fails),
             other => panic!("{other:?}"),
         }
@@ -187,7 +190,7 @@ async fn a_result_that_cannot_be_stored_now_is_left_out_of_the_completion() {
     assert!(
         matches!(
             &outcomes[0],
-            Outcome::Executed { result: Some(_), kept: ResultKept::Unavailable }
+            Outcome::Executed { result: Some(_), kept: ResultKept::Unavailable, .. }
         ),
         "{outcomes:?}"
     );

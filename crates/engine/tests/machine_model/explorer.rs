@@ -136,7 +136,7 @@ impl Explorer {
     fn collected(&self, effect: Option<Effect>) -> Ended {
         let effects = effect.map(Effect::collected);
         let outbox = self.setup.publishes.then(|| outboxes::PUBLISHED.into());
-        Ended::Collected(Returned::Nothing, Collected { effects, outbox })
+        Ended::Collected(Returned::Nothing, Collected { effects, outbox, retention: None })
     }
 }
 

@@ -220,9 +220,9 @@ impl Settings {
         }
         match (outcome, response) {
             (
-                Outcome::Replayed { result }
-                | Outcome::Superseded { result }
-                | Outcome::Coalesced { result },
+                Outcome::Replayed { result, .. }
+                | Outcome::Superseded { result, .. }
+                | Outcome::Coalesced { result, .. },
                 _,
             ) => {
                 let again = result.as_deref().and_then(replay);

@@ -1,16 +1,12 @@
 //! What an operation does with its keys: which settings fit its mode, and that all uses of a name have the same.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use lambda_idempotency_core::policy::{Mode, OnConflict, OnOutage, Policy};
 use lambda_idempotency_engine::batch::Engine;
 
 use super::{OnMissingKey, Operation, Prepared};
 use crate::{error::ConfigError, source::Settings};
-
-/// The shortest retention without a claim. DynamoDB refuses requests that were signed longer ago than this. So a
-/// delayed request cannot be applied after the record that excludes it has expired.
-const LEAST_RETENTION: Duration = Duration::from_mins(15);
 
 impl Operation {
     /// Refuses settings that have no effect in this mode, or that would lose what it promises.
@@ -69,11 +65,12 @@ impl Operation {
                  fails; remove it, or use `Mode::Transactional`"
             ));
         }
-        (policy.retention < LEAST_RETENTION).then(|| {
+        let least = policy.mode.least_retention();
+        (policy.retention < least).then(|| {
             format!(
                 "its retention is less than {} minutes, so that a request that arrives late could be applied after \
                  it; set a longer `.retention(..)`, or use `Mode::Transactional`",
-                LEAST_RETENTION.as_secs() / 60
+                least.as_secs() / 60
             )
         })
     }
@@ -82,6 +79,7 @@ impl Operation {
         let (policy, default) = (&self.policy, Policy::default());
         let set = [
             ("retention", policy.retention != default.retention),
+            ("result_retention", policy.result_retention.is_some()),
             ("fingerprint", self.fingerprint.is_some() || source.fingerprint.is_some()),
             ("on_timeout", policy.on_timeout != default.on_timeout),
             ("max_failed_attempts", policy.max_failed_attempts.is_some()),

@@ -231,7 +231,7 @@ impl Operation {
     ///   have no effect; a [`retention`](Self::retention) of less than 15 minutes, because a request that arrives late
     ///   could be applied after it; records that are kept for [recovery](crate::source::Sqs::recoverable);
     /// * for a mutex: no [`key`](Self::key), because each record would have its own; [`retention`](Self::retention),
-    ///   [`fingerprint`](Self::fingerprint), [`on_timeout`](Self::on_timeout),
+    ///   [`result_retention`](Self::result_retention), [`fingerprint`](Self::fingerprint), [`on_timeout`](Self::on_timeout),
     ///   [`max_failed_attempts`](Self::max_failed_attempts) and [`max_lost_attempts`](Self::max_lost_attempts), which
     ///   have no effect; records that are kept for [recovery](crate::source::Sqs::recoverable), because the next
     ///   record of a key replaces them.
@@ -275,6 +275,31 @@ impl Operation {
     /// ```
     pub fn retention(mut self, retention: Duration) -> Self {
         self.policy.retention = retention;
+        self.changed()
+    }
+
+    /// How long a duplicate is answered with the *result*, counted from when the work was done. After that the key still
+    /// answers: the work is not done again, and the duplicate is answered as if the result had not been kept
+    /// ([`ResultLost::NotKept`](crate::error::ResultLost::NotKept) from [`run`](crate::Idempotency::run) and
+    /// [`kept_result`](crate::Idempotency::kept_result)). Default: as long as the key answers.
+    ///
+    /// For results that must not be given for as long as duplicates have to be recognised, such as a response with a
+    /// session cookie. It is compared when a duplicate is answered, so a change applies to the records that are
+    /// there. **The result stays in the store** until its record is deleted: no store deletes a part of a record.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lambda_idempotency::Operation;
+    ///
+    /// // Duplicates are recognised for 14 days, and answered with the result for 10 minutes.
+    /// let sign_in = Operation::new("sign-in")
+    ///     .key("requestId")
+    ///     .retention(Duration::from_hours(24 * 14))
+    ///     .result_retention(Duration::from_mins(10));
+    /// assert_eq!(sign_in.check(), Ok(()));
+    /// ```
+    pub fn result_retention(mut self, retention: Duration) -> Self {
+        self.policy.result_retention = Some(retention);
         self.changed()
     }
 

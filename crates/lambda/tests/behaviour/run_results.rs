@@ -1,8 +1,9 @@
 //! `run`: results are replayed unchanged, or an error names why not.
 
-use std::{collections::BTreeMap, fmt::Debug};
+use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
-use lambda_idempotency::{Failure, Operation, Run, RunContext, RunError};
+use lambda_idempotency::{Call, Failure, Operation, Run, RunContext, RunError, error::ResultLost};
+use lambda_idempotency_core::clock::Clock as _;
 use lambda_runtime::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -141,4 +142,67 @@ async fn an_error_of_run_has_an_error_type_for_alarms() {
     let text = error.to_string();
     let Diagnostic { error_type, error_message } = error.into();
     assert_eq!((error_type.as_str(), error_message), ("Idempotency.Rejected", text));
+}
+
+#[tokio::test]
+async fn a_run_says_when_the_work_was_done_and_until_when_its_key_answers() {
+    let world = World::new();
+    let start = world.clock.now();
+    let first = run(&world, 1).await.unwrap();
+    assert_eq!(first.done_at, Some(start));
+    assert_eq!(first.answers_until, Some(start.plus(Duration::from_hours(24))));
+    world.clock.advance(Duration::from_hours(1));
+    let second = run(&world, 2).await.unwrap();
+    assert!(second.replayed);
+    assert_eq!((second.done_at, second.answers_until), (first.done_at, first.answers_until));
+}
+
+#[tokio::test]
+async fn a_run_in_mutex_mode_says_nothing_of_a_completion() {
+    let world = World::new();
+    let (operation, payload) = (charge().mutex(), json!({ "id": "a" }));
+    let idempotency = world.idempotency();
+    let context = RunContext::without_deadline();
+    let run = idempotency.run(&operation, &payload, context, async |_| Ok::<_, Failure>(1)).await;
+    let run = run.unwrap();
+    assert_eq!((run.recorded, run.done_at, run.answers_until), (false, None, None));
+}
+
+#[tokio::test]
+async fn a_result_whose_time_has_passed_is_lost_and_the_work_is_not_done_again() {
+    let world = World::new();
+    let operation = charge().result_retention(Duration::from_mins(10));
+    let (idempotency, payload) = (world.idempotency(), json!({ "id": "a" }));
+    let runs = async || {
+        let context = RunContext::without_deadline();
+        idempotency.run(&operation, &payload, context, async |_| Ok::<_, Failure>(1)).await
+    };
+    let kept = async || idempotency.kept_result::<u32, _>(&operation, &payload).await;
+    assert!(!runs().await.unwrap().replayed);
+    world.clock.advance(Duration::from_mins(10));
+    assert!(runs().await.unwrap().replayed);
+    assert_eq!(kept().await.unwrap(), Some(1));
+    world.clock.advance(Duration::from_millis(1));
+    for lost in [runs().await.map(|run| run.result), kept().await.map(Option::unwrap)] {
+        assert!(matches!(lost, Err(RunError::ResultLost(ResultLost::NotKept))), "{lost:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_function_says_how_long_its_result_answers() {
+    let world = World::new();
+    let (idempotency, operation, payload) = (world.idempotency(), charge(), json!({ "id": "a" }));
+    let runs = async || {
+        let quote = async |call: Call| {
+            call.retain_for(Duration::from_mins(10));
+            Ok::<_, Failure>(1)
+        };
+        let context = RunContext::without_deadline();
+        idempotency.run(&operation, &payload, context, quote).await.unwrap().replayed
+    };
+    assert!(!runs().await);
+    world.clock.advance(Duration::from_mins(10));
+    assert!(runs().await);
+    world.clock.advance(Duration::from_secs(2));
+    assert!(!runs().await);
 }

@@ -66,8 +66,12 @@ fn records_and_decisions_about_them() {
     shown.debug(&Write::new(key.clone(), guard, Some(filled())));
     shown.debug(&(Returned::Value(json("returned")), key));
     for outcome in [
-        Outcome::Executed { result: Some(json("executed")), kept: ResultKept::Whole },
-        Outcome::Replayed { result: Some(json("replayed")) },
+        Outcome::Executed {
+            result: Some(json("executed")),
+            kept: ResultKept::Whole,
+            completion: None,
+        },
+        Outcome::Replayed { result: Some(json("replayed")), completion: None },
         Outcome::CompletionLost {
             result: Some(json("lost")),
             error: StoreError::new(StoreErrorKind::Unavailable, "completing"),

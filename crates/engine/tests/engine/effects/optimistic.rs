@@ -14,7 +14,7 @@ use lambda_idempotency_engine::call::Call;
 use lambda_idempotency_testkit::faults::Fault;
 
 use super::{SECOND, collect, collecting, commits, refused};
-use crate::support::{Rec, World, assert_took, declining, failing, key, labels, ok, rec};
+use crate::support::{Rec, START, World, assert_took, declining, failing, key, labels, ok, rec};
 
 fn world() -> World {
     let mut world = World::new();
@@ -51,7 +51,7 @@ async fn a_fresh_record_is_one_write_with_its_effects() {
     let sent = world.commits();
     assert_eq!((sent.len(), &sent[0].guard), (1, &Guard::Absent));
     let stored = world.stored("a").await.unwrap();
-    assert_eq!((stored.status, stored.lease_until), (Status::Completed, None));
+    assert_eq!((stored.status, stored.settled_at()), (Status::Completed, Some(START)));
     assert_eq!(world.deliver(vec![collecting("b"), ok("c")]).await, ["executed"; 2]);
     assert_eq!(world.stored("c").await.unwrap().status, Status::Completed);
 }
@@ -73,7 +73,7 @@ async fn a_duplicate_that_was_not_received_before_runs_and_applies_nothing() {
     let world = world();
     assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
     let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
-    assert!(matches!(&outcomes[0], Outcome::Superseded { result: Some(_) }), "{outcomes:?}");
+    assert!(matches!(&outcomes[0], Outcome::Superseded { result: Some(_), .. }), "{outcomes:?}");
     assert_eq!((returns(&world, "a"), world.effects("a")), (2, 1));
 }
 
@@ -186,7 +186,7 @@ async fn a_permanent_failure_does_not_replace_a_completion() {
         Err(Failure::permanent("declined"))
     });
     let outcomes = world.clock.drive(world.invoke(vec![late])).await;
-    assert!(matches!(&outcomes[0], Outcome::Superseded { result: Some(_) }), "{outcomes:?}");
+    assert!(matches!(&outcomes[0], Outcome::Superseded { result: Some(_), .. }), "{outcomes:?}");
     assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
 }
 
