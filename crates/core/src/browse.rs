@@ -5,15 +5,16 @@ use std::{fmt, num::NonZeroUsize, sync::Arc};
 use crate::{
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::IdempotencyRecord,
+    record::{IdempotencyRecord, Status},
     store::StoreError,
 };
 
 /// A store whose idempotency records can be listed. It only reads: changes are writes of a
 /// [`Store`](crate::store::Store), under a guard that names what was listed.
 ///
-/// Both methods read every item of the store sooner or later, and cost that: [`DynamoDbStore`] reads with
-/// `Scan`, at one read unit for each 4 KB. Functions have no permission for it, and need none.
+/// [`page`](Self::page) and [`count`](Self::count) read every item of the store sooner or later, and cost that:
+/// [`DynamoDbStore`] reads with `Scan`, at one read unit for each 4 KB. [`left`](Self::left) reads less where the store
+/// has an index. Functions have no permission for it, and need none.
 ///
 /// The conformance suite of the `testkit` crate has scenarios for it (`browse_conformance!`).
 ///
@@ -62,6 +63,22 @@ pub trait Browse: Send + Sync + 'static {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>>;
 
+    /// As [`page`](Self::page), for a sweep over what is left: items without it may be missing. A store without an
+    /// index of what is left returns the page of all items. Cursors are those of this method for the same `left`.
+    ///
+    /// Each record is as it was when its page was read. An index may learn of a write later than the store does, so a
+    /// record that was written a moment ago may be missing; the next sweep finds it.
+    ///
+    /// # Errors
+    /// As [`page`](Self::page); and the store cannot use its index.
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>>;
+
     /// The number of items, expired and unreadable ones included. Costs as much as reading all pages.
     ///
     /// # Errors
@@ -79,8 +96,52 @@ impl<S: Browse + ?Sized> Browse for Arc<S> {
         (**self).page(after, limit, call_deadline)
     }
 
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        (**self).left(left, after, limit, call_deadline)
+    }
+
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
         (**self).count(call_deadline)
+    }
+}
+
+/// What a worker can leave in its record, for a sweep that does it later.
+///
+/// ```
+/// use lambda_idempotency_core::{
+///     browse::Left, clock::Timestamp,
+///     record::{IdempotencyRecord, Status},
+/// };
+///
+/// let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
+/// assert!(!Left::Messages.is_in(&record));
+/// record.outbox = Some("[]".into());
+/// assert!(Left::Messages.is_in(&record) && !Left::Work.is_in(&record));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Left {
+    /// Messages that are not known to be sent: a completed record with an
+    /// [`outbox`](IdempotencyRecord::outbox). A [`Relay`](crate::outbox::Relay) sends them.
+    Messages,
+    /// Work that is not known to be done: a record in progress that keeps its
+    /// [`payload`](IdempotencyRecord::payload). Most of these have a worker.
+    Work,
+}
+
+impl Left {
+    /// Whether it is in this record.
+    #[must_use]
+    pub const fn is_in(self, record: &IdempotencyRecord) -> bool {
+        match self {
+            Self::Messages => matches!(record.status, Status::Completed) && record.outbox.is_some(),
+            Self::Work => matches!(record.status, Status::InProgress) && record.payload.is_some(),
+        }
     }
 }
 

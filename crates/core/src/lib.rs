@@ -39,6 +39,9 @@ pub mod request_slots;
 pub mod retry;
 pub mod settings;
 pub mod store;
+// For recoveries as well. Not covered by semantic versioning.
+#[doc(hidden)]
+pub mod sweep;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod usage;

@@ -11,7 +11,7 @@ use std::{
 pub use self::effects::MemoryEffects;
 
 use crate::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
@@ -124,6 +124,16 @@ impl Browse for MemoryStore {
                 .filter_map(|key| Some((key.clone(), Ok(records.get(key)?.clone()))));
             Ok(Page::new(items.collect(), next))
         })
+    }
+
+    fn left<'a>(
+        &'a self,
+        _left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        self.page(after, limit, deadline)
     }
 
     fn count<'a>(&'a self, _deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

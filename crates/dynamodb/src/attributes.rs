@@ -70,6 +70,9 @@ pub struct Attributes {
     /// S: the payload, if the operation keeps it while the record is in progress, as JSON text. Default
     /// `payload`.
     pub payload: Cow<'static, str>,
+    /// S: where an [index](crate::DynamoDbStoreBuilder::index) has the item, as `messages#07`; only while it has an `outbox`
+    /// or a `payload`. Default `unfinished`.
+    pub unfinished: Cow<'static, str>,
     /// For a table with a sort key. Default none.
     pub sort_key: Option<SortKey>,
     /// The form in which `data` is written. Default JSON text.
@@ -200,6 +203,7 @@ impl Default for Attributes {
             steps: "steps".into(),
             outbox: "outbox".into(),
             payload: "payload".into(),
+            unfinished: "unfinished".into(),
             sort_key: None,
             data_form: DataForm::Json,
         }
@@ -207,7 +211,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 18] {
+    fn all(&self) -> [&str; 19] {
         [
             &self.id,
             &self.status,
@@ -227,6 +231,7 @@ impl Attributes {
             &self.steps,
             &self.outbox,
             &self.payload,
+            &self.unfinished,
         ]
     }
 

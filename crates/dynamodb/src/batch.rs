@@ -123,14 +123,15 @@ fn statement(config: &Config, member: &Member<'_>) -> Option<BatchStatementReque
 /// (`status`, `data`) are reserved words; values never appear in the text.
 fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeValue>)> {
     let Config { table, attributes: names, .. } = config;
-    let key = key_fields(names, &member.write.key);
+    let of = &member.write.key;
+    let key = key_fields(names, of);
     let mut parameters = Vec::with_capacity(PARAMETERS);
     let mut text = String::with_capacity(TEXT);
     match (&member.write.guard, &member.write.record) {
         // A delete under `Absent` changes nothing; it is a read in the form of a write.
         (Guard::Absent, None) => return None,
         (Guard::Absent, Some(record)) => {
-            let fields = fields(names, record).filter_map(|(name, value)| Some((name, value?)));
+            let fields = fields(names, of, record).filter_map(|(name, value)| Some((name, value?)));
             add(&mut text, &["INSERT INTO \"", table, "\" VALUE {"]);
             for (position, (name, value)) in key.into_iter().chain(fields).enumerate() {
                 add(&mut text, &[if position > 0 { ", '" } else { "'" }, name, "': ?"]);
@@ -142,7 +143,7 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
             // Sets or removes every attribute of ours. Attributes that others added are kept; a
             // single write would remove them.
             add(&mut text, &["UPDATE \"", table, "\""]);
-            for (name, value) in changes(names, record, guard) {
+            for (name, value) in changes(names, of, record, guard) {
                 if let Some(value) = value {
                     add(&mut text, &[" SET \"", name, "\" = ?"]);
                     parameters.push(value);

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     clock::{BoxFuture, Timestamp},
     key::Key,
     request_slots::Purpose,
@@ -29,14 +29,14 @@ use crate::{
 const PASSED_OVER: i32 = 500;
 
 /// What one request answers.
-struct Answer {
-    items: Vec<Item>,
+pub(crate) struct Answer {
+    pub(crate) items: Vec<Item>,
     count: u64,
-    last: Option<Item>,
+    pub(crate) last: Option<Item>,
 }
 
 impl Answer {
-    fn new(items: Option<Vec<Item>>, count: i32, last: Option<Item>) -> Self {
+    pub(crate) fn new(items: Option<Vec<Item>>, count: i32, last: Option<Item>) -> Self {
         Self { items: items.unwrap_or_default(), count: u64::try_from(count).unwrap_or(0), last }
     }
 }
@@ -176,14 +176,14 @@ impl DynamoDbStore {
     }
 
     /// Whether an item is of this store, where others have a similar partition.
-    fn is_ours(&self, item: &Item, key: &Key) -> bool {
+    pub(crate) fn is_ours(&self, item: &Item, key: &Key) -> bool {
         let names = &self.config.attributes;
         item.get(names.id.as_ref()) == primary_key(names, key).get(names.id.as_ref())
     }
 
     /// The key of an item. Every item of a table has the attributes of its key, so a table with an item without ours
     /// has another key.
-    fn key(&self, item: &Item) -> Result<Key, Failure> {
+    pub(crate) fn key(&self, item: &Item) -> Result<Key, Failure> {
         let key = key_text(&self.config.attributes, item).map(Key::from_text);
         key.ok_or_else(|| error::other_schema(&self.config))
     }
@@ -222,6 +222,21 @@ impl Browse for DynamoDbStore {
             }
             let next = last.as_ref().map(|last| self.cursor(last)).transpose();
             Ok(Page::new(items, next.map_err(|failure| failure.report(false))?))
+        })
+    }
+
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        let Some(index) = &self.config.index else { return self.page(after, limit, call_deadline) };
+        Box::pin(async move {
+            let budget = Budget::new(&self.config, call_deadline);
+            let page = self.left_in_index(index, left, after, limit, &budget).await;
+            page.map_err(|failure| failure.report(false))
         })
     }
 

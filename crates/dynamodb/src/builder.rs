@@ -43,6 +43,7 @@ impl DynamoDbStoreBuilder {
             table,
             region: client.config().region().map_or_else(|| "?".into(), ToString::to_string),
             attributes: Attributes::default(),
+            index: None,
             timing: Timing::default(),
             partiql: true,
             sdk_logs: false,
@@ -54,6 +55,27 @@ impl DynamoDbStoreBuilder {
     /// The names of the attributes. Default: those of Powertools.
     pub fn attributes(mut self, names: Attributes) -> Self {
         self.config.attributes = names;
+        self
+    }
+
+    /// The table has this global secondary index, with the partition key [`unfinished`](Attributes::unfinished) of type S,
+    /// no sort key, and the projection `KEYS_ONLY`. Set it for a relay or a recovery: its sweeps then read what is left in
+    /// place of the whole table. Every store writes the attribute, with this setting and without it. Default: none.
+    ///
+    /// ```no_run
+    /// use lambda_idempotency_dynamodb::DynamoDbStore;
+    ///
+    /// # fn store(client: aws_sdk_dynamodb::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = DynamoDbStore::builder(client, "orders-idempotency").index("unfinished").build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// An index costs a write unit whenever an item comes into it or leaves it: two for each record that keeps its
+    /// payload or has messages, and none for others. It is eventually consistent, so a record can be found a moment later than
+    /// it was written.
+    pub fn index(mut self, name: impl Into<String>) -> Self {
+        self.config.index = Some(name.into());
         self
     }
 

@@ -12,6 +12,8 @@ pub(crate) struct Config {
     pub(crate) table: String,
     pub(crate) region: String,
     pub(crate) attributes: Attributes,
+    /// The index of what workers have left.
+    pub(crate) index: Option<String>,
     pub(crate) timing: Timing,
     pub(crate) partiql: bool,
     pub(crate) sdk_logs: bool,
@@ -33,6 +35,7 @@ impl fmt::Debug for Config {
         f.debug_struct("DynamoDbStore")
             .field("table", &self.table)
             .field("region", &self.region)
+            .field("index", &self.index)
             .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("partiql", &self.partiql)
             .finish_non_exhaustive()

@@ -16,12 +16,14 @@ use lambda_idempotency_core::{
 
 use crate::{
     attributes::{Attributes, DataForm, SortKey},
-    data, provenance,
+    data,
+    index::shard_of,
+    provenance,
     scalar::{millis, scaled, seconds, status, token},
 };
 
 /// How many attributes an item of ours has at most.
-const ATTRIBUTES: usize = 20;
+const ATTRIBUTES: usize = 21;
 
 /// An item as the SDK has it.
 pub(crate) type Item = HashMap<String, AttributeValue>;
@@ -55,16 +57,18 @@ type Field<'n> = (&'n str, Option<AttributeValue>);
 /// Every attribute beside the key. A write that replaces an item has to remove those that the record does not have.
 pub(crate) fn fields<'n>(
     names: &'n Attributes,
+    key: &Key,
     record: &IdempotencyRecord,
 ) -> impl Iterator<Item = Field<'n>> {
     let (owner, provenance) = (of_owner(names, record), of_provenance(names, record));
-    most_fields(names, record).into_iter().chain([owner, provenance])
+    most_fields(names, key, record).into_iter().chain([owner, provenance])
 }
 
 /// What an update under this guard has to set or remove. Who settles a claim leaves its token, which the guard names, and
 /// its provenance, which no write with that token changes: a third of what a completion would say.
 pub(crate) fn changes<'n>(
     names: &'n Attributes,
+    key: &Key,
     record: &IdempotencyRecord,
     guard: &Guard,
 ) -> impl Iterator<Item = Field<'n>> {
@@ -74,7 +78,7 @@ pub(crate) fn changes<'n>(
     };
     let owner = (!has_owner).then(|| of_owner(names, record));
     let provenance = (!has_provenance).then(|| of_provenance(names, record));
-    most_fields(names, record).into_iter().chain(owner).chain(provenance)
+    most_fields(names, key, record).into_iter().chain(owner).chain(provenance)
 }
 
 fn of_owner<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field<'n> {
@@ -85,7 +89,11 @@ fn of_provenance<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field
     (&names.provenance, record.provenance.as_ref().map(provenance::attribute))
 }
 
-fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<'n>; 15] {
+fn most_fields<'n>(
+    names: &'n Attributes,
+    key: &Key,
+    record: &IdempotencyRecord,
+) -> [Field<'n>; 16] {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
     [
@@ -104,6 +112,7 @@ fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<
         (&*names.steps, record.steps.as_deref().map(text)),
         (&*names.outbox, record.outbox.as_deref().map(text)),
         (&*names.payload, record.payload.as_deref().map(text)),
+        (&*names.unfinished, shard_of(key, record)),
     ]
 }
 
@@ -111,9 +120,9 @@ fn most_fields<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<
 pub(crate) fn encode(names: &Attributes, key: &Key, record: &IdempotencyRecord) -> Item {
     // So that the map does not grow step by step.
     let mut item = Item::with_capacity(ATTRIBUTES);
-    let key = key_fields(names, key).into_iter();
-    item.extend(key.map(|(name, value)| (name.to_owned(), value)));
-    for (name, value) in fields(names, record) {
+    let key_fields = key_fields(names, key).into_iter();
+    item.extend(key_fields.map(|(name, value)| (name.to_owned(), value)));
+    for (name, value) in fields(names, key, record) {
         if let Some(value) = value {
             item.insert(name.to_owned(), value);
         }

@@ -170,6 +170,7 @@ mod effects;
 mod env;
 mod error;
 mod guard;
+mod index;
 mod item;
 mod limits;
 mod member;

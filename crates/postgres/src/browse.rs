@@ -1,9 +1,9 @@
-//! Pages of all records, in the order of their keys.
+//! Pages of all records, or of those in which something is left, in the order of their keys.
 
 use std::num::NonZeroUsize;
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     clock::{BoxFuture, Timestamp},
     store::StoreError,
 };
@@ -21,6 +21,7 @@ use crate::{
 impl PostgresStore {
     async fn page_after(
         &self,
+        page: &str,
         after: Option<&Cursor>,
         limit: NonZeroUsize,
         call_deadline: Timestamp,
@@ -30,7 +31,7 @@ impl PostgresStore {
         let after = after.map_or("", Cursor::as_str).to_owned();
         let most = i64::try_from(limit.get()).unwrap_or(i64::MAX);
         let parameters = vec![(Box::new(after) as _, Type::TEXT), number(most)];
-        let statement = Statement::new(&*self.statements.page, parameters);
+        let statement = Statement::new(page, parameters);
         let rows = self.ask("list", statement, &budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
         let mut items = Vec::with_capacity(rows.len());
@@ -65,7 +66,25 @@ impl Browse for PostgresStore {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
-            let page = self.page_after(after, limit, call_deadline).await;
+            let page = self.page_after(&self.statements.page, after, limit, call_deadline).await;
+            page.map_err(|failure| failure.report(false))
+        })
+    }
+
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            let [messages, work] = &self.statements.left;
+            let statement = match left {
+                Left::Messages => messages,
+                Left::Work => work,
+            };
+            let page = self.page_after(statement, after, limit, call_deadline).await;
             page.map_err(|failure| failure.report(false))
         })
     }

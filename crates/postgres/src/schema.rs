@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// The migrations, in order. Each can be applied again. One that was released is never changed.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_records.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/0001_records.sql"), include_str!("migrations/0002_unfinished.sql")];
 
 /// Creating an index on a large table takes longer than a request may.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -92,7 +93,9 @@ const LOCK: i64 = 0x6964_656d_706f_7465;
 
 fn text(table: &Table) -> String {
     let migrations = MIGRATIONS.map(|migration| {
-        migration.replace("{table}", &table.to_string()).replace("{index}", &table.index())
+        let of_table = migration.replace("{table}", &table.to_string());
+        let with_index = of_table.replace("{index}", &table.index("sweep_slot"));
+        with_index.replace("{unfinished}", &table.index("unfinished"))
     });
     migrations.concat()
 }

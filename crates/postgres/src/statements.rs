@@ -55,6 +55,8 @@ pub(crate) struct Statements {
     pub(crate) read: String,
     /// Reads some records, in the order of their keys, after a key.
     pub(crate) page: String,
+    /// The same, of records with messages and of records with a payload.
+    pub(crate) left: [String; 2],
     /// Counts the records.
     pub(crate) count: String,
     /// Deletes some records that expired before an age, by the server's clock and by that of its client.
@@ -143,6 +145,9 @@ impl Statements {
     pub(crate) fn of(table: &Table) -> Self {
         let table = table.to_string();
         let returned = returned("");
+        let page = |also: &str| {
+            format!("SELECT {returned} FROM {table} WHERE key > $1{also} ORDER BY key LIMIT $2")
+        };
         Self {
             one: Change::ALL.map(|change| change.text(&table, &[])),
             lock: format!(
@@ -150,7 +155,8 @@ impl Statements {
                  ORDER BY key FOR UPDATE) AS locked"
             ),
             read: format!("SELECT {returned} FROM {table} WHERE key = ANY($1)"),
-            page: format!("SELECT {returned} FROM {table} WHERE key > $1 ORDER BY key LIMIT $2"),
+            page: page(""),
+            left: [page(" AND outbox IS NOT NULL"), page(" AND payload IS NOT NULL")],
             count: format!("SELECT count(*) FROM {table}"),
             sweep: format!(
                 "DELETE FROM {table} WHERE key = ANY(ARRAY(SELECT key FROM {table} \

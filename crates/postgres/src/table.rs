@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::config_error::PostgresConfigError;
 
-/// The longest name that PostgreSQL keeps whole, less what the name of the index adds.
+/// The longest name that PostgreSQL keeps whole, less what the names of its indexes add.
 const LONGEST: usize = 63 - "_sweep_slot".len();
 
 /// A table, perhaps in a schema.
@@ -32,9 +32,9 @@ impl Table {
         self.to_string().replace('"', "")
     }
 
-    /// The index that sweeping reads, quoted. It is in the schema of its table.
-    pub(crate) fn index(&self) -> String {
-        format!("\"{}_sweep_slot\"", self.name)
+    /// An index of the table, quoted. It is in the schema of its table.
+    pub(crate) fn index(&self, of: &str) -> String {
+        format!("\"{}_{of}\"", self.name)
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(shown("idempotency").unwrap(), "\"idempotency\"");
         assert_eq!(shown("orders.idempotency").unwrap(), "\"orders\".\"idempotency\"");
         assert_eq!(Table::parse("a.b").unwrap().name().to_string(), "a.b");
-        assert_eq!(Table::parse("a.b").unwrap().index(), "\"b_sweep_slot\"");
+        assert_eq!(Table::parse("a.b").unwrap().index("sweep_slot"), "\"b_sweep_slot\"");
     }
 
     #[test]

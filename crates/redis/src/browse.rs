@@ -9,7 +9,7 @@
 use std::{num::NonZeroUsize, sync::Arc};
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     clock::{BoxFuture, Timestamp},
     key::Key,
     store::{StoreError, StoreErrorKind},
@@ -224,6 +224,16 @@ impl Browse for RedisStore {
             });
             Ok(Page::new(items.collect(), next.map(|next| Cursor::from_text(next.text()))))
         })
+    }
+
+    fn left<'a>(
+        &'a self,
+        _left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        self.page(after, limit, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -7,7 +7,7 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt as _},
 };
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
@@ -77,19 +77,38 @@ impl<S: Browse> Browse for Results<S> {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let page = self.store.page(after, limit, call_deadline).await?;
-            let decoded = page.items.into_iter().map(async |(key, item)| match item {
-                Ok(record) => {
-                    let record = self.decoded(&key, record, call_deadline).await;
-                    (key, record)
-                }
-                error => (key, error),
-            });
-            Ok(Page::new(join_all(decoded).await, page.next))
+            Ok(self.decoded_page(page, call_deadline).await)
+        })
+    }
+
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            let page = self.store.left(left, after, limit, call_deadline).await?;
+            Ok(self.decoded_page(page, call_deadline).await)
         })
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.store.count(call_deadline)
+    }
+}
+
+impl<S: Browse> Results<S> {
+    async fn decoded_page(&self, page: Page, call_deadline: Timestamp) -> Page {
+        let decoded = page.items.into_iter().map(async |(key, item)| match item {
+            Ok(record) => {
+                let record = self.decoded(&key, record, call_deadline).await;
+                (key, record)
+            }
+            error => (key, error),
+        });
+        Page::new(join_all(decoded).await, page.next)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{num::NonZeroUsize, panic::AssertUnwindSafe};
 
 use futures_util::FutureExt as _;
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
@@ -30,6 +30,9 @@ enum Bug {
     OneRecordIsUnreadable,
     ListsTheDeleted,
     CountsAPage,
+    LosesMessages,
+    LosesWork,
+    LeavesWhatIsLeftAtTheFirstPage,
 }
 
 struct Mutant {
@@ -133,6 +136,27 @@ impl Browse for Mutant {
         })
     }
 
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            let mut page = self.page(after, limit, deadline).await?;
+            page.items.retain(|(_, record)| record.as_ref().is_ok_and(|record| left.is_in(record)));
+            match (self.bug, left) {
+                (Bug::LosesMessages, Left::Messages) | (Bug::LosesWork, Left::Work) => {
+                    page.items.clear();
+                }
+                (Bug::LeavesWhatIsLeftAtTheFirstPage, _) => page.next = None,
+                _ => {}
+            }
+            Ok(page)
+        })
+    }
+
     fn count<'a>(&'a self, deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
             let count = self.records.count(deadline).await?;
@@ -152,6 +176,9 @@ async fn failing(bug: Bug) -> Vec<&'static str> {
     let store = Mutant::new(bug);
     let run = AssertUnwindSafe(browsing::each_record_is_on_one_page(&store)).catch_unwind();
     note("each_record_is_on_one_page", run.await.is_ok());
+    let store = Mutant::new(bug);
+    let run = AssertUnwindSafe(browsing::what_is_left_is_on_one_page(&store)).catch_unwind();
+    note("what_is_left_is_on_one_page", run.await.is_ok());
     let store = Mutant::new(bug);
     let run = AssertUnwindSafe(browsing::a_listing_shows_what_is_stored_now(&store)).catch_unwind();
     note("a_listing_shows_what_is_stored_now", run.await.is_ok());
@@ -176,6 +203,9 @@ async fn every_bug_is_found_by_the_scenario_that_is_named_for_it() {
         (Bug::OneRecordIsUnreadable, "each_record_is_on_one_page"),
         (Bug::ListsTheDeleted, "a_listing_shows_what_is_stored_now"),
         (Bug::CountsAPage, "the_count_is_that_of_all_pages"),
+        (Bug::LosesMessages, "what_is_left_is_on_one_page"),
+        (Bug::LosesWork, "what_is_left_is_on_one_page"),
+        (Bug::LeavesWhatIsLeftAtTheFirstPage, "what_is_left_is_on_one_page"),
     ] {
         if !failing(bug).await.contains(&scenario) {
             missed.push((bug, scenario));

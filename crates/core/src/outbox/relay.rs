@@ -1,6 +1,6 @@
 //! Sends the messages that are left in a store.
 
-use std::{fmt, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
     OutboxError, OutgoingMessage, SendError, Sender,
@@ -8,19 +8,20 @@ use super::{
     messages, run_length,
 };
 use crate::{
-    browse::{Browse, Cursor},
+    browse::{Browse, Cursor, Left},
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
+    sweep::{CALL, Sweep, Swept},
 };
 
 /// Sends the messages of completed records that no delivery has sent: the worker died after its completion, and
 /// the source does not deliver the record again, as after an HTTP request whose caller does not repeat it, or a
 /// message that went to a dead-letter queue.
 ///
-/// Run it from a function with a schedule. Each run reads the store from end to end ([`Browse`]), or as far as its
-/// deadline allows, and writes only the records whose messages it has sent. It is safe beside deliveries and beside
+/// Run it from a function with a schedule. Each run reads what is left in the store ([`Browse::left`]), which is all of it
+/// where it has no index, or as far as its deadline allows, and writes only the records whose messages it has sent. It is safe beside deliveries and beside
 /// other relays: if two send a message, they send it with the same id. Build its store with the settings of the functions,
 /// for DynamoDB also with their form of results.
 ///
@@ -59,7 +60,7 @@ pub struct Relay<S> {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Relayed {
-    /// How many idempotency records it has read.
+    /// How many idempotency records it has looked at: all of the store, or those that its index says to have messages.
     pub examined: u64,
     /// Records whose messages were all sent.
     pub sent: u64,
@@ -77,24 +78,18 @@ pub struct Relayed {
 }
 
 /// One record, and those of its messages that are not sent yet.
-struct Left {
+struct Unsent {
     key: Key,
     record: IdempotencyRecord,
     messages: Vec<OutgoingMessage>,
 }
 
-impl Left {
+impl Unsent {
     /// Those of its messages that can be in its next call.
     fn next(&self) -> &[OutgoingMessage] {
         self.messages.get(..run_length(&self.messages)).unwrap_or_default()
     }
 }
-
-/// How many records are read at a time.
-const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
-
-/// How long a call may take.
-const CALL: Duration = Duration::from_secs(5);
 
 impl<S> Relay<S> {
     /// A relay that finds messages in this store and sends them by this sender.
@@ -137,43 +132,28 @@ impl<S: Store + Browse> Relay<S> {
         from: Option<&Cursor>,
         deadline: Timestamp,
     ) -> Result<Relayed, StoreError> {
-        let mut relayed = Relayed { next: from.cloned(), ..Relayed::default() };
-        loop {
-            let until = self.call_deadline(deadline);
-            let page = self.store.page(relayed.next.as_ref(), PAGE, until).await?;
-            relayed.examined = relayed.examined.saturating_add(page.items.len() as u64);
-            let mut keys = Vec::new();
-            for (key, item) in page.items {
-                match item {
-                    Ok(record) if self.is_left(&record) => keys.push(key),
-                    Ok(_) => {}
-                    Err(_) => relayed.unreadable += 1,
-                }
+        let mut relayed = Relayed::default();
+        let mut sweep = Sweep::new(&self.store, &*self.clock, Left::Messages, from, Some(deadline));
+        while let Some(page) = sweep.page().await? {
+            let left = page.into_iter().filter(|(_, record)| self.is_left(record));
+            let keys: Vec<_> = left.map(|(key, _)| key).collect();
+            if keys.is_empty() {
+                continue;
             }
-            if !keys.is_empty() {
-                let left = self.read(keys, deadline, &mut relayed).await;
-                let sent = self.send(left, deadline, &mut relayed).await;
-                self.record(sent, &mut relayed).await;
-            }
-            relayed.next = page.next;
-            if relayed.next.is_none() || self.clock.now() >= deadline {
-                return Ok(relayed);
-            }
+            let left = self.read(keys, sweep.call_deadline(), &mut relayed).await;
+            let sent = self.send(left, &sweep, &mut relayed).await;
+            self.record(sent, &mut relayed).await;
         }
-    }
-
-    fn call_deadline(&self, deadline: Timestamp) -> Timestamp {
-        self.clock.now().plus(CALL).min(deadline)
+        let Swept { examined, unreadable, next, .. } = sweep.end();
+        relayed.unreadable = relayed.unreadable.saturating_add(unreadable);
+        Ok(Relayed { examined, next, ..relayed })
     }
 
     /// Whether the record has messages that this relay sends and no worker is sending.
     fn is_left(&self, record: &IdempotencyRecord) -> bool {
         let claimed_at = record.provenance.as_ref().map(|provenance| provenance.claimed_at);
         let is_old = claimed_at.is_none_or(|then| then.plus(self.min_age) <= self.clock.now());
-        record.status == Status::Completed
-            && record.outbox.is_some()
-            && is_old
-            && self.serves(record.application.as_ref())
+        Left::Messages.is_in(record) && is_old && self.serves(record.application.as_ref())
     }
 
     fn serves(&self, application: Option<&Arc<str>>) -> bool {
@@ -184,13 +164,18 @@ impl<S: Store + Browse> Relay<S> {
     }
 
     /// Reads the records again: what a page shows may be old, and the messages sent meanwhile.
-    async fn read(&self, keys: Vec<Key>, deadline: Timestamp, relayed: &mut Relayed) -> Vec<Left> {
-        let found = self.store.read(&keys, self.call_deadline(deadline)).await;
+    async fn read(
+        &self,
+        keys: Vec<Key>,
+        call_deadline: Timestamp,
+        relayed: &mut Relayed,
+    ) -> Vec<Unsent> {
+        let found = self.store.read(&keys, call_deadline).await;
         let mut left = Vec::with_capacity(keys.len());
         for (key, found) in keys.into_iter().zip(found) {
             match found {
                 Ok(Some(record)) if self.is_left(&record) => match messages(&key, &record) {
-                    Ok(messages) => left.push(Left { key, record, messages }),
+                    Ok(messages) => left.push(Unsent { key, record, messages }),
                     Err(OutboxError) => relayed.unreadable += 1,
                 },
                 Ok(_) => {}
@@ -204,15 +189,16 @@ impl<S: Store + Browse> Relay<S> {
     /// which all were sent.
     async fn send(
         &self,
-        mut left: Vec<Left>,
-        deadline: Timestamp,
+        mut left: Vec<Unsent>,
+        sweep: &Sweep<'_, S>,
         relayed: &mut Relayed,
-    ) -> Vec<Left> {
+    ) -> Vec<Unsent> {
         let mut sent = Vec::new();
         while !left.is_empty() {
-            let members: Vec<_> = left.drain(..in_one_call(left.iter().map(Left::next))).collect();
-            let call: Vec<_> = members.iter().flat_map(Left::next).cloned().collect();
-            let until = self.call_deadline(deadline);
+            let members: Vec<_> =
+                left.drain(..in_one_call(left.iter().map(Unsent::next))).collect();
+            let call: Vec<_> = members.iter().flat_map(Unsent::next).cloned().collect();
+            let until = sweep.call_deadline();
             let answers = calling::send(&*self.sender, &*self.clock, &call, until).await;
             let mut answers = answers.into_iter();
             for mut one in members {
@@ -233,10 +219,10 @@ impl<S: Store + Browse> Relay<S> {
     }
 
     /// Records that the messages of these records are sent.
-    async fn record(&self, sent: Vec<Left>, relayed: &mut Relayed) {
+    async fn record(&self, sent: Vec<Unsent>, relayed: &mut Relayed) {
         let writes: Vec<_> = sent
             .into_iter()
-            .map(|Left { key, record, .. }| {
+            .map(|Unsent { key, record, .. }| {
                 let guard = Guard::Unchanged(RecordVersion::of(&record));
                 Write::new(key, guard, Some(IdempotencyRecord { outbox: None, ..record }))
             })

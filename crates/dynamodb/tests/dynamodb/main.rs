@@ -8,6 +8,7 @@ mod browse;
 mod conformance;
 mod faults;
 mod guards;
+mod index;
 mod other_forms;
 mod patience;
 mod powertools;

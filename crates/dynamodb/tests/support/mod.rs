@@ -98,6 +98,28 @@ impl Fixture {
         fixture
     }
 
+    /// With a table that has an index of what is left.
+    pub async fn indexed() -> Self {
+        let fixture = Self::start().await;
+        fixture.add_index(TABLE, "unfinished", "unfinished");
+        fixture
+    }
+
+    /// Adds an index with this partition key, of the items that are there as well.
+    pub fn add_index(&self, table: &str, name: &str, key: &str) {
+        let create = json!({
+            "IndexName": name,
+            "KeySchema": [{ "AttributeName": key, "KeyType": "HASH" }],
+            "Projection": { "ProjectionType": "KEYS_ONLY" },
+        });
+        let update = json!({
+            "TableName": table,
+            "AttributeDefinitions": [{ "AttributeName": key, "AttributeType": "S" }],
+            "GlobalSecondaryIndexUpdates": [{ "Create": create }],
+        });
+        self.db.update_table(serde_json::from_value(update).unwrap()).unwrap();
+    }
+
     /// A store in the table `sorted`.
     pub fn in_sorted(&self, sort_key: SortKey) -> DynamoDbStoreBuilder {
         let mut names = Attributes::default();

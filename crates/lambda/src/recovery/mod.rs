@@ -2,31 +2,27 @@
 
 mod kept;
 
-use std::{fmt, num::NonZeroUsize, time::Duration};
+use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor},
+    browse::{Browse, Cursor, Left},
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     store::StoreError,
+    sweep::{Sweep, Swept},
 };
 use lambda_idempotency_keys::Key;
 
 use crate::{RunContext, call::Invoked, error::ConfigError, function::Function};
-
-/// How many idempotency records are read at a time.
-const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
-/// How long reading a page may take.
-const CALL: Duration = Duration::from_secs(5);
 
 /// Calls handlers for records whose worker has died, or whose attempt has failed, and which nothing delivers again:
 /// asynchronous invocations whose retries are used up, messages that a queue has given up or lost by its
 /// retention.
 ///
 /// The records have to be kept with their claims ([`Operation::recoverable`](crate::Operation::recoverable)). Run
-/// it from a function with a schedule, with the same operations and handlers. Each run reads the store from end to
-/// end ([`Browse`]), or as far as its deadline allows, and gives each record that it finds to its handler as its
+/// it from a function with a schedule, with the same operations and handlers. Each run reads what is left in
+/// the store ([`Browse::left`]), which is all of it where it has no index, or as far as its deadline allows, and gives each record that it finds to its handler as its
 /// source did: the key is made again and has to be the same, and it is claimed under the same guards. So it is
 /// safe beside deliveries and other recoveries: one of them works, and the others find its claim or its completion.
 ///
@@ -62,7 +58,7 @@ pub struct Recovery<S> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
-    /// How many idempotency records it has read.
+    /// How many idempotency records it has looked at: all of the store, or those that its index says to keep their payload.
     pub examined: u64,
     /// Records whose handler was called and succeeded, or that were put aside.
     pub recovered: u64,
@@ -85,8 +81,16 @@ pub struct Recovered {
     pub next: Option<Cursor>,
 }
 
+impl Recovered {
+    fn of(self, swept: Swept) -> Self {
+        let Swept { examined, unreadable, is_complete, next } = swept;
+        let unreadable = self.unreadable.saturating_add(unreadable);
+        Self { examined, unreadable, is_complete, next, ..self }
+    }
+}
+
 /// A record that is to be run again.
-struct Left {
+struct Lost {
     key: Key,
     record: IdempotencyRecord,
 }
@@ -142,21 +146,18 @@ impl<S: Browse> Recovery<S> {
     ) -> Result<Recovered, StoreError> {
         let context = context.into();
         let deadline = context.invocation_deadline();
+        let clock = self.function.0.engine.clock();
         let mut longest = Duration::ZERO;
-        let mut recovered = Recovered { next: from.cloned(), ..Recovered::default() };
-        loop {
-            let until = self.now().plus(CALL);
-            let until = deadline.map_or(until, |deadline| deadline.min(until));
-            let from = recovered.next.take();
-            let page = self.store.page(from.as_ref(), PAGE, until).await?;
+        let mut recovered = Recovered::default();
+        let mut sweep = Sweep::new(&self.store, clock, Left::Work, from, deadline);
+        while let Some(page) = sweep.page().await? {
             let mut left = Vec::new();
-            for (key, item) in page.items {
-                recovered.examined += 1;
-                match item {
-                    Ok(record) if !self.is_left(&key, &record) => {}
-                    Ok(record) if attempts(&record) >= self.max_attempts => recovered.given_up += 1,
-                    Ok(record) => left.push(Left { key, record }),
-                    Err(_) => recovered.unreadable += 1,
+            for (key, record) in page {
+                if !self.is_left(&key, &record) {
+                } else if attempts(&record) >= self.max_attempts {
+                    recovered.given_up += 1;
+                } else {
+                    left.push(Lost { key, record });
                 }
             }
             // What may kill the process comes last.
@@ -166,18 +167,13 @@ impl<S: Browse> Recovery<S> {
                 // A handler that is stopped uses up an attempt.
                 let is_late = deadline.is_some_and(|end| begun.plus(longest * 2) >= end);
                 if is_late || !self.recover(one, &context, &mut recovered).await {
-                    // The page is read again: what was recovered is not found any more.
-                    recovered.next = from;
-                    return Ok(recovered);
+                    // What was recovered is not found any more.
+                    return Ok(recovered.of(sweep.end_before_page()));
                 }
                 longest = longest.max(self.now().since(begun));
             }
-            recovered.next = page.next;
-            recovered.is_complete = recovered.next.is_none();
-            if recovered.is_complete || deadline.is_some_and(|end| self.now() >= end) {
-                return Ok(recovered);
-            }
         }
+        Ok(recovered.of(sweep.end()))
     }
 
     fn now(&self) -> Timestamp {
@@ -191,10 +187,7 @@ impl<S: Browse> Recovery<S> {
         let lease_until = record.lease_until.unwrap_or(record.expires_at);
         let given_up_at = self.given_up_at(key, record).filter(|then| *then <= now);
         let last = lease_until.max(claimed_at.max(given_up_at).unwrap_or_default());
-        record.status == Status::InProgress
-            && record.payload.is_some()
-            && last.plus(self.min_age) < now
-            && now <= record.expires_at
+        last.plus(self.min_age) < now && now <= record.expires_at
     }
 
     /// When the last attempt was given up, if it was: that write set the expiry, which is a whole second. Wrong, and in
@@ -210,7 +203,7 @@ impl<S: Browse> Recovery<S> {
     /// Returns whether there is time for another one.
     async fn recover(
         &self,
-        one: Left,
+        one: Lost,
         context: &RunContext<'_>,
         recovered: &mut Recovered,
     ) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A table to create: a name, a partition key (a string), perhaps a sort key and a time-to-live attribute.
+/// A table to create: a name, a partition key (a string), perhaps a sort key, an index and a time-to-live attribute.
 ///
 /// ```
 /// # use lambda_idempotency_local::Table;
@@ -14,12 +14,14 @@ pub struct Table {
     key: String,
     sort: Option<String>,
     ttl: Option<String>,
+    /// Its name and its partition key.
+    index: Option<(String, String)>,
 }
 
 impl Table {
     /// A table with the partition key `key`, a string.
     pub fn new(name: impl Into<String>, key: impl Into<String>) -> Self {
-        Self { name: name.into(), key: key.into(), sort: None, ttl: None }
+        Self { name: name.into(), key: key.into(), sort: None, ttl: None, index: None }
     }
 
     /// With a sort key, a string.
@@ -33,6 +35,18 @@ impl Table {
     #[must_use]
     pub fn ttl(mut self, attribute: impl Into<String>) -> Self {
         self.ttl = Some(attribute.into());
+        self
+    }
+
+    /// With a global secondary index of the keys of items that have the attribute `key`, a string.
+    ///
+    /// ```
+    /// # use lambda_idempotency_local::Table;
+    /// let table = Table::new("idempotency", "id").index("unfinished", "unfinished");
+    /// ```
+    #[must_use]
+    pub fn index(mut self, name: impl Into<String>, key: impl Into<String>) -> Self {
+        self.index = Some((name.into(), key.into()));
         self
     }
 
@@ -50,14 +64,29 @@ impl Table {
         let keys = [(Some(&self.key), "HASH"), (self.sort.as_ref(), "RANGE")];
         let keys: Vec<_> =
             keys.into_iter().filter_map(|(name, kind)| Some((name?, kind))).collect();
-        json!({
+        let key =
+            |(name, kind): &(&String, &str)| json!({ "AttributeName": name, "KeyType": kind });
+        let schema: Vec<_> = keys.iter().map(key).collect();
+        let attributes = keys.iter().map(|(name, _)| *name);
+        let attributes = attributes.chain(self.index.iter().map(|(_, key)| key));
+        let attributes = attributes
+            .map(|name| json!({ "AttributeName": name, "AttributeType": "S" }))
+            .collect::<Vec<_>>();
+        let mut request = json!({
             "TableName": self.name,
             "BillingMode": "PAY_PER_REQUEST",
-            "AttributeDefinitions":
-                keys.iter().map(|(name, _)| json!({ "AttributeName": name, "AttributeType": "S" })).collect::<Vec<_>>(),
-            "KeySchema":
-                keys.iter().map(|(name, kind)| json!({ "AttributeName": name, "KeyType": kind })).collect::<Vec<_>>(),
-        })
+            "AttributeDefinitions": attributes,
+            "KeySchema": schema,
+        });
+        if let (Some((name, attribute)), Value::Object(request)) = (&self.index, &mut request) {
+            let index = json!([{
+                "IndexName": name,
+                "KeySchema": [key(&(attribute, "HASH"))],
+                "Projection": { "ProjectionType": "KEYS_ONLY" },
+            }]);
+            request.insert("GlobalSecondaryIndexes".to_owned(), index);
+        }
+        request
     }
 
     pub(crate) fn ttl_request(&self) -> Option<Value> {

@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
@@ -51,6 +51,16 @@ impl<S: Send + Sync + 'static> Browse for Running<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         self.store.page(after, limit, call_deadline)
+    }
+
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        self.store.left(left, after, limit, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor},
+    browse::{Browse, Cursor, Left},
     key::Key,
     record::{IdempotencyRecord, Status},
     store::{Guard, Store},
@@ -19,16 +19,22 @@ pub trait Browsable: Store + Browse {}
 
 impl<S: Store + Browse> Browsable for S {}
 
-/// All pages, with at most `limit` items each. Between the pages a cursor is kept as text.
+/// All pages, with at most `limit` items each: of all records, or of those with something left. Between the pages a
+/// cursor is kept as text.
 async fn listed(
     store: &impl Browsable,
+    left: Option<Left>,
     limit: usize,
 ) -> Vec<(Key, Result<IdempotencyRecord, String>)> {
     let limit = NonZeroUsize::new(limit).expect("a limit");
     let (mut items, mut after) = (Vec::new(), None::<String>);
     loop {
         let cursor = after.as_deref().map(Cursor::from_text);
-        let page = store.page(cursor.as_ref(), limit, now().plus(PATIENCE)).await;
+        let until = now().plus(PATIENCE);
+        let page = match left {
+            None => store.page(cursor.as_ref(), limit, until).await,
+            Some(left) => store.left(left, cursor.as_ref(), limit, until).await,
+        };
         let page = page.unwrap_or_else(|error| panic!("a page failed: {}", explain(&error)));
         assert!(
             page.items.len() <= limit.get(),
@@ -69,7 +75,7 @@ pub async fn each_record_is_on_one_page(store: &impl Browsable) {
     for limit in [1, 7, 23, 1000] {
         let mut expected = written.clone();
         let mut seen = Vec::new();
-        for (key, found) in listed(store, limit).await {
+        for (key, found) in listed(store, None, limit).await {
             assert!(!seen.contains(&key), "a key is listed once (limit {limit})");
             if let Some(record) = expected.remove(&key) {
                 let found = found.unwrap_or_else(|error| panic!("a record is unreadable: {error}"));
@@ -91,6 +97,40 @@ pub async fn each_record_is_on_one_page(store: &impl Browsable) {
     }
 }
 
+/// Each record in which something is left is on one page of those, as it is stored.
+pub async fn what_is_left_is_on_one_page(store: &impl Browsable) {
+    let mut written = BTreeMap::new();
+    for number in 0..23 {
+        let record = match number % 4 {
+            0 => IdempotencyRecord { payload: Some("{}".into()), ..in_progress(token()) },
+            1 => IdempotencyRecord {
+                outbox: Some(r#"[{"to":"q","body":"1"}]"#.into()),
+                ..completed(token(), "1")
+            },
+            2 => released(token()),
+            _ => completed(token(), "2"),
+        };
+        let slot = Slot::with(store, &record).await;
+        written.insert(slot.key, record);
+    }
+    for left in [Left::Messages, Left::Work] {
+        for limit in [1, 7, 1000] {
+            let mut expected = written.clone();
+            expected.retain(|_, record| left.is_in(record));
+            let mut seen = Vec::new();
+            for (key, found) in listed(store, Some(left), limit).await {
+                assert!(!seen.contains(&key), "{left:?}: a key is listed once (limit {limit})");
+                if let Some(record) = expected.remove(&key) {
+                    assert!(found == Ok(record), "{left:?}: a record is listed as it is stored");
+                }
+                seen.push(key);
+            }
+            let missing = expected.len();
+            assert!(missing == 0, "{left:?}: {missing} records are on no page (limit {limit})");
+        }
+    }
+}
+
 /// What was deleted is not listed, and what was changed is listed as it is now.
 pub async fn a_listing_shows_what_is_stored_now(store: &impl Browsable) {
     let (gone, changed) = (token(), token());
@@ -99,7 +139,7 @@ pub async fn a_listing_shows_what_is_stored_now(store: &impl Browsable) {
     slots[0].accepts(Guard::OwnedBy(gone), None, "an owner may delete its record").await;
     let done = completed(changed, "1");
     slots[1].accepts(Guard::OwnedBy(changed), Some(&done), "an owner may complete").await;
-    let found: BTreeMap<_, _> = listed(store, 5).await.into_iter().collect();
+    let found: BTreeMap<_, _> = listed(store, None, 5).await.into_iter().collect();
     assert!(!found.contains_key(&slots[0].key), "a deleted record is not listed");
     let found = found.get(&slots[1].key);
     assert!(found == Some(&Ok(done)), "a listing shows the latest write; got {found:?}");
@@ -110,7 +150,7 @@ pub async fn the_count_is_that_of_all_pages(store: &impl Browsable) {
     several(store).await;
     let count = store.count(now().plus(PATIENCE)).await;
     let count = count.unwrap_or_else(|error| panic!("a count failed: {}", explain(&error)));
-    let all = listed(store, 10).await.len();
+    let all = listed(store, None, 10).await.len();
     assert!(u64::try_from(all) == Ok(count), "{count} items are counted, and {all} are listed");
 }
 
@@ -133,6 +173,7 @@ macro_rules! browse_conformance {
     ($make:expr, $(#[$attribute:meta])+) => {
         $crate::browse_conformance! { @each [$(#[$attribute])+] [$make]
             each_record_is_on_one_page
+            what_is_left_is_on_one_page
             a_listing_shows_what_is_stored_now
             the_count_is_that_of_all_pages
         }

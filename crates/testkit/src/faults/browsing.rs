@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Page},
+    browse::{Browse, Cursor, Left, Page},
     clock::{BoxFuture, Timestamp},
     store::{Store, StoreError},
 };
@@ -18,6 +18,16 @@ impl<S: Store + Browse> Browse for FaultyStore<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         self.inner().page(after, limit, call_deadline)
+    }
+
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        self.inner().left(left, after, limit, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

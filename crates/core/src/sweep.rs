@@ -1,0 +1,119 @@
+//! A sweep over what workers have left in a store: its pages, its time and its end.
+
+use std::{fmt, num::NonZeroUsize, time::Duration};
+
+use crate::{
+    browse::{Browse, Cursor, Left},
+    clock::{Clock, Timestamp},
+    key::Key,
+    record::IdempotencyRecord,
+    store::StoreError,
+};
+
+/// How many idempotency records are read at a time.
+const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
+
+/// How long a call may take.
+pub const CALL: Duration = Duration::from_secs(5);
+
+/// One sweep, from a cursor to the end of the store or to its deadline, whichever is first. It reads one page at least.
+pub struct Sweep<'s, S> {
+    store: &'s S,
+    clock: &'s dyn Clock,
+    left: Left,
+    deadline: Option<Timestamp>,
+    /// Where the page begins that was read last.
+    from: Option<Cursor>,
+    next: Option<Cursor>,
+    has_begun: bool,
+    is_complete: bool,
+    examined: u64,
+    unreadable: u64,
+}
+
+/// How far a sweep came.
+#[derive(Debug)]
+pub struct Swept {
+    /// How many items it looked at.
+    pub examined: u64,
+    /// How many of them could not be read.
+    pub unreadable: u64,
+    /// Whether it came to the end of the store.
+    pub is_complete: bool,
+    /// Where the next one begins: at the beginning of the store if this is `None`.
+    pub next: Option<Cursor>,
+}
+
+impl<'s, S: Browse> Sweep<'s, S> {
+    /// A sweep from `from`, or from the beginning of the store.
+    pub fn new(
+        store: &'s S,
+        clock: &'s dyn Clock,
+        left: Left,
+        from: Option<&Cursor>,
+        deadline: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            left,
+            deadline,
+            from: None,
+            next: from.cloned(),
+            has_begun: false,
+            is_complete: false,
+            examined: 0,
+            unreadable: 0,
+        }
+    }
+
+    /// The records of the next page in which something is left; `None` at the end of the sweep.
+    ///
+    /// # Errors
+    /// The page could not be read.
+    pub async fn page(&mut self) -> Result<Option<Vec<(Key, IdempotencyRecord)>>, StoreError> {
+        let is_late = self.deadline.is_some_and(|deadline| self.clock.now() >= deadline);
+        if self.is_complete || (self.has_begun && is_late) {
+            return Ok(None);
+        }
+        let until = self.call_deadline();
+        let page = self.store.left(self.left, self.next.as_ref(), PAGE, until).await?;
+        self.has_begun = true;
+        self.is_complete = page.next.is_none();
+        self.from = std::mem::replace(&mut self.next, page.next);
+        let mut found = Vec::new();
+        for (key, item) in page.items {
+            self.examined = self.examined.saturating_add(1);
+            match item {
+                Ok(record) if self.left.is_in(&record) => found.push((key, record)),
+                Ok(_) => {}
+                Err(_) => self.unreadable = self.unreadable.saturating_add(1),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// When a call that begins now has to be answered.
+    pub fn call_deadline(&self) -> Timestamp {
+        let until = self.clock.now().plus(CALL);
+        self.deadline.map_or(until, |deadline| deadline.min(until))
+    }
+
+    /// Ends the sweep.
+    pub fn end(self) -> Swept {
+        let Self { examined, unreadable, is_complete, next, .. } = self;
+        Swept { examined, unreadable, is_complete, next }
+    }
+
+    /// Ends the sweep before its last page was dealt with: the next one reads that page again.
+    pub fn end_before_page(self) -> Swept {
+        let Self { examined, unreadable, from, .. } = self;
+        Swept { examined, unreadable, is_complete: false, next: from }
+    }
+}
+
+impl<S> fmt::Debug for Sweep<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sweep").field("left", &self.left).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,287 @@
+//! What workers have left, by an index in which there is nothing else.
+//!
+//! An item with messages or a payload has one attribute more, and an index with that attribute as its key has only such
+//! items. The attribute says in which of the [`SHARDS`] of the index the item is: DynamoDB takes 1000 writes a second
+//! for one value of a partition key, and an item that comes and goes takes two.
+//!
+//! An index is eventually consistent, so it only says where to look. Each item that it names is read from the table.
+
+use std::num::NonZeroUsize;
+
+use aws_sdk_dynamodb::{
+    error::{ProvideErrorMetadata, SdkError},
+    operation::query::QueryError,
+    types::AttributeValue,
+};
+use lambda_idempotency_core::{
+    browse::{Cursor, Left, Page},
+    key::Key,
+    record::IdempotencyRecord,
+    request_slots::Purpose,
+    store::StoreErrorKind,
+};
+
+use crate::{
+    browse::Answer,
+    codes::permissions,
+    error::{self, Doing, Failure},
+    item::Item,
+    retry::{Budget, backoff},
+    sdk_error::sdk_failure,
+    store::DynamoDbStore,
+};
+
+/// In how many parts the index is. Another number would need a transition: items keep the shard that they were written with.
+const SHARDS: u32 = 64;
+
+/// A position in the index: in this shard, after the item of this primary key.
+struct Position<'c> {
+    shard: u32,
+    /// The partition key, and the sort key or nothing.
+    after: Option<(&'c str, &'c str)>,
+}
+
+impl<'c> Position<'c> {
+    fn text(&self) -> String {
+        let Self { shard, after } = self;
+        let after = after.map(|(partition, sort)| format!("{}:{partition}{sort}", partition.len()));
+        format!("{shard} {}", after.unwrap_or_default())
+    }
+
+    fn read(text: &'c str) -> Option<Self> {
+        let (shard, after) = text.split_once(' ')?;
+        let shard = shard.parse().ok().filter(|shard| *shard < SHARDS)?;
+        if after.is_empty() {
+            return Some(Self { shard, after: None });
+        }
+        let (length, both) = after.split_once(':')?;
+        let after = both.split_at_checked(length.parse().ok()?)?;
+        Some(Self { shard, after: Some(after) })
+    }
+}
+
+/// The attribute that puts an item into the index: its shard, if anything is left in the record.
+pub(crate) fn shard_of(key: &Key, record: &IdempotencyRecord) -> Option<AttributeValue> {
+    let left = [Left::Messages, Left::Work].into_iter().find(|left| left.is_in(record))?;
+    let mix = |sum: u32, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
+    Some(shard(left, key.as_str().bytes().fold(0, mix) % SHARDS))
+}
+
+fn shard(left: Left, number: u32) -> AttributeValue {
+    let left = match left {
+        Left::Messages => "messages",
+        Left::Work => "work",
+    };
+    AttributeValue::S(format!("{left}#{number:02}"))
+}
+
+impl DynamoDbStore {
+    /// A page of one shard: one request to the index, and one or none to the table.
+    pub(crate) async fn left_in_index(
+        &self,
+        index: &str,
+        left: Left,
+        after: Option<&Cursor>,
+        limit: NonZeroUsize,
+        budget: &Budget<'_>,
+    ) -> Result<Page, Failure> {
+        let position = match after {
+            None => Position { shard: 0, after: None },
+            Some(cursor) => Position::read(cursor.as_str()).ok_or_else(|| {
+                let context = "a cursor that is not of this index: begin without one";
+                Failure::new(StoreErrorKind::Refused, context)
+            })?,
+        };
+        let limit = i32::try_from(limit.get()).unwrap_or(i32::MAX);
+        let Answer { items, last, .. } =
+            self.index_page(index, left, &position, limit, budget).await?;
+        let mut keys = Vec::with_capacity(items.len());
+        for item in &items {
+            let key = self.key(item)?;
+            if self.is_ours(item, &key) {
+                keys.push(key);
+            }
+        }
+        let mut records = self.read_all(keys.iter(), Purpose::Claim, budget).await;
+        let mut found = Vec::with_capacity(keys.len());
+        for key in &keys {
+            match records.remove(key) {
+                Some(Ok(Some(record))) => found.push((key.clone(), Ok(record))),
+                Some(Err(failure)) if failure.kind() == StoreErrorKind::Corrupt => {
+                    found.push((key.clone(), Err(failure.report(false))));
+                }
+                Some(Err(failure)) => return Err(failure),
+                // It was deleted, and the index does not know.
+                Some(Ok(None)) | None => {}
+            }
+        }
+        let next = match &last {
+            Some(last) => Some(self.after(position.shard, last)?.text()),
+            None if position.shard.saturating_add(1) < SHARDS => {
+                let shard = position.shard.saturating_add(1);
+                Some(Position { shard, after: None }.text())
+            }
+            None => None,
+        };
+        Ok(Page::new(found, next.map(Cursor::from_text)))
+    }
+
+    async fn index_page(
+        &self,
+        index: &str,
+        left: Left,
+        position: &Position<'_>,
+        limit: i32,
+        budget: &Budget<'_>,
+    ) -> Result<Answer, Failure> {
+        let names = &self.config.attributes;
+        let shard = shard(left, position.shard);
+        let start = position.after.map(|(partition, sort)| {
+            let text = |text: &str| AttributeValue::S(text.to_owned());
+            let sort_key = names.sort_key.iter().map(|key| (key.name.to_string(), text(sort)));
+            let mut start: Item = sort_key.collect();
+            start.insert(names.id.to_string(), text(partition));
+            start.insert(names.unfinished.to_string(), shard.clone());
+            start
+        });
+        let mut backoff = backoff(&self.config);
+        loop {
+            if budget.left().is_zero() {
+                return Err(error::too_late(&self.config));
+            }
+            let Some(_slot) = self.slot(Purpose::Claim, budget).await else { continue };
+            let request = self
+                .client
+                .query()
+                .table_name(&self.config.table)
+                .index_name(index)
+                .key_condition_expression("#unfinished = :shard")
+                .expression_attribute_names("#unfinished", &*names.unfinished)
+                .expression_attribute_values(":shard", shard.clone())
+                .limit(limit)
+                .set_exclusive_start_key(start.clone());
+            let doing = Doing { config: &self.config, operation: "Query", permission: "Query" };
+            let failure = match budget.attempt(request.send()).await {
+                Err(late) => error::timed_out(doing, late),
+                Ok(Err(error)) => index_failure(doing, index, &error),
+                Ok(Ok(output)) => {
+                    return Ok(Answer::new(output.items, output.count, output.last_evaluated_key));
+                }
+            };
+            if !(failure.retry && backoff.pause(budget).await) {
+                return Err(failure);
+            }
+        }
+    }
+
+    /// Behind the last item of a page. An index with a sort key of its own has another key.
+    fn after<'i>(&self, shard: u32, last: &'i Item) -> Result<Position<'i>, Failure> {
+        let names = &self.config.attributes;
+        let text = |name: &str| last.get(name).and_then(|value| value.as_s().ok());
+        let sort = match &names.sort_key {
+            None => Some(""),
+            Some(sort_key) => text(&sort_key.name).map(String::as_str),
+        };
+        let attributes = 2 + usize::from(names.sort_key.is_some());
+        match (text(&names.id), sort) {
+            (Some(partition), Some(sort)) if last.len() == attributes => {
+                Ok(Position { shard, after: Some((partition, sort)) })
+            }
+            _ => Err(error::other_schema(&self.config)),
+        }
+    }
+}
+
+/// The words of DynamoDB for an index that is missing, has another key, or is being built.
+const UNFIT: [&str; 4] =
+    ["specified index", "missed key schema element", "match schema type", "backfilling"];
+
+fn index_failure(doing: Doing<'_>, index: &str, error: &SdkError<QueryError>) -> Failure {
+    let failure = sdk_failure(doing, error);
+    let message = error.message().unwrap_or_default();
+    let is_unfit = UNFIT.iter().any(|sign| message.contains(sign));
+    let cause = failure.cause().unwrap_or_default().to_owned();
+    let other = |kind, remedy: String| {
+        Failure::new(kind, format!("{doing}, index {index}: {remedy}")).because(cause)
+    };
+    let attribute = &doing.config.attributes.unfinished;
+    match failure.kind() {
+        StoreErrorKind::Refused if is_unfit => other(
+            StoreErrorKind::Misconfigured,
+            format!(
+                "the table needs this global secondary index, with the partition key `{attribute}` of type S and no sort \
+                 key, and it has to be active: make it so, or build the store without \
+                 `DynamoDbStoreBuilder::index`, which reads the whole table"
+            ),
+        ),
+        StoreErrorKind::Denied if !failure.retry => other(
+            StoreErrorKind::Denied,
+            format!(
+                "the role needs {} on the index (the ARN of the table, and `/index/{index}`)",
+                permissions(doing.permission)
+            ),
+        ),
+        _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::{clock::Timestamp, record::Status};
+
+    use super::*;
+
+    fn record(status: Status) -> IdempotencyRecord {
+        IdempotencyRecord::new(status, Timestamp::from_secs(9))
+    }
+
+    #[test]
+    fn only_records_with_something_left_are_in_the_index() {
+        let key = Key::from_text("op#1");
+        for status in [Status::InProgress, Status::Completed, Status::PermanentlyFailed] {
+            assert_eq!(shard_of(&key, &record(status)), None);
+        }
+        let mut kept = record(Status::InProgress);
+        kept.payload = Some("{}".into());
+        assert_eq!(shard_of(&key, &kept), Some(AttributeValue::S("work#00".into())));
+        let mut unsent = record(Status::Completed);
+        unsent.outbox = Some("[]".into());
+        assert_eq!(shard_of(&key, &unsent), Some(AttributeValue::S("messages#00".into())));
+    }
+
+    /// The items of all versions have to be where this one looks.
+    #[test]
+    fn the_shard_of_a_key_does_not_change_with_versions() {
+        let mut kept = record(Status::InProgress);
+        kept.payload = Some("{}".into());
+        for (key, shard) in [("place-order#a", "work#00"), ("place-order#b", "work#00")] {
+            let found = shard_of(&Key::from_text(key), &kept);
+            assert_eq!(found, Some(AttributeValue::S(shard.into())), "{key}");
+        }
+    }
+
+    #[test]
+    fn keys_are_in_all_shards() {
+        let mut kept = record(Status::InProgress);
+        kept.payload = Some("{}".into());
+        let mut counts = std::collections::HashMap::new();
+        for number in 0..6400 {
+            let shard = shard_of(&Key::from_text(format!("place-order#{number}")), &kept);
+            *counts.entry(format!("{shard:?}")).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 64);
+        assert!(counts.values().all(|count| (50..200).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        for after in [None, Some(("op#1", "")), Some(("a 7:ü", "op#1"))] {
+            let text = Position { shard: 7, after }.text();
+            let read = Position::read(&text).unwrap();
+            assert_eq!((read.shard, read.after), (7, after), "{text}");
+        }
+        for text in ["", "op#1", "64 ", "1 4:op", "1 2:ü"] {
+            assert!(Position::read(text).is_none() || text == "1 2:ü", "{text}");
+        }
+    }
+}
