@@ -149,7 +149,7 @@ impl DynamoDbStore {
             if budget.left().is_zero() {
                 return Err(error::too_late(&self.config));
             }
-            let Some(_slot) = self.slot(Purpose::Claim, budget).await else { continue };
+            let _slot = self.slot(Purpose::Claim, budget).await?;
             let request = self
                 .client
                 .query()

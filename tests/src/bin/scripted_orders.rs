@@ -24,7 +24,9 @@ async fn main() -> Result<(), Error> {
     let (shop, idempotency) = Shop::from_env().await?;
     let place = shop.operation(Operation::new("place-order"));
     // A claim keeps its record if the environment asks for it; without protection the key finds nothing.
-    let (most_bytes, is_unprotected) = (shop.most_bytes_kept(), shop.is_unprotected());
+    let is_set = |variable: &str| std::env::var_os(variable).is_some();
+    let most_bytes = is_set("SCRIPTED_RECOVERABLE").then_some(64 * 1024);
+    let is_unprotected = is_set("SCRIPTED_UNPROTECTED");
     let key = |variable: &str| match std::env::var(variable) {
         _ if is_unprotected => "noRecordHasThis".to_owned(),
         Ok(expression) => expression,

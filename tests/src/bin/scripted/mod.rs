@@ -49,7 +49,6 @@ pub(crate) struct Shop {
     transactional: bool,
     optimistic: bool,
     mutex: bool,
-    recoverable: bool,
     outside: bool,
     in_steps: bool,
     /// Where messages go, if orders publish some.
@@ -73,7 +72,6 @@ impl Shop {
             transactional: is_set("SCRIPTED_TRANSACTION"),
             optimistic: is_set("SCRIPTED_OPTIMISTIC"),
             mutex: is_set("SCRIPTED_MUTEX"),
-            recoverable: is_set("SCRIPTED_RECOVERABLE"),
             outside: is_set("SCRIPTED_OUTSIDE"),
             in_steps: is_set("SCRIPTED_STEPS"),
             parcels: std::env::var("SCRIPTED_PARCELS_TABLE").ok(),
@@ -103,16 +101,6 @@ impl Shop {
             return operation;
         }
         operation.key("noRecordHasThis").on_missing_key(OnMissingKey::RunUnprotected)
-    }
-
-    /// The most bytes of a record that its claim keeps, if the environment asks for that.
-    pub(crate) fn most_bytes_kept(&self) -> Option<usize> {
-        self.recoverable.then_some(64 * 1024)
-    }
-
-    /// Whether the environment asks for no protection.
-    pub(crate) const fn is_unprotected(&self) -> bool {
-        self.unprotected
     }
 
     /// Runs once for each order.
