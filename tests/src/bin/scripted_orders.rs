@@ -24,7 +24,7 @@ async fn main() -> Result<(), Error> {
     let (shop, idempotency) = Shop::from_env().await?;
     let place = shop.operation(Operation::new("place-order"));
     // A claim keeps its record if the environment asks for it; without protection the key finds nothing.
-    let is_set = |variable: &str| std::env::var_os(variable).is_some();
+    let is_set = |variable: &str| std::env::var(variable).is_ok_and(|value| value == "1");
     let most_bytes = is_set("SCRIPTED_RECOVERABLE").then_some(64 * 1024);
     let is_unprotected = is_set("SCRIPTED_UNPROTECTED");
     let key = |variable: &str| match std::env::var(variable) {
