@@ -17,10 +17,11 @@ use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_testkit::{
     clock::ManualClock,
     crashing::drop_after,
-    faults::{Call, Fault, GuardKind},
+    faults::{Fault, GuardKind},
 };
 
 use crate::{
+    steps::step,
     support::{ROUND_TRIP, Rec, START, World, failing, key, labels, ok, rec, slow},
     throttled::Throttled,
 };
@@ -35,21 +36,23 @@ type Seen = Arc<Mutex<Vec<usize>>>;
 fn busy(label: &'static str, takes: Duration, awaits: Option<Duration>, seen: &Seen) -> Rec {
     let seen = Arc::clone(seen);
     rec(label, move |world: World, _| async move {
-        let completed = |write: &Write| {
-            write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
-        };
-        let history = world.store.history();
-        let writes = history.iter().filter_map(|call| match call {
-            Call::Write { writes, .. } => Some(writes),
-            _ => None,
-        });
-        seen.lock().unwrap().push(writes.flatten().filter(|write| completed(write)).count());
+        seen.lock().unwrap().push(world.completions());
         world.clock.advance(takes);
         if let Some(awaits) = awaits {
             world.clock.sleep(awaits).await;
         }
         Ok(())
     })
+}
+
+impl World {
+    /// How many completions were written.
+    fn completions(&self) -> usize {
+        let completed = |write: &Write| {
+            write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
+        };
+        self.writes().iter().filter(|write| completed(write)).count()
+    }
 }
 
 #[tokio::test]
@@ -75,6 +78,29 @@ async fn a_completion_is_sent_between_handlers_that_occupy_the_processor_before_
     let records = vec![slow("a", SECOND), slow("b", SECOND), busy("c"), busy("d")];
     assert_eq!(world.deliver(records).await, ["executed"; 4]);
     assert_eq!(*seen.lock().unwrap(), [0, 2], "written before `c` and before `d`");
+}
+
+/// A poll that ends a step is a poll like others: the completion of `b` does not wait for that of `a`, which is on its way.
+#[tokio::test]
+async fn a_completion_is_sent_between_handlers_that_occupy_the_processor_and_end_steps() {
+    let world = World::yielding();
+    let completes_a = Fault::delay(world.clock.clone(), 9 * SECOND)
+        .for_key(&key("a"))
+        .that_writes(Status::Completed);
+    world.store.inject(completes_a.always());
+    let seen: Seen = Arc::default();
+    let stepping = |label| {
+        let seen = Arc::clone(&seen);
+        rec(label, move |world: World, call| async move {
+            seen.lock().unwrap().push(world.completions());
+            world.clock.advance(SECOND / 4);
+            step(&world, &call, "one").await.map(drop)
+        })
+    };
+    let mut records = vec![busy("a", SECOND / 4, None, &Arc::default()), ok("b")];
+    records.extend(["c", "d", "e"].map(stepping));
+    assert_eq!(world.deliver(records).await, ["executed"; 5]);
+    assert_eq!(*seen.lock().unwrap(), [1, 2, 2], "written before `d` occupies the processor");
 }
 
 /// When a process is killed, the effects whose completions were not sent happen again.

@@ -154,6 +154,19 @@ async fn a_result_too_large_to_keep_is_left_out_of_the_completion() {
     assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
 }
 
+/// Each write of the record would be refused first.
+#[tokio::test]
+async fn a_kept_record_for_which_there_was_no_room_is_not_sent_again() {
+    let world = World::new();
+    let carries =
+        |write: &Write| write.record.as_ref().is_some_and(|record| record.payload.is_some());
+    world.store.inject(Fault::refuse(StoreErrorKind::TooLarge).for_writes(carries).always());
+    let outcomes = world.deliver(vec![failing("a").kept("{}"), ok("b").kept("{}")]).await;
+    assert_eq!(outcomes, ["failed", "executed"]);
+    let sent = world.writes().iter().filter(|write| carries(write)).count();
+    assert_eq!(sent, 2, "with the claims");
+}
+
 /// A character that its server cannot hold, for instance. An error that passes may be answered in the same way, so it is tried
 /// once more.
 #[tokio::test]

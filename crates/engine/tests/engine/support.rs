@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) ledger: std::sync::Arc<Ledger>,
     pub(crate) policy: Policy,
     pub(crate) after_failure: AfterFailure,
+    /// Nothing delivers its records again: its invocations are calls of `run` and `run_many`.
+    pub(crate) runs_once: bool,
     /// The time from the start of an invocation to its deadline; `None` if the deadline is not known.
     pub(crate) timeout: Option<Duration>,
     /// The handler durations that the process has observed.
@@ -65,6 +67,8 @@ pub(crate) struct Rec {
     handler: Handler,
     sink: Option<Sink>,
     has_key: bool,
+    /// What is kept with its claim.
+    kept: Option<&'static str>,
 }
 
 /// A record whose handler succeeds at once.
@@ -90,6 +94,7 @@ where
         declines: false,
         sink: None,
         has_key: true,
+        kept: None,
         handler: Box::new(move |world, call| {
             Box::pin(async move {
                 let attempt = format!("{} {}", call.failed_attempts(), call.lost_attempts());
@@ -171,6 +176,12 @@ impl Rec {
         self
     }
 
+    /// Keeps this payload with the claim, so that the record can be recovered.
+    pub(crate) fn kept(mut self, payload: &'static str) -> Self {
+        self.kept = Some(payload);
+        self
+    }
+
     pub(crate) fn receives(mut self, receives: u32) -> Self {
         self.receives = receives;
         self
@@ -207,6 +218,7 @@ impl World {
             ledger: std::sync::Arc::new(Ledger::new()),
             policy: Policy::default(),
             after_failure: AfterFailure::Group,
+            runs_once: false,
             timeout: Some(Duration::from_secs(30)),
             pace: std::sync::Arc::default(),
             deadlines: Deadlines::default(),
@@ -251,17 +263,19 @@ impl World {
         let policy = &self.policy;
         self.deadlines.allow_until(invocation_deadline.unwrap_or(Timestamp::from_millis(u64::MAX)));
         let (operation, after_failure) = ("op", self.after_failure);
-        let outcomes = engine
-            .run(Batch {
-                operation,
-                deliveries,
-                after_failure,
-                policy,
-                request_id: None,
-                invocation_deadline,
-                pace: &self.pace,
-            })
-            .await;
+        let batch = Batch {
+            operation,
+            deliveries,
+            after_failure,
+            policy,
+            request_id: None,
+            invocation_deadline,
+            pace: &self.pace,
+        };
+        let outcomes = match self.runs_once {
+            true => engine.run_once(batch).await,
+            false => engine.run(batch).await,
+        };
         let broken = self.deadlines.broken();
         let wrong = broken.iter().find(|broken| !self.tolerates.contains(&broken.rule));
         assert_eq!(wrong, None, "a call of the store");
@@ -300,7 +314,7 @@ impl World {
         };
         Delivery {
             record: RecordId::new("test", record.label),
-            delivered: Delivered::default(),
+            delivered: Delivered::default().kept(record.kept.map(Into::into)),
             group: record.group.map(Into::into),
             receives: record.receives,
             work,

@@ -8,6 +8,7 @@ use std::{
 
 use lambda_idempotency_core::{
     clock::Clock,
+    policy::OnOutage,
     store::{Guard, StoreErrorKind, Write},
 };
 use lambda_idempotency_testkit::faults::Fault;
@@ -121,4 +122,27 @@ async fn a_claim_of_a_suspect_that_is_not_answered_delays_the_others_by_a_second
     assert_eq!(outcomes, ["unavailable", "executed"]);
     let waited = at.get().map(|at| at.since(begun));
     assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
+}
+
+/// The claim of `t` is tried until the end: nothing delivers it again.
+#[tokio::test]
+async fn where_nothing_is_delivered_again_a_throttled_claim_delays_suspects_by_a_second() {
+    for on_outage in [OnOutage::Return, OnOutage::RunUnprotected] {
+        let mut world = World::new();
+        world.runs_once = true;
+        world.policy.on_outage = on_outage;
+        dies_with(&world, &["s"]).await;
+        let begun = world.clock.now();
+        let at = Arc::new(OnceLock::new());
+        let noted = Arc::clone(&at);
+        let suspect = rec("s", move |world: World, _| async move {
+            noted.get_or_init(|| world.clock.now());
+            Ok(())
+        });
+        let throttled = Throttled { world: world.clone(), hot: |write| write.key == key("t") };
+        let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("t"), suspect])).await;
+        assert_eq!(labels(&outcomes)[1], "executed", "{on_outage:?}");
+        let waited = at.get().map(|at| at.since(begun));
+        assert!(waited.is_some_and(|waited| waited <= 2 * SECOND), "{on_outage:?}: {waited:?}");
+    }
 }
