@@ -9,11 +9,11 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Completion {
-    /// When it was recorded, by the clock of the worker that did the work. `None` in records of earlier versions and of
-    /// other libraries, which do not say it.
+    /// When it was recorded, by the clock of the worker that did the work, rounded up to a whole second. `None` in
+    /// records of earlier versions and of other libraries, which do not say it.
     pub done_at: Option<Timestamp>,
-    /// The last instant at which the key answers: the time of the completion plus the retention, rounded up to a whole
-    /// second. A worker whose clock is behind may answer a little later.
+    /// The last instant at which the key answers: the time of the completion plus the retention. A worker whose clock is
+    /// behind may answer a little later.
     pub answers_until: Timestamp,
 }
 

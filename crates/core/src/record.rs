@@ -102,7 +102,7 @@ impl IdempotencyRecord {
             && self.last_owner.is_some()
     }
 
-    /// When the work was recorded as done, or as permanently failed. `None` before that, in records of earlier versions,
+    /// When the work was recorded as done, or as permanently failed, rounded up to a whole second. `None` before that, in records of earlier versions,
     /// and in those of other libraries, which leave the end of their lease in the field.
     #[must_use]
     pub const fn settled_at(&self) -> Option<Timestamp> {

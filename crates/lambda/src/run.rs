@@ -39,7 +39,7 @@ pub struct Run<R> {
     /// Whether the store has recorded that the work is done. If not, a later call does it again, as always in
     /// [mutex mode](crate::Operation::mutex).
     pub recorded: bool,
-    /// When the work was recorded as done, by the clock of the worker that did it. `None` if nothing is recorded, and in
+    /// When the work was recorded as done, by the clock of the worker that did it, rounded up to a whole second. `None` if nothing is recorded, and in
     /// records of earlier versions and of other libraries, which do not say it.
     pub done_at: Option<Timestamp>,
     /// Up to and including which instant later calls with the key are answered: the retention after that time. `None` if

@@ -85,7 +85,7 @@ fn decide(
             let mut record = IdempotencyRecord::new(Status::Completed, now.plus(retention));
             record.owner = Some(by);
             record.fence = now.as_millis();
-            record.lease_until = Some(now);
+            record.lease_until = Some(now.ceil_to_second());
             record.result = arguments.result.as_deref().map(Into::into);
             record.application = arguments.application.as_deref().map(Into::into);
             record.fingerprint.clone_from(&asked.fingerprint);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
-    record::{IdempotencyRecord, Provenance},
+    record::{IdempotencyRecord, Provenance, Status},
     store::StoreError,
 };
 use serde_json::{Value, json};
@@ -101,6 +101,11 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
     out
 }
 
+/// The end of the lease, while there is one.
+fn lease_until(record: &IdempotencyRecord) -> Option<Timestamp> {
+    record.lease_until.filter(|_| record.status == Status::InProgress)
+}
+
 /// The attempts so far, if there is something to say.
 fn attempts(record: &IdempotencyRecord) -> Option<String> {
     let mut parts = Vec::new();
@@ -156,7 +161,8 @@ pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
             "lost_attempts": record.lost_attempts,
             "consecutive_losses": record.consecutive_losses,
             "fence": record.fence,
-            "lease_until": record.lease_until.map(time::instant),
+            "lease_until": lease_until(record).map(time::instant),
+            "settled_at": record.settled_at().map(time::instant),
             "expires_at": time::instant(record.expires_at),
             "error_type": record.error_type.as_deref(),
             "application": record.application.as_deref(),

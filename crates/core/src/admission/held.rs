@@ -172,13 +172,13 @@ impl Held {
         match settlement {
             Settlement::Complete { result, outbox } | Settlement::Commit { result, outbox } => {
                 record.status = Status::Completed;
-                record.lease_until = Some(now);
+                record.lease_until = Some(now.ceil_to_second());
                 record.result.clone_from(result);
                 record.outbox.clone_from(outbox);
             }
             Settlement::FailPermanently { result, error_type } => {
                 record.status = Status::PermanentlyFailed;
-                record.lease_until = Some(now);
+                record.lease_until = Some(now.ceil_to_second());
                 record.failed_attempts = record.failed_attempts.saturating_add(1);
                 record.result.clone_from(result);
                 record.error_type = Some(error_type.clone());

@@ -159,7 +159,7 @@ impl RunError {
 #[non_exhaustive]
 pub enum ResultLost {
     /// The store has no result: it was too large, could not be serialized, or its handler does not
-    /// keep results.
+    /// keep results. Or the operation's [`result_retention`](crate::Operation::result_retention) is over.
     NotKept,
     /// The stored result does not have the requested type.
     OtherType,
