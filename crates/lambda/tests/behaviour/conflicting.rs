@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Lease, Mode, OnConflict, Operation, RunContext,
-    source::{Envelope, Invoke, KeepOrder, Kinesis, Pipe, Sns, Sqs},
+    source::{Envelope, Invoke, Kinesis, Sns, Sqs},
 };
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::{several_sources::built, support::World};
 
 async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
     Ok(())
@@ -25,21 +25,16 @@ fn refused<T>(built: Result<T, ConfigError>, parts: &[&str]) {
     }
 }
 
-fn from_sources(operation: Operation, sources: Sources) -> Result<(), ConfigError> {
-    World::new().idempotency().function().sources(operation, nothing, sources).build().map(drop)
-}
-
 /// Each record would have a key of its own.
 #[tokio::test]
 async fn a_mutex_without_a_key_is_refused_where_each_record_has_its_own() {
     let world = World::new();
     let mutex = || Operation::new("import").mode(Mode::Mutex);
-    let parts = ["`import`", "`.mode(Mode::Mutex)`", "`.key("];
+    let parts = ["`import`", "`Mode::Mutex`", "`.key("];
     let idempotency = || world.idempotency();
     refused(idempotency().on(Sqs::new(), &mutex(), nothing), &parts);
     refused(idempotency().on(Kinesis::new(), &mutex(), nothing), &parts);
     refused(idempotency().on(Invoke::new(), &mutex(), nothing), &parts);
-    refused(from_sources(mutex(), Sources::new().sqs(|import| import)), &parts);
     idempotency().on(Sqs::new(), &mutex().key("tenant"), nothing).unwrap();
     // Equal payloads have equal keys.
     let run = async |_: Call| Ok::<_, Failure>(1);
@@ -49,22 +44,19 @@ async fn a_mutex_without_a_key_is_refused_where_each_record_has_its_own() {
 /// A source that completes keys would answer those of the source that only excludes.
 #[test]
 fn all_sources_of_an_operation_have_one_mode() {
-    type Set = fn(Operation) -> Operation;
-    let modes: [(Set, &str); 4] = [
-        (|place| place, "the default mode"),
-        (Operation::mutex, "`.mode(Mode::Mutex)`"),
-        (Operation::transactional, "`.mode(Mode::Transactional)`"),
-        (Operation::optimistic, "`.mode(Mode::Optimistic)`"),
-    ];
-    for (one, named) in modes {
-        for (other, called) in modes {
-            if named != called {
-                let sources = Sources::new().sqs(one).sns(other);
-                refused(from_sources(place(), sources), &["`place`", named, called]);
+    let modes = [Mode::Claim, Mode::Mutex, Mode::Transactional, Mode::Optimistic];
+    let with = |mode| place().mode(mode);
+    for one in modes {
+        for other in modes {
+            let both = built((Sqs::new(), with(one)), (Sns::new(), with(other)));
+            if one == other {
+                assert_eq!(both, Ok(()), "{one:?}");
+            } else {
+                let named = [one, other].map(|mode| format!("`Mode::{mode:?}`"));
+                refused(both, &["`place`", &named[0], &named[1]]);
             }
         }
     }
-    from_sources(place(), Sources::new().sqs(Operation::mutex).sns(Operation::mutex)).unwrap();
 }
 
 #[tokio::test]
@@ -74,7 +66,7 @@ async fn nor_do_two_functions_or_calls_of_one_name_differ_in_mode() {
     idempotency.on(Sqs::new(), &place(), nothing).unwrap();
     refused(
         idempotency.on(Sns::new(), &place().mode(Mode::Mutex), nothing),
-        &["`place`", "`.mode(Mode::Mutex)`"],
+        &["`place`", "`Mode::Mutex`"],
     );
     let called = Operation::new("called").key("id");
     let run = |operation: Operation| {
@@ -86,22 +78,21 @@ async fn nor_do_two_functions_or_calls_of_one_name_differ_in_mode() {
     };
     run(called.clone().mode(Mode::Mutex)).await.unwrap();
     let error = run(called).await.unwrap_err().to_string();
-    assert!(error.contains("`called`") && error.contains("`.mode(Mode::Mutex)`"), "{error}");
+    assert!(error.contains("`called`") && error.contains("`Mode::Mutex`"), "{error}");
 }
 
 /// Each duplicate that comes by the other source would be a mismatch, or would not be compared.
 #[test]
 fn fingerprints_that_never_agree_are_refused() {
     let amount = || place().fingerprint("amount");
-    for (operation, sources) in [
-        (amount(), Sources::new().sqs(|p| p).sns(|p| p.fingerprint("[amount]"))),
-        (amount(), Sources::new().sqs(|p| p).sns(|p| p.fingerprint("{amount: amount}"))),
-        (place(), Sources::new().sqs(|p| p).sns(|p| p.fingerprint("amount"))),
-    ] {
-        refused(from_sources(operation, sources), &["`place`", "sns", "`.fingerprint(..)`"]);
+    let by = |path| Sns::new().fingerprint(path);
+    for (operation, topic) in
+        [(amount(), by("[amount]")), (amount(), by("{amount: amount}")), (place(), by("amount"))]
+    {
+        let both = built((Sqs::new(), operation.clone()), (topic, operation));
+        refused(both, &["`place`", "sns", "`.fingerprint(..)`"]);
     }
-    let sources = Sources::new().sqs(|p| p).sns(|p| p.fingerprint("order.amount"));
-    from_sources(amount(), sources).unwrap();
+    assert_eq!(built((Sqs::new(), amount()), (by("order.amount"), amount())), Ok(()));
 }
 
 #[test]
@@ -112,39 +103,23 @@ fn a_handler_for_other_events_is_refused_where_none_are_left() {
         || world.idempotency().function().on(Sqs::new(), &place(), nothing).otherwise(other);
     refused(
         function().on(Invoke::new(), &Operation::new("any"), nothing).build(),
-        &["`any`", "`.otherwise(..)`", "`.invoke(..)`"],
+        &["`any`", "`.otherwise(..)`", "the source invoke"],
     );
     function().build().unwrap();
 }
 
 #[test]
-fn an_order_of_a_queue_behind_a_pipe_is_refused() {
-    let world = World::new();
-    for order in [KeepOrder::None, KeepOrder::Key, KeepOrder::Shard] {
-        let queue = place().queue("orders.fifo").order(order);
-        refused(
-            world.idempotency().on(Pipe::of(Sqs::new()), &queue, nothing),
-            &["`.order(..)`", "`.queue(..)`"],
-        );
-        world.idempotency().on(Pipe::of(Sqs::new().order(order)), &place(), nothing).unwrap();
-        world
-            .idempotency()
-            .on(Pipe::of(Kinesis::new().stream("orders").order(order)), &place(), nothing)
-            .unwrap();
-    }
-}
-
-#[test]
 fn envelopes_that_no_record_can_have_are_refused() {
     use Envelope::{EventBridge, S3, Sns};
+    let function = |queue| World::new().idempotency().on(queue, &place(), nothing).map(drop);
     for envelopes in [&[Sns, Sns][..], &[Sns, S3, S3], &[S3, Sns], &[EventBridge, Sns, EventBridge]]
     {
-        let operation = envelopes.iter().fold(place(), |place, one| place.envelope(*one));
-        refused(operation.check().map(drop), &["`place`", ".envelope("]);
+        let queue = envelopes.iter().fold(Sqs::new(), |queue, one| queue.envelope(*one));
+        refused(function(queue), &["`place`", "no record has `Envelope::"]);
     }
     for envelopes in [&[Sns, S3][..], &[Sns, EventBridge], &[EventBridge, Sns, S3], &[S3]] {
-        let operation = envelopes.iter().fold(place(), |place, one| place.envelope(*one));
-        assert_eq!(operation.check(), Ok(()), "{envelopes:?}");
+        let queue = envelopes.iter().fold(Sqs::new(), |queue, one| queue.envelope(*one));
+        assert_eq!(function(queue), Ok(()), "{envelopes:?}");
     }
 }
 

@@ -1,14 +1,33 @@
 //! Envelopes: payload and identity are those of the innermost notification.
 
 use lambda_idempotency::{
-    ConfigError, Operation, record,
-    source::{Envelope, Sns, Sqs},
+    ConfigError, Function, Operation,
+    handler::{Handler, HandlerResult, Payload},
+    record,
+    source::{Envelope, Sns, Source, Sqs},
 };
 use serde_json::{Value, json};
 
 use crate::support::{
     FIFO, TOPIC, World, batch, bus_event, diagnostic, grouped, ids, notification, sample, with_body,
 };
+
+fn on<T: Payload, R: HandlerResult>(
+    world: &World,
+    source: impl Source,
+    operation: &Operation,
+    handler: impl Handler<T, R>,
+) -> Function {
+    world.idempotency().on(source, operation, handler).unwrap()
+}
+
+fn a() -> Operation {
+    Operation::new("a")
+}
+
+fn inside(envelope: Envelope) -> Sqs {
+    Sqs::new().envelope(envelope)
+}
 
 /// An SNS notification in the format that queues get.
 fn announced(id: &str, message: &Value) -> String {
@@ -37,8 +56,7 @@ fn uploaded(keys: &[&str]) -> Value {
 #[tokio::test]
 async fn the_id_of_the_notification_stays_the_same_after_a_redrive() {
     let world = World::new();
-    let inside = Operation::new("a").envelope(Envelope::Sns);
-    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
+    let function = on(&world, inside(Envelope::Sns), &a(), world.handler());
     for (message, notification, executed) in
         [("m-1", "n-1", 1), ("m-2", "n-1", 1), ("m-3", "n-2", 2)]
     {
@@ -48,7 +66,7 @@ async fn the_id_of_the_notification_stays_the_same_after_a_redrive() {
         assert_eq!(world.ledger.executed("x"), executed, "{message}");
     }
     // The same notification, delivered by SNS itself, has the same key.
-    let direct = world.idempotency().on(Sns::new(), &Operation::new("a"), world.handler()).unwrap();
+    let direct = on(&world, Sns::new(), &a(), world.handler());
     world.invoke(&direct, &notification("n-1", r#"{"id":"x"}"#)).await.unwrap();
     assert_eq!(world.ledger.executed("x"), 2);
 }
@@ -56,8 +74,7 @@ async fn the_id_of_the_notification_stays_the_same_after_a_redrive() {
 #[tokio::test]
 async fn the_identity_of_an_event_in_a_message_is_its_own_id() {
     let world = World::new();
-    let inside = Operation::new("a").envelope(Envelope::EventBridge);
-    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
+    let function = on(&world, inside(Envelope::EventBridge), &a(), world.handler());
     let body = bus_event("e-1", "Placed", &json!({ "id": "x" })).to_string();
     for message in ["m-1", "m-2"] {
         world.invoke(&function, &batch([with_body(message, &body)])).await.unwrap();
@@ -69,15 +86,14 @@ async fn the_identity_of_an_event_in_a_message_is_its_own_id() {
 #[tokio::test]
 async fn a_notification_in_a_notification_in_a_message() {
     let world = World::new();
-    let inside = |name| Operation::new(name).envelope(Envelope::Sns).envelope(Envelope::S3);
+    let both = || inside(Envelope::Sns).envelope(Envelope::S3);
     let body = |id: &str, keys: &[&str]| announced(id, &uploaded(keys));
     let handler = std::sync::Arc::new(world.handler());
     let by_object =
         move |record: Value, call| handler(json!({ "id": record["s3"]["object"]["key"] }), call);
-    for (operation, first, second) in
-        [(inside("identity"), "a", "b"), (inside("key").key("s3.object.key"), "c", "d")]
-    {
-        let function = world.idempotency().on(Sqs::new(), &operation, by_object.clone()).unwrap();
+    let by_key = Operation::new("key").key("s3.object.key");
+    for (operation, first, second) in [(Operation::new("identity"), "a", "b"), (by_key, "c", "d")] {
+        let function = on(&world, both(), &operation, by_object.clone());
         for message in ["m-1", "m-2"] {
             let one = with_body(message, &body(message, &[first]));
             let other = with_body("m-3", &body("n-3", &[second]));
@@ -86,8 +102,8 @@ async fn a_notification_in_a_notification_in_a_message() {
         world.ledger.assert_once(first);
         world.ledger.assert_once(second);
     }
-    let outside = Operation::new("outside").envelope(Envelope::Sns).key(record("messageId"));
-    let function = world.idempotency().on(Sqs::new(), &outside, world.handler()).unwrap();
+    let outside = inside(Envelope::Sns).key(record("messageId"));
+    let function = on(&world, outside, &Operation::new("outside"), world.handler());
     for message in ["m-1", "m-2"] {
         let event = batch([with_body(message, &announced("n-1", &json!({ "id": "e" })))]);
         world.invoke(&function, &event).await.unwrap();
@@ -100,15 +116,14 @@ async fn a_notification_in_a_notification_in_a_message() {
 #[tokio::test]
 async fn a_key_that_does_not_tell_notifications_apart_is_refused() {
     let world = World::new();
-    let s3 = |name| Operation::new(name).envelope(Envelope::S3);
-    let by_message = s3("a").key(record("messageId"));
-    let error = world.idempotency().on(Sqs::new(), &by_message, world.handler()).unwrap_err();
-    assert!(matches!(error, ConfigError::OneKeyForSeveral { .. }), "{error}");
+    let s3 = || inside(Envelope::S3);
+    let refused = |queue| world.idempotency().on(queue, &a(), world.handler()).unwrap_err();
+    let error = refused(s3().key(record("messageId")));
+    assert!(matches!(error, ConfigError::Key(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("messageId") && text.contains("s3.object.key"), "{text}");
-    let error =
-        world.idempotency().on(Sqs::new().whole_record(), &s3("b"), world.handler()).unwrap_err();
-    assert!(matches!(error, ConfigError::WholeMessageOfSeveral { .. }), "{error}");
+    let error = refused(s3().whole_record());
+    assert!(matches!(error, ConfigError::Source(_)), "{error}");
     assert!(error.to_string().contains(".key("), "{error}");
 }
 
@@ -116,8 +131,8 @@ async fn a_key_that_does_not_tell_notifications_apart_is_refused() {
 #[tokio::test]
 async fn a_whole_message_with_several_notifications_is_processed_once() {
     let world = World::new();
-    let whole = Operation::new("a").envelope(Envelope::S3).key("messageId").whole_record();
-    let function = world.idempotency().on(Sqs::new(), &whole, world.raw_handler()).unwrap();
+    let whole = inside(Envelope::S3).whole_record();
+    let function = on(&world, whole, &a().key("messageId"), world.raw_handler());
     let event = batch([with_body("m-1", &uploaded(&["a", "b"]).to_string())]);
     for _ in 0..2 {
         assert!(world.returned(&function, &event).await.is_empty());
@@ -135,8 +150,7 @@ async fn a_message_with_several_records_is_returned_if_one_fails() {
         let action = if key == "b" { "fail once" } else { "" };
         handler(json!({ "id": key, "do": action }), call)
     };
-    let inside = Operation::new("a").envelope(Envelope::S3);
-    let function = world.idempotency().on(Sqs::new(), &inside, fails_once).unwrap();
+    let function = on(&world, inside(Envelope::S3), &a(), fails_once);
     let event = batch([
         with_body("m-1", &uploaded(&["a", "b", "c"]).to_string()),
         with_body("m-2", &uploaded(&["d"]).to_string()),
@@ -151,8 +165,7 @@ async fn a_message_with_several_records_is_returned_if_one_fails() {
 #[tokio::test]
 async fn a_test_event_in_a_message_is_acknowledged() {
     let world = World::new();
-    let inside = Operation::new("a").envelope(Envelope::S3);
-    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
+    let function = on(&world, inside(Envelope::S3), &a(), world.handler());
     let test = r#"{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"uploads"}"#;
     assert!(world.returned(&function, &batch([with_body("m-1", test)])).await.is_empty());
     assert_eq!(world.ledger.total(), 0);
@@ -168,9 +181,9 @@ async fn an_envelope_is_configured_and_not_guessed() {
         ("b", Envelope::EventBridge, "EventBridge event"),
         ("c", Envelope::S3, "S3 notification"),
     ] {
-        let inside = Operation::new(name).envelope(envelope);
-        let sqs = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
-        let sns = world.idempotency().on(Sns::new(), &inside, world.handler()).unwrap();
+        let operation = Operation::new(name);
+        let sqs = on(&world, inside(envelope), &operation, world.handler());
+        let sns = on(&world, Sns::new().envelope(envelope), &operation, world.handler());
         for body in [r#"{"id":"x"}"#, "not JSON", "[]", "7", r#"{"MessageId":"n","TopicArn":null}"#]
         {
             let answer = world.invoke(&sqs, &batch([with_body("m-1", body)])).await.unwrap();
@@ -181,8 +194,7 @@ async fn an_envelope_is_configured_and_not_guessed() {
         }
     }
     assert_eq!(world.ledger.total(), 0);
-    let plain =
-        world.idempotency().on(Sqs::new(), &Operation::new("d"), world.raw_handler()).unwrap();
+    let plain = on(&world, Sqs::new(), &Operation::new("d"), world.raw_handler());
     let body = announced("n-1", &json!({ "id": "x" }));
     for message in ["m-1", "m-2"] {
         world.invoke(&plain, &batch([with_body(message, &body)])).await.unwrap();
@@ -193,8 +205,7 @@ async fn an_envelope_is_configured_and_not_guessed() {
 #[tokio::test]
 async fn a_message_with_an_envelope_keeps_its_group_and_its_id() {
     let world = World::new();
-    let inside = Operation::new("a").envelope(Envelope::Sns);
-    let function = world.idempotency().on(Sqs::new(), &inside, world.handler()).unwrap();
+    let function = on(&world, inside(Envelope::Sns), &a(), world.handler());
     let message = |id: &str, order: &str, action: &str| {
         let body = announced(id, &json!({ "id": order, "do": action }));
         grouped(with_body(id, &body), FIFO, "g")
@@ -207,12 +218,9 @@ async fn a_message_with_an_envelope_keeps_its_group_and_its_id() {
 #[tokio::test]
 async fn the_samples_of_envelopes() {
     let world = World::new();
-    let idempotency = world.idempotency();
-    let sns = Operation::new("sns").envelope(Envelope::Sns).key("username");
-    let sns = idempotency.on(Sqs::new(), &sns, world.raw_handler()).unwrap();
-    let s3 = idempotency
-        .on(Sqs::new().envelope(Envelope::S3), &Operation::new("s3"), world.raw_handler())
-        .unwrap();
+    let by_user = Operation::new("sns").key("username");
+    let sns = on(&world, inside(Envelope::Sns), &by_user, world.raw_handler());
+    let s3 = on(&world, inside(Envelope::S3), &Operation::new("s3"), world.raw_handler());
     for (function, name) in [(&sns, "snsSqsEvent"), (&sns, "snsSqsFifoEvent"), (&s3, "s3SqsEvent")]
     {
         let answer = world.invoke_raw(function, &sample(name)).await.unwrap();
@@ -227,8 +235,7 @@ async fn the_samples_of_envelopes() {
 async fn a_confirmation_of_a_subscription_is_no_notification() {
     for kind in ["SubscriptionConfirmation", "UnsubscribeConfirmation"] {
         let world = World::new();
-        let inside = Operation::new("a").envelope(Envelope::Sns);
-        let function = world.idempotency().on(Sqs::new(), &inside, world.text_handler()).unwrap();
+        let function = on(&world, inside(Envelope::Sns), &a(), world.text_handler());
         let body = announced("n-1", &json!("You have chosen ..")).replace("Notification", kind);
         let event = batch([with_body("m-1", &body)]);
         assert_eq!(world.returned(&function, &event).await, ["m-1"], "{kind}");

@@ -162,11 +162,11 @@ async fn fingerprints_are_made_with_the_secret() {
 #[test]
 fn mistakes_are_found_when_the_function_starts() {
     let by_id = || Operation::new("op").key("[id, tenant]");
+    let optional = |path, part| Operation::new("op").key(payload(path).optional([part]));
     let secret = "correct horse battery";
     for (operation, part) in [
-        (by_id().optional(["coupon"]), "it lists `id`, `tenant`"),
-        (Operation::new("op").key(payload("id").optional(["id"])), "write it as `[a, b]`"),
-        (Operation::new("op").optional(["id"]), "has no key"),
+        (optional("[id, tenant]", "coupon"), "it lists `id`, `tenant`"),
+        (optional("id", "id"), "write it as `[a, b]`"),
         (
             by_id()
                 .key_format(KeyFormat::secret(secret).unwrap())
@@ -178,11 +178,12 @@ fn mistakes_are_found_when_the_function_starts() {
             "the keys of another library",
         ),
         (
-            by_id().optional(["id"]).powertools(PowertoolsKeys::python("p")),
+            optional("[id, tenant]", "id").powertools(PowertoolsKeys::python("p")),
             "the keys of another library",
         ),
     ] {
-        let error: ConfigError = operation.check().unwrap_err();
+        let error = operation.check().unwrap_err();
+        assert!(matches!(error, ConfigError::Key(_)), "{error}");
         assert!(error.to_string().contains(part), "{error}");
         assert!(!format!("{error:?}").contains("horse"));
     }
@@ -212,8 +213,9 @@ fn expressions_that_can_merge_keys_are_warned_about_at_start() {
 #[tokio::test]
 async fn only_the_parts_that_expressions_read_must_be_valid() {
     let world = World::new();
-    let operation = Operation::new("place").key("id").fingerprint(record("messageId"));
-    let function = world.idempotency().on(Sqs::new(), &operation, world.raw_handler()).unwrap();
+    let operation = Operation::new("place").key("id");
+    let queue = Sqs::new().fingerprint(record("messageId"));
+    let function = world.idempotency().on(queue, &operation, world.raw_handler()).unwrap();
     let body = |name: &str| format!(r#"{{"id":"a","{name}":1,"{name}":2}}"#);
     let event = batch([with_body("m-1", &body("beside")), with_body("m-2", &body("id"))]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);

@@ -9,8 +9,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Mode, OnTimeout, Operation, RunContext, error::MutexMistake,
-    source::Sqs,
+    Call, ConfigError, Failure, Mode, OnTimeout, Operation, RunContext, source::Sqs,
 };
 use serde_json::{Value, json};
 
@@ -20,33 +19,32 @@ fn imports() -> Operation {
     Operation::new("import").key("id").mode(Mode::Mutex)
 }
 
-fn refused(operation: &Operation) -> MutexMistake {
-    match operation.check() {
-        Err(ConfigError::Mutex { mistake, .. }) => mistake,
-        other => panic!("not refused: {other:?}"),
-    }
-}
-
 #[test]
 fn what_would_have_no_effect_is_refused() {
     assert_eq!(imports().check(), Ok(()));
-    for (operation, setting) in [
-        (imports().retention(Duration::from_hours(1)), "retention"),
-        (imports().fingerprint("amount"), "fingerprint"),
-        (imports().on_failure(OnFailure::FailPermanently), "on_failure"),
-        (imports().on_timeout(OnTimeout::FailPermanently), "on_timeout"),
-        (imports().on_permanent_failure(OnPermanentFailure::Acknowledge), "on_permanent_failure"),
-        (imports().max_failed_attempts(3), "max_failed_attempts"),
-        (imports().max_lost_attempts(3), "max_lost_attempts"),
+    let kept = World::new().idempotency().on(
+        Sqs::new().recoverable(64 * 1024),
+        &imports(),
+        async |_: Value, _: Call| Ok::<_, Failure>(()),
+    );
+    for (refused, setting) in [
+        (imports().retention(Duration::from_hours(1)).check(), "retention"),
+        (imports().fingerprint("amount").check(), "fingerprint"),
+        (imports().on_timeout(OnTimeout::FailPermanently).check(), "on_timeout"),
+        (imports().max_failed_attempts(3).check(), "max_failed_attempts"),
+        (imports().max_lost_attempts(3).check(), "max_lost_attempts"),
+        (kept.map(drop), "recoverable"),
     ] {
-        assert_eq!(refused(&operation), MutexMistake::NoEffect { setting });
-        let error = operation.check().unwrap_err().to_string();
-        assert!(
-            error.contains(setting) && error.contains("or remove `.mode(Mode::Mutex)`"),
-            "{error}"
-        );
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ConfigError::Mode(_)), "{error}");
+        let text = error.to_string();
+        let parts = [
+            "operation `import` has `Mode::Mutex`",
+            &format!("`.{setting}(..)`"),
+            "remove it, or choose another mode",
+        ];
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
-    assert_eq!(refused(&imports().recoverable()), MutexMistake::Recoverable);
 }
 
 #[tokio::test]

@@ -1,10 +1,14 @@
 //! One operation on several sources: work that one source delivered is not repeated for another.
 
 use lambda_idempotency::{
-    ConfigError, FunctionBuilder, Operation, keys::KeyFormat, payload, powertools::PowertoolsKeys,
-    producer::KeySpecError, record, source::EventBridge,
+    Call, ConfigError, Failure, Operation,
+    keys::KeyFormat,
+    payload,
+    powertools::PowertoolsKeys,
+    record,
+    source::{EventBridge, Invoke, Sns, Sqs},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{World, batch, bus_event, notification, order, with_body};
 
@@ -12,26 +16,37 @@ fn place() -> Operation {
     Operation::new("place").key("id")
 }
 
-fn built(world: &World, operation: Operation, sources: Sources) -> FunctionBuilder {
-    world.idempotency().function().sources(operation, world.handler(), sources)
+async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
+    Ok(())
 }
 
-fn refused(operation: Operation, sources: Sources) -> ConfigError {
-    built(&World::new(), operation, sources).build().err().unwrap()
+/// Whether an operation can be on both sources.
+pub(crate) fn built(
+    (queue, one): (Sqs, Operation),
+    (topic, other): (Sns, Operation),
+) -> Result<(), ConfigError> {
+    let function = World::new().idempotency().function();
+    function.on(queue, &one, nothing).on(topic, &other, nothing).build().map(drop)
 }
 
 /// The order of the sources changes, so that each source comes first once.
 #[tokio::test]
 async fn an_order_from_several_sources_is_placed_once() {
-    let world = World::new();
-    let sources = || {
-        Sources::new()
-            .sqs(|place| place.queue("orders"))
-            .sns(|place| place.key(record("Sns.MessageAttributes.order.Value")))
-            .event_bridge(|place| place.key("order.id").detail_type("OrderRequested"))
-            .invoke(|place| place)
-    };
-    let function = built(&world, place(), sources()).build().unwrap();
+    let (world, place) = (World::new(), place());
+    let by_attribute = record("Sns.MessageAttributes.order.Value");
+    let function = world
+        .idempotency()
+        .function()
+        .on(Sqs::new().queue("orders"), &place, world.handler())
+        .on(Sns::new().key(by_attribute), &place, world.handler())
+        .on(
+            EventBridge::new().key("order.id").detail_type("OrderRequested"),
+            &place,
+            world.handler(),
+        )
+        .on(Invoke::new(), &place, world.handler())
+        .build()
+        .unwrap();
     let by = |source: &str, id: &str| match source {
         "sqs" => batch([order(&format!("m-{id}"), id, "")]),
         "sns" => {
@@ -60,10 +75,14 @@ async fn an_order_from_several_sources_is_placed_once() {
 #[tokio::test]
 async fn two_queues_can_share_an_operation() {
     let world = World::new();
-    let sources = Sources::new()
-        .sqs(|place| place.queue("orders"))
-        .sqs(|place| place.queue("orders-again").key("order.id"));
-    let function = built(&world, place(), sources).build().unwrap();
+    let again = Sqs::new().queue("orders-again").key("order.id");
+    let function = world
+        .idempotency()
+        .function()
+        .on(Sqs::new().queue("orders"), &place(), world.handler())
+        .on(again, &place(), world.handler())
+        .build()
+        .unwrap();
     let mut other = with_body("m-2", r#"{"order":{"id":"a"}}"#);
     other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:111122223333:orders-again".into();
     for message in [order("m-1", "a", ""), other] {
@@ -74,119 +93,92 @@ async fn two_queues_can_share_an_operation() {
 
 #[test]
 fn sources_of_one_operation_need_a_key_each() {
-    let error = refused(Operation::new("place"), Sources::new().sqs(|p| p).sns(|p| p.key("id")));
-    let source_name = "sqs";
-    assert_eq!(error, ConfigError::SourceWithoutKey { operation: "place".into(), source_name });
-    let error = refused(Operation::new("place"), Sources::new().sqs(|p| p.key("id")).sns(|p| p));
-    let source_name = "sns";
-    assert_eq!(error, ConfigError::SourceWithoutKey { operation: "place".into(), source_name });
+    let without = || Operation::new("place");
+    for (refused, source) in [
+        (built((Sqs::new(), without()), (Sns::new().key("id"), without())), "sqs"),
+        (built((Sqs::new().key("id"), without()), (Sns::new(), without())), "sns"),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ConfigError::Source(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("`place`") && text.contains(&format!("for {source}:")), "{text}");
+    }
 }
 
 #[test]
 fn a_single_source_may_use_its_own_identity() {
-    let world = World::new();
-    built(&world, Operation::new("place"), Sources::new().sqs(|p| p)).build().unwrap();
-}
-
-#[test]
-fn sources_of_one_operation_share_its_name() {
-    let error = refused(place(), Sources::new().sqs(|p| p).sns(|_| Operation::new("b").key("id")));
-    let (operation, other) = ("place".into(), "b".into());
-    assert_eq!(error, ConfigError::SourceName { operation, source_name: "sns", other });
+    let idempotency = World::new().idempotency();
+    idempotency.on(Sqs::new(), &Operation::new("place"), nothing).unwrap();
 }
 
 #[test]
 fn sources_whose_keys_never_agree_are_refused() {
     let (one, two) = ("4f1f5c0e2b7d49a8", "8a94d7b2e0c5f1f4");
+    let secret = |secret| place().key_format(KeyFormat::secret(secret).unwrap());
     let parts = || Operation::new("place").key("[id, coupon]");
-    let cases = [
-        (
-            refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key_format(KeyFormat::Readable))),
-            "key_format",
-        ),
-        (
-            refused(
-                place(),
-                Sources::new()
-                    .sqs(|p| p)
-                    .sns(move |p| p.key_format(KeyFormat::secret(one).unwrap())),
-            ),
-            "key_format",
-        ),
-        (
-            refused(
-                place(),
-                Sources::new()
-                    .sqs(move |p| p.key_format(KeyFormat::secret(one).unwrap()))
-                    .sns(move |p| p.key_format(KeyFormat::secret(two).unwrap())),
-            ),
-            "key_format",
-        ),
-        (refused(parts(), Sources::new().sqs(|p| p).sns(|p| p.optional(["coupon"]))), "optional"),
-        (refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key("[id]"))), "key"),
-        (refused(parts(), Sources::new().sqs(|p| p).sns(|p| p.key("[id]"))), "key"),
-        (refused(parts(), Sources::new().sqs(|p| p).sns(|p| p.key("{id: id, c: coupon}"))), "key"),
-        (
-            refused(
-                place(),
-                Sources::new().sqs(|p| p).sns(|p| p.powertools(PowertoolsKeys::python("fn.app"))),
-            ),
-            "powertools",
-        ),
-    ];
-    for (error, setting) in cases {
-        let (operation, source_name) = ("place".into(), "sns");
-        assert_eq!(error, ConfigError::SourceKeys { operation, source_name, setting });
-        assert!(!error.to_string().contains(one), "{error}");
+    let optional = || Sns::new().key(payload("[id, coupon]").optional(["coupon"]));
+    for (operation, source, other, setting) in [
+        (place(), Sns::new(), place().key_format(KeyFormat::Readable), "key_format"),
+        (place(), Sns::new(), secret(one), "key_format"),
+        (secret(one), Sns::new(), secret(two), "key_format"),
+        (parts(), optional(), parts(), "optional"),
+        (place(), Sns::new().key("[id]"), place(), "key"),
+        (parts(), Sns::new().key("[id]"), parts(), "key"),
+        (parts(), Sns::new().key("{id: id, c: coupon}"), parts(), "key"),
+        (place(), Sns::new(), place().powertools(PowertoolsKeys::python("fn.app")), "powertools"),
+    ] {
+        let error = built((Sqs::new(), operation), (source, other)).unwrap_err();
+        assert!(matches!(error, ConfigError::Source(_)), "{error}");
+        let text = error.to_string();
+        let parts = ["`place`", "for sns", &format!("because `.{setting}(..)` differs")];
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        assert!(!text.contains(one), "{text}");
     }
 }
 
 #[test]
 fn settings_that_agree_are_not_refused() {
-    let world = World::new();
-    let secret = "4f1f5c0e2b7d49a8";
-    let operation =
-        Operation::new("place").key("[id, coupon]").key_format(KeyFormat::secret(secret).unwrap());
-    let sources = Sources::new().sqs(|p| p.optional(["coupon"])).sns(move |p| {
-        p.key(payload("[order.id, order.coupon]").optional(["order.coupon"]))
-            .key_format(KeyFormat::secret(secret).unwrap())
-    });
-    built(&world, operation, sources).build().unwrap();
+    let secret = || KeyFormat::secret("4f1f5c0e2b7d49a8").unwrap();
+    let operation = || Operation::new("place").key("[id, coupon]").key_format(secret());
+    let queue = Sqs::new().key(payload("[id, coupon]").optional(["coupon"]));
+    let topic = Sns::new().key(payload("[order.id, order.coupon]").optional(["order.coupon"]));
+    assert_eq!(built((queue, operation()), (topic, operation())), Ok(()));
 }
 
 #[test]
 fn mistakes_in_each_source_are_refused() {
-    let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.key("order.[")));
-    assert!(matches!(error, ConfigError::KeySpec(KeySpecError::Expression { .. })), "{error}");
-    let error = refused(place(), Sources::new().sqs(|p| p).sns(|p| p.queue("orders")));
-    assert!(matches!(error, ConfigError::Misplaced { source_name: "sns", .. }), "{error}");
-    let error = refused(place(), Sources::new().sqs(|p| p).sqs(|p| p.queue("orders")));
-    assert!(matches!(error, ConfigError::OutOfReach { .. }), "{error}");
-    let error = refused(Operation::new("a#b").key("id"), Sources::new().sqs(|p| p));
-    assert_eq!(error, ConfigError::KeySpec(KeySpecError::Name { name: "a#b".into() }));
-    let error = refused(place(), Sources::new());
-    assert_eq!(error, ConfigError::OperationWithoutSource { operation: "place".into() });
+    let mistaken = built((Sqs::new(), place()), (Sns::new().key("order.["), place()));
+    assert!(matches!(mistaken, Err(ConfigError::Key(_))), "{mistaken:?}");
+    let unreached = World::new()
+        .idempotency()
+        .function()
+        .on(Sqs::new(), &place(), nothing)
+        .on(Sqs::new().queue("orders"), &place(), nothing)
+        .build();
+    let error = unreached.unwrap_err();
+    assert!(matches!(error, ConfigError::Source(_)), "{error}");
+    assert!(error.to_string().contains("is never reached"), "{error}");
+    let unnamed = || Operation::new("a#b").key("id");
+    let error = built((Sqs::new(), unnamed()), (Sns::new(), unnamed())).unwrap_err();
+    assert!(matches!(error, ConfigError::Name(_)), "{error}");
 }
 
-/// Another registration with the same name would be different work.
+/// It would be different work.
 #[test]
-fn a_name_on_several_sources_cannot_be_registered_again() {
-    let world = World::new();
-    let sources = Sources::new().sqs(|p| p).sns(|p| p);
-    let error = built(&world, place(), sources)
-        .on(EventBridge::new(), &place(), world.handler())
-        .build()
-        .err()
-        .unwrap();
-    assert_eq!(error, ConfigError::DuplicateName { name: "place".into() });
+fn a_name_on_several_sources_has_one_handler() {
+    let another = async |_: Value, _: Call| Ok::<_, Failure>(());
+    let function = World::new().idempotency().function();
+    let function = function.on(Sqs::new(), &place(), nothing).on(Sns::new(), &place(), nothing);
+    let error = function.on(EventBridge::new(), &place(), another).build().unwrap_err();
+    assert!(matches!(error, ConfigError::Name(_)), "{error}");
+    assert!(error.to_string().contains("operation `place` has two handlers"), "{error}");
 }
 
 #[test]
 fn the_debug_text_lists_each_source() {
-    let world = World::new();
-    let sources = Sources::new().sqs(|p| p.queue("orders")).sns(|p| p);
-    assert_eq!(format!("{sources:?}"), r#"["sqs", "sns"]"#);
-    let builder = built(&world, place(), sources);
+    let function = World::new().idempotency().function();
+    let queue = Sqs::new().queue("orders");
+    let builder = function.on(queue, &place(), nothing).on(Sns::new(), &place(), nothing);
     assert_eq!(format!("{builder:?}"), r#"{"place": "sqs", "place": "sns"}"#);
     let function = builder.build().unwrap();
     assert_eq!(format!("{function:?}"), r#"{"place": "sqs from orders", "place": "sns"}"#);

@@ -11,11 +11,7 @@ use std::{
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use lambda_idempotency::{
     Call, CallExt as _, ConfigError, Failure, Idempotency, Lease, Mode, OnConflict, OnMissingKey,
-    OnOutage, Operation, RunContext,
-    clock::Timestamp,
-    error::{NoTransaction, TransactError},
-    source::Sqs,
-    store::*,
+    OnOutage, Operation, RunContext, clock::Timestamp, error::TransactError, source::Sqs, store::*,
     testing,
 };
 use lambda_idempotency_core::memory::{MemoryEffects, MemoryStore};
@@ -52,17 +48,17 @@ impl Store for Plain {
     }
 }
 
-fn refused(result: Result<impl Sized, ConfigError>) -> NoTransaction {
-    match result.map(drop) {
-        Err(ConfigError::Transaction { mistake, .. }) => mistake,
-        other => panic!("not refused: {other:?}"),
-    }
+fn refused(result: Result<impl Sized, ConfigError>, reason: &str) {
+    let error = result.map(drop).unwrap_err();
+    assert!(matches!(error, ConfigError::Mode(_)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("operation `deposit`") && text.contains(reason), "{text}");
 }
 
 #[tokio::test]
 async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     let plain = Idempotency::new(Plain(MemoryStore::new()));
-    assert_eq!(refused(plain.on(Sqs::new(), &deposits(), nothing)), NoTransaction::Store);
+    refused(plain.on(Sqs::new(), &deposits(), nothing), "its store has no transactions");
     assert!(plain.on(Sqs::new(), &Operation::new("others").key("id"), nothing).is_ok());
     let (operation, payload) = (deposits(), json!({ "id": "a" }));
     let run = plain.run(&operation, &payload, RunContext::without_deadline(), async |_: Call| {
@@ -71,20 +67,23 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     let error = run.await.unwrap_err().to_string();
     assert!(error.contains("use `DynamoDbStore`"), "{error}");
 
-    for (operation, setting) in [
-        (deposits().on_outage(OnOutage::RunUnprotected), "on_outage"),
-        (deposits().on_missing_key(OnMissingKey::RunUnprotected), "on_missing_key"),
-    ] {
-        assert_eq!(refused(operation.check()), NoTransaction::Unprotected { setting });
-    }
-    assert_eq!(deposits().on_missing_key(OnMissingKey::Skip).check(), Ok(()));
-    assert_eq!(refused(deposits().on_conflict(OnConflict::Skip).check()), NoTransaction::Skips);
+    let unprotected = deposits().on_outage(OnOutage::RunUnprotected);
+    refused(unprotected.check(), "`.on_outage(..)` runs handlers without a claim");
+    let unprotected = deposits().on_missing_key(OnMissingKey::RunUnprotected);
+    refused(unprotected.check(), "`.on_missing_key(..)` runs handlers without a claim");
+    let skips = deposits().on_conflict(OnConflict::Skip);
+    refused(skips.check(), "its next delivery would be lost");
+    let idempotency = World::new().idempotency();
+    idempotency.on(Sqs::new().skip_without_key(), &deposits(), nothing).unwrap();
 }
 
 #[test]
 fn what_has_no_effect_without_a_claim_is_refused() {
     let optimistic = || Operation::new("deposit").key("id").mode(Mode::Optimistic);
     assert_eq!(optimistic().check(), Ok(()));
+    let kept =
+        World::new().idempotency().on(Sqs::new().recoverable(64 * 1024), &optimistic(), nothing);
+    refused(kept, "`.recoverable(..)` has no effect");
     for (operation, setting) in [
         (optimistic().lease(Lease::Renewed { length: Duration::from_secs(9) }), "`.lease(..)`"),
         (optimistic().lease_grace(Duration::ZERO), "`.lease_grace(..)`"),
@@ -92,13 +91,10 @@ fn what_has_no_effect_without_a_claim_is_refused() {
         (optimistic().max_lost_attempts(3), "`.max_lost_attempts(..)`"),
         (optimistic().retention(Duration::from_mins(14)), "less than 15 minutes"),
     ] {
-        let error = operation.check().unwrap_err().to_string();
-        assert!(
-            error.contains(setting) && error.contains("or use `.mode(Mode::Transactional)`"),
-            "{error}"
-        );
+        refused(operation.check(), setting);
+        refused(operation.check(), "or use `Mode::Transactional`");
     }
-    assert_eq!(refused(optimistic().on_conflict(OnConflict::Skip).check()), NoTransaction::Skips);
+    refused(optimistic().on_conflict(OnConflict::Skip).check(), "its next delivery would be lost");
     assert_eq!(optimistic().retention(Duration::from_mins(15)).check(), Ok(()));
 }
 

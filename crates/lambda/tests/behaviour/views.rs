@@ -6,7 +6,13 @@ mod rows;
 
 use std::collections::BTreeSet;
 
-use lambda_idempotency::{Function, Operation, inspect, record};
+use lambda_idempotency::{
+    Function, Operation,
+    inspect::{self, AnySource, View},
+    keys::KeyPath,
+    record,
+    source::*,
+};
 use lambda_idempotency_core::{clock::Clock as _, record::Status, store::Store as _};
 use lambda_idempotency_keys::Key;
 use serde_json::Value;
@@ -14,56 +20,111 @@ use serde_json::Value;
 use self::rows::{Payload, Row, rows};
 use crate::support::World;
 
-/// A function of the row's source, whose handler notes its payload.
-fn function(world: &World, row: &Row, operation: Operation) -> Function {
-    let text = matches!(row.payload, Payload::Text(_));
-    macro_rules! route {
-        ($method:ident) => {
-            if text {
-                world.idempotency().$method(operation, world.text_handler())
-            } else {
-                world.idempotency().$method(operation, world.raw_handler())
-            }
-        };
-    }
-    let built = match row.source {
-        "sqs" => route!(sqs),
-        "sns" => route!(sns),
-        "s3" => route!(s3),
-        "kinesis" => route!(kinesis),
-        "dynamodb" => route!(dynamodb_stream),
-        "documentdb" => route!(document_db),
-        "kafka" => route!(kafka),
-        "activemq" => route!(active_mq),
-        "rabbitmq" => route!(rabbit_mq),
-        "eventbridge" => route!(event_bridge),
-        "pipe" => route!(pipe),
-        "scheduler" => route!(scheduler),
-        "invoke" => route!(invoke),
-        other => panic!("no method for {other}"),
-    };
-    built.unwrap()
+/// What a function is asked for: its key, and whether its handler gets the whole record.
+#[derive(Clone, Default)]
+struct Asked {
+    path: Option<KeyPath>,
+    whole_record: bool,
 }
 
-/// The record as `inspect` shows it for an operation.
-fn inspected(world: &World, row: &Row, operation: &Operation) -> inspect::Record {
+impl Asked {
+    fn key(path: impl Into<KeyPath>) -> Self {
+        Self { path: Some(path.into()), whole_record: false }
+    }
+
+    fn whole(self) -> Self {
+        Self { whole_record: true, ..self }
+    }
+
+    /// With the key, if it is one of the payload.
+    fn operation(&self) -> Operation {
+        let operation = Operation::new("see");
+        match &self.path {
+            Some(path) if path.view == View::Payload => operation.key(&*path.expression),
+            _ => operation,
+        }
+    }
+}
+
+/// The source with the key, if it is one of the record.
+macro_rules! asked {
+    ($source:expr, $asked:expr) => {{
+        let mut source = $source;
+        if let Some(path) = $asked.path.clone().filter(|path| path.view == View::Record) {
+            source = source.key(path);
+        }
+        if $asked.whole_record {
+            source = source.whole_record();
+        }
+        source
+    }};
+}
+
+/// A function of the row's source, whose handler notes its payload.
+fn function(world: &World, row: &Row, asked: &Asked) -> Function {
+    fn on(world: &World, row: &Row, asked: &Asked, source: impl Source) -> Function {
+        let (idempotency, operation) = (world.idempotency(), asked.operation());
+        let built = match row.payload {
+            Payload::Text(_) => idempotency.on(source, &operation, world.text_handler()),
+            Payload::Json(_) => idempotency.on(source, &operation, world.raw_handler()),
+        };
+        built.unwrap()
+    }
+    macro_rules! on {
+        (pipe of $source:expr) => {
+            on(world, row, asked, Pipe::of(asked!($source, asked)))
+        };
+        ($source:expr) => {
+            on(world, row, asked, asked!($source, asked))
+        };
+    }
+    let queue = row.envelopes.iter().fold(Sqs::new(), |queue, one| queue.envelope(*one));
+    let topic = row.envelopes.iter().fold(Sns::new(), |topic, one| topic.envelope(*one));
+    match row.source {
+        "sqs" => on!(queue),
+        "sns" => on!(topic),
+        "s3" => on!(S3::new()),
+        "kinesis" => on!(Kinesis::new()),
+        "dynamodb" => on!(DynamoDbStream::new()),
+        "documentdb" => on!(DocumentDb::new()),
+        "kafka" => on!(Kafka::new()),
+        "activemq" => on!(ActiveMq::new()),
+        "rabbitmq" => on!(RabbitMq::new()),
+        "eventbridge" => on!(EventBridge::new()),
+        "scheduler" => on!(Scheduler::new()),
+        "invoke" => on!(Invoke::new()),
+        "pipe of sqs" => on!(pipe of queue),
+        "pipe of kinesis" => on!(pipe of Kinesis::new()),
+        "pipe of dynamodb" => on!(pipe of DynamoDbStream::new()),
+        "pipe of kafka" => on!(pipe of Kafka::new()),
+        "pipe of activemq" => on!(pipe of ActiveMq::new()),
+        "pipe of rabbitmq" => on!(pipe of RabbitMq::new()),
+        other => panic!("no source is {other}"),
+    }
+}
+
+/// The record as `inspect` shows it.
+fn inspected(world: &World, row: &Row, asked: &Asked) -> inspect::Record {
     let event = row.event.to_string();
-    let records = inspect::invocation(&event, Some(operation), &world.context()).unwrap();
+    let any = row.envelopes.iter().fold(AnySource::new(), |any, one| any.envelope(*one));
+    let any = asked!(any, asked);
+    let operation = asked.operation();
+    let records = inspect::invocation(&event, &any, Some(&operation), &world.context()).unwrap();
     let [record] = &*records else { panic!("{}: {records:?}", row.name) };
-    assert_eq!(record.source, row.source, "{}", row.name);
+    assert_eq!(record.source, row.reported_source(), "{}", row.name);
     record.clone()
 }
 
 /// Invokes a function with the event. The stored key and the handler's payload must be those that
 /// `inspect` shows.
-async fn runs_as_shown(row: &Row, operation: Operation) -> inspect::Record {
+async fn runs_as_shown(row: &Row, asked: &Asked) -> inspect::Record {
     let world = World::new();
-    let shown = inspected(&world, row, &operation);
+    let shown = inspected(&world, row, asked);
     let key = |shown: &inspect::Record| -> Key {
         let key = &shown.key.as_ref().unwrap().key;
         key.clone().unwrap_or_else(|reason| panic!("{}: {reason}", row.name))
     };
-    world.invoke(&function(&world, row, operation), &row.event).await.unwrap();
+    world.invoke(&function(&world, row, asked), &row.event).await.unwrap();
     let keys = [key(&shown)];
     let stored = world.store.inner().read(&keys, world.clock.now()).await;
     let stored = stored[0].as_ref().unwrap().as_ref();
@@ -84,29 +145,29 @@ async fn expressions_read_the_payload_or_the_record_of_every_source() {
         let name = row.name;
         // The whole record and the whole payload. The record is only inspected: functions refuse it as
         // a key if it differs on each delivery.
-        let shown = inspected(&World::new(), &row, &row.operation.clone().key(record("@")));
+        let shown = inspected(&World::new(), &row, &Asked::key(record("@")));
         assert_eq!(json(&shown.raw), row.record, "{name}: the record");
         assert_eq!(shown.key.unwrap().parts, [("@".to_owned(), row.record.clone())], "{name}");
         match &row.payload {
             Payload::Json(payload) => {
                 assert_eq!(json(shown.payload.as_ref().unwrap()), *payload, "{name}: the payload");
-                let shown = runs_as_shown(&row, row.operation.clone().key("@")).await;
+                let shown = runs_as_shown(&row, &Asked::key("@")).await;
                 assert_eq!(shown.key.unwrap().parts, [("@".to_owned(), payload.clone())], "{name}");
             }
             Payload::Text(text) => {
                 assert_eq!(shown.payload.as_deref(), Ok(*text), "{name}: the payload");
-                let refused = inspected(&World::new(), &row, &row.operation.clone().key("@"));
+                let refused = inspected(&World::new(), &row, &Asked::key("@"));
                 assert!(refused.key.unwrap().key.is_err(), "{name}: expressions cannot read it");
             }
         }
         // The paths that users write.
         assert!(!row.sees.is_empty(), "{name}");
         for (path, value) in &row.sees {
-            let operation = row.operation.clone().key(path.clone());
+            let asked = Asked::key(path.clone());
             // A function refuses a key of a message that may contain several notifications.
-            let shown = match row.is_of_several() && *path == record(&*path.expression) {
-                true => inspected(&World::new(), &row, &operation),
-                false => runs_as_shown(&row, operation).await,
+            let shown = match row.is_of_several() && path.view == View::Record {
+                true => inspected(&World::new(), &row, &asked),
+                false => runs_as_shown(&row, &asked).await,
             };
             let seen = (path.expression.clone(), value.clone());
             assert_eq!(shown.key.unwrap().parts, [seen], "{name}: {path:?}");
@@ -118,7 +179,7 @@ async fn expressions_read_the_payload_or_the_record_of_every_source() {
 #[tokio::test]
 async fn the_default_key_of_every_record_is_its_identity() {
     for row in rows() {
-        let shown = runs_as_shown(&row, row.operation.clone()).await;
+        let shown = runs_as_shown(&row, &Asked::default()).await;
         assert!(shown.key.unwrap().path.is_none(), "{}", row.name);
     }
 }
@@ -127,13 +188,12 @@ async fn the_default_key_of_every_record_is_its_identity() {
 #[tokio::test]
 async fn a_whole_record_is_what_record_expressions_read() {
     for row in rows() {
-        let Row { name, source, event, record, operation, .. } = row;
-        let payload = Payload::Json(record.clone());
-        let row = Row { name, source, event, record, payload, operation, sees: Vec::new() };
+        let name = row.name;
+        let row = Row { payload: Payload::Json(row.record.clone()), sees: Vec::new(), ..row };
         if !row.is_of_several() {
-            runs_as_shown(&row, row.operation.clone().whole_record()).await;
+            runs_as_shown(&row, &Asked::default().whole()).await;
         }
-        let shown = inspected(&World::new(), &row, &row.operation.clone().whole_record().key("@"));
+        let shown = inspected(&World::new(), &row, &Asked::key("@").whole());
         assert_eq!(shown.key.unwrap().parts, [("@".to_owned(), row.record)], "{name}");
     }
 }
@@ -143,6 +203,6 @@ fn no_source_is_left_out() {
     let rows = rows();
     let names: BTreeSet<_> = rows.iter().map(|row| row.name).collect();
     assert_eq!(names.len(), rows.len(), "each row has a different name");
-    let covered: BTreeSet<_> = rows.iter().map(|row| row.source).collect();
+    let covered: BTreeSet<_> = rows.iter().map(Row::reported_source).collect();
     assert_eq!(covered, inspect::sources().collect(), "a row for every source");
 }

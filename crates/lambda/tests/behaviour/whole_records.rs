@@ -14,8 +14,9 @@ use crate::{
 #[tokio::test]
 async fn the_handler_gets_the_record_as_aws_delivers_it() {
     let world = World::new();
-    let whole = Operation::new("a").whole_record();
-    let function = world.idempotency().on(Sqs::new(), &whole, world.raw_handler()).unwrap();
+    let operation = Operation::new("a");
+    let whole = Sqs::new().whole_record();
+    let function = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
     let message = order("m-1", "a", "");
     assert!(world.returned(&function, &batch([message.clone()])).await.is_empty());
     world.ledger.assert_once(&message.to_string());
@@ -24,8 +25,9 @@ async fn the_handler_gets_the_record_as_aws_delivers_it() {
 #[tokio::test]
 async fn key_expressions_read_the_whole_record_too() {
     let world = World::new();
-    let whole = Operation::new("a").whole_record().key("kinesis.partitionKey");
-    let function = world.idempotency().on(Kinesis::new(), &whole, world.raw_handler()).unwrap();
+    let operation = Operation::new("a").key("kinesis.partitionKey");
+    let whole = Kinesis::new().whole_record();
+    let function = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
     let event = batch([put(1, "k", "a", ""), put(2, "k", "b", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(world.ledger.total(), 1);
@@ -39,8 +41,8 @@ async fn payloads_that_are_not_utf8_are_accepted() {
     let text =
         world.idempotency().on(Kinesis::new(), &Operation::new("a"), world.raw_handler()).unwrap();
     assert_eq!(world.returned(&text, &event).await.len(), 1);
-    let whole = Operation::new("b").whole_record();
-    let whole = world.idempotency().on(Kinesis::new(), &whole, world.raw_handler()).unwrap();
+    let (whole, operation) = (Kinesis::new().whole_record(), Operation::new("b"));
+    let whole = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
     assert!(world.returned(&whole, &event).await.is_empty());
     assert_eq!(world.ledger.total(), 1);
 }
@@ -48,8 +50,9 @@ async fn payloads_that_are_not_utf8_are_accepted() {
 #[tokio::test]
 async fn a_message_without_an_id_is_still_refused() {
     let world = World::new();
-    let whole = Operation::new("a").whole_record().key("body");
-    let function = world.idempotency().on(Sqs::new(), &whole, world.raw_handler()).unwrap();
+    let operation = Operation::new("a").key("body");
+    let whole = Sqs::new().whole_record();
+    let function = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
     let without_id: Value = batch([without(order("m-1", "a", ""), "messageId")]);
     assert!(world.invoke(&function, &without_id).await.is_err());
     assert_eq!(world.ledger.total(), 0);

@@ -26,28 +26,28 @@ fn pipes() -> Vec<Row> {
     let active = from_broker(of_active_mq(), "aws:amq", BROKER);
     let mut rabbit = from_broker(of_rabbit_mq(), "aws:rmq", BROKER);
     rabbit["eventSourceKey"] = "orders::/".into();
-    let row = |name, record: &Value| row(name, "pipe", json!([record]), record);
+    let row = |name, source, record: &Value| row(name, source, json!([record]), record);
     vec![
-        row("SQS through a pipe", &fifo)
+        row("SQS through a pipe", "pipe of sqs", &fifo)
             .sees("orderId", "o-1")
             .sees(record("attributes.MessageDeduplicationId"), "d-1")
             .sees(record("messageAttributes.tenant.stringValue"), "acme"),
-        row("Kinesis through a pipe", &kinesis)
+        row("Kinesis through a pipe", "pipe of kinesis", &kinesis)
             .sees("orderId", "o-1")
             .sees(record("partitionKey"), "customer-7")
             .sees(record("json(base64(data)).amount"), 4.5),
-        row("DynamoDB through a pipe", &dynamodb)
+        row("DynamoDB through a pipe", "pipe of dynamodb", &dynamodb)
             .payload(changed())
             .sees("newImage.id", "o-1")
             .sees(record("dynamodb.NewImage.id.S"), "o-1"),
-        Row { record: seen, ..row("Kafka through a pipe", &kafka) }
+        Row { record: seen, ..row("Kafka through a pipe", "pipe of kafka", &kafka) }
             .sees("orderId", "o-1")
             .sees(record("key"), "o-1")
             .sees(record(r#"headers."idempotency-key""#), "k-1"),
-        row("ActiveMQ through a pipe", &active)
+        row("ActiveMQ through a pipe", "pipe of activemq", &active)
             .sees("orderId", "o-1")
             .sees(record("properties.tenant"), "acme"),
-        row("RabbitMQ through a pipe", &rabbit)
+        row("RabbitMQ through a pipe", "pipe of rabbitmq", &rabbit)
             .sees("orderId", "o-1")
             .sees(record("basicProperties.headers.try"), 2)
             .sees(record("eventSourceKey"), "orders::/"),
@@ -102,7 +102,7 @@ fn envelopes() -> Vec<Row> {
             .payload(uploaded())
             .sees("s3.object.key", "a+b.pdf")
             .sees(record("Sns.MessageId"), "n-1"),
-        row("SNS in SQS through a pipe", "pipe", json!([piped]), &piped)
+        row("SNS in SQS through a pipe", "pipe of sqs", json!([piped]), &piped)
             .within([Envelope::Sns])
             .sees("orderId", "o-1")
             .sees(record("json(body).MessageAttributes.tenant.Value"), "acme"),

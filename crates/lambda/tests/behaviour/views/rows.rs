@@ -1,6 +1,6 @@
 //! One record of each source, and what expressions read of it.
 
-use lambda_idempotency::{Operation, keys::KeyPath, payload, record, source::Envelope};
+use lambda_idempotency::{keys::KeyPath, payload, record, source::Envelope};
 use serde_json::{Value, json};
 
 use super::nested;
@@ -14,8 +14,10 @@ pub(super) const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:orders
 /// An event of one record.
 pub(super) struct Row {
     pub(super) name: &'static str,
+    /// Such as `sqs`, or `pipe of sqs`.
     pub(super) source: &'static str,
-    pub(super) operation: Operation,
+    /// Around the payload, outermost first.
+    pub(super) envelopes: Vec<Envelope>,
     pub(super) event: Value,
     /// The record that `record(..)` reads.
     pub(super) record: Value,
@@ -52,7 +54,7 @@ pub(super) fn row(name: &'static str, source: &'static str, event: Value, record
     Row {
         name,
         source,
-        operation: Operation::new("see"),
+        envelopes: Vec::new(),
         event,
         record: record.clone(),
         payload: Payload::Json(order()),
@@ -67,8 +69,13 @@ impl Row {
     }
 
     pub(super) fn within(mut self, envelopes: impl IntoIterator<Item = Envelope>) -> Self {
-        self.operation = envelopes.into_iter().fold(self.operation, Operation::envelope);
+        self.envelopes = envelopes.into_iter().collect();
         self
+    }
+
+    /// The source that outcomes name.
+    pub(super) fn reported_source(&self) -> &'static str {
+        self.source.split(' ').next().unwrap()
     }
 
     /// Whether the message may contain several records.
