@@ -17,8 +17,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A handler's failure, and whether another attempt can succeed.
 ///
-/// Any error converts to a failure that is tried again (unless the operation's policy is
-/// [`OnFailure::FailPermanently`](crate::policy::OnFailure::FailPermanently)), so that `?` works in a handler:
+/// Any error converts to a failure that is tried again, so that `?` works in a handler:
 ///
 /// ```
 /// use lambda_idempotency_core::failure::Failure;
@@ -41,7 +40,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub struct Failure {
     error: Contained<Arc<dyn Error + Send + Sync>>,
     error_type: &'static str,
-    declared: Declared,
+    is_permanent: bool,
     of_sink: bool,
 }
 
@@ -49,24 +48,15 @@ pub struct Failure {
 /// response.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// Whether the failure was declared transient or permanent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Declared {
-    /// Not declared: the operation's policy decides.
-    Nothing,
-    Transient,
-    Permanent,
-}
-
 impl Failure {
-    /// The key is released, and a later delivery calls the handler again, also if the operation's policy is to record
-    /// failures. Attempts that the operation limits still end.
+    /// The key is released, and a later delivery calls the handler again, as after any error. Attempts that the operation
+    /// limits still end.
     #[must_use]
     pub fn transient<E: Into<BoxError>>(error: E) -> Self {
         Self {
             error: Contained::new(Arc::from(error.into())),
             error_type: type_name_of::<E>(),
-            declared: Declared::Transient,
+            is_permanent: false,
             of_sink: false,
         }
     }
@@ -75,11 +65,10 @@ impl Failure {
     /// key.
     #[must_use]
     pub fn permanent<E: Into<BoxError>>(error: E) -> Self {
-        Self { declared: Declared::Permanent, ..Self::transient(error) }
+        Self { is_permanent: true, ..Self::transient(error) }
     }
 
-    /// The failure of a handler that panicked; the operation's policy decides whether it is called
-    /// again. The panic's message is the error's message.
+    /// The failure of a handler that panicked, which is called again. The panic's message is the error's message.
     // For the engine, which catches the panic.
     #[doc(hidden)]
     pub fn panicked(payload: &(dyn Any + Send)) -> Self {
@@ -90,8 +79,7 @@ impl Failure {
         Self { error_type: "a panic", ..Self::from(message) }
     }
 
-    /// The failure of a handler that returned, and one of whose effects the store refused; the operation's
-    /// policy decides whether it is called again.
+    /// The failure of a handler that returned, and one of whose effects the store refused.
     // For the engine, which commits the effects.
     #[doc(hidden)]
     pub fn refused(refused: RefusedEffect) -> Self {
@@ -160,12 +148,7 @@ impl Failure {
     /// Whether the failure was declared permanent, so that the handler is not called again.
     #[must_use]
     pub const fn is_permanent(&self) -> bool {
-        matches!(self.declared, Declared::Permanent)
-    }
-
-    /// Whether it was made by [`transient`](Self::transient).
-    pub const fn is_declared_transient(&self) -> bool {
-        matches!(self.declared, Declared::Transient)
+        self.is_permanent
     }
 }
 
@@ -192,7 +175,7 @@ fn type_name_of<E>() -> &'static str {
 
 impl<E: Into<BoxError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { declared: Declared::Nothing, ..Self::transient(error) }
+        Self::transient(error)
     }
 }
 
@@ -205,7 +188,8 @@ impl fmt::Display for Failure {
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Failure({:?}, {})", self.declared, self.error_type)
+        let permanent = if self.is_permanent { "permanent, " } else { "" };
+        write!(f, "Failure({permanent}{})", self.error_type)
     }
 }
 

@@ -100,8 +100,6 @@ pub enum Outcome {
         error_type: Option<Arc<str>>,
         /// How often the handler failed for this key.
         failed_attempts: u32,
-        /// Whether the policy acknowledges such deliveries.
-        acknowledged: bool,
     },
     /// Another worker holds the key.
     Busy {
@@ -160,11 +158,11 @@ impl Outcome {
             | Self::Superseded { .. }
             | Self::Skipped
             | Self::CompletionLost { .. } => true,
-            Self::PermanentlyFailed { acknowledged, .. } => *acknowledged,
             Self::Declined
             | Self::Uncommitted { .. }
             | Self::Unsent { .. }
             | Self::Failed { .. }
+            | Self::PermanentlyFailed { .. }
             | Self::Busy { .. }
             | Self::Mismatch
             | Self::Foreign(_)

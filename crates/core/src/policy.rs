@@ -35,17 +35,11 @@ pub struct Policy {
     /// What to do with a delivery whose key another worker holds. Default: [`OnConflict::Return`];
     /// sources other than queues choose [`OnConflict::Wait`].
     pub on_conflict: OnConflict,
-    /// What to do about a failure that was not declared transient or permanent. Default:
-    /// [`OnFailure::Return`].
-    pub on_failure: OnFailure,
     /// What to do with a key whose handler was stopped at its deadline. Default:
     /// [`OnTimeout::Return`].
     pub on_timeout: OnTimeout,
     /// What to do with a record while the store is unavailable. Default: [`OnOutage::Return`].
     pub on_outage: OnOutage,
-    /// What to do with a delivery whose key has failed permanently. Default:
-    /// [`OnPermanentFailure::Return`].
-    pub on_permanent_failure: OnPermanentFailure,
     /// The number of failed attempts after which a key fails permanently. Default: no limit.
     pub max_failed_attempts: Option<u32>,
     /// The number of lost attempts in a row after which a key fails permanently, without another call of its
@@ -67,10 +61,8 @@ impl Default for Policy {
             fallback_timeout: Duration::from_mins(15),
             lease: Lease::Invocation,
             on_conflict: OnConflict::Return,
-            on_failure: OnFailure::Return,
             on_timeout: OnTimeout::Return,
             on_outage: OnOutage::Return,
-            on_permanent_failure: OnPermanentFailure::Return,
             max_failed_attempts: None,
             max_lost_attempts: None,
             concurrency: 16,
@@ -94,11 +86,8 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn fails_permanently(&self, failure: &Failure, failed_attempts: u32) -> bool {
-        let declared = match self.on_failure {
-            OnFailure::Return => failure.is_permanent(),
-            OnFailure::FailPermanently => !failure.is_declared_transient(),
-        };
-        declared || self.max_failed_attempts.is_some_and(|most| failed_attempts >= most)
+        failure.is_permanent()
+            || self.max_failed_attempts.is_some_and(|most| failed_attempts >= most)
     }
 
     /// How long a completion answers whose handler asked for this time: not longer than [`retention`](Self::retention),
@@ -249,28 +238,6 @@ impl OnConflict {
     }
 }
 
-/// What to do with a delivery whose key failed permanently.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnPermanentFailure {
-    /// The record returns to its source, which moves it to its dead-letter queue.
-    #[default]
-    Return,
-    /// The delivery is acknowledged.
-    Acknowledge,
-}
-
-impl OnPermanentFailure {
-    /// Whether the delivery is acknowledged.
-    #[must_use]
-    pub const fn acknowledges(self) -> bool {
-        match self {
-            Self::Return => false,
-            Self::Acknowledge => true,
-        }
-    }
-}
-
 /// How long a claim holds its key, and so how long others wait if its worker dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -297,19 +264,6 @@ impl Lease {
             Self::Renewed { length } => Some(length),
         }
     }
-}
-
-/// What to do about a [`Failure`] that was not declared transient or
-/// permanent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnFailure {
-    /// The key is released, and a later delivery calls the handler again.
-    #[default]
-    Return,
-    /// The failure is permanent: it is recorded, later deliveries get it as their answer, and the
-    /// handler is not called again.
-    FailPermanently,
 }
 
 /// What to do with a key whose handler was stopped shortly before the invocation's deadline. The
@@ -389,14 +343,11 @@ mod tests {
     }
 
     #[test]
-    fn a_classified_failure_overrides_the_policy() {
-        let permanent = |on_failure| {
-            let policy = Policy { on_failure, ..Policy::default() };
-            let failures = [Failure::transient("x"), Failure::from("x"), Failure::permanent("x")];
-            failures.map(|failure| policy.fails_permanently(&failure, 1))
-        };
-        assert_eq!(permanent(OnFailure::Return), [false, false, true]);
-        assert_eq!(permanent(OnFailure::FailPermanently), [false, true, true]);
+    fn a_key_fails_permanently_by_its_failure_or_after_so_many() {
+        let failures = [Failure::transient("x"), Failure::from("x"), Failure::permanent("x")];
+        let policy = Policy::default();
+        let permanent = failures.map(|failure| policy.fails_permanently(&failure, 1));
+        assert_eq!(permanent, [false, false, true]);
         let policy = Policy { max_failed_attempts: Some(2), ..Policy::default() };
         let transient = Failure::transient("x");
         assert_eq!([1, 2, 3].map(|n| policy.fails_permanently(&transient, n)), [false, true, true]);

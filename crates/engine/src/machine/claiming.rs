@@ -54,10 +54,9 @@ impl Machine<'_> {
             }
             Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
                 self.records.at(at).found_final(fence);
-                let acknowledged = self.setting.policy.on_permanent_failure.acknowledges();
                 self.finish(
                     at,
-                    Outcome::PermanentlyFailed { error_type, failed_attempts, acknowledged },
+                    Outcome::PermanentlyFailed { error_type, failed_attempts },
                     present,
                 );
             }

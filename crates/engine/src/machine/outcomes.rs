@@ -28,7 +28,7 @@ impl Why {
             Outcome::Failed { failure, failed_attempts, permanent: true } => {
                 Some(Self::failed(failure.clone(), *failed_attempts))
             }
-            Outcome::PermanentlyFailed { error_type, failed_attempts, acknowledged: false } => {
+            Outcome::PermanentlyFailed { error_type, failed_attempts } => {
                 let (error_type, failed_attempts) = (error_type.clone(), *failed_attempts);
                 let reason = DivertReason::PermanentFailure { error_type, failed_attempts };
                 Some(Self { reason, failure: None })

@@ -195,7 +195,7 @@ const NOW: Timestamp = Timestamp::from_secs(1);
 #[test]
 fn handlers_that_start_in_the_wrong_place() {
     let messages = vec![message("a").group("g"), Message { id: 1, ..message("b").group("g") }];
-    let log = |after| Log::new(messages.clone(), after, false, false, false);
+    let log = |after| Log::new(messages.clone(), after, false, false);
     let [a, b] = &messages[..] else { unreachable!() };
 
     let runs_beside = "b runs beside another, although one of them may be what kills workers";
@@ -243,7 +243,7 @@ fn handlers_that_start_in_the_wrong_place() {
 /// Handlers that start or continue too late.
 #[test]
 fn handlers_that_start_or_continue_too_late() {
-    let log = || Log::new(vec![message("a")], AfterFailure::Group, false, false, false);
+    let log = || Log::new(vec![message("a")], AfterFailure::Group, false, false);
     let a = message("a");
     let mut claimed = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(100));
     claimed.fence = 1;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::policy::{Lease, OnPermanentFailure, OnTimeout};
+use lambda_idempotency_core::policy::{Lease, OnTimeout};
 
 use crate::{
     message::message,
@@ -30,7 +30,7 @@ async fn leases_that_are_renewed() {
     alone.sampled(300, 11).await.assert_sound();
 }
 
-/// A key with too many failed attempts fails permanently and is acknowledged, and its group continues.
+/// A key with too many failed attempts fails permanently and is put aside, and its group continues.
 #[tokio::test]
 async fn keys_that_fail_permanently_after_failures() {
     let story = Story {
@@ -40,15 +40,12 @@ async fn keys_that_fail_permanently_after_failures() {
             |messages| Fifo::boxed(messages, 10),
             [
                 message("a1").group("a"),
-                message("a2").group("a").fails(9),
+                message("a2").group("a").fails(9).aside("a2 aside", 0),
                 message("a3").group("a"),
                 message("b1").group("b").fails(1),
             ],
         )
-        .choosing(|policy| {
-            policy.max_failed_attempts = Some(2);
-            policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
-        })
+        .choosing(|policy| policy.max_failed_attempts = Some(2))
     };
     story.everywhere().await.assert_sound();
     story.in_pairs().await.assert_sound();

@@ -35,8 +35,6 @@ pub(crate) struct Log {
 struct State {
     messages: Vec<Message>,
     after_failure: AfterFailure,
-    /// Whether a permanent failure may be acknowledged.
-    acknowledges_failures: bool,
     /// Whether handlers publish messages.
     publishes: bool,
     sent: sent::Sent,
@@ -66,14 +64,12 @@ impl Log {
     pub(crate) fn new(
         messages: Vec<Message>,
         after_failure: AfterFailure,
-        acknowledges_failures: bool,
         publishes: bool,
         noted: bool,
     ) -> Self {
         let state = State {
             messages,
             after_failure,
-            acknowledges_failures,
             publishes,
             sent: sent::Sent::new(),
             calls: Vec::new(),
@@ -208,9 +204,8 @@ impl Log {
         match gone {
             Gone::Acknowledged => {
                 self.ledger.acknowledged(label);
-                let acknowledges_failures = state.acknowledges_failures;
                 let may_go = |(landed, _, status): &(&str, u64, Status)| {
-                    *landed == label && (*status == Status::Completed || acknowledges_failures)
+                    *landed == label && *status == Status::Completed
                 };
                 let done = !state.is_other_payload(message) && state.landed.iter().any(may_go);
                 if state.publishes && !state.are_sent(label) {

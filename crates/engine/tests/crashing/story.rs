@@ -10,7 +10,7 @@ use std::{
 use futures_util::{StreamExt as _, future::join_all, stream::FuturesUnordered};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    policy::{OnConflict, OnPermanentFailure, Policy},
+    policy::{OnConflict, Policy},
     record::Status,
     store::Store,
 };
@@ -124,15 +124,8 @@ impl Story {
     /// Runs the story. The first stop concerns the first delivery, and so on.
     pub(crate) async fn run(&self, stops: &[Stop]) -> StoryResult {
         let clock = ManualClock::new(START);
-        let acknowledged = self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge;
-        let log = Log::new(
-            self.messages.clone(),
-            self.after_failure,
-            acknowledged,
-            self.publishes,
-            self.noted,
-        )
-        .optimistic(!self.policy.mode.claims());
+        let log = Log::new(self.messages.clone(), self.after_failure, self.publishes, self.noted)
+            .optimistic(!self.policy.mode.claims());
         let store = DelayedStore::new(Watched::new(log.clone(), self.mutant));
         let worker = |invocation, stop| Worker {
             invocation,
@@ -254,8 +247,7 @@ impl Story {
         }
         let mut lost = log.ledger.lost();
         lost.retain(|label| !log.is_put_aside(label));
-        if !(lost.is_empty() || self.policy.on_permanent_failure == OnPermanentFailure::Acknowledge)
-        {
+        if !lost.is_empty() {
             log.violation(format!("lost: {lost:?}"));
         }
         let outstanding = log.ledger.outstanding();

@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     clock::Clock as _,
     failure::Failure,
     outcome::{DivertReason, Outcome},
-    policy::{Lease, OnConflict, OnFailure, OnOutage, OnTimeout},
+    policy::{Lease, OnConflict, OnOutage, OnTimeout},
     record::Status,
     store::StoreErrorKind,
 };
@@ -105,9 +105,8 @@ async fn a_mismatch_is_diverted() {
 #[tokio::test]
 async fn a_record_is_returned_and_its_group_waits_until_the_sink_accepts_it() {
     let mut world = World::new();
-    // Neither policy makes a failure of the sink permanent.
+    // The policy does not make a failure of the sink permanent.
     world.policy.max_failed_attempts = Some(1);
-    world.policy.on_failure = OnFailure::FailPermanently;
     for _ in 0..3 {
         let batch = vec![without_sink(failing("a")).group("g"), ok("b").group("g")];
         assert_eq!(world.deliver(batch).await, ["failed", "returned"]);

@@ -6,7 +6,6 @@ use futures_util::future::join;
 use lambda_idempotency_core::{
     clock::Clock,
     failure::Failure,
-    policy::OnPermanentFailure,
     record::Status,
     store::{Guard, RecordVersion, Store as _, StoreErrorKind, Write},
 };
@@ -118,8 +117,7 @@ async fn another_fingerprint_is_a_mismatch_from_the_cache_too() {
 
 #[tokio::test]
 async fn only_completed_keys_are_cached() {
-    let mut world = World::without_latency();
-    world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
+    let world = World::without_latency();
     let engine = world.engine();
     let never = rec("b", |_, _| async { Err(Failure::permanent("never")) });
     world.invoke_by(&engine, vec![failing("a"), never]).await;

@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     outbox::{Message, PublishError},
     outcome::Outcome,
-    policy::{Mode, OnConflict, OnFailure, OnTimeout},
+    policy::{Mode, OnConflict, OnTimeout},
     record::{IdempotencyRecord, Status},
     store::{Guard, StoreErrorKind},
 };
@@ -108,7 +108,6 @@ async fn a_busy_key_returns_or_is_skipped_by_the_policy() {
 async fn a_failure_frees_the_key_and_is_forgotten() {
     let mut world = world();
     world.policy.max_failed_attempts = Some(1);
-    world.policy.on_failure = OnFailure::FailPermanently;
     let permanent = || rec("b", |_, _| async { Err(Failure::permanent("no")) });
     let panics = rec("c", |_: World, _| async { panic!("no luck") });
     let batch = vec![failing("a"), permanent(), panics, declining("d")];

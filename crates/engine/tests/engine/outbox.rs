@@ -7,7 +7,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     outbox::{Message, messages},
     outcome::Outcome,
-    policy::{OnConflict, OnFailure},
+    policy::OnConflict,
     record::Status,
     store::StoreErrorKind,
 };
@@ -55,7 +55,7 @@ async fn nothing_is_sent_before_the_completion_is_stored() {
 #[tokio::test]
 async fn messages_of_a_handler_that_did_not_return_are_dropped() {
     let mut world = World::new();
-    world.policy.on_failure = OnFailure::FailPermanently;
+    world.policy.max_failed_attempts = Some(1);
     let post = post_in(world);
     let fails = rec("a", |_, call: Call| async move {
         call.publish(Message::new("queue", "a"))?;

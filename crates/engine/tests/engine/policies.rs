@@ -6,7 +6,7 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     failure::Failure,
     outcome::Outcome,
-    policy::{OnFailure, OnOutage, OnPermanentFailure, OnTimeout},
+    policy::{OnOutage, OnTimeout},
     record::Status,
     store::StoreErrorKind,
 };
@@ -26,16 +26,6 @@ async fn an_unclassified_failure_is_tried_again_by_default() {
     let world = World::new();
     assert_eq!(world.deliver(vec![plain("a")]).await, ["failed"]);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-}
-
-#[tokio::test]
-async fn an_unclassified_failure_is_permanent_on_request() {
-    let mut world = World::new();
-    world.policy.on_failure = OnFailure::FailPermanently;
-    assert_eq!(world.deliver(vec![plain("a"), failing("b")]).await, ["failed", "failed"]);
-    let outcomes = world.deliver(vec![ok("a"), ok("b")]).await;
-    assert_eq!(outcomes, ["permanently_failed", "executed"], "the failure of b was transient");
-    world.ledger.assert_never("a");
 }
 
 #[tokio::test]
@@ -64,7 +54,6 @@ async fn failed_attempts_are_counted_over_redeliveries_until_the_key_fails_perma
 async fn a_declined_record_counts_no_failed_attempt_and_stores_nothing() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(1);
-    world.policy.on_failure = OnFailure::FailPermanently;
     for _ in 0..3 {
         assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
         assert_eq!(world.stored("a").await, None);
@@ -80,17 +69,6 @@ async fn declining_keeps_the_count_of_earlier_failed_attempts() {
     assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
     assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-}
-
-#[tokio::test]
-async fn a_permanent_failure_is_acknowledged_on_request() {
-    let mut world = World::new();
-    world.policy.max_failed_attempts = Some(1);
-    world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
-    let outcomes = world.clock.drive(world.invoke(vec![failing("a")])).await;
-    assert!(!outcomes[0].is_acknowledged(), "the delivery whose attempt failed is returned");
-    let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
-    assert!(outcomes[0].is_acknowledged(), "{outcomes:?}");
 }
 
 #[tokio::test]

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency::{
-    Call, Failure, Freed, Idempotency, OnConflict, Operation, RunContext, RunError,
+    Call, Failure, Idempotency, OnConflict, Operation, RunContext, RunError,
     outbox::{Message, OutgoingMessage, SendError, Sender},
-    record,
+    outcome::Freed,
+    source::Sqs,
     store::BoxFuture,
 };
 use lambda_idempotency_core::{
@@ -63,7 +64,7 @@ async fn another_process_answers_from_memory_until_its_cache_ends() {
 async fn what_a_key_was_is_said() {
     let world = World::new();
     let idempotency = world.idempotency();
-    let function = idempotency.sqs(place(), world.handler()).unwrap();
+    let function = idempotency.on(Sqs::new(), &place(), world.handler()).unwrap();
     let free = async || idempotency.free(&place(), &payload()).await.unwrap();
     assert_eq!(free().await, Freed::WasFree);
     for (what, was) in [("fail", Freed::Unfinished), ("give up", Freed::PermanentlyFailed)] {
@@ -128,7 +129,7 @@ async fn messages_that_are_not_sent_are_not_lost() {
         call.publish(Message::new("parcels", "1"))?;
         Ok::<_, Failure>(())
     };
-    let function = idempotency.sqs(place(), publish).unwrap();
+    let function = idempotency.on(Sqs::new(), &place(), publish).unwrap();
     assert_eq!(world.returned(&function, &batch([order("m-1", "a", "")])).await, ["m-1"]);
     let freed = idempotency.free(&place(), &payload()).await.unwrap_err();
     assert!(matches!(freed, RunError::Unsent(_)), "{freed:?}");
@@ -186,7 +187,7 @@ async fn a_key_that_no_payload_has_cannot_be_freed() {
     let idempotency = World::new().idempotency();
     let freed = idempotency.free(&place(), &json!({})).await;
     assert!(matches!(freed, Err(RunError::Rejected(_))), "{freed:?}");
-    let of_record = Operation::new("place-order").key(record("messageId"));
-    let freed = idempotency.free(&of_record, &payload()).await;
+    let by_its_source = Operation::new("place-order");
+    let freed = idempotency.free(&by_its_source, &payload()).await;
     assert!(matches!(freed, Err(RunError::Config(_))), "{freed:?}");
 }

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
-use lambda_idempotency::{Call, Failure, Operation, Run, RunContext, RunError, error::ResultLost};
+use lambda_idempotency::{
+    Call, Failure, Mode, Operation, Run, RunContext, RunError, error::ResultLost,
+};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_runtime::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
@@ -160,7 +162,7 @@ async fn a_run_says_when_the_work_was_done_and_until_when_its_key_answers() {
 #[tokio::test]
 async fn a_run_in_mutex_mode_says_nothing_of_a_completion() {
     let world = World::new();
-    let (operation, payload) = (charge().mutex(), json!({ "id": "a" }));
+    let (operation, payload) = (charge().mode(Mode::Mutex), json!({ "id": "a" }));
     let idempotency = world.idempotency();
     let context = RunContext::without_deadline();
     let run = idempotency.run(&operation, &payload, context, async |_| Ok::<_, Failure>(1)).await;

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, MemoryStore, OnMissingKey, Operation, RunContext, RunError,
-    inspect, record,
+    Call, Failure, Idempotency, MemoryStore, Operation, RunContext, RunError, inspect, record,
     source::{DivertedRecord, RabbitMq, Sqs},
     testing,
 };

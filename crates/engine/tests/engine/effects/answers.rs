@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     memory::MemoryEffects,
     outcome::{Outcome, ResultKept},
-    policy::{Lease, OnConflict, OnFailure},
+    policy::{Lease, OnConflict},
     record::{IdempotencyRecord, Owner, Status},
     store::{Store as _, StoreErrorKind, Verdict},
 };
@@ -166,33 +166,27 @@ async fn a_commit_that_the_store_refuses_fails_at_once_and_frees_its_key() {
 /// The handler returned, and nobody objected to its effects.
 #[tokio::test]
 async fn a_commit_that_the_store_refuses_is_not_a_permanent_failure() {
-    for most in [None, Some(1)] {
-        for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Refused]
-        {
-            let mut world = world();
-            match most {
-                None => world.policy.on_failure = OnFailure::FailPermanently,
-                Some(_) => world.policy.max_failed_attempts = most,
-            }
-            world.store.inject(refusals(kind));
-            let outcomes = world.clock.drive(world.invoke(vec![collecting("a").aside()])).await;
-            assert!(
-                matches!(&outcomes[0], Outcome::Failed { permanent: false, .. }),
-                "{kind:?}: {outcomes:?}"
-            );
-            assert!(world.stored("a").await.unwrap().is_given_up());
-            assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"], "{kind:?}");
-            assert_eq!(world.effects("a"), 1);
-        }
+    for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Refused] {
+        let mut world = world();
+        world.policy.max_failed_attempts = Some(1);
+        world.store.inject(refusals(kind));
+        let outcomes = world.clock.drive(world.invoke(vec![collecting("a").aside()])).await;
+        assert!(
+            matches!(&outcomes[0], Outcome::Failed { permanent: false, .. }),
+            "{kind:?}: {outcomes:?}"
+        );
+        assert!(world.stored("a").await.unwrap().is_given_up());
+        assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"], "{kind:?}");
+        assert_eq!(world.effects("a"), 1);
     }
 }
 
 /// The second of the same requests may be refused because the first has done what it asks for.
 #[tokio::test]
 async fn a_refused_effect_of_a_commit_that_was_applied_after_all_is_not_a_failure() {
-    for fails in [OnFailure::Return, OnFailure::FailPermanently] {
+    for most in [None, Some(1)] {
         let mut world = world();
-        world.policy.on_failure = fails;
+        world.policy.max_failed_attempts = most;
         // Its own effect ends its condition.
         let once = rec("a", |world: World, call| async move {
             collect(&world, &call, "a")?;

@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     memory::MemoryEffects,
     outcome::Outcome,
-    policy::{Mode, OnFailure},
+    policy::Mode,
     record::Status,
     store::Write,
 };
@@ -196,7 +196,7 @@ async fn a_refused_effect_is_the_failure_of_the_handler() {
 #[tokio::test]
 async fn a_refused_effect_fails_permanently_where_failures_do() {
     let mut world = world();
-    world.policy.on_failure = OnFailure::FailPermanently;
+    world.policy.max_failed_attempts = Some(1);
     let outcomes = world.clock.drive(world.invoke(vec![refused("a", 9)])).await;
     assert!(matches!(outcomes[0], Outcome::Failed { permanent: true, .. }), "{outcomes:?}");
     assert_eq!(world.stored("a").await.unwrap().status, Status::PermanentlyFailed);

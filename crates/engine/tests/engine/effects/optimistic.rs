@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     clock::Clock as _,
     failure::Failure,
     outcome::Outcome,
-    policy::{Mode, OnFailure, OnPermanentFailure, OnTimeout},
+    policy::{Mode, OnTimeout},
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
     store::{Guard, StoreErrorKind},
 };
@@ -157,11 +157,6 @@ async fn a_permanent_failure_is_recorded_and_excludes_the_effects() {
     assert_eq!(world.deliver(vec![collecting("a").aside()]).await, ["diverted"]);
     assert_eq!(world.deliver(vec![permanent().aside()]).await, ["replayed"], "it is put aside");
     assert_eq!(world.ledger.executed("aside: a"), 1);
-    world.policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
-    for again in [collecting("a"), permanent()] {
-        let outcomes = world.clock.drive(world.invoke(vec![again])).await;
-        assert!(outcomes[0].is_acknowledged(), "{outcomes:?}");
-    }
     assert_eq!(world.effects("a"), 0);
 
     world.policy.on_timeout = OnTimeout::FailPermanently;
@@ -171,8 +166,7 @@ async fn a_permanent_failure_is_recorded_and_excludes_the_effects() {
     });
     assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
     assert_eq!(world.stored("b").await.unwrap().status, Status::PermanentlyFailed);
-    world.policy.on_failure = OnFailure::FailPermanently;
-    let fails = rec("c", |_: World, _| async { Err("no luck".into()) });
+    let fails = rec("c", |_: World, _| async { Err(Failure::permanent("no luck")) });
     assert_eq!(world.deliver(vec![fails.aside()]).await, ["diverted"]);
     assert_eq!(world.ledger.executed("aside: c"), 1);
 }

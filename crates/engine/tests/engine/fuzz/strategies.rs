@@ -1,7 +1,7 @@
 //! Random scenarios.
 
 use lambda_idempotency_core::{
-    policy::{Lease, Mode, OnConflict, OnFailure, OnOutage, OnPermanentFailure, OnTimeout, Policy},
+    policy::{Lease, Mode, OnConflict, OnOutage, OnTimeout, Policy},
     store::StoreErrorKind,
 };
 use lambda_idempotency_testkit::faults::GuardKind;
@@ -127,24 +127,12 @@ fn policy() -> impl Strategy<Value = Policy> {
         conflict,
         prop_oneof![Just(1usize), Just(2), Just(16), Just(usize::MAX)],
         (prop::option::of(1u32..4), prop::option::weighted(0.2, 1u32..4)),
-        prop::bool::weighted(0.2),
         prop::bool::weighted(0.3),
-        prop::bool::weighted(0.2),
         prop::bool::weighted(0.2),
         prop_oneof![Just(20u64), Just(60), Just(900)],
     )
         .prop_map(
-            |(
-                lease,
-                conflict,
-                concurrency,
-                (most, lost),
-                fails,
-                times_out,
-                outage,
-                ack,
-                fallback,
-            )| {
+            |(lease, conflict, concurrency, (most, lost), times_out, outage, fallback)| {
                 let mut policy = Policy::default();
                 policy.lease = lease;
                 policy.on_conflict = conflict;
@@ -152,17 +140,11 @@ fn policy() -> impl Strategy<Value = Policy> {
                 policy.max_failed_attempts = most;
                 policy.max_lost_attempts = lost;
                 policy.fallback_timeout = Duration::from_secs(fallback);
-                if fails {
-                    policy.on_failure = OnFailure::FailPermanently;
-                }
                 if times_out {
                     policy.on_timeout = OnTimeout::FailPermanently;
                 }
                 if outage {
                     policy.on_outage = OnOutage::RunUnprotected;
-                }
-                if ack {
-                    policy.on_permanent_failure = OnPermanentFailure::Acknowledge;
                 }
                 policy
             },
