@@ -63,7 +63,7 @@ pub trait CallExt: sealed::Sealed {
     /// has returned `Ok`, all that it collected is committed in one `TransactWriteItems` with the completion
     /// of its key: both or neither. If it fails, panics or is stopped, nothing is.
     ///
-    /// The operation has to be [`transactional`](crate::Operation::transactional). The guide has the
+    /// The operation has to have a [mode](crate::Mode) with effects. The guide has the
     /// [guarantees, limits and costs](crate::guide::choosing_a_mode).
     ///
     /// ```
@@ -98,7 +98,7 @@ pub trait CallExt: sealed::Sealed {
     /// has returned `Ok`, all statements that it collected are committed in one transaction with the completion of
     /// its key: both or neither. If it fails, panics or is stopped, nothing is.
     ///
-    /// The operation has to be [`transactional`](crate::Operation::transactional). The guide has the
+    /// The operation has to have a [mode](crate::Mode) with effects. The guide has the
     /// [guarantees, limits and costs](crate::guide::choosing_a_mode).
     ///
     /// ```

@@ -37,7 +37,7 @@ pub struct Run<R> {
     /// Whether an earlier call returned it.
     pub replayed: bool,
     /// Whether the store has recorded that the work is done. If not, a later call does it again, as always in
-    /// [mutex mode](crate::Operation::mutex).
+    /// [mutex mode](crate::Mode::Mutex).
     pub recorded: bool,
     /// When the work was recorded as done, by the clock of the worker that did it, rounded up to a whole second. `None` if nothing is recorded, and in
     /// records of earlier versions and of other libraries, which do not say it.

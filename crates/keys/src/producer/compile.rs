@@ -181,19 +181,19 @@ impl KeySpec {
         let KeyPath { expression, optional, .. } = path;
         let problem = if is_constant {
             format!(
-                "`{expression}` selects the same from every record; write a field without quotes, or in double quotes"
+                ": `{expression}` selects the same from every record; write a field without quotes, or in double quotes"
             )
         } else if what == ExpressionUse::Fingerprint {
             match optional.first() {
                 None => return Ok(()),
                 Some(part) => format!(
-                    "part `{part}` of `{expression}` is optional, which only parts of a key can be; leave \
+                    ": part `{part}` of `{expression}` is optional, which only parts of a key can be; leave \
                      `.optional(..)` out"
                 ),
             }
         } else if let Some(by) = few_by {
             format!(
-                "`{expression}` selects one of a few values, because of {by}, and many records share them; add a field \
+                ": `{expression}` selects one of a few values, because of {by}, and many records share them; add a field \
                  that identifies the work: `[order.id, ..]`"
             )
         } else if has_fallback {
@@ -207,7 +207,7 @@ impl KeySpec {
                 }
             };
             format!(
-                "where a record lacks a field, `{expression}` takes a value in its place that many records share; leave \
+                " that lack a field: `{expression}` takes a value in its place that many records share; leave \
                  that value out, {instead}"
             )
         } else {
@@ -215,7 +215,7 @@ impl KeySpec {
         };
         let operation = &self.operation;
         Err(KeySpecError::key(format!(
-            "the {what} of operation `{operation}` does not distinguish records: {problem}"
+            "the {what} of operation `{operation}` does not distinguish records{problem}"
         )))
     }
 }

@@ -20,7 +20,7 @@ use crate::{RunContext, call::Invoked, error::ConfigError, function::Function};
 /// asynchronous invocations whose retries are used up, messages that a queue has given up or lost by its
 /// retention.
 ///
-/// The records have to be kept with their claims ([`Operation::recoverable`](crate::Operation::recoverable)). Run
+/// The records have to be kept with their claims ([`Sqs::recoverable`](crate::source::Sqs::recoverable), and so on). Run
 /// it from a function with a schedule, with the same operations and handlers. Each run reads what is left in
 /// the store ([`Browse::left`]), which is all of it where it has no index, or as far as its deadline allows, and gives each record that it finds to its handler as its
 /// source did: the key is made again and has to be the same, and it is claimed under the same guards. So it is

@@ -90,13 +90,12 @@ impl Route {
 
     /// The source, with the names of its filters.
     pub(crate) fn describe(&self) -> String {
-        let source = self.source.name();
+        let source = match (self.source.name(), self.source.origin()) {
+            (name, "") => name.to_owned(),
+            (name, origin) => format!("{name} of {origin}"),
+        };
         let names: Vec<&str> = self.settings.filter_names().collect();
-        if names.is_empty() {
-            source.to_owned()
-        } else {
-            format!("{source} from {}", names.join(", "))
-        }
+        if names.is_empty() { source } else { format!("{source} from {}", names.join(", ")) }
     }
 
     /// Refuses keys that do not tell apart the notifications in one message: S3 may put several into one. With one key for

@@ -1,6 +1,6 @@
 //! Events whose default key would never recognise a retry, or would treat other work as one.
 //!
-//! `.invoke(..)` identifies an event by its request id, which stays the same only when Lambda
+//! `Invoke` identifies an event by its request id, which stays the same only when Lambda
 //! retries an asynchronous invocation. Services that poll or wait for the answer (event source
 //! mappings, pipes, Firehose, API Gateway, ...) start a new invocation for each retry. `.event(..)`
 //! and `.run(..)` identify an event by its whole content. Some events have parts that differ on
@@ -87,34 +87,40 @@ impl Shape {
     fn polled(event: &Event<'_>) -> Option<Self> {
         let is_piped = event.items.is_some();
         let shape = |event, whole, advice| {
-            let advice = if is_piped { "give the operation to `.pipe(..)`" } else { advice };
+            let advice = if is_piped { "handle it with the source `Pipe::of(..)`" } else { advice };
             Some(Self { event, whole, advice })
         };
         match &*event.source_of_batch()? {
-            "aws:sqs" => shape("an SQS batch", Whole::Differs, "give the operation to `.sqs(..)`"),
+            "aws:sqs" => {
+                shape("an SQS batch", Whole::Differs, "handle it with the source `Sqs::new()`")
+            }
             "aws:kinesis" => {
-                shape("a Kinesis batch", Whole::Key, "give the operation to `.kinesis(..)`")
+                shape("a Kinesis batch", Whole::Key, "handle it with the source `Kinesis::new()`")
             }
             "aws:dynamodb" => shape(
                 "a DynamoDB stream batch",
                 Whole::Key,
-                "give the operation to `.dynamodb_stream(..)`",
+                "handle it with the source `DynamoDbStream::new()`",
             ),
             "aws:docdb" => shape(
                 "a DocumentDB change stream batch",
                 Whole::Key,
-                "give the operation to `.document_db(..)`",
+                "handle it with the source `DocumentDb::new()`",
             ),
             "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => {
-                shape("a Kafka batch", Whole::Key, "give the operation to `.kafka(..)`")
+                shape("a Kafka batch", Whole::Key, "handle it with the source `Kafka::new()`")
             }
             // The whole event differs: messages contain whether they were redelivered.
-            "aws:amq" | "aws:mq" => {
-                shape("an ActiveMQ batch", Whole::Differs, "give the operation to `.active_mq(..)`")
-            }
-            "aws:rmq" => {
-                shape("a RabbitMQ batch", Whole::Differs, "give the operation to `.rabbit_mq(..)`")
-            }
+            "aws:amq" | "aws:mq" => shape(
+                "an ActiveMQ batch",
+                Whole::Differs,
+                "handle it with the source `ActiveMq::new()`",
+            ),
+            "aws:rmq" => shape(
+                "a RabbitMQ batch",
+                Whole::Differs,
+                "handle it with the source `RabbitMq::new()`",
+            ),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     OnConflict, Operation, record,
-    source::{EventBridge, Invoke, Sns},
+    source::{EventBridge, Sns},
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;

@@ -2,7 +2,7 @@
 
 use lambda_idempotency::{
     OnMissingKey, Operation, record,
-    source::{ActiveMq, Invoke, RabbitMq},
+    source::{ActiveMq, RabbitMq},
 };
 use serde_json::{Value, json};
 

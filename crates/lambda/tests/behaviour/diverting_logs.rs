@@ -1,7 +1,7 @@
 //! The log of records that are put aside, and of records that could not be put aside.
 
 use lambda_idempotency::{
-    Failure, Operation,
+    Failure,
     observe::TracingObserver,
     source::{DivertedRecord, Sqs},
 };

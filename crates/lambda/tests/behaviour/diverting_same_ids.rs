@@ -1,9 +1,6 @@
 //! Distinct records with one id, which their producer chose, or with one key: each is put aside.
 
-use lambda_idempotency::{
-    Operation,
-    source::{ActiveMq, Envelope, RabbitMq, Sqs},
-};
+use lambda_idempotency::source::{ActiveMq, Envelope, RabbitMq, Sqs};
 use serde_json::{Value, json};
 
 use super::diverting_failures::{Aside, index, is_empty};

@@ -2,7 +2,7 @@
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Function, Operation,
-    source::{EventBridge, Invoke, Kafka, KeepOrder, Kinesis, Pipe, Sns, Sqs},
+    source::{EventBridge, Sns, Sqs},
 };
 use serde_json::{Value, json};
 

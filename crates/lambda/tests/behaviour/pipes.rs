@@ -2,7 +2,7 @@
 
 use lambda_idempotency::{
     Function, Operation,
-    source::{Kafka, Kinesis, Pipe, Sqs},
+    source::{ActiveMq, DynamoDbStream, Kafka, Kinesis, Pipe, Piped, RabbitMq, Sqs},
 };
 use serde_json::{Value, json};
 
@@ -12,7 +12,11 @@ use crate::{
 };
 
 fn piped(world: &World) -> Function {
-    world.idempotency().on(Pipe::of(Sqs::new()), &Operation::new("a"), world.handler()).unwrap()
+    piped_from(world, Sqs::new())
+}
+
+fn piped_from(world: &World, source: impl Piped) -> Function {
+    world.idempotency().on(Pipe::of(source), &Operation::new("a"), world.handler()).unwrap()
 }
 
 /// A pipe delivers the members of `kinesis` as members of the record.
@@ -59,12 +63,12 @@ async fn failed_and_not_started_stream_records_are_named_by_event_id() {
         flat(put(4, "c", "c1", "fail")),
     ]);
     let named = [2, 3, 4].map(|n| format!("shardId-000000000006:{}", sequence(n)));
-    assert_eq!(world.returned(&piped(&world), &list).await, named);
+    assert_eq!(world.returned(&piped_from(&world, Kinesis::new()), &list).await, named);
     world.ledger.assert_each_once(["a1"]);
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
-    let function =
-        world.idempotency().on(Pipe::of(Sqs::new()), &Operation::new("b"), image).unwrap();
+    let changes = Pipe::of(DynamoDbStream::new());
+    let function = world.idempotency().on(changes, &Operation::new("b"), image).unwrap();
     let list = json!([change(1, "x", "x1", "fail"), change(2, "y", "y1", "")]);
     assert_eq!(world.returned(&function, &list).await, ["e-1"]);
     world.ledger.assert_each_once(["a1", "y1"]);
@@ -74,12 +78,7 @@ async fn failed_and_not_started_stream_records_are_named_by_event_id() {
 #[tokio::test]
 async fn a_record_of_a_stream_without_an_event_id_fails_the_invocation() {
     let world = World::new();
-    let function = world.idempotency().on(
-        Pipe::of(Sqs::new()),
-        &Operation::new("a").key("id"),
-        world.handler(),
-    );
-    let function = function.unwrap();
+    let function = piped_from(&world, Kinesis::new());
     let without_id = without(flat(put(2, "b", "b", "fail")), "eventID");
     let list = json!([flat(put(1, "a", "a", "")), without_id]);
     let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
@@ -93,7 +92,7 @@ async fn a_record_of_a_stream_without_an_event_id_fails_the_invocation() {
 #[tokio::test]
 async fn for_kafka_and_brokers_the_whole_invocation_fails() {
     let world = World::new();
-    let function = piped(&world);
+    let function = piped_from(&world, Kafka::new());
     let kafka = |record| from_broker(record, "aws:kafka", CLUSTER);
     let list = json!([kafka(message(0, 1, "a", "")), kafka(message(1, 1, "b", "fail once"))]);
     assert!(world.invoke(&function, &list).await.is_err());
@@ -108,8 +107,11 @@ async fn for_kafka_and_brokers_the_whole_invocation_fails() {
     let rabbit = json!({ "basicProperties": { "messageId": "1" }, "data": data("d"),
         "eventSourceKey": "orders::/" });
     let rabbit = json!([from_broker(rabbit, "aws:rmq", arn)]);
-    for list in [active.clone(), active, rabbit.clone(), rabbit] {
-        assert_eq!(world.invoke(&function, &list).await.unwrap(), Value::Null);
+    let (from_active, from_rabbit) =
+        (piped_from(&world, ActiveMq::new()), piped_from(&world, RabbitMq::new()));
+    for _ in 0..2 {
+        assert_eq!(world.invoke(&from_active, &active).await.unwrap(), Value::Null);
+        assert_eq!(world.invoke(&from_rabbit, &rabbit).await.unwrap(), Value::Null);
     }
     world.ledger.assert_each_once(["a", "b", "c", "d"]);
 }
@@ -119,14 +121,14 @@ async fn for_kafka_and_brokers_the_whole_invocation_fails() {
 async fn a_record_has_the_same_identity_through_a_pipe_and_directly() {
     let world = World::new();
     let idempotency = || world.idempotency();
-    let pipe = piped(&world);
+    let pipe = piped_from(&world, Kinesis::new());
     let kinesis = idempotency().on(Kinesis::new(), &Operation::new("a"), world.handler()).unwrap();
     world.invoke(&kinesis, &json!({ "Records": [put(1, "k", "x", "")] })).await.unwrap();
     world.invoke(&pipe, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
     let kafka = idempotency().on(Kafka::new(), &Operation::new("a"), world.handler()).unwrap();
     world.invoke(&kafka, &topic([message(0, 1, "y", "")])).await.unwrap();
     let list = json!([from_broker(message(0, 1, "y", ""), "aws:kafka", CLUSTER)]);
-    world.invoke(&pipe, &list).await.unwrap();
+    world.invoke(&piped_from(&world, Kafka::new()), &list).await.unwrap();
     world.ledger.assert_each_once(["x", "y"]);
 }
 
@@ -167,11 +169,12 @@ async fn messages_of_unknown_queues_do_not_share_an_identity() {
     let message = |id| json!({ "eventSource": "aws:rmq", "basicProperties": { "messageId": "1" }, "data": data(id) });
     let list = json!([message("a"), message("b")]);
     let world = World::new();
-    let (kind, text) = diagnostic(world.invoke(&piped(&world), &list).await.unwrap_err());
+    let (kind, text) =
+        diagnostic(world.invoke(&piped_from(&world, RabbitMq::new()), &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
     assert!(text.contains("2 of 2") && text.contains("`eventSourceArn`"), "{text}");
     let keyed = world.idempotency().on(
-        Pipe::of(Sqs::new()),
+        Pipe::of(RabbitMq::new()),
         &Operation::new("keyed").key("id"),
         world.handler(),
     );
@@ -201,4 +204,36 @@ async fn a_queue_whose_arn_was_dropped_keeps_its_order_and_has_no_identity() {
     let plain = World::new();
     assert_eq!(plain.returned(&piped(&plain), &list).await, ["m-1", "m-2", "m-3"]);
     assert_eq!(plain.ledger.total(), 0);
+}
+
+/// A pipe has one source: another one's records are not taken, whatever their form.
+#[tokio::test]
+async fn a_pipe_takes_no_records_of_another_source() {
+    let world = World::new();
+    let (kind, text) = diagnostic(
+        world.invoke(&piped(&world), &json!([flat(put(1, "k", "x", ""))])).await.unwrap_err(),
+    );
+    assert_eq!(kind, "Idempotency.UnknownEvent");
+    assert!(text.contains("pipe of sqs") && text.contains("aws:kinesis"), "{text}");
+    let both = world
+        .idempotency()
+        .function()
+        .on(Pipe::of(Sqs::new()), &Operation::new("a"), world.handler())
+        .on(Pipe::of(Kinesis::new()), &Operation::new("b"), world.handler())
+        .build()
+        .unwrap();
+    world.invoke(&both, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
+    world.ledger.assert_once("x");
+}
+
+/// Pipes read no partial answer of Kafka, so nothing can be switched off.
+#[test]
+fn a_pipe_without_partial_responses_cannot_be_told_to_do_without() {
+    let world = World::new();
+    let source = Pipe::of(Kafka::new().without_partial_responses());
+    let refused = world.idempotency().on(source, &Operation::new("a"), world.handler());
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("has no effect for pipe from kafka"), "{text}");
+    let source = Pipe::of(Sqs::new().without_partial_responses());
+    world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap();
 }

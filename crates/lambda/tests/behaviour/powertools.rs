@@ -7,7 +7,6 @@ use lambda_idempotency::{
     clock::Timestamp,
     error::Rejection,
     powertools::{HashFunction, PowertoolsKeys},
-    producer::{ExpressionUse, KeySpecError},
     record,
     source::Sqs,
     store::Store,

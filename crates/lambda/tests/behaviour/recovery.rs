@@ -10,8 +10,7 @@ use std::{
 
 use futures_util::future::join;
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Function, FunctionBuilder, MemoryStore, Mode, Operation,
-    RunContext,
+    Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, Operation, RunContext,
     recovery::{Recovered, Recovery},
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,

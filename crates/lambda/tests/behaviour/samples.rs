@@ -37,6 +37,8 @@ pub(crate) fn everything(world: &World) -> Function {
         .on(RabbitMq::new(), &Operation::new("rabbitmq"), handler.clone())
         .on(EventBridge::new(), &Operation::new("eventbridge"), handler.clone())
         .on(Pipe::of(Sqs::new()), &Operation::new("pipe"), handler.clone())
+        .on(Pipe::of(Kinesis::new()), &Operation::new("pipe-kinesis"), handler.clone())
+        .on(Pipe::of(DynamoDbStream::new()), &Operation::new("pipe-changes"), handler.clone())
         .on(Scheduler::new(), &Operation::new("scheduler"), handler)
         .build()
         .unwrap()

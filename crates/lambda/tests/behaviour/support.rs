@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, MemoryStore, clock::Timestamp, error::InvocationError,
-    source::Invoke,
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
