@@ -49,7 +49,7 @@ fn without_payload(write: &Write, verdict: &Verdict) -> Option<Write> {
         key = %write.key,
         %error,
         "a record is processed, but the store has no room to keep it with its claim: if its worker dies and nothing \
-         delivers it again, it cannot be recovered; lower the limit of `.recoverable(..)` of its source"
+         delivers it again, it cannot be recovered; lower the limit of `.recoverable(..)`"
     );
     Some(smaller)
 }

@@ -71,7 +71,7 @@ pub enum Rejection {
          choose a key with `.key(\"...\")` on the operation", .0.join("`, `")
     )]
     PartOfIdentity(&'static [&'static str]),
-    /// The invocation has no request id, which is the default key of `Invoke`.
+    /// The invocation has no request id, which is the default key of [`Invoke`](crate::source::Invoke).
     #[error(
         "the invocation has no request id, so it cannot be told apart from other invocations; \
          choose a key with `.key(\"...\")` on the operation"
@@ -269,10 +269,10 @@ mod tests {
                 Rejection::NoDefaultKey {
                     reason: NoDefaultKey::NewRequestId,
                     event: "an SQS batch",
-                    advice: "handle it with the source `Sqs::new()`",
+                    advice: "register the operation with `.on(Sqs::new(), ..)`",
                 },
                 "the event is an SQS batch, which has no default key because its request id changes \
-                 each time it is delivered again; handle it with the source `Sqs::new()`, or choose a key \
+                 each time it is delivered again; register the operation with `.on(Sqs::new(), ..)`, or choose a key \
                  with `.key(\"...\")`",
             ),
         ] {

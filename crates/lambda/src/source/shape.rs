@@ -87,39 +87,49 @@ impl Shape {
     fn polled(event: &Event<'_>) -> Option<Self> {
         let is_piped = event.items.is_some();
         let shape = |event, whole, advice| {
-            let advice = if is_piped { "handle it with the source `Pipe::of(..)`" } else { advice };
+            let advice = if is_piped {
+                "register the operation with `.on(Pipe::of(..), ..)`"
+            } else {
+                advice
+            };
             Some(Self { event, whole, advice })
         };
         match &*event.source_of_batch()? {
-            "aws:sqs" => {
-                shape("an SQS batch", Whole::Differs, "handle it with the source `Sqs::new()`")
-            }
-            "aws:kinesis" => {
-                shape("a Kinesis batch", Whole::Key, "handle it with the source `Kinesis::new()`")
-            }
+            "aws:sqs" => shape(
+                "an SQS batch",
+                Whole::Differs,
+                "register the operation with `.on(Sqs::new(), ..)`",
+            ),
+            "aws:kinesis" => shape(
+                "a Kinesis batch",
+                Whole::Key,
+                "register the operation with `.on(Kinesis::new(), ..)`",
+            ),
             "aws:dynamodb" => shape(
                 "a DynamoDB stream batch",
                 Whole::Key,
-                "handle it with the source `DynamoDbStream::new()`",
+                "register the operation with `.on(DynamoDbStream::new(), ..)`",
             ),
             "aws:docdb" => shape(
                 "a DocumentDB change stream batch",
                 Whole::Key,
-                "handle it with the source `DocumentDb::new()`",
+                "register the operation with `.on(DocumentDb::new(), ..)`",
             ),
-            "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => {
-                shape("a Kafka batch", Whole::Key, "handle it with the source `Kafka::new()`")
-            }
+            "aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka" => shape(
+                "a Kafka batch",
+                Whole::Key,
+                "register the operation with `.on(Kafka::new(), ..)`",
+            ),
             // The whole event differs: messages contain whether they were redelivered.
             "aws:amq" | "aws:mq" => shape(
                 "an ActiveMQ batch",
                 Whole::Differs,
-                "handle it with the source `ActiveMq::new()`",
+                "register the operation with `.on(ActiveMq::new(), ..)`",
             ),
             "aws:rmq" => shape(
                 "a RabbitMQ batch",
                 Whole::Differs,
-                "handle it with the source `RabbitMq::new()`",
+                "register the operation with `.on(RabbitMq::new(), ..)`",
             ),
             _ => None,
         }
