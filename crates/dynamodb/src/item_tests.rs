@@ -209,3 +209,25 @@ fn lists_and_maps_are_larger_than_what_is_in_them() {
     let map = AttributeValue::M(item(&[("a", s("bc")), ("d", n("1"))]));
     assert_eq!(size(&item(&[("data", map)])), 4 + 3 + (1 + 1 + 2) + (1 + 1 + 2));
 }
+
+/// A batch is filled up to its limit by this bound.
+#[test]
+fn the_bound_of_the_size_covers_every_text_of_a_record() {
+    let long = format!("[{}]", "7".repeat(20_000));
+    let key = Key::from_text("place#o-1");
+    let texts: [fn(&mut IdempotencyRecord, &str); 7] = [
+        |record, text| record.result = Some(text.into()),
+        |record, text| record.steps = Some(text.into()),
+        |record, text| record.outbox = Some(text.into()),
+        |record, text| record.payload = Some(text.into()),
+        |record, text| record.error_type = Some(text.into()),
+        |record, text| record.application = Some(text.into()),
+        |record, text| record.fingerprint = Some(Fingerprint::new(text)),
+    ];
+    for (n, set) in texts.iter().enumerate() {
+        let mut record = full();
+        set(&mut record, &long);
+        let exact = size(&encode(&names(), &key, &record));
+        assert!(size_at_most(&names(), &key, &record) >= exact, "text {n}");
+    }
+}

@@ -20,7 +20,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     effects::Effects,
     record::IdempotencyRecord,
-    store::{Guard, RecordVersion, Store, Verdict, Write},
+    store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{DynamoDbEffects, DynamoDbStore};
 use lambda_idempotency_testkit::clock::ManualClock;
@@ -268,6 +268,29 @@ async fn what_was_never_sent_is_not_in_doubt() {
     let verdict = store.write(&[claim(0)], early).await.remove(0);
     assert!(!unknown(verdict).may_have_applied());
     assert_eq!(fixture.item("op#0"), None);
+}
+
+/// Work that is done would run again without a claim.
+#[tokio::test]
+async fn waiting_for_a_slot_is_an_outage_only_if_the_last_request_had_no_answer() {
+    let early = || SystemClock.now().plus(Duration::from_millis(100));
+    for (is_silent, kind) in
+        [(false, StoreErrorKind::Contended), (true, StoreErrorKind::Unavailable)]
+    {
+        let fixture = Fixture::start().await;
+        let store = fixture.store();
+        assert_eq!(plain(&one(&store, claim(0)).await), PlainVerdict::Written);
+        if is_silent {
+            fixture.wire.fault([Fault::Hang]);
+            let unanswered = unknown(store.write(&[claim(1)], early()).await.remove(0));
+            assert_eq!(unanswered.kind(), StoreErrorKind::Unavailable);
+        }
+        let claims = other_claims(10);
+        let _held = hanging_claims(&store, &fixture, &claims, soon());
+        let error = unknown(store.write(&[claim(2)], early()).await.remove(0));
+        assert_eq!((error.kind(), error.may_have_applied()), (kind, false), "{error}");
+        assert!(error.to_string().contains("other requests of this process"), "{error}");
+    }
 }
 
 /// Before a completion is polled a second time, a handler may compute for long.
