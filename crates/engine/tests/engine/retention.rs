@@ -24,7 +24,8 @@ async fn outcome(world: &World, record: Rec) -> Outcome {
 
 async fn completion(world: &World, record: Rec) -> Completion {
     let outcome = outcome(world, record).await;
-    outcome.completion().unwrap_or_else(|| panic!("nothing is recorded: {outcome:?}"))
+    assert!(outcome.completion().is_some(), "nothing is recorded: {outcome:?}");
+    outcome.completion().unwrap()
 }
 
 /// A record whose handler asks for these times in minutes, one after the other.
