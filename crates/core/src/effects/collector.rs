@@ -153,7 +153,7 @@ impl fmt::Debug for Collector {
 pub enum CollectError {
     /// The call commits no effects: its operation is not transactional, or it runs without a claim.
     #[error(
-        "this call commits no effects: give its operation `Mode::Transactional`, and run it with a claim"
+        "this call commits no effects: give its operation `.mode(Mode::Transactional)`, and run it with a claim"
     )]
     NotTransactional,
     /// The store commits effects of another type.

@@ -48,37 +48,37 @@ fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
     let sqs = order("m-1", "a", "");
     let gateway = |member: &str| json!({ "body": "{}", "requestContext": { member: "s3cr3t" } });
     vec![
-        (batch([sqs.clone()]), "an SQS batch", "`.sqs(..)`", "parts of it change"),
-        (json!([sqs]), "an SQS batch", "`.pipe(..)`", "parts of it change"),
-        (batch([put(1, "k", "a", "")]), "a Kinesis batch", "`.kinesis(..)`", ""),
+        (batch([sqs.clone()]), "an SQS batch", "`.on(Sqs::new(), ..)`", "parts of it change"),
+        (json!([sqs]), "an SQS batch", "`.on(Pipe::of(..), ..)`", "parts of it change"),
+        (batch([put(1, "k", "a", "")]), "a Kinesis batch", "`.on(Kinesis::new(), ..)`", ""),
         (
             serde_json::from_str(&sample("dynamoStreamEvent")).unwrap(),
             "a DynamoDB stream batch",
-            "`.dynamodb_stream(..)`",
+            "`.on(DynamoDbStream::new(), ..)`",
             "",
         ),
         (
             serde_json::from_str(&sample("kafkaEventMsk")).unwrap(),
             "a Kafka batch",
-            "`.kafka(..)`",
+            "`.on(Kafka::new(), ..)`",
             "",
         ),
         (
             collection([document(1, "d-1", "a", "")]),
             "a DocumentDB change stream batch",
-            "`.document_db(..)`",
+            "`.on(DocumentDb::new(), ..)`",
             "",
         ),
         (
             serde_json::from_str(&sample("activeMQEvent")).unwrap(),
             "an ActiveMQ batch",
-            "`.active_mq(..)`",
+            "`.on(ActiveMq::new(), ..)`",
             "parts of it change",
         ),
         (
             serde_json::from_str(&sample("rabbitMQEvent")).unwrap(),
             "a RabbitMQ batch",
-            "`.rabbit_mq(..)`",
+            "`.on(RabbitMq::new(), ..)`",
             "parts of it change",
         ),
         (gateway("requestId"), "an HTTP request", "`Idempotency::http`", "parts of it change"),
