@@ -119,6 +119,9 @@ async fn complete_records_work_that_was_done_by_hand() {
         assert_eq!(item["data"]["S"], "{\"ok\":true}");
         assert_eq!(item["failures"]["N"], failures);
     }
+    let shown = world.records(&["show", "place#new", "--json"]).json();
+    let shown = &shown["records"][0];
+    assert!(shown["settled_at"].is_string() && shown["lease_until"].is_null(), "{shown}");
     let bad = world.records(&["complete", "place#new", "--result", "{"]).code(2);
     assert!(bad.err.contains("not JSON"), "{}", bad.err);
 }
