@@ -137,10 +137,14 @@ impl<'a> Operations<'a> {
         match (std::env::var(variable), given) {
             (Ok(expression), _) => Ok(Some(expression)),
             (Err(std::env::VarError::NotPresent), Some(given)) => Ok(Some(given)),
-            (Err(error), _) => Err(format!(
-                "the environment variable {variable}, which is to hold the key expression: {error}"
+            (Err(std::env::VarError::NotPresent), None) => Err(format!(
+                "the key expression is to be in the environment variable {variable}, which is not set; set it, or give \
+                 a default with `--key`"
             )
             .into()),
+            (Err(_), _) => {
+                Err(format!("the environment variable {variable} is not valid UTF-8 text").into())
+            }
         }
     }
 

@@ -147,7 +147,7 @@ pub enum PublishError {
     Unprotected,
     /// The operation is a mutex, which keeps no completion.
     #[error(
-        "the operation has `Mode::Mutex`, which keeps no completion to store the message with: send it in the \
+        "the operation has `.mode(Mode::Mutex)`, which keeps no completion to store the message with: send it in the \
          handler, or use an operation that is not a mutex"
     )]
     Mutex,

@@ -82,7 +82,7 @@ pub enum StepError {
     /// The operation is optimistic, so there is no claim that could keep the result.
     #[error(
         "the step `{name}` cannot be kept, because the operation is optimistic and claims no key; use \
-         `Mode::Transactional`, or do without steps"
+         `.mode(Mode::Transactional)`, or do without steps"
     )]
     Unclaimed {
         /// The step.
@@ -90,7 +90,7 @@ pub enum StepError {
     },
     /// The operation is a mutex, which keeps nothing of an attempt.
     #[error(
-        "the step `{name}` cannot be kept, because the operation has `Mode::Mutex`, which keeps nothing of an \
+        "the step `{name}` cannot be kept, because the operation has `.mode(Mode::Mutex)`, which keeps nothing of an \
          attempt; use an operation that is not a mutex, or do without steps"
     )]
     Mutex {
