@@ -36,6 +36,10 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "ATTRIBUTE=NAME", value_parser = attribute)]
     attribute: Vec<(String, String)>,
 
+    /// The index of records with unsent messages or a kept payload, as relays and recoveries use it
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) index: Option<String>,
+
     /// The attribute of the sort key, for a table that also holds other items
     #[arg(long, global = true, value_name = "NAME")]
     sort_key: Option<String>,
@@ -91,6 +95,7 @@ impl Options {
             ("--region", self.region.is_some()),
             ("--endpoint-url", self.endpoint_url.is_some()),
             ("--attribute", !self.attribute.is_empty()),
+            ("--index", self.index.is_some()),
             ("--sort-key", self.sort_key.is_some()),
         ];
         if let Some(server) = &server {
@@ -183,12 +188,13 @@ impl Options {
                 "steps" => &mut names.steps,
                 "outbox" => &mut names.outbox,
                 "payload" => &mut names.payload,
+                "unfinished" => &mut names.unfinished,
                 other => {
                     let failure = Failure::from(format!("items have no attribute `{other}`"));
                     return Err(failure.remedy(
                         "The attributes are id, status, expiration, in_progress_expiration, data, validation, owner, \
                          last_owner, failed_attempts, lost_attempts, consecutive_losses, fence, error, \
-                         application, provenance, steps, outbox, payload.",
+                         application, provenance, steps, outbox, payload, unfinished.",
                     ));
                 }
             };

@@ -1,6 +1,6 @@
-//! Whether the key of a table is the one that the store uses.
+//! Whether the key of a table is the one that the store uses, and its index is as a sweep needs it.
 
-use aws_sdk_dynamodb::types::{KeyType, ScalarAttributeType, TableDescription};
+use aws_sdk_dynamodb::types::{IndexStatus, KeyType, ScalarAttributeType, TableDescription};
 use lambda_idempotency_dynamodb::Attributes;
 
 /// What is wrong with the key of a table, in a sentence each.
@@ -38,6 +38,41 @@ pub(crate) fn problems(table: &TableDescription, names: &Attributes) -> Vec<Stri
             )),
             (None, None) => {}
         }
+    }
+    problems
+}
+
+/// What is wrong with the index of this name, in a sentence each.
+pub(crate) fn index_problems(
+    table: &TableDescription,
+    names: &Attributes,
+    index: &str,
+) -> Vec<String> {
+    let needed = &*names.unfinished;
+    let wanted =
+        format!("the partition key `{needed}` (S), no sort key, and the projection KEYS_ONLY");
+    let indexes = table.global_secondary_indexes();
+    let Some(found) = indexes.iter().find(|one| one.index_name() == Some(index)) else {
+        return vec![format!(
+            "The table has no global secondary index `{index}`: add it, with {wanted}."
+        )];
+    };
+    let mut problems = Vec::new();
+    let keys = found.key_schema();
+    let is_needed = |name: &str, kind: &KeyType| name == needed && *kind == KeyType::Hash;
+    let is_text = table
+        .attribute_definitions()
+        .iter()
+        .any(|one| one.attribute_name == needed && one.attribute_type == ScalarAttributeType::S);
+    let has_key = keys.iter().all(|key| is_needed(&key.attribute_name, &key.key_type));
+    if keys.is_empty() || !has_key || !is_text {
+        problems.push(format!(
+            "The index `{index}` has another key, so that sweeps find nothing in it: make another one, with {wanted}."
+        ));
+    }
+    match found.index_status() {
+        Some(IndexStatus::Active | IndexStatus::Updating) | None => {}
+        Some(status) => problems.push(format!("The index `{index}` is not usable now: {status}.")),
     }
     problems
 }

@@ -27,6 +27,12 @@ async fn check_says_in_a_sentence_what_is_wrong() {
         (Some(Table::new(TABLE, "id")), &[], "Time to live is off"),
         (Some(Table::new(TABLE, "id").ttl("ttl")), &[], "they are never deleted"),
         (Some(Table::new(TABLE, "pk").ttl("expiration")), &[], "The partition key is `pk`"),
+        (Some(fine.clone()), &["--index", "unfinished"], "no global secondary index `unfinished`"),
+        (
+            Some(fine.clone().index("unfinished", "other")),
+            &["--index", "unfinished"],
+            "has another key",
+        ),
         (Some(fine.clone().sort("sk")), &[], "has the sort key `sk`, and the store uses none"),
         (Some(fine.clone()), &["--sort-key", "sk", "--partition", "p"], "has no sort key"),
         (Some(fine.clone()), &["--sort-key", "sk", "--partition-prefix", "p"], "has no sort key"),
@@ -38,6 +44,8 @@ async fn check_says_in_a_sentence_what_is_wrong() {
         let sorted = Some(fine.clone().sort("sk"));
         assert_eq!(problems(sorted, &["--sort-key", "sk", partition, "p#"]).await, (0, vec![]));
     }
+    let indexed = fine.clone().index("unfinished", "unfinished");
+    assert_eq!(problems(Some(indexed), &["--index", "unfinished"]).await, (0, vec![]));
     let named = Table::new(TABLE, "pk").ttl("ttl");
     let names = ["--attribute", "id=pk", "--attribute", "expiration=ttl"];
     assert_eq!(problems(Some(named), &names).await, (0, vec![]));

@@ -121,7 +121,7 @@ async fn statements_quote_names_and_carry_no_values() {
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
          REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
          REMOVE \"consecutive_losses\" REMOVE \"fence\" REMOVE \"error\" \
-         REMOVE \"application\" REMOVE \"steps\" REMOVE \"outbox\" REMOVE \"payload\" \
+         REMOVE \"application\" REMOVE \"steps\" REMOVE \"outbox\" REMOVE \"payload\" REMOVE \"unfinished\" \
          REMOVE \"provenance\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(

@@ -32,7 +32,7 @@ pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode,
         None => {
             let (name, names, client) =
                 (connection.name()?, connection.attributes()?, connection.client().await?);
-            let findings = check(&client, &name, &names).await?;
+            let findings = check(&client, &name, &names, connection.index.as_deref()).await?;
             (format!("table {name}"), findings)
         }
     };
@@ -51,7 +51,12 @@ pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode,
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn check(client: &Client, name: &str, names: &Attributes) -> Result<Findings, Failure> {
+async fn check(
+    client: &Client,
+    name: &str,
+    names: &Attributes,
+    index: Option<&str>,
+) -> Result<Findings, Failure> {
     let mut findings = Findings::default();
     let described = client.describe_table().table_name(name).send().await;
     let described = match described {
@@ -68,6 +73,9 @@ async fn check(client: &Client, name: &str, names: &Attributes) -> Result<Findin
         return Err(Failure::from("DynamoDB did not describe the table"));
     };
     of_description(&table, names, &mut findings);
+    if let Some(index) = index {
+        findings.problems.extend(schema::index_problems(&table, names, index));
+    }
     let answer = client.describe_time_to_live().table_name(name).send().await;
     let answer = answer.map_err(|error| sdk::failure("DescribeTimeToLive", name, error))?;
     let ttl = answer.time_to_live_description;
