@@ -18,7 +18,7 @@
 //! | [Effects](lambda_idempotency_core::effects), committed with the completion | yes: [`DynamoDbEffects`], items of the same account and Region |
 //! | Messages of an [outbox](lambda_idempotency_core::outbox), stored with the completion | yes, in the record |
 //! | The server removes expired records | yes, within days after they expire |
-//! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, by `Scan`, or `Query` where all are in one partition |
+//! | [Listing records](lambda_idempotency_core::browse::Browse) | yes, by `Scan`, or `Query` where all are in one partition; what relays and recoveries look for, by [an index](DynamoDbStoreBuilder::index) |
 //! | Writes of a call | a request of up to 25, each write by itself |
 //! | A guard is compared | by the server, as the condition of the write |
 //! | Reads see the latest write | yes |

@@ -86,14 +86,18 @@ fn count(calls: usize, delay: u64, work: u64, function: &Runtime) -> Counts {
     }
 }
 
-pub(crate) fn idempotency(proxy: &Proxy) -> Idempotency {
+pub(crate) fn client(proxy: &Proxy) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("eu-west-1"))
         .endpoint_url(proxy.url())
         .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
         .build();
-    Idempotency::new(DynamoDbStore::new(Client::from_conf(config), TABLE)).without_log()
+    Client::from_conf(config)
+}
+
+pub(crate) fn idempotency(proxy: &Proxy) -> Idempotency {
+    Idempotency::new(DynamoDbStore::new(client(proxy), TABLE)).without_log()
 }
 
 /// The most requests at a time.

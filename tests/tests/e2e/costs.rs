@@ -4,12 +4,20 @@
 //! `cargo test -p lambda-idempotency-tests --test e2e costs -- --nocapture` prints the figures of the guide's
 //! page about costs. Each of its rows is compared with the measurement.
 
-use lambda_idempotency::{Call, Failure, Operation, RunContext};
+use std::time::Duration;
+
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Operation, RunContext};
+use lambda_idempotency_core::{
+    clock::{Clock as _, SystemClock},
+    key::Key,
+    record::{IdempotencyRecord, Owner, Status},
+    store::{Guard, RecordVersion, Store as _, Verdict, Write},
+};
 use lambda_idempotency_local::{DynamoDb, Local, Table, Usage};
 use lambda_idempotency_tests::events::{batch_of, order, order_with};
 use serde_json::json;
 
-use crate::calls::{TABLE, idempotency};
+use crate::calls::{TABLE, client, idempotency};
 use crate::support::{World, history, idle, quick_queue, returned, scripted_orders};
 
 const PAGE: &str = include_str!("../../../crates/lambda/src/guide/cost.md");
@@ -252,6 +260,52 @@ async fn duplicates_of_large_results_are_billed_by_the_item() {
         documented(&format!(
             "| {kilobytes} KB | {completion} | {write_units} | {read_units} | {alone:.2} | {in_a_batch:.2} |"
         ));
+    }
+}
+
+/// What is left in a record is in the index as long as it is left. Others are never in it.
+#[tokio::test]
+async fn an_index_costs_a_write_unit_for_what_comes_and_one_for_what_goes() {
+    let dynamodb = DynamoDb::start().await.unwrap();
+    let plain = Table::new(TABLE, "id");
+    dynamodb.create_table(&plain).unwrap();
+    dynamodb.create_table(&Table::new("indexed", "id").index("unfinished", "unfinished")).unwrap();
+    let until = SystemClock.now().plus(Duration::from_secs(60));
+    let record = |status, payload: bool, outbox: bool| {
+        let mut record = IdempotencyRecord::new(status, until);
+        record.owner = Some(Owner::from_bits(1));
+        record.payload = payload.then(|| "{}".into());
+        record.outbox = outbox.then(|| "[]".into());
+        record
+    };
+    for (kind, payload, outbox) in [
+        ("neither", false, false),
+        ("its payload is kept", true, false),
+        ("it has messages", false, true),
+        ("both", true, true),
+    ] {
+        let mut units = Vec::new();
+        for table in [TABLE, "indexed"] {
+            let proxy = dynamodb.proxy().await.unwrap();
+            let store = DynamoDbStore::new(client(&proxy), table);
+            let send = async |guard, record| {
+                let write = Write::new(Key::from_text(kind), guard, Some(record));
+                let verdict = store.write(&[write], until).await;
+                assert!(matches!(verdict[..], [Verdict::Written]), "{verdict:?}");
+            };
+            send(Guard::Absent, record(Status::InProgress, payload, false)).await;
+            let owned = Guard::OwnedBy(Owner::from_bits(1));
+            let done = record(Status::Completed, false, outbox);
+            let seen = Guard::Unchanged(RecordVersion::of(&done));
+            send(owned, done).await;
+            if outbox {
+                send(seen, record(Status::Completed, false, false)).await;
+            }
+            units.push(proxy.usage().write_units);
+        }
+        let more = units[1] - units[0];
+        let dollars = more * WRITE_UNITS;
+        documented(&format!("| {kind} | {} | {more} | {dollars:.3} |", units[0]));
     }
 }
 

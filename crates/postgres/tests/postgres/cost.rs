@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
+    browse::{Browse as _, Left},
     clock::Timestamp,
     key::Key,
     store::{Guard, RecordVersion, Store as _, Verdict, Write},
@@ -159,4 +160,41 @@ async fn workers_that_update_and_delete_the_same_keys_never_wait_in_a_circle() {
     drop(stores);
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(counts.ask(deadlocks).await, Some(0));
+}
+
+/// A sweep reads what is left, and the records with nothing left cost the index nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_sweep_reads_the_index_of_what_is_left_and_not_the_table() {
+    let server = Postgres::start_with(&["fsync=off", "autovacuum=off"]);
+    let (counts, table, store) = counted(&server).await;
+    let done = |number: usize| {
+        let mut record = completed(1);
+        if number.is_multiple_of(500) {
+            record.outbox = Some("[]".into());
+        }
+        Write::new(key(&format!("{number:04}")), Guard::Absent, Some(record))
+    };
+    let writes: Vec<_> = (0..2000).map(done).collect();
+    store.write(&writes, in_secs(60)).await;
+    let most = std::num::NonZeroUsize::new(100).unwrap();
+    let page = store.left(Left::Messages, None, most, in_secs(30)).await.unwrap();
+    assert_eq!((page.items.len(), page.next), (4, None));
+    let page = store.left(Left::Work, None, most, in_secs(30)).await.unwrap();
+    assert!(page.items.is_empty());
+    drop(store);
+    let read = format!(
+        "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = '{table}_unfinished'"
+    );
+    let mut found = None;
+    for _ in 0..100 {
+        found = counts.ask(&read).await;
+        if found.is_some_and(|found| found > 0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // Four of each sweep.
+    assert_eq!(found, Some(8));
+    assert_eq!(count(&counts, &table, "seq_scan", 0).await, 0);
 }
