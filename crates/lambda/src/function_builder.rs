@@ -1,6 +1,6 @@
 //! Builds a function from sources, operations and handlers, and checks them before the first event.
 
-use std::{fmt, future::Future, sync::Arc};
+use std::{any::type_name, fmt, future::Future, sync::Arc};
 
 use lambda_idempotency_core::{failure::Failure, policy::Mode};
 use lambda_idempotency_engine::batch::Engine;
@@ -72,6 +72,7 @@ impl FunctionBuilder {
             operation: operation.clone(),
             handler: Arc::new(Typed::<H, T, R>::new(handler)),
             handler_type: HandlerType::of::<H>(),
+            payload: type_name::<T>(),
         });
         self
     }

@@ -1,6 +1,7 @@
 //! A source with the operation and the handler of its records: what is checked before the first event.
 
 mod agreement;
+mod payload_type;
 mod volatile;
 
 use std::sync::Arc;
@@ -36,13 +37,21 @@ pub(crate) struct Draft {
     pub(crate) operation: Operation,
     pub(crate) handler: Arc<dyn ErasedHandler>,
     pub(crate) handler_type: HandlerType,
+    /// The name of the type that the handler takes.
+    pub(crate) payload: &'static str,
 }
 
 impl Draft {
     /// Compiles the operation for its source, and refuses what cannot work there.
     pub(crate) fn checked(self, engine: &Engine) -> Result<Route, ConfigError> {
-        let Self { source: Parts { events: source, settings }, operation, handler, handler_type } =
-            self;
+        self.takes_records()?;
+        let Self {
+            source: Parts { events: source, settings },
+            operation,
+            handler,
+            handler_type,
+            ..
+        } = self;
         if let Some(problem) = settings.mistake(source.name()) {
             let name = operation.name();
             return Err(ConfigError::source(format!("operation `{name}`: {problem}")));

@@ -1,8 +1,12 @@
 //! A handler can take the whole record.
 
+use aws_lambda_events::{
+    dynamodb, eventbridge::EventBridgeEvent, kinesis::KinesisEvent, s3::S3Event, sqs,
+};
 use lambda_idempotency::{
-    Operation,
-    source::{Kinesis, Sqs},
+    Call, ConfigError, Failure, Operation,
+    handler::Payload,
+    source::{DynamoDbStream, EventBridge, Invoke, Kinesis, Pipe, S3, Source, Sqs},
 };
 use serde_json::Value;
 
@@ -56,4 +60,50 @@ async fn a_message_without_an_id_is_still_refused() {
     let without_id: Value = batch([without(order("m-1", "a", ""), "messageId")]);
     assert!(world.invoke(&function, &without_id).await.is_err());
     assert_eq!(world.ledger.total(), 0);
+}
+
+/// Builds a function whose handler takes this type.
+fn takes<T: Payload>(source: impl Source) -> Result<(), ConfigError> {
+    let handler = async |_: T, _: Call| Ok::<_, Failure>(());
+    World::new().idempotency().on(source, &Operation::new("a"), handler).map(drop)
+}
+
+/// It would refuse every record.
+#[test]
+fn a_handler_of_whole_events_is_refused() {
+    for refused in [
+        takes::<sqs::SqsEvent>(Sqs::new()),
+        takes::<sqs::SqsEvent>(Sqs::new().whole_record()),
+        takes::<sqs::SqsEventObj<Value>>(Sqs::new()),
+        takes::<sqs::SqsEvent>(Pipe::of(Sqs::new())),
+        takes::<KinesisEvent>(Kinesis::new()),
+        takes::<dynamodb::Event>(DynamoDbStream::new()),
+        takes::<S3Event>(S3::new()),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ConfigError::Source(_)), "{error}");
+        let text = error.to_string();
+        let parts = ["operation `a` takes a whole event, `aws_lambda_events::", "gets one record"];
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    }
+    assert_eq!(takes::<sqs::SqsEvent>(Invoke::new()), Ok(()));
+    assert_eq!(takes::<S3Event>(Sqs::new()), Ok(()), "the notifications in a message");
+}
+
+/// Every member of these types may be missing, so that each payload would be an empty record.
+#[test]
+fn a_handler_of_records_has_to_get_them() {
+    for refused in [
+        takes::<sqs::SqsMessage>(Sqs::new()),
+        takes::<sqs::SqsMessage>(Pipe::of(Sqs::new())),
+        takes::<EventBridgeEvent<Value>>(EventBridge::new()),
+    ] {
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.contains("`a` takes a whole record") && text.contains(".whole_record()"),
+            "{text}"
+        );
+    }
+    assert_eq!(takes::<sqs::SqsMessage>(Sqs::new().whole_record()), Ok(()));
+    assert_eq!(takes::<EventBridgeEvent<Value>>(Sqs::new()), Ok(()), "the event in a message");
 }
