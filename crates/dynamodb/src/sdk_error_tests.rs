@@ -39,6 +39,7 @@ fn each_code_has_its_kind() {
         ("RequestLimitExceeded", Throttled, true, false),
         ("TransactionConflict", Contended, true, false),
         ("ReplicatedWriteConflictException", Contended, true, false),
+        ("TransactionInProgressException", Contended, true, true),
         ("RequestThrottledException", Throttled, true, false),
         ("TooManyRequestsException", Throttled, true, false),
         ("ThrottledException", Throttled, true, false),

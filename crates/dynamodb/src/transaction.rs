@@ -248,6 +248,7 @@ mod tests {
             token(|record| record.steps = Some("1".into())),
             token(|record| record.outbox = Some("1".into())),
             token(|record| record.payload = Some("1".into())),
+            token(|record| record.fence = 1),
         ];
         assert_eq!(token(|_| {}), tokens[0]);
         let different: std::collections::BTreeSet<_> = tokens.iter().collect();
