@@ -98,6 +98,14 @@ impl Failure {
         Self { error_type: "lost attempts", ..Self::permanent(message) }
     }
 
+    /// The failure with the name of this type, for an error that its caller keeps.
+    // For a layer, which returns the error itself to whoever called it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_type<E>(self) -> Self {
+        Self { error_type: type_name_of::<E>(), ..self }
+    }
+
     /// The error's message. May quote payloads.
     pub fn message(&self) -> String {
         said(self.error())

@@ -22,6 +22,7 @@ use lambda_http::{
 use lambda_idempotency::{
     Call, DynamoDbStore, Failure, Idempotency, Operation,
     clock::{Clock as _, SystemClock},
+    http::Http,
 };
 use serde::Deserialize;
 
@@ -59,6 +60,6 @@ async fn main() -> Result<(), Error> {
     // The caller is the one that the API's authorizer names. This API has no authorizer, so the
     // caller is the `Authorization` header as it was sent. This library does not verify it: an
     // authorizer or the handler has to.
-    let charges = idempotency.http(&Operation::new("charges"))?;
+    let charges = idempotency.http(&Operation::new("charges"), Http::by_header())?;
     lambda_http::run(ServiceBuilder::new().layer(charges).service(service_fn(charge))).await
 }

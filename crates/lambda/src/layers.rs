@@ -43,15 +43,19 @@ impl Idempotency {
     }
 
     /// A layer around a service of HTTP requests, which answers a repeated request with the first
-    /// response; see [`http`](crate::http). The key is in the `Idempotency-Key` header, unless the
-    /// operation names an expression, which then sees the body.
+    /// response; see [`http`](crate::http). [`Http`](crate::http::Http) says where the key is: in the
+    /// `Idempotency-Key` header, or in the body.
     ///
     /// # Errors
-    /// A mistake in the operation.
+    /// A mistake in the operation; a key of the operation that the layer would not read, or none.
     #[cfg(feature = "http")]
-    pub fn http(&self, operation: &Operation) -> Result<crate::http::HttpLayer, ConfigError> {
-        let layer = crate::http::HttpLayer::new(self.engine.clone(), operation)?;
-        self.allow(&*operation.prepared()?, EntryPoint::Http)?;
+    pub fn http<K>(
+        &self,
+        operation: &Operation,
+        http: crate::http::Http<K>,
+    ) -> Result<crate::http::HttpLayer, ConfigError> {
+        let layer = crate::http::HttpLayer::new(self.engine.clone(), operation, http)?;
+        self.allow(layer.operation(), EntryPoint::Http)?;
         Ok(layer)
     }
 }

@@ -8,7 +8,7 @@ use lambda_http::{
     service_fn,
     tower::ServiceBuilder,
 };
-use lambda_idempotency::{Call, Failure, Operation};
+use lambda_idempotency::{Call, Failure, Operation, http::Http};
 
 use crate::scripted::{Order, Shop};
 
@@ -16,7 +16,7 @@ use crate::scripted::{Order, Shop};
 async fn main() -> Result<(), Error> {
     lambda_http::tracing::init_default_subscriber();
     let (shop, idempotency) = Shop::from_env().await?;
-    let layer = idempotency.http(&shop.operation(Operation::new("orders")))?;
+    let layer = idempotency.http(&shop.operation(Operation::new("orders")), Http::by_header())?;
     let handler = service_fn(move |request: Request| {
         let shop = shop.clone();
         async move { place(&shop, &request).await }

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use lambda_http::Context;
 use lambda_idempotency::{
     Idempotency, MemoryStore, Operation,
+    http::Http,
     inspect::{self, InspectError, Record, View},
 };
 
@@ -111,15 +112,21 @@ impl<'a> Inspection<'a> {
 
     /// The HTTP request that an event holds, if it does.
     fn request(&self, event: &str, operation: &Operation) -> Result<Option<Record>, InspectError> {
-        let layer = Idempotency::new(MemoryStore::new()).http(operation)?;
-        // An operation that takes its key from the body ignores the header.
-        let layer = layer.clone().header(self.options.header.clone()).unwrap_or(layer);
-        let shared = self.options.all_callers_are_one;
-        let layer = if shared { layer.all_callers_are_one() } else { layer };
-        let by_path = self.options.one_key_for_each_path;
-        // Nor does one whose keys are in the header have others for another path.
-        let each = by_path.then(|| layer.clone().one_key_for_each_path().ok()).flatten();
-        let layer = each.unwrap_or(layer);
+        let idempotency = Idempotency::new(MemoryStore::new());
+        let options = self.options;
+        let shared = options.all_callers_are_one;
+        // An operation that takes its key from the body ignores the header, and one whose keys are in the header has no
+        // others for another path.
+        let layer = if operation.producer().is_ok() {
+            let http = Http::by_body();
+            let http = if shared { http.all_callers_are_one() } else { http };
+            let by_path = options.one_key_for_each_path;
+            idempotency
+                .http(operation, if by_path { http.one_key_for_each_path() } else { http })?
+        } else {
+            let http = Http::by_header().header(options.header.clone());
+            idempotency.http(operation, if shared { http.all_callers_are_one() } else { http })?
+        };
         // `lambda_http` panics at some events; the user gets an error message instead of the panic.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| ()));

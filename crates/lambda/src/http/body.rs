@@ -1,102 +1,87 @@
-//! The body of a response, which is complete before it is sent.
+//! Bodies: read whole, and given on in the type of the service.
 
-use std::{
-    fmt,
-    ops::Deref,
-    pin::Pin,
-    task::{Context, Poll},
+use std::any::Any;
+
+use http_body_util::BodyExt as _;
+use lambda_http::{
+    Body, IntoResponse,
+    http::{Request, Response},
 };
 
-use bytes::Bytes;
-use http_body::{Frame, SizeHint};
-use lambda_http::Body;
+/// The value, if its type is the other one.
+fn same<T: 'static, U: 'static>(value: &mut Option<T>) -> Option<U> {
+    let value: &mut dyn Any = value;
+    value.downcast_mut::<Option<U>>()?.take()
+}
 
-/// The body of a response of [`HttpService`](super::HttpService): all of its bytes, because a
-/// response is kept before it is sent.
-///
-/// [`lambda_http::run`] takes it, and so do layers around this one. `run_with_streaming_response` does not:
-///
-/// ```compile_fail,E0277
-/// # use lambda_http::{Error, Request, service_fn, tower::ServiceBuilder};
-/// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
-/// # async fn charge(_: Request) -> Result<String, std::io::Error> { Ok(String::new()) }
-/// # async fn run() -> Result<(), Error> {
-/// let charges = Idempotency::new(MemoryStore::new()).http(Operation::new("charges"))?;
-/// let service = ServiceBuilder::new().layer(charges).service(service_fn(charge));
-/// // the trait bound `StreamingIsNotSupported: std::error::Error` is not satisfied
-/// lambda_http::run_with_streaming_response(service).await
-/// # }
-/// ```
-///
-/// ```no_run
-/// # use lambda_http::{Error, Request, service_fn, tower::ServiceBuilder};
-/// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
-/// # async fn charge(_: Request) -> Result<String, std::io::Error> { Ok(String::new()) }
-/// # async fn run() -> Result<(), Error> {
-/// let charges = Idempotency::new(MemoryStore::new()).http(Operation::new("charges"))?;
-/// let service = ServiceBuilder::new().layer(charges).service(service_fn(charge));
-/// lambda_http::run(service).await
-/// # }
-/// ```
-///
-/// It dereferences to bytes; its `Debug` shows their number.
-#[derive(Default)]
-pub struct WholeBody(Body);
+/// All bytes of a body; `None` if it ends with an error. A body of `lambda_http` stays as it is.
+async fn whole<B>(body: B) -> Option<Body>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+{
+    let mut body = Some(body);
+    if let Some(read) = same::<B, Body>(&mut body) {
+        return Some(read);
+    }
+    let bytes = Vec::from(body?.collect().await.ok()?.to_bytes());
+    Some(match String::from_utf8(bytes) {
+        Ok(text) if text.is_empty() => Body::Empty,
+        Ok(text) => Body::Text(text),
+        Err(binary) => Body::Binary(binary.into_bytes()),
+    })
+}
 
-/// The name in the compiler's message if you try to stream a response. The type has no values.
-///
-/// It is the error type of [`WholeBody`]. It deliberately does not implement [`std::error::Error`],
-/// which `lambda_http::run_with_streaming_response` requires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamingIsNotSupported {}
+/// The body in another type. A body of `lambda_http` stays as it is.
+pub(super) fn given_on<B: From<Vec<u8>> + 'static>(body: Body) -> B {
+    let mut body = Some(body);
+    same::<Body, B>(&mut body).unwrap_or_else(|| {
+        B::from(match body {
+            Some(Body::Text(text)) => text.into_bytes(),
+            Some(Body::Binary(bytes)) => bytes,
+            _ => Vec::new(),
+        })
+    })
+}
 
-impl From<Body> for WholeBody {
-    fn from(body: Body) -> Self {
-        Self(body)
+/// A request whose body was read; `None` if the body ends with an error.
+pub(super) async fn whole_request<B>(request: Request<B>) -> Option<Request<Body>>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+{
+    let (parts, body) = request.into_parts();
+    Some(Request::from_parts(parts, whole(body).await?))
+}
+
+/// A response whose body was read; `None` if the body ends with an error. A response with a body of
+/// type `B` is read as it is, because `lambda_http` would decode its text.
+pub(super) async fn whole_response<R, B>(response: R) -> Option<Response<Body>>
+where
+    R: IntoResponse + Send + 'static,
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+{
+    let mut response = Some(response);
+    match same::<R, Response<B>>(&mut response) {
+        Some(own) => {
+            let (parts, body) = own.into_parts();
+            Some(Response::from_parts(parts, whole(body).await?))
+        }
+        None => Some(response?.into_response().await),
     }
 }
 
-impl From<WholeBody> for Body {
-    fn from(body: WholeBody) -> Self {
-        body.0
-    }
-}
-
-impl Deref for WholeBody {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for WholeBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WholeBody({} bytes)", self.len())
-    }
-}
-
-impl http_body::Body for WholeBody {
-    type Data = Bytes;
-    type Error = StreamingIsNotSupported;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, StreamingIsNotSupported>>> {
-        let bytes = match std::mem::take(&mut self.0) {
-            Body::Text(text) => Bytes::from(text),
-            Body::Binary(bytes) => Bytes::from(bytes),
-            _ => return Poll::Ready(None),
-        };
-        Poll::Ready(Some(Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self.0, Body::Empty)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.len() as u64)
+/// The response to a request that needs no key. A body of type `B` is not read, because it may be a
+/// stream.
+pub(super) async fn passed_on<R, B>(response: R) -> Option<Response<B>>
+where
+    R: IntoResponse + Send + 'static,
+    B: From<Vec<u8>> + Send + 'static,
+{
+    let mut response = Some(response);
+    match same::<R, Response<B>>(&mut response) {
+        Some(own) => Some(own),
+        None => Some(response?.into_response().await.map(given_on)),
     }
 }

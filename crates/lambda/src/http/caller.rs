@@ -8,6 +8,8 @@ pub(super) struct Caller {
     pub(super) name: String,
     /// Whether several people may have this name. They must not get each other's cookies.
     pub(super) is_shared: bool,
+    /// Whether something before the handler has verified who it is.
+    pub(super) is_verified: bool,
 }
 
 /// Why a request has no caller. The message contains the remedy, and nothing from the request.
@@ -68,6 +70,8 @@ pub(super) enum UnknownCaller {
     NotReturned,
     #[error("`.caller(..)` panicked")]
     Panicked,
+    #[error("`.verify(..)` panicked")]
+    VerifyPanicked,
 }
 
 impl UnknownCaller {
@@ -80,13 +84,19 @@ impl UnknownCaller {
                 | Self::SharedRole
                 | Self::Authorizer
                 | Self::Panicked
+                | Self::VerifyPanicked
         )
     }
 }
 
 impl Caller {
-    /// A caller of this kind. Names of different kinds never agree.
-    pub(super) fn named(kind: &str, name: &str) -> Self {
-        Self { name: format!("{kind} {name}"), is_shared: false }
+    /// A caller of this kind that was verified. Names of different kinds never agree.
+    pub(super) fn verified(kind: &str, name: &str) -> Self {
+        Self { name: format!("{kind} {name}"), is_shared: false, is_verified: true }
+    }
+
+    /// A caller of this kind as the request claims it.
+    pub(super) fn claimed(kind: &str, name: &str) -> Self {
+        Self { is_verified: false, ..Self::verified(kind, name) }
     }
 }

@@ -5,10 +5,7 @@
 //! the credential that was sent. A request with neither is refused, unless the function configures
 //! another way.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use lambda_http::{
     Request, RequestExt as _,
@@ -18,6 +15,7 @@ use lambda_http::{
     },
     request::RequestContext,
 };
+use lambda_idempotency_core::contained::caught;
 
 use super::{
     caller::{Caller, UnknownCaller},
@@ -46,15 +44,13 @@ impl Callers {
             Self::One => Ok(None),
             Self::Known => known(request).map(Some),
             Self::Header(name) => in_header(request, name).map(Some),
-            Self::Custom(caller_of) => {
-                match catch_unwind(AssertUnwindSafe(|| caller_of(request))) {
-                    Ok(Some(name)) if !name.is_empty() => {
-                        Ok(Some(Caller { name, is_shared: false }))
-                    }
-                    Ok(_) => Err(UnknownCaller::NotReturned),
-                    Err(_) => Err(UnknownCaller::Panicked),
+            Self::Custom(caller_of) => match caught(|| caller_of(request)) {
+                Some(Some(name)) if !name.is_empty() => {
+                    Ok(Some(Caller { name, is_shared: false, is_verified: true }))
                 }
-            }
+                Some(_) => Err(UnknownCaller::NotReturned),
+                None => Err(UnknownCaller::Panicked),
+            },
         }
     }
 }
@@ -95,7 +91,7 @@ fn credential(request: &Request) -> Result<Caller, UnknownCaller> {
     let Some(rest) = words.next() else {
         // A single word is a token without a scheme, or a scheme without a token.
         return match stable {
-            None => Ok(Caller::named("credential", &escaped(text))),
+            None => Ok(Caller::claimed("credential", &escaped(text))),
             Some(_) => Err(UnknownCaller::Anonymous),
         };
     };
@@ -103,7 +99,7 @@ fn credential(request: &Request) -> Result<Caller, UnknownCaller> {
     // The case of the scheme and the number of spaces after it mean nothing (RFC 9110, section 11), and each byte of the rest
     // does.
     let rest = escaped(rest.trim_ascii_start());
-    Ok(Caller::named("credential", &format!("{scheme} {rest}")))
+    Ok(Caller::claimed("credential", &format!("{scheme} {rest}")))
 }
 
 /// Headers that only a load balancer sets; from other sources a client may have chosen them.
@@ -117,7 +113,7 @@ fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, UnknownCall
     let mut sent = request.headers().get_all(name).iter();
     match (sent.next(), sent.next()) {
         (Some(value), None) if !value.is_empty() => {
-            Ok(Caller::named("header", &escaped(value.as_bytes())))
+            Ok(Caller::claimed("header", &escaped(value.as_bytes())))
         }
         _ => Err(UnknownCaller::Header(name.clone())),
     }

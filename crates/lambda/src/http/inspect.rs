@@ -32,14 +32,15 @@ impl HttpLayer {
     /// in the header.
     ///
     /// ```
-    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation};
+    /// # use lambda_idempotency::{Idempotency, MemoryStore, Operation, http::Http};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let charges = Idempotency::new(MemoryStore::new()).http(Operation::new("charges"))?;
+    /// let shared = Http::by_header().all_callers_are_one();
+    /// let charges =
+    ///     Idempotency::new(MemoryStore::new()).http(&Operation::new("charges"), shared)?;
     /// let event = r#"{"httpMethod":"POST","path":"/charges","body":"EUR 5.00","requestContext":{"elb":{
     ///     "targetGroupArn":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/a/b"}},
     ///     "headers":{"idempotency-key":"k-1"},"isBase64Encoded":false}"#;
-    /// let shared = charges.all_callers_are_one();
-    /// let request = shared.inspect(event, &Default::default())?.unwrap();
+    /// let request = charges.inspect(event, &Default::default())?.unwrap();
     /// assert_eq!(request.identity.unwrap(), ["http", "all callers", "k-1"]);
     /// # Ok(())
     /// # }
@@ -56,18 +57,19 @@ impl HttpLayer {
         // `lambda_http` panics if the event's host is not valid.
         let request = std::panic::catch_unwind(|| request::from_str(raw.get()).ok())
             .map_err(|_| InspectError::Request)?;
-        Ok(request.map(|request| self.0.inspect(&request.with_lambda_context(context.clone()))))
+        Ok(request.map(|request| self.0.inspect(request.with_lambda_context(context.clone()))))
     }
 }
 
 impl Settings {
-    fn inspect(&self, request: &Request) -> Record {
+    fn inspect(&self, request: Request) -> Record {
+        let (parts, body) = request.into_parts();
+        let passes_by = !self.options.needs_key(&parts);
+        let request = &Request::from_parts(parts, body);
         let body = text(request.body());
         let none = |reason| RecordKey::none(&self.operation, reason);
         let (key, header) = match self.request_key(request) {
-            _ if !self.methods.contains(request.method()) => {
-                (none(NoKey::PassesBy(request.method().to_string())), None)
-            }
+            _ if passes_by => (none(NoKey::PassesBy(request.method().to_string())), None),
             Err(problem) => (none(NoKey::Problem(problem.describe())), None),
             Ok(request_key) => (self.key(&request_key, body), request_key.key),
         };
@@ -103,7 +105,7 @@ impl Settings {
 
     /// The caller as a short hash, which can be compared but does not reveal the caller.
     fn caller_label(&self, request: &Request) -> String {
-        let caller = match self.callers.of(request) {
+        let caller = match self.options.callers.of(request) {
             Ok(Some(caller)) => caller.name,
             Ok(None) => return "all callers".to_owned(),
             Err(_) => return "caller unknown".to_owned(),

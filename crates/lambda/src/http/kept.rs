@@ -15,7 +15,8 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 pub(super) enum Cookies {
     /// A replay sets them again.
     Kept,
-    /// A replay may go to another caller, who must not get the session.
+    /// A replay may go to another caller, or to one that nobody has verified. Neither must get the
+    /// session.
     Dropped,
 }
 
@@ -54,8 +55,9 @@ pub(super) fn to_json(response: &Response<Body>, cookies: Cookies) -> Option<Str
     serde_json::to_string(&Kept { status, headers: headers.collect(), body }).ok()
 }
 
-/// The response from its JSON text, marked as a replay; `None` if the text is not a response.
-pub(super) fn replay(json: &str) -> Option<Response<Body>> {
+/// The response from its JSON text, marked as a replay; `None` if the text is not a response. A layer
+/// with other settings may have kept the cookies.
+pub(super) fn replay(json: &str, cookies: Cookies) -> Option<Response<Body>> {
     let kept: Kept = serde_json::from_str(json).ok()?;
     let mut response = Response::new(match kept.body {
         KeptBody::Empty => Body::Empty,
@@ -66,6 +68,9 @@ pub(super) fn replay(json: &str) -> Option<Response<Body>> {
     for (name, value) in kept.headers {
         let bytes: Vec<u8> = value.chars().map(u8::try_from).collect::<Result<_, _>>().ok()?;
         let name: HeaderName = name.parse().ok()?;
+        if cookies == Cookies::Dropped && name == SET_COOKIE {
+            continue;
+        }
         response.headers_mut().append(name, HeaderValue::from_bytes(&bytes).ok()?);
     }
     response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -118,7 +123,8 @@ mod tests {
             [Body::Empty, Body::Text("{\"ok\":\"é\"}".into()), Body::Binary(vec![0, 255, 10])]
         {
             let first = response(body);
-            let mut again = replay(&to_json(&first, Cookies::Kept).unwrap()).unwrap();
+            let mut again =
+                replay(&to_json(&first, Cookies::Kept).unwrap(), Cookies::Kept).unwrap();
             assert_eq!(again.headers_mut().remove(REPLAYED).unwrap(), "true");
             assert_eq!(again.status(), first.status());
             assert_eq!(again.headers(), first.headers());
@@ -129,15 +135,21 @@ mod tests {
     #[test]
     fn cookies_that_may_belong_to_another_caller_are_dropped() {
         let first = response(Body::Empty);
-        let again = replay(&to_json(&first, Cookies::Dropped).unwrap()).unwrap();
-        assert_eq!(again.headers().get(SET_COOKIE), None);
-        assert_eq!(again.headers().get("x-odd"), first.headers().get("x-odd"));
+        for (kept, replayed) in [
+            (Cookies::Dropped, Cookies::Kept),
+            (Cookies::Kept, Cookies::Dropped),
+            (Cookies::Dropped, Cookies::Dropped),
+        ] {
+            let again = replay(&to_json(&first, kept).unwrap(), replayed).unwrap();
+            assert_eq!(again.headers().get(SET_COOKIE), None);
+            assert_eq!(again.headers().get("x-odd"), first.headers().get("x-odd"));
+        }
     }
 
     #[test]
     fn text_that_is_not_a_response_is_not_replayed() {
         for text in ["", "null", "{}", r#"{"status":99999,"headers":[],"body":"empty"}"#] {
-            assert!(replay(text).is_none(), "{text}");
+            assert!(replay(text, Cookies::Kept).is_none(), "{text}");
         }
     }
 

@@ -146,13 +146,7 @@ impl Problem {
                  again later.",
             )
             .after(1),
-            Outcome::Returned(_) => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "unavailable",
-                "The request was not processed",
-                "There was too little time left. Send it again.",
-            )
-            .after(1),
+            Outcome::Returned(_) => Self::no_time(),
             // The client must not get the handler's response: what it says may not have been done.
             Outcome::Uncommitted { .. } => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -197,6 +191,37 @@ impl Problem {
             ),
             _ => return None,
         })
+    }
+
+    /// The request was not processed, and may be sent again.
+    pub(super) fn no_time() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            "The request was not processed",
+            "There was too little time left. Send it again.",
+        )
+        .after(1)
+    }
+
+    /// The handler panicked, or one of its effects was refused.
+    pub(super) fn failed() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "failed",
+            "The request failed",
+            "Some of it may have been done. Send the same request again with the same key.",
+        )
+    }
+
+    /// The body ended with an error.
+    pub(super) fn body() -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "body",
+            "The body of the request could not be read",
+            "Send the request again.",
+        )
     }
 
     /// An earlier request did the work, but its response was not kept.

@@ -5,7 +5,12 @@ use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::call::RecordId;
 
 use super::{
-    caller::Caller, header, kept::Cookies, problem::Problem, sameness, settings::Settings,
+    caller::{Caller, UnknownCaller},
+    header,
+    kept::Cookies,
+    problem::Problem,
+    sameness,
+    settings::{Keys, Settings},
 };
 use crate::{OnMissingKey, find_key::Texts};
 
@@ -44,7 +49,7 @@ impl Settings {
         };
         let cookies = self.cookies(caller.as_ref());
         let caller = caller.as_ref().map(|caller| &*caller.name);
-        let scope = sameness::scope(request, caller, self.by_path);
+        let scope = sameness::scope(request, caller, self.options.keys.by_path());
         let context = request.lambda_context_ref();
         let id = context.map_or("", |context| context.request_id.as_str());
         Ok(RequestKey { id: RecordId::new("http", id), key, scope, fingerprint, cookies })
@@ -59,18 +64,15 @@ impl Settings {
     }
 
     fn read_header(&self, request: &Request) -> Result<Option<String>, Problem> {
-        if self.operation.names_key() {
-            return Ok(None);
-        }
-        let key = header::key(request.headers(), &self.header).map_err(|error| {
-            let detail = format!("The header `{}` is not a valid key: {error}.", self.header);
+        let Keys::Header(header) = &self.options.keys else { return Ok(None) };
+        let key = header::key(request.headers(), header).map_err(|error| {
+            let detail = format!("The header `{header}` is not a valid key: {error}.");
             Problem::key("The idempotency key is not valid", detail)
         })?;
         if key.is_none() && self.operation.on_missing_key != OnMissingKey::RunUnprotected {
             let detail = format!(
-                "Send the header `{}` with a new value for each request, such as a UUID, and with \
-                 the same value when you send the request again.",
-                self.header
+                "Send the header `{header}` with a new value for each request, such as a UUID, and \
+                 with the same value when you send the request again."
             );
             return Err(Problem::key("The request has no idempotency key", detail));
         }
@@ -79,25 +81,27 @@ impl Settings {
 
     /// The caller; `None` if all callers are one. If it is not known, the reason is logged.
     fn caller(&self, request: &Request) -> Result<Option<Caller>, Problem> {
-        self.callers.of(request).map_err(|unknown| {
-            let operation = &*self.operation.name;
-            if unknown.is_server_error() {
-                tracing::error!(operation, "request refused, its caller is not known: {unknown}");
-            } else {
-                tracing::warn!(operation, "request refused, its caller is not known: {unknown}");
-            }
-            Problem::caller(&unknown)
-        })
+        self.options.callers.of(request).map_err(|unknown| self.unknown(&unknown))
     }
 
-    /// Whether a replay may set the cookies of the first response: only if it goes to the same caller.
-    fn cookies(&self, caller: Option<&Caller>) -> Cookies {
-        let is_shared = caller.is_none_or(|caller| caller.is_shared);
-        if is_shared || self.operation.powertools.is_some() {
-            Cookies::Dropped
+    /// The problem of a request whose caller is not known. The reason is logged.
+    pub(super) fn unknown(&self, unknown: &UnknownCaller) -> Problem {
+        let operation = &*self.operation.name;
+        if unknown.is_server_error() {
+            tracing::error!(operation, "request refused, its caller is not known: {unknown}");
         } else {
-            Cookies::Kept
+            tracing::warn!(operation, "request refused, its caller is not known: {unknown}");
         }
+        Problem::caller(unknown)
+    }
+
+    /// Whether a replay may set the cookies of the first response: only if it goes to the same caller,
+    /// and something has verified that before. The handler does not see the second request.
+    fn cookies(&self, caller: Option<&Caller>) -> Cookies {
+        let is_own = caller.is_some_and(|caller| {
+            !caller.is_shared && (caller.is_verified || self.options.verify.is_some())
+        });
+        if is_own && self.operation.powertools.is_none() { Cookies::Kept } else { Cookies::Dropped }
     }
 
     /// What must agree between two requests with one key: what they ask for, and the whole body or

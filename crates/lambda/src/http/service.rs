@@ -1,7 +1,8 @@
 //! Processes one request: key, claim, handler, response.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    fmt,
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
@@ -9,36 +10,39 @@ use std::{
 use futures_util::FutureExt as _;
 use lambda_http::{
     Body, IntoResponse, Request, RequestExt as _,
-    http::{HeaderMap, Response},
+    http::{self, HeaderMap, Response},
 };
-use lambda_idempotency_core::{clock::BoxFuture, failure::Failure, outcome::Outcome};
+use lambda_idempotency_core::{clock::BoxFuture, contained::caught, outcome::Outcome};
 use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Job, Returned, Work};
 use tower_service::Service;
 
 use super::{
-    body::WholeBody,
+    body::{given_on, passed_on, whole_request, whole_response},
+    caller::UnknownCaller,
+    handler_error::HandlerError,
     kept::{Cookies, replay, to_json},
     problem::Problem,
     request_key::{Compared, RequestKey, text},
     settings::{Amends, Settings},
 };
-use crate::{
-    call::Invoked,
-    error::{InvocationError, ResultLost, RunError},
-    find_key::Extraction,
-    function::invocation_deadline,
-};
+use crate::{call::Invoked, find_key::Extraction, function::invocation_deadline};
 
 /// A service that handles each request once per key, and answers later ones with the first
 /// response.
+///
+/// It goes around each service whose requests have a body that can be made of bytes: those of
+/// `lambda_http`, axum (a router, a route) and hyper (`Full<Bytes>`). The body of its responses has
+/// the same type. A request that needs a key is read whole, and so is its response, which is kept
+/// before it is sent; the others pass as they are. The size of bodies is not limited: Lambda limits
+/// it.
 #[derive(Clone)]
 pub struct HttpService<S> {
     inner: S,
     settings: Arc<Settings>,
 }
 
-/// The handler's response, which does not go through the engine.
-type Slot = Arc<Mutex<Option<Response<Body>>>>;
+/// What the service returned, which does not go through the engine.
+type Slot<E> = Arc<Mutex<Option<Result<Response<Body>, HandlerError<E>>>>>;
 
 impl<S> HttpService<S> {
     pub(super) const fn new(inner: S, settings: Arc<Settings>) -> Self {
@@ -46,32 +50,38 @@ impl<S> HttpService<S> {
     }
 }
 
-impl<S> Service<Request> for HttpService<S>
+impl<S, B> Service<http::Request<B>> for HttpService<S>
 where
-    S: Service<Request> + Clone + Send + 'static,
-    S::Response: IntoResponse + Send,
-    S::Error: Into<Failure> + Send,
+    S: Service<http::Request<B>> + Clone + Send + 'static,
+    S::Response: IntoResponse + Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     S::Future: Send,
+    B: http_body::Body + From<Vec<u8>> + Send + 'static,
+    B::Data: Send,
 {
-    type Response = Response<WholeBody>;
-    type Error = InvocationError;
-    type Future = BoxFuture<'static, Result<Self::Response, InvocationError>>;
+    type Response = Response<B>;
+    type Error = HandlerError<S::Error>;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), InvocationError>> {
-        self.inner.poll_ready(context).map_err(|error| failed(error.into()))
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context).map_err(HandlerError::new)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
         // Call the instance that `poll_ready` was called on; its clone may not be ready.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
         let settings = Arc::clone(&self.settings);
         Box::pin(async move {
-            if !settings.methods.contains(request.method()) {
-                let response = inner.call(request).await.map_err(|error| failed(error.into()))?;
-                return Ok(response.into_response().await.map(WholeBody::from));
+            let (parts, body) = request.into_parts();
+            let needs_key = settings.options.needs_key(&parts);
+            let request = http::Request::from_parts(parts, body);
+            if needs_key {
+                return Ok(settings.answer(inner, request).await?.map(given_on));
             }
-            settings.answer(inner, request).await.map(|response| response.map(WholeBody::from))
+            let response = inner.call(request).await.map_err(HandlerError::new)?;
+            let passed = passed_on(response).await;
+            Ok(passed.unwrap_or_else(|| Problem::lost().into_response().map(given_on)))
         })
     }
 }
@@ -84,33 +94,44 @@ fn amended(
 ) -> Response<Body> {
     let Some((hook, headers)) = hook.zip(headers) else { return response };
     let mut changed = response.clone();
-    match catch_unwind(AssertUnwindSafe(|| hook(headers, &mut changed))) {
-        Ok(()) => changed,
-        Err(_) => response,
+    match caught(|| hook(headers, &mut changed)) {
+        Some(()) => changed,
+        None => response,
     }
 }
 
-fn failed(failure: Failure) -> InvocationError {
-    InvocationError::Run(RunError::Failed(failure))
-}
-
 impl Settings {
-    async fn answer<S>(&self, inner: S, request: Request) -> Result<Response<Body>, InvocationError>
+    async fn answer<S, B>(
+        &self,
+        inner: S,
+        request: http::Request<B>,
+    ) -> Result<Response<Body>, HandlerError<S::Error>>
     where
-        S: Service<Request> + Send + 'static,
-        S::Response: IntoResponse + Send,
-        S::Error: Into<Failure> + Send,
+        S: Service<http::Request<B>> + Send + 'static,
+        S::Response: IntoResponse + Send + 'static,
+        S::Error: fmt::Display + Send + 'static,
         S::Future: Send,
+        B: http_body::Body + From<Vec<u8>> + Send + 'static,
+        B::Data: Send,
     {
+        let options = &self.options;
+        // The handler consumes the request, but the hooks need its headers afterwards.
+        let hooked = options.amends.is_some() || options.on_replay.is_some();
+        let headers = hooked.then(|| request.headers().clone());
+        let problem = |problem: Problem| {
+            amended(problem.into_response(), options.amends.as_deref(), headers.as_ref())
+        };
+        let Some(request) = whole_request(request).await else {
+            return Ok(problem(Problem::body()));
+        };
+        match self.verified(&request).await {
+            Ok(Ok(())) => {}
+            Ok(Err(refused)) => return Ok(refused),
+            Err(panicked) => return Ok(problem(panicked)),
+        }
         let context = request.lambda_context_ref();
         let invocation_deadline = context.and_then(invocation_deadline);
         let request_id = context.map(|context| context.request_id.clone());
-        // The handler consumes the request, but the hooks need its headers afterwards.
-        let hooked = self.amends.is_some() || self.on_replay.is_some();
-        let headers = hooked.then(|| request.headers().clone());
-        let problem = |problem: Problem| {
-            amended(problem.into_response(), self.amends.as_deref(), headers.as_ref())
-        };
         let request_key = match self.request_key(&request) {
             Ok(request_key) => request_key,
             Err(refused) => return Ok(problem(refused)),
@@ -120,10 +141,10 @@ impl Settings {
         let body = if reads_body { request.body().clone() } else { Body::Empty };
         let body = text(&body);
         let slot = Slot::default();
-        let invoked = request.lambda_context_ref().cloned().map(Invoked::without_event);
+        let invoked = context.cloned().map(Invoked::without_event);
         let delivered = invoked.map(Invoked::without_record).unwrap_or_default();
-        let work =
-            self.work(&request_key, body, self.job(inner, request, &slot, request_key.cookies));
+        let cookies = request_key.cookies;
+        let work = self.work(&request_key, body, self.job(inner, request, &slot, cookies));
         let record = request_key.id.clone();
         let batch = Batch {
             operation: &self.operation.name,
@@ -142,40 +163,67 @@ impl Settings {
             pace: &self.operation.pace,
         };
         let outcome = self.engine.run(batch).await.pop();
-        let response = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let replayed = |response| amended(response, self.on_replay.as_deref(), headers.as_ref());
-        self.respond(outcome, response, problem, replayed)
+        let returned = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let replayed = |json: &str| {
+            let again = replay(json, cookies)?;
+            Some(amended(again, options.on_replay.as_deref(), headers.as_ref()))
+        };
+        self.respond(outcome, returned, problem, replayed)
     }
 
-    /// The handler's call. The response goes into `slot`, and the engine gets only the JSON to
+    /// Calls the user's hook. The inner error is the user's answer, the outer one is for a panic.
+    async fn verified(&self, request: &Request) -> Result<Result<(), Response<Body>>, Problem> {
+        let Some(verify) = self.options.verify.as_deref() else { return Ok(Ok(())) };
+        let verified = async { verify(request.clone()).await };
+        AssertUnwindSafe(verified)
+            .catch_unwind()
+            .await
+            .map_err(|_| self.unknown(&UnknownCaller::VerifyPanicked))
+    }
+
+    /// The handler's call. What it returns goes into `slot`, and the engine gets only the JSON to
     /// keep.
-    fn job<'j, S>(
+    fn job<'j, S, B>(
         &self,
         mut inner: S,
-        mut request: Request,
-        slot: &Slot,
+        request: Request,
+        slot: &Slot<S::Error>,
         cookies: Cookies,
     ) -> Job<'j>
     where
-        S: Service<Request> + Send + 'static,
-        S::Response: IntoResponse + Send,
-        S::Error: Into<Failure> + Send,
+        S: Service<http::Request<B>> + Send + 'static,
+        S::Response: IntoResponse + Send + 'static,
+        S::Error: fmt::Display + Send + 'static,
         S::Future: Send,
+        B: http_body::Body + From<Vec<u8>> + Send + 'static,
+        B::Data: Send,
     {
-        let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.keeps));
+        let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.options.keeps));
+        let put = move |returned| {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(returned);
+        };
         Box::new(move |call| {
             Box::pin(async move {
+                let mut request = request.map(given_on::<B>);
                 request.extensions_mut().insert(call);
-                let response = inner.call(request).await.map_err(Into::into)?;
+                let response = match inner.call(request).await {
+                    Ok(response) => response,
+                    Err(error) => {
+                        let error = HandlerError::new(error);
+                        let failure = error.failure();
+                        put(Err(error));
+                        return Err(failure);
+                    }
+                };
                 // The work is done. The user's code after this point may panic, which must not
                 // cause a retry.
-                let response = async { response.into_response().await };
-                let Ok(response) = AssertUnwindSafe(response).catch_unwind().await else {
+                let response = AssertUnwindSafe(whole_response::<_, B>(response)).catch_unwind();
+                let Ok(Some(response)) = response.await else {
                     return Ok(Returned::Unserializable);
                 };
-                let is_kept = catch_unwind(AssertUnwindSafe(|| keeps(response.status())));
-                let kept = is_kept.unwrap_or(true).then(|| to_json(&response, cookies));
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+                let is_kept = caught(|| keeps(response.status())).unwrap_or(true);
+                let kept = is_kept.then(|| to_json(&response, cookies));
+                put(Ok(response));
                 match kept {
                     None => Ok(Returned::Declined),
                     Some(json) => {
@@ -207,33 +255,34 @@ impl Settings {
         work
     }
 
-    fn respond(
+    fn respond<E>(
         &self,
         outcome: Option<Outcome>,
-        response: Option<Response<Body>>,
+        returned: Option<Result<Response<Body>, HandlerError<E>>>,
         problem: impl Fn(Problem) -> Response<Body>,
-        replayed: impl Fn(Response<Body>) -> Response<Body>,
-    ) -> Result<Response<Body>, InvocationError> {
-        let Some(outcome) = outcome else { return Err(RunError::OutOfTime.into()) };
+        replayed: impl Fn(&str) -> Option<Response<Body>>,
+    ) -> Result<Response<Body>, HandlerError<E>> {
+        let Some(outcome) = outcome else { return Ok(problem(Problem::no_time())) };
         if let Some(found) = Problem::of(&outcome, self.engine.clock().now()) {
             return Ok(problem(found));
         }
-        match (outcome, response) {
+        match (outcome, returned) {
             (
                 Outcome::Replayed { result, .. }
                 | Outcome::Superseded { result, .. }
                 | Outcome::Coalesced { result, .. },
                 _,
             ) => {
-                let again = result.as_deref().and_then(replay);
-                Ok(again.map_or_else(|| problem(Problem::lost()), replayed))
+                let again = result.as_deref().and_then(replayed);
+                Ok(again.unwrap_or_else(|| problem(Problem::lost())))
             }
-            // The handler may have responded, and an effect was refused: nothing of it was done.
-            (Outcome::Failed { failure, .. }, _) => Err(failed(failure)),
-            (_, Some(response)) => Ok(response),
-            // The conversion of the response panicked.
-            (Outcome::Executed { .. }, None) => Ok(problem(Problem::lost())),
-            (_, None) => Err(RunError::ResultLost(ResultLost::Unknown).into()),
+            (_, Some(Err(error))) => Err(error),
+            // The handler panicked. Or it responded, and one of its effects was refused: nothing of
+            // what the response says was done.
+            (Outcome::Failed { .. }, _) => Ok(problem(Problem::failed())),
+            (_, Some(Ok(response))) => Ok(response),
+            // The response could not be read.
+            (_, None) => Ok(problem(Problem::lost())),
         }
     }
 }

@@ -41,7 +41,7 @@ fn payload_v1(
 ) -> Result<Verified, UnknownCaller> {
     let identity = &context.identity;
     if let Some(id) = non_empty(identity.cognito_identity_id.as_deref()) {
-        return Ok(Verified::Caller(Caller::named("cognito", id)));
+        return Ok(Verified::Caller(Caller::verified("cognito", id)));
     }
     let fields = &context.authorizer.fields;
     let by_authorizer =
@@ -99,7 +99,7 @@ fn signed(
 ) -> Result<Caller, UnknownCaller> {
     let cognito = iam.cognito_identity.as_ref();
     if let Some(id) = cognito.and_then(|cognito| non_empty(cognito.identity_id.as_deref())) {
-        return Ok(Caller::named("cognito", id));
+        return Ok(Caller::verified("cognito", id));
     }
     not_for_viewers(request)?;
     self::iam(iam.user_arn.as_deref().unwrap_or_default())
@@ -136,21 +136,21 @@ fn iam(arn: &str) -> Result<Caller, UnknownCaller> {
     match role {
         Some((_, _, COGNITO_SESSION)) => Err(UnknownCaller::CognitoIdentity),
         Some((_, ORIGIN_ACCESS, _)) => Err(UnknownCaller::Distribution),
-        Some((_, role, _)) if role.starts_with(IDENTITY_CENTER) => Ok(Caller::named("iam", arn)),
+        Some((_, role, _)) if role.starts_with(IDENTITY_CENTER) => Ok(Caller::verified("iam", arn)),
         // With web identities the client chooses the session's name, so it does not identify the
         // caller either.
         Some((_, _, session)) if session.contains('@') => Err(UnknownCaller::SharedRole),
         Some((account, role, _)) => {
-            Ok(Caller { is_shared: true, ..Caller::named("role", &format!("{account} {role}")) })
+            Ok(Caller { is_shared: true, ..Caller::verified("role", &format!("{account} {role}")) })
         }
-        None => Ok(Caller::named("iam", arn)),
+        None => Ok(Caller::verified("iam", arn)),
     }
 }
 
 /// The subject of a token, with its issuer, because a subject is unique only for its issuer.
 fn issued(issuer: Option<&str>, subject: Option<&str>) -> Option<Caller> {
     let (issuer, subject) = (non_empty(issuer)?, non_empty(subject)?);
-    Some(Caller::named("subject", &format!("{}:{issuer}{subject}", issuer.len())))
+    Some(Caller::verified("subject", &format!("{}:{issuer}{subject}", issuer.len())))
 }
 
 fn subject(claims: Option<&Value>) -> Option<Caller> {
@@ -164,7 +164,7 @@ const SAMPLES: [&str; 4] = ["user", "me", "user|a1b2c3d4", "abcdef"];
 
 fn principal(id: Option<&Value>) -> Option<Caller> {
     let id = non_empty(id?.as_str())?;
-    (!SAMPLES.contains(&id)).then(|| Caller::named("principal", id))
+    (!SAMPLES.contains(&id)).then(|| Caller::verified("principal", id))
 }
 
 fn non_empty(text: Option<&str>) -> Option<&str> {

@@ -78,6 +78,13 @@ impl Operation {
         }
     }
 
+    /// With the key at this place.
+    #[cfg(feature = "http")]
+    pub(crate) fn with_path(&self, path: KeyPath) -> Self {
+        let new = Self { keys: self.keys.clone().with_path(path), ..self.clone() };
+        new.changed()
+    }
+
     /// Discards what was compiled, because a setting has changed.
     fn changed(mut self) -> Self {
         self.prepared = Arc::default();

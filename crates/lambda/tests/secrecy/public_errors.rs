@@ -47,7 +47,6 @@ fn no_error_is_forgotten() {
         "EntropyError",
         "FilterMistake",
         "Foreign",
-        "HttpLayerMistake",
         "MutexMistake",
         "NoDefaultKey",
         "NoTransaction",
