@@ -1,7 +1,10 @@
 //! Callers never get each other's responses: how a caller is determined, and which requests are refused.
 
 use lambda_http::{Request, http::HeaderName};
-use lambda_idempotency::{OnMissingKey, http::HttpLayer};
+use lambda_idempotency::{
+    OnMissingKey,
+    http::{Http, HttpLayer},
+};
 use serde_json::{Value, json};
 
 use super::caller_requests::{
@@ -145,7 +148,10 @@ async fn a_client_cannot_choose_its_caller_in_the_header_of_load_balancers() {
 #[tokio::test]
 async fn the_header_of_load_balancers_is_accepted_from_them_if_configured() {
     let by_identity = |world: &World| {
-        world.layer(&charges()).caller_from_header(HeaderName::from_static("x-amzn-oidc-identity"))
+        world.layer_with(
+            &charges(),
+            Http::by_header().caller_from_header(HeaderName::from_static("x-amzn-oidc-identity")),
+        )
     };
     let from = |name| load_balancer(bare(), &[("x-amzn-oidc-identity", name)]);
     let world = World::new();
@@ -160,7 +166,10 @@ async fn the_header_of_load_balancers_is_accepted_from_them_if_configured() {
 #[tokio::test]
 async fn a_configured_header_names_the_caller() {
     let by_key = |world: &World| {
-        world.layer(&charges()).caller_from_header(HeaderName::from_static("x-api-key"))
+        world.layer_with(
+            &charges(),
+            Http::by_header().caller_from_header(HeaderName::from_static("x-api-key")),
+        )
     };
     let world = World::new();
     assert!(
@@ -179,10 +188,13 @@ async fn a_configured_header_names_the_caller() {
 #[tokio::test]
 async fn the_function_can_name_the_caller() {
     let world = World::new();
-    let layer = world.layer(&charges()).caller(|request| {
-        let token = request.headers().get("authorization")?.to_str().ok()?;
-        Some(token.split('.').next()?.to_owned())
-    });
+    let layer = world.layer_with(
+        &charges(),
+        Http::by_header().caller(|request| {
+            let token = request.headers().get("authorization")?.to_str().ok()?;
+            Some(token.split('.').next()?.to_owned())
+        }),
+    );
     for unnamed in [bare(), sent("authorization", ".1")] {
         assert_eq!(refused_by(&layer, &world, unnamed).await.status, 403);
     }
@@ -194,7 +206,7 @@ async fn the_function_can_name_the_caller() {
 #[tokio::test]
 async fn all_callers_are_one_only_if_configured() {
     let world = World::new();
-    let layer = world.layer(&charges()).all_callers_are_one();
+    let layer = world.layer_with(&charges(), Http::by_header().all_callers_are_one());
     assert!(shares_by(&layer, &world, bare(), sent("authorization", "Bearer a")).await);
 }
 
@@ -207,16 +219,26 @@ async fn a_request_without_a_key_needs_no_caller() {
     assert_eq!(world.answer(&layer, request).await.status, 201);
 }
 
+/// A captured request is answered before its token is verified, by nobody or by the handler.
 #[tokio::test]
-async fn a_replay_sets_cookies_only_for_the_same_caller() {
-    let world = World::new();
-    let cookies = async |layer: &HttpLayer, key| {
-        let response = world.send(layer, post(key, "cookie")).await.unwrap();
-        response.headers().get_all("set-cookie").iter().count()
+async fn a_replay_sets_cookies_only_for_a_verified_caller() {
+    let cookies = async |http: Http<ByHeader>, first: Request, again: Request| {
+        let world = World::new();
+        let layer = world.layer_with(&charges(), http);
+        let mut set = Vec::new();
+        for request in [first, again] {
+            let response = world.send(&layer, request).await.unwrap();
+            set.push(response.headers().get_all("set-cookie").iter().count());
+        }
+        assert_eq!(world.calls(), 1);
+        set
     };
-    let layer = world.layer(&charges());
-    assert_eq!((cookies(&layer, "k-1").await, cookies(&layer, "k-1").await), (1, 1));
-    let layer = layer.all_callers_are_one();
-    assert_eq!((cookies(&layer, "k-2").await, cookies(&layer, "k-2").await), (1, 0));
-    assert_eq!(world.calls(), 2);
+    let post = || post("k-1", "cookie");
+    assert_eq!(cookies(Http::by_header(), post(), post()).await, [1, 0], "nobody verified it");
+    let verified = Http::by_header().verify(async |_| Ok::<_, StatusCode>(()));
+    assert_eq!(cookies(verified, post(), post()).await, [1, 1]);
+    let signed = || by_user("arn:aws:iam::111122223333:user/ann");
+    assert_eq!(cookies(Http::by_header(), signed(), signed()).await, [1, 1], "the API verified it");
+    let shared = Http::by_header().all_callers_are_one();
+    assert_eq!(cookies(shared, post(), post()).await, [1, 0]);
 }

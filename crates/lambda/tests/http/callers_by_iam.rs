@@ -4,6 +4,7 @@ use lambda_http::{
     RequestExt as _, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, http::HeaderName,
     request::RequestContext,
 };
+use lambda_idempotency::http::Http;
 use serde_json::json;
 
 use super::caller_requests::{bare, refused, rest, shares, shares_by, signed};
@@ -52,7 +53,10 @@ async fn viewers_behind_cloudfront_are_refused_until_the_function_distinguishes_
         assert_eq!(refused(request).await, 500, "{arn}");
     }
     let world = World::new();
-    let layer = world.layer(&charges()).caller_from_header(HeaderName::from_static("cookie"));
+    let layer = world.layer_with(
+        &charges(),
+        Http::by_header().caller_from_header(HeaderName::from_static("cookie")),
+    );
     let [ann, bob] =
         ["session=ann", "session=bob"].map(|cookie| viewer("OriginAccessSession", cookie));
     assert!(!shares_by(&layer, &world, ann, bob).await);

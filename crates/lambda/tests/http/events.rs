@@ -8,6 +8,7 @@ use lambda_http::{
     request::LambdaRequest,
     tower::{Layer as _, ServiceExt as _, service_fn},
 };
+use lambda_idempotency::http::Http;
 use lambda_idempotency::http::HttpLayer;
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
@@ -281,7 +282,7 @@ async fn with_keys_for_each_path_route_and_payload_format_have_no_effect() {
     let first = by("$default");
     for second in [by("POST /charges"), by("POST /{any+}"), version_1(&first)] {
         let world = World::new();
-        let layer = world.layer(&charges().key("id")).one_key_for_each_path().unwrap();
+        let layer = world.layer_with(&charges().key("id"), Http::by_body().one_key_for_each_path());
         invoke_by(&layer, &world, &first).await;
         let again = invoke_by(&layer, &world, &second).await;
         assert_eq!((&again["statusCode"], world.calls()), (&json!(201), 1), "{second}");
@@ -319,7 +320,8 @@ async fn paths_of_a_load_balancer_or_a_function_url_can_have_different_keys() {
         ];
         assert_eq!(answers.map(|answer| answer["statusCode"].clone()), [201, 422]);
         let world = World::new();
-        let layer = world.layer(&charges().key("sku")).one_key_for_each_path().unwrap();
+        let layer =
+            world.layer_with(&charges().key("sku"), Http::by_body().one_key_for_each_path());
         for attempt in 0..2 {
             for (cart, charge) in carts.iter().zip(["charge 1", "charge 2"]) {
                 let answer = invoke_by(&layer, &world, &send(cart)).await;

@@ -5,6 +5,7 @@ use lambda_http::{Adapter, http::HeaderName, request::LambdaRequest, tower::Laye
 use lambda_idempotency::{
     OnMissingKey, Operation,
     error::Rejection,
+    http::Http,
     http::HttpLayer,
     inspect::{InspectError, NoKey},
     powertools::PowertoolsKeys,
@@ -103,12 +104,14 @@ fn inspection_of_a_request_without_a_caller_shows_the_remedy() {
     };
     let reason = inspect(&layer).unwrap_err().to_string();
     assert!(reason.contains("403") && reason.contains("`.caller(..)`"), "{reason}");
-    assert!(inspect(&layer.all_callers_are_one()).is_ok());
+    let shared = Http::by_header().all_callers_are_one();
+    assert!(inspect(&World::new().layer_with(&charges(), shared)).is_ok());
 }
 
 #[test]
 fn inspection_uses_the_settings_of_the_layer() {
-    let layer = World::new().layer(&charges()).header(HeaderName::from_static("x-key")).unwrap();
+    let layer = World::new()
+        .layer_with(&charges(), Http::by_header().header(HeaderName::from_static("x-key")));
     let mut asked = event("POST", None, "");
     asked["headers"]["x-key"] = "k-1".into();
     let record = layer.inspect(&asked.to_string(), &Context::default()).unwrap().unwrap();

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use lambda_http::http::{HeaderName, Method};
 use lambda_idempotency::{
-    ConfigError, Failure, Idempotency, MemoryStore, OnConflict, OnMissingKey, Operation,
+    ConfigError, Idempotency, MemoryStore, OnConflict, OnMissingKey, Operation,
+    http::{Http, HttpLayer},
     observe::TracingObserver,
     powertools::PowertoolsKeys,
-    record,
-    source::{AfterFailure, Envelope, KeepOrder},
 };
 
 use crate::{
@@ -40,31 +39,8 @@ async fn an_invalid_header_is_refused_and_not_quoted() {
     assert_eq!(world.calls(), 0);
 }
 
-/// Requests have no envelopes, filters or batches, and a client must not get a success for a request
-/// that was skipped because it has no key.
 #[test]
-fn a_setting_without_an_effect_is_refused() {
-    type Set = fn(Operation) -> Operation;
-    let settings: [(&str, Set); 11] = [
-        ("queue", |o| o.queue("orders")),
-        ("detail_type", |o| o.detail_type("Placed")),
-        ("order", |o| o.order(KeepOrder::Key)),
-        ("after_failure", |o| o.after_failure(AfterFailure::Batch)),
-        ("concurrency", |o| o.concurrency(1)),
-        ("envelope", |o| o.envelope(Envelope::Sns)),
-        ("whole_record", Operation::whole_record),
-        ("on_bad_record", |o| o.on_bad_record(OnBadRecord::divert(async |_| Ok::<_, Failure>(())))),
-        ("on_busy", |o| o.on_busy(async |_| ())),
-        ("on_permanent_failure", |o| o.on_permanent_failure(OnPermanentFailure::Acknowledge)),
-        ("on_missing_key", |o| o.on_missing_key(OnMissingKey::Skip)),
-    ];
-    let idempotency = Idempotency::new(MemoryStore::new());
-    for (setting, set) in settings {
-        let error = idempotency.http(set(charges())).expect_err(setting);
-        let ConfigError::Misplaced { setting: found, .. } = &error else { panic!("{error}") };
-        assert_eq!(*found, setting);
-        assert!(error.to_string().contains("`.http(..)`"), "{error}");
-    }
+fn the_settings_of_an_operation_that_have_an_effect_are_accepted() {
     for operation in [
         charges().retention(Duration::from_hours(1)).on_conflict(OnConflict::Skip),
         charges()
@@ -72,7 +48,7 @@ fn a_setting_without_an_effect_is_refused() {
             .max_failed_attempts(2)
             .on_missing_key(OnMissingKey::RunUnprotected),
     ] {
-        let _ = Idempotency::new(MemoryStore::new()).http(operation).unwrap();
+        let _ = World::new().layer(&operation);
     }
 }
 
@@ -80,8 +56,8 @@ fn a_setting_without_an_effect_is_refused() {
 #[test]
 fn powertools_keys_that_cannot_contain_the_caller_are_refused_when_the_layer_is_built() {
     let keys = PowertoolsKeys::python("charge");
-    let http =
-        |keys| Idempotency::new(MemoryStore::new()).http(charges().key("id").powertools(keys));
+    let idempotency = Idempotency::new(MemoryStore::new());
+    let http = |keys| idempotency.http(&charges().key("id").powertools(keys), Http::by_body());
     let error = http(keys.clone()).unwrap_err().to_string();
     assert!(error.contains("accept_collisions") && error.contains("caller"), "{error}");
     let _ = http(keys.accept_collisions()).unwrap();
@@ -93,8 +69,9 @@ async fn a_problem_with_the_key_says_to_the_client_what_clients_can_do_and_the_r
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
     let idempotency = world.idempotency().with_log(TracingObserver::new());
-    let by_header = idempotency.http(charges()).unwrap();
-    let by_body = idempotency.http(Operation::new("by-body").key("payment.id")).unwrap();
+    let by_header = idempotency.http(&charges(), Http::by_header()).unwrap();
+    let by_body =
+        idempotency.http(&Operation::new("by-body").key("payment.id"), Http::by_body()).unwrap();
     for (layer, request, line) in [
         (
             &by_header,
@@ -113,24 +90,6 @@ async fn a_problem_with_the_key_says_to_the_client_what_clients_can_do_and_the_r
         assert!(captured.text().contains(line), "{line}: {}", captured.text());
     }
     drop(guard);
-}
-
-/// A request has no record around its body: such an expression would search the body for headers.
-#[test]
-fn a_record_expression_is_refused() {
-    let idempotency = Idempotency::new(MemoryStore::new());
-    let powertools = PowertoolsKeys::python("charge");
-    for (operation, what) in [
-        (charges().key(record("headers.\"x-order-id\"")), "key"),
-        (charges().key("id").fingerprint(record("headers.tenant")), "fingerprint"),
-        (charges().key(record("id")).powertools(powertools.clone()), "key"),
-        (charges().key("id").fingerprint(record("amount")).powertools(powertools), "fingerprint"),
-    ] {
-        let error = idempotency.http(operation).expect_err(what);
-        let ConfigError::NoRecord { what: found, .. } = &error else { panic!("{error}") };
-        assert_eq!(found.to_string(), what);
-        assert!(error.to_string().contains("`.http(..)`"), "{error}");
-    }
 }
 
 #[tokio::test]
@@ -159,7 +118,8 @@ async fn a_request_without_a_key_can_run_unprotected() {
 #[tokio::test]
 async fn the_key_can_be_in_another_header() {
     let world = World::new();
-    let layer = world.layer(&charges()).header(HeaderName::from_static("x-request-id")).unwrap();
+    let layer = world
+        .layer_with(&charges(), Http::by_header().header(HeaderName::from_static("x-request-id")));
     let sent = || {
         let mut request = request(Method::POST, "/charges", None, "");
         request.headers_mut().insert("x-request-id", "r-1".parse().unwrap());
@@ -171,40 +131,38 @@ async fn the_key_can_be_in_another_header() {
 }
 
 #[test]
-fn settings_of_the_layer_that_have_no_effect_are_refused() {
-    let world = World::new();
-    let says = |error: ConfigError, text: &str| {
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "operation `charges` has an HTTP layer with a setting that cannot be used: {text}"
-            )
-        );
+fn a_layer_that_would_not_do_what_it_is_asked_for_is_refused() {
+    let idempotency = World::new().idempotency();
+    let says = |refused: Result<HttpLayer, ConfigError>, text: &str| {
+        let error = refused.unwrap_err().to_string();
+        let expected = format!("operation `charges` cannot have its HTTP layer: {text}");
+        assert!(error.starts_with(&expected), "{error}");
     };
-    let in_body = world.layer(&charges().key("payment.id"));
     says(
-        in_body.header(HeaderName::from_static("x-request-id")).unwrap_err(),
-        "`.header(..)` has no effect, because the operation takes its key from the body; remove it, \
-         or the operation's `.key(..)`",
+        idempotency.http(&charges().key("payment.id"), Http::by_header()),
+        "it has a key in the body, which `Http::by_header()` does not read",
     );
     says(
-        world.layer(&charges()).one_key_for_each_path().unwrap_err(),
-        "`.one_key_for_each_path(..)` has no effect, because clients choose the keys in the header, \
-         and choose another key for another path; remove it, or take the key from the body with the \
-         operation's `.key(..)`",
+        idempotency.http(&charges(), Http::by_body()),
+        "`Http::by_body()` needs the place of the key in the body",
     );
     let powertools =
         charges().key("id").powertools(PowertoolsKeys::python("charge").accept_collisions());
     says(
-        world.layer(&powertools).one_key_for_each_path().unwrap_err(),
-        "`.one_key_for_each_path(..)` has no effect, because Powertools keys cannot contain a path; \
-         remove it, or `.powertools(..)`",
+        idempotency.http(&powertools, Http::by_body().one_key_for_each_path()),
+        "`.one_key_for_each_path()` has no effect, because Powertools keys cannot contain a path",
     );
-    says(
-        world.layer(&charges()).methods([]).unwrap_err(),
-        "`.methods(..)` names no method, so no request would be deduplicated; name one, or leave \
-         the layer out",
-    );
+}
+
+/// An operation whose other work has its key elsewhere.
+#[tokio::test]
+async fn the_layer_can_have_a_path_of_its_own() {
+    let world = World::new();
+    let operation = Operation::new("charges").key("paymentId");
+    let layer = world.layer_with(&operation, Http::by_body().key("payment.id"));
+    let sent = || request(Method::POST, "/charges", None, r#"{"payment":{"id":"p-1"}}"#);
+    world.answer(&layer, sent()).await;
+    assert!(world.answer(&layer, sent()).await.replayed);
 }
 
 #[tokio::test]

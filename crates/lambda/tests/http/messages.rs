@@ -12,6 +12,7 @@ use lambda_http::{
 use lambda_idempotency::{
     Call,
     clock::Timestamp,
+    http::Http,
     outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
     store::BoxFuture,
 };
@@ -41,7 +42,11 @@ impl Sender for Wire {
 #[tokio::test]
 async fn a_client_gets_the_response_once_its_messages_are_sent() {
     let (world, wire) = (World::new(), Arc::<Wire>::default());
-    let layer = world.idempotency().with_sender(Arc::clone(&wire)).http(charges()).unwrap();
+    let layer = world
+        .idempotency()
+        .with_sender(Arc::clone(&wire))
+        .http(&charges(), Http::by_header())
+        .unwrap();
     let handler = world.clone();
     let service = service_fn(move |request: Request| {
         let call = request.extensions().get::<Call>().unwrap();

@@ -7,6 +7,7 @@ use lambda_http::{
     request::RequestContext,
 };
 use lambda_idempotency::Operation;
+use lambda_idempotency::http::Http;
 
 use crate::support::{World, charges, post, request};
 
@@ -111,7 +112,7 @@ async fn with_keys_for_each_path_the_stage_has_no_effect_and_other_requests_are_
             .with_request_context(RequestContext::ApiGatewayV1(context))
     };
     let world = World::new();
-    let layer = world.layer(&charges().key("sku")).one_key_for_each_path().unwrap();
+    let layer = world.layer_with(&charges().key("sku"), Http::by_body().one_key_for_each_path());
     let [blue, green, elsewhere] = [
         "https://api.example.com/blue/v1/carts/1/items",
         "https://api.example.com/green/v1/carts/1/items",

@@ -1,7 +1,7 @@
 //! Log lines contain nothing of a request, its key or its response.
 
 use lambda_http::http::Method;
-use lambda_idempotency::{observe::TracingObserver, store::StoreErrorKind};
+use lambda_idempotency::{http::Http, observe::TracingObserver, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
 use crate::{
@@ -18,10 +18,10 @@ async fn logs_of_requests_in_every_state_have_no_secrets() {
     let bodies = ["", "422 ", "500 ", "burn ", "huge ", "sleep "];
     for operation in [charges(), charges().fingerprint("body")] {
         let idempotency = world.idempotency().with_log(TracingObserver::new());
-        let layer = idempotency.http(operation).unwrap();
+        let layer = idempotency.http(&operation, Http::by_header()).unwrap();
         let send = async |request| {
             if let Err(error) = world.send(&layer, request).await {
-                captured.error(&error);
+                captured.shown(&error);
             }
         };
         for (at, body) in bodies.iter().enumerate() {

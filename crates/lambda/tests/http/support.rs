@@ -16,8 +16,7 @@ use lambda_http::{
 use lambda_idempotency::{
     Call, Idempotency, MemoryStore, Operation,
     clock::Timestamp,
-    error::InvocationError,
-    http::{HttpLayer, WholeBody},
+    http::{HandlerError, Http, HttpLayer},
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore};
@@ -51,7 +50,15 @@ impl World {
     }
 
     pub(crate) fn layer(&self, operation: &Operation) -> HttpLayer {
-        self.idempotency().http(operation.clone()).unwrap()
+        if operation.producer().is_ok() {
+            self.layer_with(operation, Http::by_body())
+        } else {
+            self.layer_with(operation, Http::by_header())
+        }
+    }
+
+    pub(crate) fn layer_with<K>(&self, operation: &Operation, http: Http<K>) -> HttpLayer {
+        self.idempotency().http(operation, http).unwrap()
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -97,7 +104,7 @@ impl World {
         &self,
         layer: &HttpLayer,
         request: Request,
-    ) -> Result<Response<WholeBody>, InvocationError> {
+    ) -> Result<Response<Body>, HandlerError<OnFire>> {
         let world = self.clone();
         let handler = service_fn(move |request| world.handle(request));
         let mut service = layer.layer(handler);
