@@ -113,7 +113,8 @@ mod sealed {
     message = "`{Self}` is not a path in a payload",
     label = "an operation's path is a text, or `payload(\"...\")`",
     note = "a path in the record around the payload belongs to the source that has the record: \
-            `Sqs::new().key(record(\"...\"))`"
+            `Sqs::new().key(record(\"...\"))`",
+    note = "a key of several parts is one text: `.key(\"[a, b]\")`"
 )]
 pub trait IntoPayloadPath: sealed::Sealed {
     #[doc(hidden)]
@@ -123,7 +124,8 @@ pub trait IntoPayloadPath: sealed::Sealed {
 /// What can be the path of a source's own key: a text, [`payload`] or [`record`]. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a path of a key",
-    label = "a path is a text, `payload(\"...\")` or `record(\"...\")`"
+    label = "a path is a text, `payload(\"...\")` or `record(\"...\")`",
+    note = "a key of several parts is one text: `.key(\"[a, b]\")`"
 )]
 pub trait IntoKeyPath: sealed::Sealed {
     #[doc(hidden)]

@@ -113,7 +113,8 @@ where
     message = "a handler cannot return `{Self}`",
     label = "this returns `{Self}`",
     note = "a handler returns `Result<_, E>`, where `E` is `lambda_idempotency::Failure`, a type that implements \
-            `std::error::Error + Send + Sync`, a boxed one of these, or a `String`"
+            `std::error::Error + Send + Sync`, a boxed one of these, or a `String`",
+    note = "a future is awaited in the handler: `async move |order, call| place(&client, order, call).await`"
 )]
 pub trait HandlerResult: 'static {
     #[doc(hidden)]
@@ -135,16 +136,18 @@ impl<R: 'static, E: Into<Failure> + 'static> HandlerResult for Result<R, E> {
 }
 
 /// What a handler of [`keep_result`] returns.
+// It holds the function so that only `keep_result` asks for `Keepable`, and says so.
 #[derive(Debug)]
-pub struct Kept<R>(R);
+pub struct Kept<R: HandlerResult>(R, fn(&R::Value) -> Returned);
 
 #[diagnostic::do_not_recommend]
-impl<R: HandlerResult<Value: Keepable>> HandlerResult for Kept<R> {
+impl<R: HandlerResult> HandlerResult for Kept<R> {
     type Value = R::Value;
 
     fn into_result(self, sealed: Sealed) -> Result<(R::Value, Returned), Failure> {
-        let (value, _) = self.0.into_result(sealed)?;
-        let kept = value.kept(sealed);
+        let Self(result, keep) = self;
+        let (value, _) = result.into_result(sealed)?;
+        let kept = keep(&value);
         Ok((value, kept))
     }
 }
@@ -211,7 +214,7 @@ where
 {
     move |payload, call| {
         let running = handler.clone().call_once(payload, call, Sealed);
-        async move { Kept(running.await) }
+        async move { Kept(running.await, |value| value.kept(Sealed)) }
     }
 }
 

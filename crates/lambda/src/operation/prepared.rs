@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_engine::batch::Pace;
-#[cfg(feature = "http")]
 use lambda_idempotency_keys::{
     Expression, FieldSet, KeyFormat, KeyPath, View, producer::CompiledPath,
 };

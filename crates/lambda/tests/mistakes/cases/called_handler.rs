@@ -1,0 +1,17 @@
+//! A handler that is called.
+
+use lambda_idempotency::{Call, ConfigError, Failure, Function, Idempotency, Operation, source::Sqs};
+
+async fn place(_: String, _: Call) -> Result<(), Failure> {
+    Ok(())
+}
+
+fn function(
+    idempotency: &Idempotency,
+    operation: &Operation,
+    call: Call,
+) -> Result<Function, ConfigError> {
+    idempotency.on(Sqs::new(), operation, place(String::new(), call))
+}
+
+fn main() {}
