@@ -101,7 +101,7 @@ impl FunctionBuilder {
     /// no other source does.
     ///
     /// # Errors
-    /// A mistake in an operation or a source; a name that is used for something else, for another handler or in another mode;
+    /// A mistake in an operation or a source; a handler that takes the type of a whole event; a name that is used for something else, for another handler or in another mode;
     /// several sources of one operation whose keys or fingerprints can never agree; a source after another one that takes
     /// all of its events; no source.
     pub fn build(self) -> Result<Function, ConfigError> {

@@ -149,7 +149,7 @@ async fn effects_of_another_store_fail_the_handler() {
 fn a_call_says_why_it_does_not_collect() {
     let plain = Call::test("a").transact(delete("a")).unwrap_err();
     assert_eq!(plain, TransactError::NotCollected(CollectError::NotTransactional));
-    assert!(plain.to_string().contains("`Mode::Transactional`"), "{plain}");
+    assert!(plain.to_string().contains("`.mode(Mode::Transactional)`"), "{plain}");
     let (call, _collected) = Call::test("a").with_effects::<MemoryEffects>();
     let other = call.transact(delete("a")).unwrap_err().to_string();
     assert!(other.contains("MemoryEffects") && other.contains("DynamoDbEffects"), "{other}");

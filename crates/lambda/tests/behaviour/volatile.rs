@@ -211,7 +211,7 @@ fn a_key_with_a_constant_in_place_of_a_missing_field_is_refused() {
     }
     let shared = place().key("id || 'none'").powertools(python());
     let error = built(sqs(), &shared).unwrap_err().to_string();
-    for part in ["operation `place`", "a record lacks a field", "accept_collisions()`"] {
+    for part in ["operation `place`", "records that lack a field", "accept_collisions()`"] {
         assert!(error.contains(part), "{error}");
     }
     assert!(!error.contains(".optional("), "it would be refused: {error}");
