@@ -101,9 +101,9 @@ impl FunctionBuilder {
     /// no other source does.
     ///
     /// # Errors
-    /// A mistake in an operation or a source; a handler that takes the type of a whole event; a name that is used for something else, for another handler or in another mode;
-    /// several sources of one operation whose keys or fingerprints can never agree; a source after another one that takes
-    /// all of its events; no source.
+    /// A mistake in an operation or a source; a handler that takes the type of a whole event; a name that is used for
+    /// something else, for another handler or in another mode; several sources of one operation whose keys or
+    /// fingerprints can never agree; a source after another one that takes all of its events; no source.
     pub fn build(self) -> Result<Function, ConfigError> {
         let Self { engine, names, drafts, otherwise, mistake } = self;
         if let Some(mistake) = mistake {
