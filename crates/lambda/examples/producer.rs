@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Err(refused) = send(&producer, &Order { tenant: "acme", order_id: None, sent_at: 3 }) {
         println!("refused: {refused}");
     }
-    // The consumer: `idempotency.sqs(Operation::from(place_order()), handler)`.
+    // The consumer: `idempotency.on(Sqs::new(), &Operation::from(place_order()), handler)`.
     Operation::from(place_order()).check()?;
     Ok(())
 }

@@ -17,7 +17,7 @@ impl Idempotency {
     ///
     /// ```
     /// use lambda_idempotency::{
-    ///     Failure, Freed, Idempotency, MemoryStore, Operation, RunContext, RunError,
+    ///     Failure, Idempotency, MemoryStore, Operation, RunContext, RunError, outcome::Freed,
     /// };
     /// use serde_json::json;
     ///
@@ -60,7 +60,7 @@ impl Idempotency {
     /// application; [`Rejected`](RunError::Rejected) if the payload has no key; [`Config`](RunError::Config) if the key
     /// cannot be computed from a payload; [`Store`](RunError::Store) if the store does not answer, or if the record
     /// changed meanwhile. The key is then as it was, unless the store's error
-    /// [may have been applied](crate::StoreError::may_have_applied).
+    /// [may have been applied](crate::store::StoreError::may_have_applied).
     pub async fn free<P>(&self, operation: &Operation, payload: &P) -> Result<Freed, RunError>
     where
         P: Serialize + ?Sized,

@@ -29,7 +29,7 @@ const OTHERS: &str = "others";
 /// Writes metrics in CloudWatch's embedded metric format.
 ///
 /// ```
-/// use lambda_idempotency::{CloudWatchMetrics, ConfigError, Idempotency, MemoryStore};
+/// use lambda_idempotency::{ConfigError, Idempotency, MemoryStore, observe::CloudWatchMetrics};
 ///
 /// # fn main() -> Result<(), ConfigError> {
 /// let idempotency = Idempotency::new(MemoryStore::new())

@@ -22,13 +22,15 @@ use crate::{RunContext, call::Invoked, error::ConfigError, function::Function};
 ///
 /// The records have to be kept with their claims ([`Sqs::recoverable`](crate::source::Sqs::recoverable), and so on). Run
 /// it from a function with a schedule, with the same operations and handlers. Each run reads what is left in
-/// the store ([`Browse::left`]), which is all of it where it has no index, or as far as its deadline allows, and gives each record that it finds to its handler as its
-/// source did: the key is made again and has to be the same, and it is claimed under the same guards. So it is
+/// the store ([`Browse::left`]), which is all of it where it has no index, or as far as its deadline allows, and gives each record that it finds to
+/// its handler as its source did: the key is made again and has to be the same, and it is claimed under the same guards. So it is
 /// safe beside deliveries and other recoveries: one of them works, and the others find its claim or its completion.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, Recovery, RunContext};
+/// use lambda_idempotency::{
+///     Call, Failure, Idempotency, MemoryStore, Operation, RunContext, recovery::Recovery, source::Sqs,
+/// };
 ///
 /// async fn place(order: serde_json::Value, call: Call) -> Result<(), Failure> {
 ///     Ok(())
@@ -38,7 +40,8 @@ use crate::{RunContext, call::Invoked, error::ConfigError, function::Function};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = Arc::new(MemoryStore::new());
 /// let idempotency = Idempotency::new(Arc::clone(&store));
-/// let function = idempotency.sqs(Operation::new("place-order").key("id").recoverable(), place)?;
+/// let operation = Operation::new("place-order").key("id");
+/// let function = idempotency.on(Sqs::new().recoverable(64 * 1024), &operation, place)?;
 ///
 /// // In the function with the schedule, where the context is `&event.context`:
 /// let recovery = Recovery::new(store, function)?;

@@ -11,9 +11,9 @@
 /// message a new id.
 ///
 /// ```
-/// use lambda_idempotency::{Envelope, Operation};
+/// use lambda_idempotency::source::{Envelope, Sqs};
 /// // S3 notifies a topic to which the queue is subscribed. The outermost envelope comes first:
-/// let index = Operation::new("index").envelope(Envelope::Sns).envelope(Envelope::S3);
+/// let uploads = Sqs::new().envelope(Envelope::Sns).envelope(Envelope::S3);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -4,7 +4,7 @@
 //! [`Call::test`](crate::Call::test).
 //!
 //! ```
-//! use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, testing};
+//! use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, source::Sqs, testing};
 //! use serde_json::json;
 //!
 //! async fn place(order: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
@@ -12,7 +12,8 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let idempotency = Idempotency::new(MemoryStore::new());
-//! let function = idempotency.sqs(Operation::new("place-order").key("orderId"), place)?;
+//! let operation = Operation::new("place-order").key("orderId");
+//! let function = idempotency.on(Sqs::new(), &operation, place)?;
 //!
 //! let message = json!({
 //!     "messageId": "m-1", "eventSource": "aws:sqs",

@@ -9,7 +9,11 @@
 use std::time::SystemTime;
 
 use aws_config::BehaviorVersion;
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, producer::new_key, source::{DivertedRecord, Kinesis}};
+use lambda_idempotency::{
+    Call, DynamoDbStore, Failure, Idempotency, Operation,
+    producer::new_key,
+    source::{DivertedRecord, Kinesis},
+};
 use lambda_runtime::Error;
 
 /// The largest message of SQS: 1 MiB.
@@ -24,10 +28,10 @@ async fn main() -> Result<(), Error> {
     let index = Operation::new("index-order")
         .key("orderId")
         // Without a limit, a record whose handler always fails is tried until it expires.
-        .max_failed_attempts(3)
-        .divert(move |record| aside.clone().put(record));
+        .max_failed_attempts(3);
+    let orders = Kinesis::new().divert(move |record| aside.clone().put(record));
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-    lambda_runtime::run(idempotency.on(Kinesis::new(), &index, index_order)?).await
+    lambda_runtime::run(idempotency.on(orders, &index, index_order)?).await
 }
 
 async fn index_order(_: Order, _: Call) -> Result<(), Failure> {

@@ -27,7 +27,8 @@ async fn main() -> Result<(), Error> {
 
     let store = DynamoDbStore::from_env().await?;
     let idempotency = Idempotency::new(store).with_opentelemetry_fields();
-    let function = idempotency.on(Sqs::new(), &Operation::new("place-order").key("orderId"), place_order)?;
+    let function =
+        idempotency.on(Sqs::new(), &Operation::new("place-order").key("orderId"), place_order)?;
     let flush = OpenTelemetryLayer::new(move || {
         if let Err(error) = provider.force_flush() {
             tracing::warn!("spans are missing, because the collector did not take them: {error}");
@@ -80,7 +81,8 @@ mod tests {
         let subscriber = tracing_subscriber::registry().with(spans(&provider));
         let guard = tracing::subscriber::set_default(subscriber);
         let idempotency = Idempotency::new(MemoryStore::new()).with_opentelemetry_fields();
-        let function = idempotency.on(Sqs::new(), &Operation::new("place").key("id"), place_order).unwrap();
+        let function =
+            idempotency.on(Sqs::new(), &Operation::new("place").key("id"), place_order).unwrap();
         let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let event = serde_json::json!({ "Records": [{
             "messageId": "m-1",

@@ -75,7 +75,8 @@ mod tests {
     use std::{convert::Infallible, sync::Arc};
 
     use lambda_idempotency::{
-        Cache, Idempotency, MemoryStore, Operation, Run, RunContext, RunError, error::ResultLost,
+        Idempotency, MemoryStore, Operation, Run, RunContext, RunError, error::ResultLost,
+        store::Cache,
     };
     use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 

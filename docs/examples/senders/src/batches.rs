@@ -5,7 +5,11 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::SdkError};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use futures_util::future::join_all;
-use lambda_idempotency::{clock::{Clock as _, SystemClock, Timestamp}, outbox::{OutgoingMessage, SendError}, store::BoxFuture};
+use lambda_idempotency::{
+    clock::{Clock as _, SystemClock, Timestamp},
+    outbox::{OutgoingMessage, SendError},
+    store::BoxFuture,
+};
 
 /// The most messages of a request, of all three services.
 const MOST: usize = 10;

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_eventbridge::{Client, config::timeout::TimeoutConfig, types::PutEventsRequestEntry};
-use lambda_idempotency::{clock::Timestamp, outbox::{OutgoingMessage, SendError, Sender}, store::BoxFuture};
+use lambda_idempotency::{
+    clock::Timestamp,
+    outbox::{OutgoingMessage, SendError, Sender},
+    store::BoxFuture,
+};
 
 use crate::batches::{
     Answer, Entries, Numbered, Service, entries, failed, refused, send_in_batches,

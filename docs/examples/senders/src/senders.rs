@@ -2,7 +2,11 @@
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use futures_util::future::join3;
-use lambda_idempotency::{clock::Timestamp, outbox::{OutgoingMessage, SendError, Sender}, store::BoxFuture};
+use lambda_idempotency::{
+    clock::Timestamp,
+    outbox::{OutgoingMessage, SendError, Sender},
+    store::BoxFuture,
+};
 
 use crate::{EventBridgeSender, SnsSender, SqsSender};
 

@@ -9,7 +9,11 @@ use aws_sdk_sqs::{
     error::BuildError,
     types::{MessageAttributeValue, SendMessageBatchRequestEntry},
 };
-use lambda_idempotency::{clock::Timestamp, outbox::{OutgoingMessage, SendError, Sender}, store::BoxFuture};
+use lambda_idempotency::{
+    clock::Timestamp,
+    outbox::{OutgoingMessage, SendError, Sender},
+    store::BoxFuture,
+};
 
 use crate::batches::{
     Answer, Entries, Numbered, Service, entries, failed, refused, send_in_batches,

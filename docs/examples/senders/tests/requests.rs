@@ -12,7 +12,11 @@ use aws_smithy_runtime_api::client::{
     orchestrator::{HttpRequest, HttpResponse},
 };
 use aws_smithy_types::body::SdkBody;
-use lambda_idempotency::{clock::{Clock as _, SystemClock, Timestamp}, outbox::{OutgoingMessage, SendError, Sender as _, messages}, store::{IdempotencyRecord, Key, Status}};
+use lambda_idempotency::{
+    clock::{Clock as _, SystemClock, Timestamp},
+    outbox::{OutgoingMessage, SendError, Sender as _, messages},
+    store::{IdempotencyRecord, Key, Status},
+};
 use senders::Senders;
 use serde_json::{Value, json};
 

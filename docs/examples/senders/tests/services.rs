@@ -13,7 +13,12 @@ use aws_sdk_sqs::{
     Client,
     types::{Message as Received, MessageSystemAttributeName, QueueAttributeName},
 };
-use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, RunContext, RunError, clock::{Clock as _, SystemClock, Timestamp}, outbox::{Message, OutgoingMessage, Sender as _, messages}, store::{IdempotencyRecord, Key, Status}};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, MemoryStore, Operation, RunContext, RunError,
+    clock::{Clock as _, SystemClock, Timestamp},
+    outbox::{Message, OutgoingMessage, Sender as _, messages},
+    store::{IdempotencyRecord, Key, Status},
+};
 use ministack::MiniStack;
 use senders::Senders;
 use serde_json::{Value, json};

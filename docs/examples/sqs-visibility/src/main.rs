@@ -6,7 +6,10 @@
 
 use aws_config::BehaviorVersion;
 use aws_sdk_sqs::Client;
-use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, source::{BusyRecord, Sqs}};
+use lambda_idempotency::{
+    Call, DynamoDbStore, Failure, Idempotency, Operation,
+    source::{BusyRecord, Sqs},
+};
 use lambda_runtime::Error;
 
 /// The longest visibility timeout of SQS, in seconds.
@@ -45,8 +48,8 @@ async fn main() -> Result<(), Error> {
         }
     };
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-    let place = Operation::new("place-order").key("orderId").on_busy(hide);
-    lambda_runtime::run(idempotency.on(Sqs::new(), &place, place_order)?).await
+    let place = Operation::new("place-order").key("orderId");
+    lambda_runtime::run(idempotency.on(Sqs::new().on_busy(hide), &place, place_order)?).await
 }
 
 async fn place_order(_: Order, _: Call) -> Result<(), Failure> {

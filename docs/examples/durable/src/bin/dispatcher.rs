@@ -107,7 +107,8 @@ mod tests {
             let (lambda, workflow) = (lambda.clone(), workflow.clone());
             async move { start(&lambda, &workflow, &order, &call).await }
         };
-        let function = Idempotency::new(MemoryStore::new()).on(Sqs::new(), &operation(), start).unwrap();
+        let function =
+            Idempotency::new(MemoryStore::new()).on(Sqs::new(), &operation(), start).unwrap();
         testing::invoke(&function, event).await.unwrap()
     }
 

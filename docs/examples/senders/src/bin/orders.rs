@@ -6,7 +6,10 @@
 //! `relay.rs` sends those that no delivery sends.
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use lambda_idempotency::{Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, outbox::Message, source::Sqs};
+use lambda_idempotency::{
+    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, outbox::Message,
+    source::Sqs,
+};
 use lambda_runtime::{Error, tracing};
 use senders::SqsSender;
 use serde::Deserialize;

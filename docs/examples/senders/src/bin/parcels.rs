@@ -4,7 +4,9 @@
 //! **In AWS**: set `IDEMPOTENCY_TABLE` and `PARCELS_TABLE`, and allow the function `dynamodb:UpdateItem` on the parcels.
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use lambda_idempotency::{Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, record, source::Sqs};
+use lambda_idempotency::{
+    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, record, source::Sqs,
+};
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
 
@@ -19,8 +21,8 @@ async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let id = record(r#"messageAttributes."idempotency-key".stringValue"#);
-    let tasks = Operation::new("do-task").key(id).mode(Mode::Transactional);
-    lambda_runtime::run(idempotency.on(Sqs::new(), &tasks, do_task)?).await
+    let tasks = Operation::new("do-task").mode(Mode::Transactional);
+    lambda_runtime::run(idempotency.on(Sqs::new().key(id), &tasks, do_task)?).await
 }
 
 async fn do_task(Task { order, task }: Task, call: Call) -> Result<(), Failure> {
