@@ -13,6 +13,8 @@ use crate::root;
 #[derive(Default)]
 struct Apis {
     of_types: BTreeMap<String, BTreeSet<String>>,
+    /// The types that the macro of event sources makes. Their members are those of its `impl $name`, of all groups.
+    sources: BTreeSet<String>,
     functions: BTreeSet<String>,
 }
 
@@ -91,26 +93,26 @@ impl Apis {
                 owner = Some((indent, name.to_owned(), open));
                 continue;
             }
+            if let Some((name, events)) = text.split_once(" => ")
+                && events.split(';').next().is_some_and(|events| events.ends_with("Events"))
+            {
+                self.sources.insert(name.to_owned());
+            }
             let member = owner.as_ref().filter(|(start, _, _)| indent == start + 4);
             let open = member.is_some_and(|(_, _, open)| *open);
             let Some(name) = declared(text, open) else { continue };
-            if text.contains("fn ") || text.contains("=>") {
+            if text.contains("fn ") {
                 self.functions.insert(name.to_owned());
             }
             if let Some((_, owner, _)) = member {
                 self.of_types.entry(owner.clone()).or_default().insert(name.to_owned());
-            } else if text.contains("=>") {
-                // Each line of a macro is a source, of which the macro makes a method.
-                for owner in ["Idempotency", "FunctionBuilder"] {
-                    self.of_types.entry(owner.to_owned()).or_default().insert(name.to_owned());
-                }
             }
         }
     }
 
     fn has(&self, owner: &str, name: &str) -> bool {
-        STANDARD.contains(&owner)
-            || self.of_types.get(owner).is_some_and(|names| names.contains(name))
+        let owns = |owner| self.of_types.get(owner).is_some_and(|names| names.contains(name));
+        STANDARD.contains(&owner) || owns(owner) || (self.sources.contains(owner) && owns(""))
     }
 
     /// The names in backticks that do not exist.
@@ -139,11 +141,6 @@ fn declared(line: &str, open: bool) -> Option<&str> {
     let bare = qualified.iter().fold(rest, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
     if let Some(name) = bare.strip_prefix("fn ") {
         return (public.is_some() || open).then(|| word(name));
-    }
-    if let Some((name, _)) = rest.split_once(" => ")
-        && line.ends_with(';')
-    {
-        return (word(name) == name).then_some(name);
     }
     if let Some(field) = public {
         let name = word(field);
@@ -234,12 +231,15 @@ fn an_api_that_does_not_exist_is_found() {
         "pub struct Cache {\n    pub entries: u32,\n    bytes: u32,\n}\n\
          impl Cache {\n    pub const fn off() -> Self {\n    }\n    fn hidden(&self) {\n    }\n}\n\
          impl<T: Into<String>> From<T> for Cache {\n    fn from(text: T) -> Self {\n    }\n}\n\
-         pub enum Disposition {\n    Retry,\n    Busy { until: u32 },\n}\n    sqs => Sqs;\n",
+         pub enum Disposition {\n    Retry,\n    Busy { until: u32 },\n}\n    Sqs => SqsEvents; messages\n\
+         impl $name {\n    pub fn new() -> Self {\n    }\n}\n",
     );
-    let page = "`Cache::off()`, `Cache::entries`, `Cache::from`, `Disposition::Busy`, `.off()`, `call.sqs(..)`, \
-                `Idempotency::sqs`, `!Ref AWS::StackName`, `json(body).id`\n```rust\nno::Matter::at(all)\n```\n";
+    let page = "`Cache::off()`, `Cache::entries`, `Cache::from`, `Disposition::Busy`, `.off()`, `Sqs::new()`, \
+                `!Ref AWS::StackName`, `json(body).id`\n```rust\nno::Matter::at(all)\n```\n";
     assert_eq!(apis.missing(page), [""; 0]);
-    for wrong in ["Cache::on", "Cache::hidden", "Cache::bytes", "Disposition::Lost", "Gone::is"] {
+    for wrong in
+        ["Cache::on", "Cache::hidden", "Cache::bytes", "Disposition::Lost", "Gone::is", "Sqs::old"]
+    {
         let page = format!("see `{wrong}` and `x.gone(1).{wrong}`");
         assert_eq!(apis.missing(&page).len(), 3, "{wrong}");
     }

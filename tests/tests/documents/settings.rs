@@ -1,4 +1,4 @@
-//! The guide's tables list every setting of an operation, and the README lists every crate.
+//! The guide's tables list every setting of operations and sources, and the README lists every crate.
 
 use std::{collections::BTreeSet, fs};
 
@@ -6,7 +6,7 @@ use crate::{read, root};
 
 const PAGE: &str = "crates/lambda/src/guide/settings.md";
 
-/// The methods of `impl Operation` that return an operation: its settings.
+/// The methods of a type that return it: its settings.
 fn settings(source: &str) -> BTreeSet<String> {
     let methods = source.split("pub fn ").skip(1);
     let settings = methods.filter(|method| {
@@ -18,8 +18,9 @@ fn settings(source: &str) -> BTreeSet<String> {
 }
 
 fn every_setting() -> BTreeSet<String> {
-    let folder = fs::read_dir(root().join("crates/lambda/src/operation")).expect("a folder");
-    let files = folder.map(|file| fs::read_to_string(file.expect("a file").path()));
+    let folders = ["operation", "source"].map(|name| root().join("crates/lambda/src").join(name));
+    let files = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
+    let files = files.map(|file| fs::read_to_string(file.expect("a file").path()));
     files.flat_map(|file| settings(&file.expect("a file"))).collect()
 }
 
@@ -31,7 +32,7 @@ fn named(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_setting_of_an_operation_is_in_the_guide() {
+fn every_setting_of_operations_and_sources_is_in_the_guide() {
     let settings = every_setting();
     assert!(settings.len() > 25, "{settings:?}: are these the settings?");
     let missing: Vec<_> = settings.difference(&named(&read(PAGE))).cloned().collect();
