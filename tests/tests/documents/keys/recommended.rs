@@ -174,7 +174,6 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     ("[customer, month]", Fields),
     ("[customer, orderId]", Fields),
     ("[deliveryStreamArn, recordId]", Fields),
-    ("[email, campaign]", Fields),
     ("[tenant, id]", Fields),
     ("[tenant, order.id]", Fields),
     ("[tenant, orderId]", Fields),
