@@ -28,7 +28,7 @@ fn functions(world: &World, operation: &Operation) -> [(usize, Function); 2] {
     let encrypts = Idempotency::new(encrypts.clock(world.clock.clone()));
     let encrypts = encrypts.with_clock(world.clock.clone()).without_log();
     let of = |idempotency: Idempotency| {
-        idempotency.on(Sqs::new().recoverable(1024 * 1024), &operation, world.handler()).unwrap()
+        idempotency.on(Sqs::new().recoverable(1024 * 1024), operation, world.handler()).unwrap()
     };
     // Encrypted text is longer by a third.
     [(410 * 1024, of(world.idempotency())), (350 * 1024, of(encrypts))]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, MemoryStore, clock::Timestamp, error::InvocationError,
+    handler::Handler,
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
@@ -82,18 +83,11 @@ impl World {
     }
 
     /// A handler of any JSON, which notes the JSON text.
-    pub(crate) fn raw_handler(
-        &self,
-    ) -> impl Fn(Box<RawValue>, Call) -> BoxFuture<'static, Result<(), Failure>>
-    + AsyncFn(Box<RawValue>, Call) -> Result<(), Failure>
-    + Clone
-    + Send
-    + Sync
-    + 'static {
+    pub(crate) fn raw_handler(&self) -> impl Handler<Box<RawValue>, Result<(), Failure>> {
         let ledger = self.ledger.clone();
-        move |json, _| {
+        async move |json: Box<RawValue>, _: Call| {
             ledger.record(json.get(), "");
-            Box::pin(async { Ok(()) })
+            Ok(())
         }
     }
 

@@ -3,13 +3,13 @@
 use lambda_http::{Request, http::HeaderName};
 use lambda_idempotency::{
     OnMissingKey,
-    http::{Http, HttpLayer},
+    http::{ByHeader, Http},
 };
 use serde_json::{Value, json};
 
 use super::caller_requests::{
     bare, http_api, lambda, load_balancer, refused, refused_by, rest, sent, shares, shares_by,
-    token,
+    signed, token,
 };
 use crate::support::{World, charges, post};
 
@@ -235,9 +235,13 @@ async fn a_replay_sets_cookies_only_for_a_verified_caller() {
     };
     let post = || post("k-1", "cookie");
     assert_eq!(cookies(Http::by_header(), post(), post()).await, [1, 0], "nobody verified it");
-    let verified = Http::by_header().verify(async |_| Ok::<_, StatusCode>(()));
+    let verified = Http::by_header().verify(async |_| Ok::<_, &str>(()));
     assert_eq!(cookies(verified, post(), post()).await, [1, 1]);
-    let signed = || by_user("arn:aws:iam::111122223333:user/ann");
+    let signed = || {
+        let mut request = signed("arn:aws:iam::111122223333:user/ann", None);
+        *request.body_mut() = "cookie".into();
+        request
+    };
     assert_eq!(cookies(Http::by_header(), signed(), signed()).await, [1, 1], "the API verified it");
     let shared = Http::by_header().all_callers_are_one();
     assert_eq!(cookies(shared, post(), post()).await, [1, 0]);
