@@ -16,10 +16,9 @@ use lambda_idempotency_core::{
 
 use crate::{
     attributes::{Attributes, DataForm, SortKey},
-    data,
-    index::shard_of,
-    provenance,
+    data, provenance,
     scalar::{millis, scaled, seconds, status, token},
+    shard::shard_of,
 };
 
 /// How many attributes an item of ours has at most.

@@ -179,6 +179,7 @@ mod read;
 mod retry;
 mod scalar;
 mod sdk_error;
+mod shard;
 mod single;
 mod slots;
 mod store;

@@ -1,12 +1,16 @@
 //! [`Operation`]: work that is done once, with its name, its key and its policies.
 
+// The documentation shows the settings in this order; the blank line keeps `rustfmt` from sorting them.
+mod keys;
+
+mod policies;
+
 mod compiled_powertools;
 mod key_spec;
 mod mode;
 mod on_missing_key;
 mod prepare;
 mod prepared;
-mod settings;
 
 use std::sync::{Arc, OnceLock};
 
