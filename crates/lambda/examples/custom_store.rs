@@ -1,7 +1,5 @@
-//! A store of your own, with the conformance suite that tests it.
-//!
-//! A store applies conditional writes and takes no decisions. This one keeps its records in the memory
-//! of one process; a real one uses the conditional writes of its server.
+//! A store of your own, in the memory of a process, with the conformance suite that tests it. A store
+//! applies conditional writes and takes no decisions.
 //!
 //! ```console
 //! $ cargo test -p lambda-idempotency --example custom_store     # the suite
@@ -12,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, Operation, clock::Timestamp, source::Invoke, store::*, testing,
+    Failure, Idempotency, Operation, clock::Timestamp, source::Invoke, store::*, testing,
 };
 use serde_json::{Value, json};
 
@@ -56,7 +54,7 @@ impl Store for MapStore {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let idempotency = Idempotency::new(MapStore::default());
     let place = Operation::new("place-order").key("orderId");
-    let function = idempotency.on(Invoke::new(), &place, |_: Value, _: Call| async {
+    let function = idempotency.on(Invoke::new(), &place, async |_: Value, _| {
         println!("placed");
         Ok::<_, Failure>(())
     })?;

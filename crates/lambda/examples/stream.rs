@@ -5,9 +5,7 @@
 //! records behind it that were completed are answered from the store.
 //!
 //! **In AWS**: set `ReportBatchItemFailures`, or one failure repeats the whole batch;
-//! `BisectBatchOnFunctionError`, `MaximumRetryAttempts` (a large number, or an outage uses it up) and
-//! an on-failure destination, or a record that always fails blocks its shard until it expires;
-//! `MaximumRecordAgeInSeconds` below the retention, or an old record is processed again. `docs/templates/stream.yaml` does this.
+//! limits of retries and age, and an on-failure destination, as `docs/templates/stream.yaml` does.
 //!
 //! **Here**, with four records that contain three orders:
 //!
@@ -30,7 +28,7 @@ struct Order {
     sku: String,
 }
 
-/// Why an order is not indexed. Logs show this type, and not its message, which could quote the order.
+/// Why an order is not indexed. Logs show this type, and not its message.
 #[derive(Debug, thiserror::Error)]
 enum IndexError {
     #[error("an order names no article")]
@@ -47,8 +45,7 @@ async fn main() -> Result<(), Error> {
         .max_failed_attempts(3); // the third failure is permanent: the handler is not called again
     let announce = Operation::new("announce"); // without a key, each change is work of its own
     let orders = idempotency.function().on(Kinesis::new(), &index, index_order);
-    let both = orders.on(DynamoDbStream::new(), &announce, announce_change);
-    lambda_runtime::run(both.build()?).await
+    orders.on(DynamoDbStream::new(), &announce, announce_change).build()?.serve().await
 }
 
 async fn index_order(order: Order, call: Call) -> Result<(), IndexError> {

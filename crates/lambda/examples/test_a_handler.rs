@@ -1,5 +1,4 @@
-//! How to test a function: its handler alone, with test calls, and the whole function, with an
-//! event and a store in memory, without AWS or an emulator.
+//! How to test a function without AWS: its handler alone, and all of it, with an event.
 //!
 //! ```console
 //! $ cargo test -p lambda-idempotency --example test_a_handler

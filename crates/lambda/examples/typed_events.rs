@@ -12,14 +12,14 @@
 
 use aws_lambda_events::{
     dynamodb::EventRecord as Change,
-    eventbridge::EventBridgeEvent,
-    kinesis::KinesisEventRecord,
-    s3::S3EventRecord,
+    eventbridge::EventBridgeEvent as Event,
+    kinesis::KinesisEventRecord as Click,
+    s3::S3EventRecord as Upload,
     sns::SnsRecord,
     sqs::{SqsBatchResponse, SqsMessage},
 };
 use lambda_idempotency::{
-    Call, Failure, Idempotency, MemoryStore, Operation,
+    Failure, Idempotency, MemoryStore, Operation,
     source::{DynamoDbStream, EventBridge, Kinesis, S3, Sns, Sqs},
     testing,
 };
@@ -37,31 +37,16 @@ const OTHERS: [&str; 5] = [
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let named = Operation::new;
+    let changes = DynamoDbStream::new().whole_record();
     let idempotency = Idempotency::new(MemoryStore::new());
     let function = idempotency
         .function()
-        .on(Sqs::new().whole_record(), &named("sqs"), async |it: SqsMessage, _: Call| {
-            show(it.message_id)
-        })
-        .on(Sns::new().whole_record(), &named("sns"), async |it: SnsRecord, _: Call| {
-            show(it.sns.message)
-        })
-        .on(
-            EventBridge::new().whole_record(),
-            &named("bus"),
-            async |it: EventBridgeEvent, _: Call| show(it.detail_type),
-        )
-        .on(
-            Kinesis::new().whole_record(),
-            &named("kinesis"),
-            async |it: KinesisEventRecord, _: Call| show(it.kinesis.data.0),
-        )
-        .on(DynamoDbStream::new().whole_record(), &named("changes"), async |it: Change, _: Call| {
-            show(it.change.keys)
-        })
-        .on(S3::new().whole_record(), &named("s3"), async |it: S3EventRecord, _: Call| {
-            show(it.s3.object.key)
-        })
+        .on(Sqs::new().whole_record(), &named("sqs"), async |it: SqsMessage, _| show(it.message_id))
+        .on(Sns::new().whole_record(), &named("sns"), async |it: SnsRecord, _| show(it.sns.message))
+        .on(EventBridge::new().whole_record(), &named("bus"), async |it: Event, _| show(it.id))
+        .on(Kinesis::new().whole_record(), &named("s"), async |it: Click, _| show(it.event_id))
+        .on(changes, &named("changes"), async |it: Change, _| show(it.change.keys))
+        .on(S3::new().whole_record(), &named("s3"), async |it: Upload, _| show(it.s3.object.key))
         .build()?;
     // The responses have types, too. This one says that no message returns to its queue.
     let answer = testing::invoke(&function, &serde_json::from_str(SQS)?).await?;

@@ -100,6 +100,7 @@ fn expressions(text: &str) -> BTreeSet<String> {
             }),
         )
     });
+    behind(".key(payload(").for_each(|rest| add(false, literal(rest)));
     for sign in [" record(", "(record(", "`record("] {
         behind(sign).for_each(|rest| add(true, literal(rest)));
     }
