@@ -60,6 +60,7 @@ fn readable(text: &str, ending: &str) -> String {
         .collect::<Vec<_>>()
         .join("\n")
         .replace(".key(\\\"", ".key(\"")
+        .replace("\"record(\\\"", " record(\"")
         .replace("\\\")", "\")")
 }
 

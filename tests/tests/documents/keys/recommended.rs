@@ -175,6 +175,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     ("[customer, orderId]", Fields),
     ("[deliveryStreamArn, recordId]", Fields),
     ("[tenant, id]", Fields),
+    ("[a, b]", Fields),
     ("[id, coupon]", Fields),
     ("[tenant, order.id]", Fields),
     ("[tenant, orderId]", Fields),
@@ -408,9 +409,9 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
         },
     ),
     (
-        "[eventSourceARN, eventID]",
+        "record:[eventSourceARN, eventID]",
         Events {
-            adjust: WHOLE,
+            adjust: AS_IT_IS,
             same: || vec![kinesis("a", "shard-1", "7"), kinesis("a", "shard-1", "7")],
             distinct: || {
                 vec![
