@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use lambda_idempotency_core::{clock::BoxFuture, failure::Failure};
+use lambda_idempotency_core::{clock::BoxFuture, failure::Failure, outcome::Completion};
 use lambda_idempotency_engine::{batch::Engine, call::RecordId};
 use lambda_runtime::LambdaEvent;
 use serde::{Serialize, de::DeserializeOwned};
@@ -77,7 +77,7 @@ impl<T> EventLayer<T> {
     }
 
     /// Changes the answers that later events of the key get, as JSON: for example, marks them as
-    /// replays. It is not called for the first answer, and what it changes is not stored. Default: later events get the
+    /// replays, or says when the work was done ([`Completion`](crate::outcome::Completion)). It is not called for the first answer, and what it changes is not stored. Default: later events get the
     /// first answer unchanged.
     ///
     /// ```
@@ -87,7 +87,7 @@ impl<T> EventLayer<T> {
     /// # let idempotency = Idempotency::new(MemoryStore::new());
     /// let layer: EventLayer<Value> = idempotency
     ///     .event(&Operation::new("charge").key("paymentId"))?
-    ///     .on_replay(|answer| answer["replayed"] = true.into());
+    ///     .on_replay(|answer, _| answer["replayed"] = true.into());
     /// # let _ = layer;
     /// # Ok(())
     /// # }
@@ -99,7 +99,10 @@ impl<T> EventLayer<T> {
     /// type, the event gets the first answer unchanged, and the log has a warning. Numbers that are
     /// neither integers of 64 bits nor exact as `f64` lose digits.
     #[must_use]
-    pub fn on_replay(self, hook: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
+    pub fn on_replay(
+        self,
+        hook: impl Fn(&mut Value, Option<Completion>) + Send + Sync + 'static,
+    ) -> Self {
         Self { on_replay: Some(Arc::new(hook)), ..self }
     }
 }

@@ -2,5 +2,5 @@
 
 pub use lambda_idempotency_core::admission::Freed;
 pub use lambda_idempotency_core::outcome::{
-    DivertReason, Foreign, NotStarted, Rejected, ResultKept,
+    Completion, DivertReason, Foreign, NotStarted, Rejected, ResultKept,
 };

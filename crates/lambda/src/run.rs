@@ -7,7 +7,11 @@ use std::{
 
 use futures_util::FutureExt as _;
 use lambda_idempotency_core::{
-    clock::Timestamp, contained::caught, failure::Failure, outcome::Outcome, record::Json,
+    clock::Timestamp,
+    contained::caught,
+    failure::Failure,
+    outcome::{Completion, Outcome},
+    record::Json,
 };
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
@@ -71,17 +75,18 @@ pub(crate) struct Task<'a> {
 pub(crate) type Keeps = dyn Fn(&Value) -> bool + Send + Sync;
 
 /// Changes a result, as JSON, that answers a later call.
-pub(crate) type OnReplay = dyn Fn(&mut Value) + Send + Sync;
+pub(crate) type OnReplay = dyn Fn(&mut Value, Option<Completion>) + Send + Sync;
 
 /// The result as the hook has changed it. Unchanged if the hook panics or makes something else of
 /// it than an `R`: the work is done, and a mistake in the hook must not fail each duplicate.
 fn replayed<R: DeserializeOwned>(
     result: Option<Json>,
     hook: Option<&OnReplay>,
+    completion: Option<Completion>,
 ) -> Result<R, RunError> {
     let changed = result.as_deref().zip(hook).and_then(|(result, hook)| {
         let mut value = serde_json::from_str(result).ok()?;
-        caught(|| hook(&mut value))?;
+        caught(|| hook(&mut value, completion))?;
         decoded(Some(value.to_string().into())).ok()
     });
     match (changed, hook) {
@@ -243,7 +248,7 @@ pub(crate) fn answer<R: DeserializeOwned>(
             | Outcome::Superseded { result, .. }
             | Outcome::Coalesced { result, .. },
             _,
-        ) => Ok(run(replayed(result, on_replay)?, true)),
+        ) => Ok(run(replayed(result, on_replay, completion)?, true)),
         (Outcome::Failed { failure, .. }, _) => Err(RunError::Failed(failure)),
         (Outcome::PermanentlyFailed { error_type, .. }, _) => {
             Err(RunError::PermanentlyFailed { error_type })

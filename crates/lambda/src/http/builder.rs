@@ -285,6 +285,9 @@ impl<K> Http<K> {
     /// not stored. Default: later requests get the first response, with
     /// `Idempotency-Replayed: true`, which the hook may also change or remove.
     ///
+    /// The extensions of the response say when the work was done, and until when it answers:
+    /// [`Completion`](crate::outcome::Completion).
+    ///
     /// ```
     /// # use lambda_idempotency::http::Http;
     /// use lambda_http::http::{HeaderValue, header::CACHE_CONTROL};

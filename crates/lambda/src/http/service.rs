@@ -12,7 +12,11 @@ use lambda_http::{
     Body, IntoResponse, Request, RequestExt as _,
     http::{self, HeaderMap, Response},
 };
-use lambda_idempotency_core::{clock::BoxFuture, contained::caught, outcome::Outcome};
+use lambda_idempotency_core::{
+    clock::BoxFuture,
+    contained::caught,
+    outcome::{Completion, Outcome},
+};
 use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Job, Returned, Work};
 use tower_service::Service;
 
@@ -164,8 +168,11 @@ impl Settings {
         };
         let outcome = self.engine.run(batch).await.pop();
         let returned = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let replayed = |json: &str| {
-            let again = replay(json, cookies)?;
+        let replayed = |json: &str, completion: Option<Completion>| {
+            let mut again = replay(json, cookies)?;
+            if let Some(completion) = completion {
+                again.extensions_mut().insert(completion);
+            }
             Some(amended(again, options.on_replay.as_deref(), headers.as_ref()))
         };
         self.respond(outcome, returned, problem, replayed)
@@ -260,12 +267,13 @@ impl Settings {
         outcome: Option<Outcome>,
         returned: Option<Result<Response<Body>, HandlerError<E>>>,
         problem: impl Fn(Problem) -> Response<Body>,
-        replayed: impl Fn(&str) -> Option<Response<Body>>,
+        replayed: impl Fn(&str, Option<Completion>) -> Option<Response<Body>>,
     ) -> Result<Response<Body>, HandlerError<E>> {
         let Some(outcome) = outcome else { return Ok(problem(Problem::no_time())) };
         if let Some(found) = Problem::of(&outcome, self.engine.clock().now()) {
             return Ok(problem(found));
         }
+        let completion = outcome.completion();
         match (outcome, returned) {
             (
                 Outcome::Replayed { result, .. }
@@ -273,7 +281,7 @@ impl Settings {
                 | Outcome::Coalesced { result, .. },
                 _,
             ) => {
-                let again = result.as_deref().and_then(replayed);
+                let again = result.as_deref().and_then(|json| replayed(json, completion));
                 Ok(again.unwrap_or_else(|| problem(Problem::lost())))
             }
             (_, Some(Err(error))) => Err(error),

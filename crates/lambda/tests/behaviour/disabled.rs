@@ -114,7 +114,7 @@ mod child {
     async fn no_answer_is_a_replay() {
         let world = world();
         let layer = world.idempotency().event(&place()).unwrap();
-        let layer = layer.on_replay(|answer| *answer = "a replay".into());
+        let layer = layer.on_replay(|answer, _| *answer = "a replay".into());
         let charge = |_: LambdaEvent<Value>| async { Ok::<_, std::io::Error>(json!("first")) };
         let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
         for _ in 0..2 {

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use lambda_idempotency::{Operation, RunError, layers::EventService};
+use lambda_idempotency::{Operation, RunError, layers::EventService, outcome::Completion};
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde::{Deserialize, Serialize};
 use tower_service::Service as _;
@@ -75,7 +75,8 @@ async fn a_replay_can_be_told_from_the_first_answer() {
         ledger.record(event.payload.id, "");
         async { Ok::<_, io::Error>(serde_json::json!({ "charged": true })) }
     };
-    let hook = |answer: &mut serde_json::Value| {
+    let hook = |answer: &mut serde_json::Value, completion: Option<Completion>| {
+        assert!(completion.unwrap().done_at.is_some(), "it says when the work was done");
         assert!(answer.get("replayed").is_none(), "each replay is made of the first answer");
         answer["replayed"] = true.into();
     };
@@ -93,7 +94,7 @@ async fn a_replay_can_be_told_from_the_first_answer() {
 async fn a_hook_for_replays_that_panics_changes_nothing() {
     let world = World::new();
     let charge = |_: LambdaEvent<Payment>| async { Ok::<_, io::Error>(7) };
-    let layer = world.idempotency().event(&by_id()).unwrap().on_replay(|answer| {
+    let layer = world.idempotency().event(&by_id()).unwrap().on_replay(|answer, _| {
         *answer = 8.into();
         panic!("deliberate");
     });
@@ -104,7 +105,7 @@ async fn a_hook_for_replays_that_panics_changes_nothing() {
     }
 }
 
-type Hook = fn(&mut serde_json::Value);
+type Hook = fn(&mut serde_json::Value, Option<Completion>);
 
 #[tokio::test]
 async fn a_hook_for_replays_that_breaks_the_answer_changes_nothing_and_is_told_of() {
@@ -117,9 +118,9 @@ async fn a_hook_for_replays_that_breaks_the_answer_changes_nothing_and_is_told_o
         ServiceBuilder::new().layer(layer).service(service_fn(charge))
     };
     let hooks: [(&str, Hook); 3] = [
-        (r#"{"id":"a"}"#, |answer| answer["number"] = "again".into()),
-        (r#"{"id":"b"}"#, |answer| *answer = serde_json::json!({ "replayed": true })),
-        (r#"{"id":"c"}"#, |_| panic!("deliberate")),
+        (r#"{"id":"a"}"#, |answer, _| answer["number"] = "again".into()),
+        (r#"{"id":"b"}"#, |answer, _| *answer = serde_json::json!({ "replayed": true })),
+        (r#"{"id":"c"}"#, |_, _| panic!("deliberate")),
     ];
     let guard = captured.start_as_lambda_does();
     for (event, hook) in hooks {

@@ -5,7 +5,9 @@ use lambda_http::{
     http::{Method, Response, request::Parts},
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
-use lambda_idempotency::{Call, Mode, OnTimeout, http::Http, store::StoreErrorKind};
+use lambda_idempotency::{
+    Call, Mode, OnTimeout, http::Http, outcome::Completion, store::StoreErrorKind,
+};
 use lambda_idempotency_core::memory::MemoryEffects;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use lambda_runtime::Diagnostic;
@@ -127,6 +129,8 @@ async fn only_replays_are_changed_by_on_replay() {
         &charges(),
         Http::by_header().on_replay(|asked, response| {
             let attempt = asked["attempt"].clone();
+            let completion = response.extensions().get::<Completion>().unwrap();
+            assert!(completion.done_at.is_some_and(|done_at| done_at < completion.answers_until));
             response.headers_mut().insert("attempt", attempt);
             response.headers_mut().remove("idempotency-replayed");
         }),
