@@ -9,8 +9,10 @@ use aws_sdk_dynamodb::{
 use lambda_idempotency_core::{clock::Clock, request_slots::RequestSlots, settings::Timing};
 
 use crate::{
-    attributes::Attributes, config::Config, config_error::DynamoDbConfigError,
-    slots::MOST_REQUESTS, store::DynamoDbStore,
+    attributes::Attributes,
+    config::{Config, MOST_REQUESTS},
+    config_error::DynamoDbConfigError,
+    store::DynamoDbStore,
 };
 
 impl DynamoDbStore {

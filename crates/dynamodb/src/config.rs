@@ -6,6 +6,10 @@ use lambda_idempotency_core::{retry::Patience, settings::Timing};
 
 use crate::attributes::Attributes;
 
+/// The most requests at a time. Ten of them may be claims: a batch of ten records, the usual size for a queue, needs one
+/// round trip even without PartiQL.
+pub(crate) const MOST_REQUESTS: usize = 12;
+
 /// The settings of a store.
 #[derive(Clone)]
 pub(crate) struct Config {

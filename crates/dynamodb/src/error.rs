@@ -4,7 +4,11 @@ use std::fmt;
 
 use lambda_idempotency_core::{retry, store::StoreErrorKind};
 
-use crate::{config::Config, item::Corrupt, retry::TimedOut, slots::MOST_REQUESTS};
+use crate::{
+    config::{Config, MOST_REQUESTS},
+    item::Corrupt,
+    retry::TimedOut,
+};
 
 /// The request that an error names.
 #[derive(Clone, Copy)]

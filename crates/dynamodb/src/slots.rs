@@ -16,11 +16,8 @@ use crate::{
     turns::turns,
 };
 
-/// The most requests at a time. Ten of them may be claims: a batch of ten records, the usual size for a queue, needs one
-/// round trip even without PartiQL.
-pub(crate) const MOST_REQUESTS: usize = 12;
 /// With more requests on their way, the connection of one that ends has to be back before its slot is free. So there are
-/// never more connections than [`MOST_REQUESTS`] and so many.
+/// never more connections than [`MOST_REQUESTS`](crate::config::MOST_REQUESTS) and so many.
 const FEW: usize = 4;
 
 impl DynamoDbStore {
