@@ -159,7 +159,7 @@
 //! | operate it | [logs and traces](guide::logs_and_traces), [metrics](guide::metrics), [troubleshooting](guide::troubleshooting), [the table](guide::operating), [security](guide::security), [cost](guide::cost), [performance](guide::performance), [at scale](guide::at_scale) |
 //! | move to it, or within it | [from Powertools](guide::powertools), [moving work](guide::migrations), [producers](guide::producers), [topologies](guide::topologies), [where it runs](guide::where_it_runs) |
 //!
-//! Programs to copy are in the [examples]: `first_use`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`,
+//! Programs to copy are in the [examples]: `first_use`, `client`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`,
 //! `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `outbox`, `long_job`, `typed_events`, and `sources`,
 //! which has one event of each source.
 //!

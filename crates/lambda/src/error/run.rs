@@ -85,8 +85,9 @@ pub enum RunError {
          use strings as the keys of maps"
     )]
     Unserializable,
-    /// The store could not claim the key; the function was not called.
-    #[error("the key could not be claimed, and the function was not called: {0}")]
+    /// The store failed: the key could not be claimed and the function was not called, or its effects were not committed, or
+    /// the key could not be read or freed.
+    #[error("the store failed: {0}")]
     Store(#[source] StoreError),
     /// The function returned, now or earlier, and a message that it published could not be sent. The same call sends
     /// it again, and gets the result that is stored.

@@ -1,0 +1,48 @@
+//! A handler that needs a client, as most do: a closure holds it. Here it puts each order into a DynamoDB table.
+//!
+//! What the closure holds is cloned for each record. Clients of the AWS SDK are cheap to clone; what is not `Clone`
+//! belongs into an `Arc`.
+//!
+//! **In AWS**: create both tables, set their names in `IDEMPOTENCY_TABLE` and `ORDERS_TABLE`, and allow
+//! `dynamodb:PutItem` on the orders.
+//!
+//! **Here**: the event has some of its orders twice. Each is put once.
+//!
+//! ```console
+//! $ cargo run --bin lambda-idempotency -- invoke events/sqs-duplicates.json \
+//!     --example client --table idempotency:id:expiration --table orders:id
+//! ```
+
+use aws_config::BehaviorVersion;
+use aws_sdk_dynamodb::{Client, types::AttributeValue};
+use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, source::Sqs};
+use lambda_runtime::{Error, tracing};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Order {
+    order_id: String,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
+    let client = Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await);
+    let place = Operation::new("place-order").key("orderId");
+    let handler = async move |order, call| place_order(&client, order, call).await;
+    idempotency.on(Sqs::new(), &place, handler)?.serve().await
+}
+
+async fn place_order(client: &Client, order: Order, call: Call) -> Result<(), Failure> {
+    let table = std::env::var("ORDERS_TABLE").unwrap_or_else(|_| "orders".to_owned());
+    client
+        .put_item()
+        .table_name(table)
+        .item("id", AttributeValue::S(order.order_id))
+        .item("fence", AttributeValue::N(call.fence().to_string()))
+        .send()
+        .await?;
+    Ok(())
+}
