@@ -159,6 +159,25 @@ pub(super) fn cluster<'e>(
     })
 }
 
+/// Whether a pipe's record is of the cluster and the topic that the filters name.
+pub(super) fn takes(raw: &RawValue, settings: &Settings) -> bool {
+    #[derive(Default, Deserialize)]
+    struct Origin<'e> {
+        #[serde(rename = "eventSourceARN", alias = "eventSourceArn", borrow, default)]
+        arn: Member<'e>,
+        #[serde(borrow, default)]
+        topic: Member<'e>,
+        #[serde(rename = "eventSourceKey", borrow, default)]
+        topic_partition: Member<'e>,
+    }
+    let origin: Origin<'_> = object(Some(raw));
+    let (topic, both) = (text(origin.topic), text(origin.topic_partition));
+    let before = |both: &'_ str| both.rsplit_once('-').map(|(topic, _)| topic.to_owned());
+    let topic = topic.map(Cow::into_owned).or_else(|| before(&both?));
+    let cluster = text(origin.arn);
+    settings.takes(&[(Kind::Broker, cluster.as_deref()), (Kind::Topic, topic.as_deref())])
+}
+
 /// Reads a record from the event's list for `partition`; `None` for pipes, which have no such
 /// lists.
 pub(super) fn read<'e>(

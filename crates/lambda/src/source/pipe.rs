@@ -205,21 +205,21 @@ impl EventSource for PipeEvents {
     /// Accepts an empty list, like an empty batch.
     fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {
         event.items.as_ref().is_some_and(|items| {
-            items.first().is_none_or(|first| {
-                let found = |item| {
+            let Some(first) = items.first() else { return true };
+            let first: Origin<'_> = object(Some(first));
+            let Some(from) = first.from().filter(|from| self.from.is_none_or(|mine| mine == *from))
+            else {
+                return false;
+            };
+            if from == From::Kafka {
+                // A filter may also be for the topic, which no ARN names.
+                return items.iter().all(|item| kafka::takes(item, settings));
+            }
+            settings.takes(&[(from.kind(), text(first.arn).as_deref())])
+                && takes_all(items, settings, |item| {
                     let origin: Origin<'_> = object(Some(item));
-                    (origin.from(), text(origin.arn))
-                };
-                let (from, arn) = found(first);
-                let is_mine = |from| self.from.is_none_or(|mine| mine == from);
-                from.filter(|from| is_mine(*from)).is_some_and(|from| {
-                    settings.takes(&[(from.kind(), arn.as_deref())])
-                        && takes_all(items, settings, |item| {
-                            let (from, arn) = found(item);
-                            (from.map_or(Kind::Queue, From::kind), arn)
-                        })
+                    (origin.from().map_or(Kind::Queue, From::kind), text(origin.arn))
                 })
-            })
         })
     }
 

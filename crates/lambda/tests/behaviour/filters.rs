@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     pipes::{flat, from_broker},
-    support::{World, batch, diagnostic, order},
+    support::{World, batch, diagnostic, order, without},
     support_streams::{CLUSTER, change, message, put, topic},
 };
 
@@ -105,6 +105,36 @@ async fn a_filter_for_a_pipe_applies_to_one_kind_of_source() {
                 answer.is_err_and(|error| diagnostic(error).0 == "Idempotency.UnknownEvent");
             assert_eq!(!unknown, source == *found, "a pipe of {source}: an event of {found}");
         }
+    }
+}
+
+/// A pipe's records name their topic, each for itself.
+#[tokio::test]
+async fn a_filter_for_a_pipe_of_kafka_can_be_a_topic() {
+    let cluster = "arn:aws:kafka:eu-west-1:1:cluster/shop/3f2a-4";
+    let record = || from_broker(message(0, 1, "a", ""), "aws:kafka", cluster);
+    let mut by_partition = without(record(), "topic");
+    by_partition["eventSourceKey"] = "orders-0".into();
+    let by_partition = without(by_partition, "partition");
+    for (record, (source, taken)) in [record(), by_partition].into_iter().flat_map(|record| {
+        let sources = [
+            (Kafka::new().topic("orders"), true),
+            (Kafka::new().topic("orders").broker("shop"), true),
+            (Kafka::new().topic("order"), false),
+            (Kafka::new().topic("orders").broker("other"), false),
+        ];
+        sources.map(|source| (record.clone(), source))
+    }) {
+        let world = World::new();
+        let function = function(&world, Pipe::of(source));
+        assert_eq!(takes(&world, &function, &json!([record])).await, taken, "{record}");
+    }
+    let world = World::new();
+    let orders = function(&world, Pipe::of(Kafka::new().topic("orders")));
+    let mut other = record();
+    other["topic"] = "clicks".into();
+    for mixed in [json!([record(), other]), json!([without(record(), "topic")])] {
+        assert!(!takes(&world, &orders, &mixed).await);
     }
 }
 
