@@ -101,6 +101,27 @@ async fn closures_of_one_factory_are_not_one_handler() {
     idempotency.on(Sqs::new(), &Operation::new("another").key("id"), pays("bob")).unwrap();
 }
 
+/// Nor are they in one function, where the second would be answered from what the first has done.
+#[tokio::test]
+async fn closures_of_one_factory_are_not_one_handler_of_a_function() {
+    let done = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let pays = |account: &'static str| {
+        let done = std::sync::Arc::clone(&done);
+        async move |_: Value, _: Call| {
+            done.lock().unwrap().push(account);
+            Ok::<_, Failure>(())
+        }
+    };
+    let function = World::new()
+        .idempotency()
+        .function()
+        .on(Sqs::new().queue("of-ann"), &process(), pays("ann"))
+        .on(Sqs::new().queue("of-bob"), &process(), pays("bob"))
+        .build();
+    let error = function.err().expect("bob's handler would never be called for a key of ann's");
+    assert!(is_for(&error, "two handlers of type"), "{error}");
+}
+
 /// The type arguments of a generic function do not make it another handler.
 #[tokio::test]
 async fn a_generic_function_is_one_handler() {
