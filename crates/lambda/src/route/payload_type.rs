@@ -16,7 +16,7 @@ const TYPES: [(&str, &[&str], &[&str]); 10] = [
     ("kafka", &["KafkaEvent"], &["KafkaRecord"]),
     ("activemq", &["ActiveMqEvent"], &["ActiveMqMessage"]),
     ("rabbitmq", &["RabbitMqEvent"], &["RabbitMqMessage"]),
-    ("eventbridge", &[], &["EventBridgeEvent"]),
+    ("eventbridge", &[], &["EventBridgeEvent", "CloudWatchEvent"]),
 ];
 
 impl Draft {

@@ -1,7 +1,8 @@
 //! A handler can take the whole record.
 
 use aws_lambda_events::{
-    dynamodb, eventbridge::EventBridgeEvent, kinesis::KinesisEvent, s3::S3Event, sqs,
+    cloudwatch_events::CloudWatchEvent, dynamodb, eventbridge::EventBridgeEvent,
+    kinesis::KinesisEvent, s3::S3Event, sqs,
 };
 use lambda_idempotency::{
     Call, ConfigError, Failure, Operation,
@@ -97,6 +98,7 @@ fn a_handler_of_records_has_to_get_them() {
         takes::<sqs::SqsMessage>(Sqs::new()),
         takes::<sqs::SqsMessage>(Pipe::of(Sqs::new())),
         takes::<EventBridgeEvent<Value>>(EventBridge::new()),
+        takes::<CloudWatchEvent>(EventBridge::new()),
     ] {
         let text = refused.unwrap_err().to_string();
         assert!(
