@@ -11,11 +11,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     error::ConfigError,
     function::{Function, Inner, Otherwise},
-    handler::{Handler, HandlerResult, Payload, Typed},
+    handler::{ErasedHandler, Handler, HandlerResult, Payload, Typed},
     names::{HandlerType, Names},
     operation::Operation,
     route::{Draft, Route},
-    source::{Source, parts},
+    source::{Sources, parts_of_each},
 };
 
 /// Builds a [`Function`] for several sources; see
@@ -35,7 +35,7 @@ impl FunctionBuilder {
         Self { engine, names, drafts: Vec::new(), otherwise: None, mistake }
     }
 
-    /// Handles the records that `source` delivers, each once per key of `operation`.
+    /// Handles the records that `source`, or each of [several](Sources), delivers, each once per key of `operation`.
     ///
     /// The same operation and the same handler on several sources are one piece of work: what was done for one source is
     /// not done again when another source delivers it. Such an operation needs a [`key`](Operation::key), because the
@@ -51,29 +51,37 @@ impl FunctionBuilder {
     /// let place = Operation::new("place-order").key("orderId");
     /// let function = idempotency
     ///     .function()
-    ///     .on(Sqs::new().queue("orders"), &place, place_order)
-    ///     .on(Sns::new().topic("orders"), &place, place_order)
+    ///     .on((Sqs::new().queue("orders"), Sns::new().topic("orders")), &place, place_order)
     ///     .on(EventBridge::new().detail_type("OrderRequested").key("order.id"), &place, place_order)
     ///     .build()?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// A closure that holds something is bound once, and given to each source as a clone. The operation may differ in its
-    /// policies: `.on(Kinesis::new(), &place.clone().on_conflict(..), place_order)`.
-    pub fn on<T, R, H>(mut self, source: impl Source, operation: &Operation, handler: H) -> Self
+    /// A closure that holds something, and a function pointer, is given to all sources of its operation at once: two of one
+    /// type may do different work. A function can be given again, also with an operation that differs in its policies:
+    /// `.on(Kinesis::new(), &place.clone().on_conflict(..), place_order)`.
+    pub fn on<T, R, H>(mut self, source: impl Sources, operation: &Operation, handler: H) -> Self
     where
         T: Payload,
         R: HandlerResult,
         H: Handler<T, R>,
     {
-        self.drafts.push(Draft {
-            source: parts(source),
+        let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T, R>::new(handler));
+        let sources = parts_of_each(source);
+        if sources.is_empty() {
+            let name = operation.name();
+            self.mistake.get_or_insert(ConfigError::source(format!(
+                "operation `{name}` has a list of sources with none in it; add one, or leave the operation out"
+            )));
+        }
+        self.drafts.extend(sources.into_iter().map(|source| Draft {
+            source,
             operation: operation.clone(),
-            handler: Arc::new(Typed::<H, T, R>::new(handler)),
+            handler: Arc::clone(&handler),
             handler_type: HandlerType::of::<H>(),
             payload: type_name::<T>(),
-        });
+        }));
         self
     }
 

@@ -90,6 +90,7 @@ impl<T: DeserializeOwned + Send + 'static> Payload for T {
     label = "not a handler",
     note = "a handler is `async fn(T, Call) -> Result<_, E>`, given without calling it, or `async move |order, call| \
             place(&client, order, call).await`",
+    note = "a function that returns one returns `impl Handler<T, Result<_, E>>`",
     note = "what it holds is cloned for each record: put what is not `Clone` into an `Arc`; its future is `Send`"
 )]
 pub trait Handler<T, R>: AsyncFn(T, Call) -> R + Clone + Send + Sync + 'static {

@@ -20,7 +20,7 @@ use crate::{
     log,
     names::{EntryPoint, Names},
     operation::{Operation, Prepared},
-    source::Source,
+    source::Sources,
     testing,
 };
 
@@ -264,13 +264,13 @@ impl Idempotency {
         Self { engine: self.engine.with_cache(cache), ..self }
     }
 
-    /// A function for one source: [`function`](Self::function)`().`[`on`](FunctionBuilder::on)`(..).build()`.
+    /// A function for one operation: [`function`](Self::function)`().`[`on`](FunctionBuilder::on)`(..).build()`.
     ///
     /// # Errors
     /// A mistake in the operation or in the source; see [`FunctionBuilder::build`].
     pub fn on<T, R, H>(
         &self,
-        source: impl Source,
+        source: impl Sources,
         operation: &Operation,
         handler: H,
     ) -> Result<Function, ConfigError>

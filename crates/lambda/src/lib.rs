@@ -69,16 +69,14 @@
 //! # let idempotency = Idempotency::new(MemoryStore::new());
 //!
 //! let place = Operation::new("place-order").key("orderId");
-//! let function = idempotency
-//!     .function()
-//!     .on(Sqs::new().queue("orders"), &place, place_order)
-//!     .on(EventBridge::new().detail_type("OrderRequested").key("order.id"), &place, place_order)
-//!     .build()?;
+//! let queue = Sqs::new().queue("orders");
+//! let bus = EventBridge::new().detail_type("OrderRequested").key("order.id");
+//! let function = idempotency.on((queue, bus), &place, place_order)?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A closure is bound once, and given to each source as `handler.clone()`.
+//! Other work of the function has its own operation and handler: [`Idempotency::function`].
 //!
 //! # An HTTP route
 //!

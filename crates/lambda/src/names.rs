@@ -49,13 +49,30 @@ pub(crate) struct HandlerType {
 }
 
 impl HandlerType {
-    /// Whether both are of one type.
-    pub(crate) fn is_same_type(self, other: Self) -> bool {
-        self.id == other.id
-    }
-
     pub(crate) fn of<H: 'static>() -> Self {
         Self { id: TypeId::of::<H>(), name: type_name::<H>(), is_whole: size_of::<H>() == 0 }
+    }
+
+    /// Refuses two handlers of one operation that are not known to do the same: they would answer each other's
+    /// duplicates.
+    pub(crate) fn agrees_with(self, other: Self, operation: &str) -> Result<(), ConfigError> {
+        if self.id != other.id {
+            return Err(ConfigError::name(format!(
+                "operation `{operation}` has two handlers, `{}` and `{}`, which would answer each other's duplicates; give \
+                 each piece of work its own name or, if it is the same for several sources, register the same handler for \
+                 each",
+                self.name, other.name
+            )));
+        }
+        if self.is_whole {
+            return Ok(());
+        }
+        Err(ConfigError::name(format!(
+            "operation `{operation}` has two handlers of type `{}`, which may do different work because of what they hold, \
+             and would answer each other's duplicates; give one handler to all sources at once, `.on((one, other), ..)`, \
+             build the function once and clone it, or give each operation its own name",
+            self.name
+        )))
     }
 }
 
@@ -122,20 +139,11 @@ impl Names {
 }
 
 /// Whether a name may be used again.
-fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
+fn agree(name: &str, before: Use, now: Use) -> Result<(), ConfigError> {
     match (before, now) {
         // Closures of two call sites have different types, even if they do the same work.
         (Use::Run, Use::Run) => Ok(()),
-        (Use::Records(before), Use::Records(now)) if before.id != now.id => {
-            Err(two_handlers(name, before, now))
-        }
-        (Use::Records(_), Use::Records(now)) if !now.is_whole => Err(ConfigError::name(format!(
-            "operation `{name}` has two handlers of type `{}`, which may do different work because of what they hold, \
-                 and would answer each other's duplicates; build the function once and clone it, register one handler for \
-                 all sources of one function, or give each operation its own name",
-            now.name
-        ))),
-        (Use::Records(_), Use::Records(_)) => Ok(()),
+        (Use::Records(before), Use::Records(now)) => before.agrees_with(now, name),
         (Use::Layer(before), Use::Layer(now)) if before == now => Err(ConfigError::name(format!(
             "operation `{name}` has two layers of {now}, whose services would answer each other's duplicates; make \
                  the layer once and clone it or, for other work, give each operation its own name"
@@ -148,15 +156,6 @@ fn agree(name: &Arc<str>, before: Use, now: Use) -> Result<(), ConfigError> {
             )))
         }
     }
-}
-
-/// Handlers of two types would answer each other's duplicates.
-pub(crate) fn two_handlers(name: &str, one: HandlerType, other: HandlerType) -> ConfigError {
-    ConfigError::name(format!(
-        "operation `{name}` has two handlers, `{}` and `{}`, which would answer each other's duplicates; give each piece of \
-         work its own name or, if it is the same for several sources, register the same handler for each",
-        one.name, other.name
-    ))
 }
 
 impl Use {

@@ -27,13 +27,13 @@ async fn main() -> Result<(), Error> {
     let retention = Duration::from_hours(24 * 18);
     let place = Operation::new("place-order").retention(retention);
     let place_order = async move |order, call| orders.place(order, call).await;
-    let function = idempotency
-        .function()
-        .on(Sqs::new().key(key("ORDERS_SQS_KEY")), &place, place_order.clone())
-        .on(Sns::new().key(key("ORDERS_SNS_KEY")), &place, place_order.clone())
-        .on(EventBridge::new().key(key("ORDERS_EVENTBRIDGE_KEY")), &place, place_order.clone())
-        .on(Kinesis::new().key(key("ORDERS_KINESIS_KEY")), &place, place_order)
-        .build()?;
+    let sources = (
+        Sqs::new().key(key("ORDERS_SQS_KEY")),
+        Sns::new().key(key("ORDERS_SNS_KEY")),
+        EventBridge::new().key(key("ORDERS_EVENTBRIDGE_KEY")),
+        Kinesis::new().key(key("ORDERS_KINESIS_KEY")),
+    );
+    let function = idempotency.on(sources, &place, place_order)?;
 
     // One invocation at a time, or several at once on Lambda Managed Instances.
     lambda_runtime::run_concurrent(function).await

@@ -48,10 +48,16 @@ async fn main() -> Result<(), Error> {
         function = function.on(Consumer::source(), &Consumer::operation(), receive);
     }
     let function = function
-        .on(at!(Sqs, "ORDERS_SQS_KEY"), &place, place_order.clone())
-        .on(at!(Sns, "ORDERS_SNS_KEY"), &place, place_order.clone())
-        .on(at!(EventBridge, "ORDERS_EVENTBRIDGE_KEY"), &place, place_order.clone())
-        .on(at!(Kinesis, "ORDERS_KINESIS_KEY"), &place, place_order)
+        .on(
+            (
+                at!(Sqs, "ORDERS_SQS_KEY"),
+                at!(Sns, "ORDERS_SNS_KEY"),
+                at!(EventBridge, "ORDERS_EVENTBRIDGE_KEY"),
+                at!(Kinesis, "ORDERS_KINESIS_KEY"),
+            ),
+            &place,
+            place_order,
+        )
         .build()?;
     if recovery::is_wanted() {
         return recovery::run(function).await;

@@ -1,13 +1,12 @@
 //! Checks that two sources of one operation can make the same keys.
 
-use std::mem::discriminant;
+use std::{mem::discriminant, sync::Arc};
 
 use lambda_idempotency_keys::{Key, KeyFormat, Scope};
 
 use super::Route;
 use crate::{
     error::ConfigError,
-    names::two_handlers,
     operation::{Prepared, modes_agree},
 };
 
@@ -17,8 +16,8 @@ impl Route {
     /// not.
     pub(crate) fn agrees_with(&self, first: &Self) -> Result<(), ConfigError> {
         let name = &self.prepared.name;
-        if !self.handler_type.is_same_type(first.handler_type) {
-            return Err(two_handlers(name, first.handler_type, self.handler_type));
+        if !Arc::ptr_eq(&self.handler, &first.handler) {
+            first.handler_type.agrees_with(self.handler_type, name)?;
         }
         modes_agree(first.policy.mode, self.policy.mode, name)?;
         for route in [first, self] {

@@ -82,6 +82,7 @@
 //
 // setters.rs    the settings that several sources have: `source!`
 // settings.rs   what a user has set: `Settings`
+// several.rs    several sources of one handler
 // contract.rs   what every source can read: `EventSource`
 // record.rs     a record of any source: `Record`
 // event.rs      an event's outermost members, which show its source
@@ -121,6 +122,7 @@ mod s3;
 mod scheduler;
 mod setters;
 mod settings;
+mod several;
 mod shape;
 mod sns;
 mod sqs;
@@ -148,6 +150,7 @@ pub use pipe::{Pipe, Piped};
 pub use rabbit_mq::RabbitMq;
 pub use s3::S3;
 pub use scheduler::Scheduler;
+pub use several::Sources;
 pub use sns::Sns;
 pub use sqs::Sqs;
 
@@ -164,6 +167,7 @@ pub(crate) use record::{Record, share_arns};
 pub(crate) use response::all_or_error;
 pub(crate) use s3::S3Events;
 pub(crate) use settings::Settings;
+pub(crate) use several::parts_of_each;
 pub(crate) use shape::Shape;
 
 use active_mq::ActiveMqEvents;

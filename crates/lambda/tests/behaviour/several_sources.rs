@@ -37,14 +37,16 @@ async fn an_order_from_several_sources_is_placed_once() {
     let function = world
         .idempotency()
         .function()
-        .on(Sqs::new().queue("orders"), &place, world.handler())
-        .on(Sns::new().key(by_attribute), &place, world.handler())
         .on(
-            EventBridge::new().key("order.id").detail_type("OrderRequested"),
+            (
+                Sqs::new().queue("orders"),
+                Sns::new().key(by_attribute),
+                EventBridge::new().key("order.id").detail_type("OrderRequested"),
+                Invoke::new(),
+            ),
             &place,
             world.handler(),
         )
-        .on(Invoke::new(), &place, world.handler())
         .build()
         .unwrap();
     let by = |source: &str, id: &str| match source {
@@ -78,10 +80,7 @@ async fn two_queues_can_share_an_operation() {
     let again = Sqs::new().queue("orders-again").key("order.id");
     let function = world
         .idempotency()
-        .function()
-        .on(Sqs::new().queue("orders"), &place(), world.handler())
-        .on(again, &place(), world.handler())
-        .build()
+        .on([Sqs::new().queue("orders"), again], &place(), world.handler())
         .unwrap();
     let mut other = with_body("m-2", r#"{"order":{"id":"a"}}"#);
     other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:111122223333:orders-again".into();
@@ -161,6 +160,14 @@ fn mistakes_in_each_source_are_refused() {
     let unnamed = || Operation::new("a#b").key("id");
     let error = built((Sqs::new(), unnamed()), (Sns::new(), unnamed())).unwrap_err();
     assert!(matches!(error, ConfigError::Name(_)), "{error}");
+}
+
+#[test]
+fn a_list_of_sources_has_one() {
+    let none = Vec::<Sqs>::new();
+    let function = World::new().idempotency().function().on(none, &place(), nothing);
+    let error = function.on(Sqs::new(), &Operation::new("other"), nothing).build().unwrap_err();
+    assert!(matches!(&error, ConfigError::Source(text) if text.contains("`place`")), "{error}");
 }
 
 /// It would be different work.
