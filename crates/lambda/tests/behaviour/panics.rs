@@ -190,3 +190,29 @@ async fn an_event_whose_result_panics_when_serialized_is_completed() {
     serve(service, r#"{"id":"a"}"#, world.context()).await.unwrap_err();
     world.ledger.assert_once("a");
 }
+
+/// What a handler holds is cloned for each record, when its turn has come.
+#[tokio::test]
+async fn a_clone_that_panics_fails_its_own_record() {
+    struct Client(Arc<AtomicUsize>);
+    impl Clone for Client {
+        fn clone(&self) -> Self {
+            assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 1, "deliberate");
+            Self(Arc::clone(&self.0))
+        }
+    }
+    let world = World::new();
+    let (ledger, client) = (world.ledger.clone(), Client(Arc::default()));
+    let place = async move |placed: Value, _: Call| {
+        let _whole: &Client = &client;
+        ledger.record(placed["id"].as_str().unwrap(), "");
+        Ok::<_, Failure>(())
+    };
+    // No handler at a time counts as one.
+    let queue = Sqs::new().concurrency(0);
+    let function = world.idempotency().on(queue, &by_id(), place).unwrap();
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2"]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    world.ledger.assert_each_once(["a", "b", "c"]);
+}
