@@ -116,7 +116,7 @@ async fn closures_of_one_factory_are_not_one_handler_of_a_function() {
         .on(Sqs::new().queue("of-ann"), &process(), pays("ann"))
         .on(Sqs::new().queue("of-bob"), &process(), pays("bob"))
         .build();
-    let error = function.err().expect("bob's handler would never be called for a key of ann's");
+    let error = function.expect_err("bob's handler would never be called for a key of ann's");
     assert!(is_for(&error, "two handlers of type"), "{error}");
     let both = (Sqs::new(), Sns::new());
     World::new().idempotency().on(both, &process(), pays("ann")).unwrap();
