@@ -9,7 +9,7 @@ use super::{
     outcomes::shared,
 };
 use crate::rules::{Rule, keeps};
-use lambda_idempotency_core::outcome::Outcome;
+use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome};
 
 impl Machine<'_> {
     /// Begins a record if it is the first of its key and its group, with a look if it `looks`. One whose
@@ -57,7 +57,7 @@ impl Machine<'_> {
     /// Gives a record its outcome, and continues with the records that wait for it.
     pub(super) fn finish(&mut self, at: usize, outcome: Outcome, present: &mut Present<'_>) {
         // Most records have no copies and no group.
-        let mut first = Some((at, outcome));
+        let mut first = Some((at, self.given(outcome, present.now)));
         let (mut open, mut next) = (Vec::new(), Vec::new());
         let mut failed = None;
         loop {
@@ -91,6 +91,19 @@ impl Machine<'_> {
         }
         if let Some(failed) = failed {
             self.stop_batch_behind(failed, present);
+        }
+    }
+
+    /// What an attempt gets that finds its key completed by another worker: without the result, once that is not given any
+    /// more. Without a claim, that may have been long ago.
+    fn given(&self, outcome: Outcome, now: Timestamp) -> Outcome {
+        match outcome {
+            Outcome::Superseded { result, completion } => {
+                let result =
+                    result.filter(|_| self.setting.policy.gives_result_of(completion, now));
+                Outcome::Superseded { result, completion }
+            }
+            outcome => outcome,
         }
     }
 

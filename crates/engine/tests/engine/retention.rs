@@ -159,6 +159,20 @@ async fn after_its_time_a_result_is_not_given_and_the_key_still_answers() {
     assert!(world.stored("a").await.unwrap().result.is_some(), "it is not deleted");
 }
 
+/// A duplicate that was not received before does not look for a record, and its handler runs.
+#[tokio::test]
+async fn without_a_claim_a_result_is_not_given_after_its_time_either() {
+    let mut world = World::without_latency();
+    (world.policy.mode, world.policy.result_retention) = (Mode::Optimistic, Some(MINUTE));
+    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
+    for (after, is_given) in [(MINUTE, true), (Duration::from_millis(1), false)] {
+        world.clock.advance(after);
+        let outcome = outcome(&world, ok("a")).await;
+        assert!(matches!(outcome, Outcome::Superseded { .. }), "{outcome:?}");
+        assert_eq!(outcome.result().is_some(), is_given);
+    }
+}
+
 #[tokio::test]
 async fn a_record_that_does_not_say_when_it_was_done_gives_its_result() {
     let mut world = World::without_latency();
