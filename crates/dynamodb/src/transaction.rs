@@ -16,6 +16,7 @@ use aws_sdk_dynamodb::{
     },
 };
 use lambda_idempotency_core::{
+    clock::Timestamp,
     effects::{RefusalReason, RefusedEffect},
     key::Digest,
     store::{Guard, StoreErrorKind, Write},
@@ -214,6 +215,8 @@ fn request_token(write: &Write) -> Option<String> {
     }
     digest.part(&record.fence.to_be_bytes());
     digest.part(&record.expires_at.as_millis().to_be_bytes());
+    // Of a completion it is the time, which may be another one although the expiry, rounded up, is the same.
+    digest.part(&record.lease_until.map_or(0, Timestamp::as_millis).to_be_bytes());
     for text in [&record.result, &record.steps, &record.outbox, &record.payload] {
         digest.part(text.as_deref().unwrap_or_default().as_bytes());
     }
@@ -225,7 +228,6 @@ fn request_token(write: &Write) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use lambda_idempotency_core::{
-        clock::Timestamp,
         key::Key,
         record::{IdempotencyRecord, Owner, Status},
     };
@@ -249,6 +251,7 @@ mod tests {
             token(|record| record.outbox = Some("1".into())),
             token(|record| record.payload = Some("1".into())),
             token(|record| record.fence = 1),
+            token(|record| record.lease_until = Some(Timestamp::from_millis(1000))),
         ];
         assert_eq!(token(|_| {}), tokens[0]);
         let different: std::collections::BTreeSet<_> = tokens.iter().collect();
