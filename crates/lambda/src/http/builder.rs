@@ -126,6 +126,10 @@ impl<K> Http<K> {
     /// requests go to the service unchanged, with or without a key. Default: `POST` and `PATCH`
     /// need one, because the other methods are idempotent by themselves.
     ///
+    /// The path is the one that the service sees: of REST APIs it begins with the stage (`/prod/search`), and within a
+    /// nested router of axum it lacks the prefix. **A request whose path is not the expected one must need a key**, so
+    /// name those that need none.
+    ///
     /// A request that needs a key and has none is answered with a 400, unless the operation has
     /// [`OnMissingKey::RunUnprotected`](crate::OnMissingKey::RunUnprotected).
     ///

@@ -2,14 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod axum_routes;
 mod caller_requests;
+
 mod callers;
 mod callers_by_iam;
 mod calls;
 mod events;
 mod inspection;
 mod keys;
+mod keys_in_bodies;
 mod messages;
+mod other_services;
 mod responses;
 mod sameness;
 mod secrets;
@@ -17,3 +21,4 @@ mod secrets;
 #[allow(dead_code, reason = "shared with `behaviour`, which uses all of it")]
 mod secrets_capture;
 mod support;
+mod verifying;
