@@ -39,8 +39,8 @@ impl Idempotency {
     /// # }
     /// ```
     ///
-    /// `operation` has to be the one that does the work, with a key that is a part of the payload; keys of tenants cannot
-    /// be freed. If another function does the work, set [its application name](Self::application) here. The record is
+    /// `operation` has to be the one that does the work, with a key that is a part of the payload; keys of tenants and of
+    /// HTTP requests, which count for one caller, cannot be freed: [`Freed::WasFree`] says nothing of them. If another function does the work, set [its application name](Self::application) here. The record is
     /// deleted only if it is still the one that was read: one consistent read and one conditional write, of at most 5
     /// seconds each. `lambda-idempotency records evict` has the same rules.
     ///
@@ -51,6 +51,12 @@ impl Idempotency {
     /// it. After [`Freed::Unfinished`] what an earlier attempt did may have happened, and the next one is not told of
     /// it.
     ///
+    /// **Systems that deduplicate by themselves are not told.** [Subkeys](crate::Call::subkey) and the ids of
+    /// [messages](crate::Call::publish) follow from the key, so those of the next work are those of the freed work: a payment
+    /// service answers with the first payment, and a consumer drops the message as a copy, for as long as either
+    /// remembers. Where that matters, do not free the key: make what distinguishes the new work, such as the number of
+    /// the attempt to order, a part of it.
+    ///
     /// Of an operation in [optimistic mode](crate::Mode::Optimistic), free a key no earlier than 15 minutes after the work
     /// was done: until then, a request of another attempt may still be under way, and the record is what excludes it.
     ///
@@ -58,8 +64,8 @@ impl Idempotency {
     /// [`Busy`](RunError::Busy) while the work is in progress; [`Unsent`](RunError::Unsent) if the record has messages that
     /// are not known to be sent, which would be lost; [`Foreign`](RunError::Foreign) if the key belongs to another
     /// application; [`Rejected`](RunError::Rejected) if the payload has no key; [`Config`](RunError::Config) if the key
-    /// cannot be computed from a payload; [`Store`](RunError::Store) if the store does not answer, or if the record
-    /// changed meanwhile. The key is then as it was, unless the store's error
+    /// cannot be computed from a payload; [`Store`](RunError::Store) if the store does not answer, if the record
+    /// changed meanwhile, or if its result cannot be read (`records evict` does not read it). The key is then as it was, unless the store's error
     /// [may have been applied](crate::store::StoreError::may_have_applied).
     pub async fn free<P>(&self, operation: &Operation, payload: &P) -> Result<Freed, RunError>
     where

@@ -15,6 +15,9 @@ impl Call {
     /// shorter time is processed again. In optimistic mode a completion answers for 15 minutes at least, because until
     /// then it is what excludes an attempt whose request is still under way.
     ///
+    /// [Subkeys](Self::subkey) and the ids of [messages](Self::publish) are the same when it is processed again. A system
+    /// that remembers them for longer takes the new work for the old.
+    ///
     /// It has no effect where nothing is recorded: in mutex mode, and without a claim. Released, lost and permanently
     /// failed attempts are remembered as long as the operation says.
     ///

@@ -23,6 +23,7 @@ mod environment;
 mod error_messages;
 mod event_layer;
 mod filters;
+mod freed_work;
 mod freeing;
 mod identities;
 mod inspection;

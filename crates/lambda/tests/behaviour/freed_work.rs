@@ -1,0 +1,170 @@
+//! What is left of work whose key was freed: what follows from the key, what was put aside, results that cannot be read.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::join;
+use lambda_idempotency::{
+    Call, Failure, Idempotency, Mode, Operation, RunContext, RunError,
+    outbox::{MemorySender, Message},
+    outcome::Freed,
+    source::{DivertedRecord, Sqs},
+};
+use lambda_idempotency_core::store::StoreErrorKind;
+use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
+use serde_json::{Value, json};
+
+use crate::support::{World, batch, order};
+
+fn place() -> Operation {
+    Operation::new("place-order").key("id")
+}
+
+fn payload() -> Value {
+    json!({ "id": "a" })
+}
+
+async fn freed(idempotency: &Idempotency) -> Freed {
+    idempotency.free(&place(), &payload()).await.unwrap()
+}
+
+/// A system that deduplicates by them takes the new work for the old. So does the one whose key expires.
+#[tokio::test]
+async fn the_subkeys_and_the_ids_of_messages_of_new_work_are_those_of_the_freed_work() {
+    let world = World::new();
+    let sender = Arc::<MemorySender>::default();
+    let idempotency = world.idempotency().with_sender(Arc::clone(&sender));
+    let placed = async |call: Call| {
+        call.publish(Message::new("parcels", "1"))?;
+        Ok::<_, Failure>((call.subkey("charge"), call.fence()))
+    };
+    let run = async || {
+        let (operation, payload) = (place(), payload());
+        let context = RunContext::without_deadline();
+        let running = idempotency.run(&operation, &payload, context, placed);
+        let run = world.clock.drive(running).await.unwrap();
+        assert!(!run.replayed);
+        run.result
+    };
+    let (subkey, fence) = run().await;
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(freed(&idempotency).await, Freed::Completed);
+    let (again, later) = run().await;
+    assert_eq!(again, subkey);
+    assert!(later > fence, "a system that compares fences accepts the new work");
+    let sent = sender.sent();
+    assert_eq!((sent.len(), sent[0].id()), (2, sent[1].id()));
+}
+
+#[tokio::test]
+async fn the_steps_of_freed_work_are_forgotten() {
+    let world = World::new();
+    let paid = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&paid);
+    let handler = async move |_: Value, call: Call| {
+        let pay = async |_| Ok(counted.fetch_add(1, Ordering::Relaxed));
+        call.step("pay", pay).await?;
+        Err::<(), _>(Failure::transient("no parcels"))
+    };
+    let idempotency = world.idempotency();
+    let function = idempotency.on(Sqs::new(), &place(), handler).unwrap();
+    for (was, payments) in [(None, 1), (None, 1), (Some(Freed::Unfinished), 2)] {
+        if let Some(was) = was {
+            assert_eq!(freed(&idempotency).await, was);
+        }
+        assert_eq!(world.returned(&function, &batch([order("m-1", "a", "")])).await, ["m-1"]);
+        assert_eq!(paid.load(Ordering::Relaxed), payments);
+    }
+}
+
+/// The second record that fails for the key is not the first one again.
+#[tokio::test]
+async fn a_record_that_fails_after_its_key_was_freed_is_put_aside_as_well() {
+    let world = World::new();
+    let idempotency = world.idempotency();
+    let aside = Arc::<Mutex<Vec<DivertedRecord>>>::default();
+    let kept = Arc::clone(&aside);
+    let source = Sqs::new().divert_failures(move |record| {
+        kept.lock().unwrap().push(record);
+        async { Ok::<_, Failure>(()) }
+    });
+    let function = idempotency.on(source, &place(), world.handler()).unwrap();
+    for (round, put_aside) in [(0, 1), (1, 1), (2, 2)] {
+        if round == 2 {
+            assert_eq!(freed(&idempotency).await, Freed::PermanentlyFailed);
+        }
+        world.clock.advance(Duration::from_secs(1));
+        // The same message: somebody has moved it back.
+        let returned = world.returned(&function, &batch([order("m-1", "a", "give up")])).await;
+        assert_eq!((returned.len(), aside.lock().unwrap().len()), (0, put_aside), "{round}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_freed_twice_at_once_is_free() {
+    let world = World::new();
+    let (one, other) = (world.idempotency(), world.idempotency());
+    let function = one.on(Sqs::new(), &place(), world.handler()).unwrap();
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    let (operation, payload) = (place(), payload());
+    let both = join(one.free(&operation, &payload), other.free(&operation, &payload));
+    let (one, other) = world.clock.drive(both).await;
+    assert!(matches!(one, Ok(Freed::Completed | Freed::WasFree)), "{one:?}");
+    assert!(matches!(other, Ok(Freed::Completed | Freed::WasFree)), "{other:?}");
+    assert!(world.store.inner().is_empty());
+}
+
+#[tokio::test]
+async fn a_key_is_freed_in_each_mode_and_only_when_nobody_has_it() {
+    for (mode, was) in [
+        (Mode::Claim, Freed::Completed),
+        (Mode::Transactional, Freed::Completed),
+        (Mode::Optimistic, Freed::Completed),
+        (Mode::Mutex, Freed::WasFree),
+    ] {
+        let world = World::new();
+        let (idempotency, operation) = (world.idempotency(), place().mode(mode));
+        let inner = (idempotency.clone(), operation.clone());
+        let function = async move |_: Call| {
+            let during = inner.0.free(&inner.1, &payload()).await;
+            match mode {
+                Mode::Optimistic => {
+                    assert_eq!(during.unwrap(), Freed::WasFree, "nothing is claimed")
+                }
+                _ => assert!(matches!(during, Err(RunError::Busy { .. })), "{during:?}"),
+            }
+            Ok::<_, Failure>(1)
+        };
+        let payload = payload();
+        let running =
+            idempotency.run(&operation, &payload, RunContext::without_deadline(), function);
+        assert_eq!(world.clock.drive(running).await.unwrap().result, 1);
+        assert_eq!(idempotency.free(&operation, &payload).await.unwrap(), was, "{mode:?}");
+        assert!(world.store.inner().is_empty());
+    }
+}
+
+/// `records evict` reads no results.
+#[tokio::test]
+async fn a_key_whose_result_cannot_be_read_is_not_freed() {
+    let world = World::new();
+    let with_key = |byte: u8| {
+        let keys = LocalKeys::new(EncryptionKey::new(format!("k{byte}"), &[byte; 32]).unwrap());
+        let store = Results::new(world.store.clone()).encrypt_with(keys).clock(world.clock.clone());
+        Idempotency::new(store).with_clock(world.clock.clone()).without_log()
+    };
+    let (operation, payload) = (place(), payload());
+    let placed = async |_: Call| Ok::<_, Failure>(1);
+    let old = with_key(1);
+    let running = old.run(&operation, &payload, RunContext::without_deadline(), placed);
+    assert_eq!(world.clock.drive(running).await.unwrap().result, 1);
+    let freed = with_key(2).free(&operation, &payload).await;
+    let Err(RunError::Store(error)) = freed else { panic!("{freed:?}") };
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+    assert_eq!(old.free(&operation, &payload).await.unwrap(), Freed::Completed);
+}
