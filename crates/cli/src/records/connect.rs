@@ -36,10 +36,6 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "ATTRIBUTE=NAME", value_parser = attribute)]
     attribute: Vec<(String, String)>,
 
-    /// The index of records with unsent messages or a kept payload, as relays and recoveries use it
-    #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) index: Option<String>,
-
     /// The attribute of the sort key, for a table that also holds other items
     #[arg(long, global = true, value_name = "NAME")]
     sort_key: Option<String>,
@@ -95,7 +91,6 @@ impl Options {
             ("--region", self.region.is_some()),
             ("--endpoint-url", self.endpoint_url.is_some()),
             ("--attribute", !self.attribute.is_empty()),
-            ("--index", self.index.is_some()),
             ("--sort-key", self.sort_key.is_some()),
         ];
         if let Some(server) = &server {

@@ -105,6 +105,24 @@ fn an_option_of_another_kind_of_store_is_refused() {
     }
 }
 
+/// The other commands read the table itself.
+#[test]
+fn an_index_is_for_the_check_alone() {
+    for (command, said) in [
+        (&["list", "--index", "unfinished"][..], "unexpected argument '--index'"),
+        (&["stats", "--index", "unfinished"], "unexpected argument '--index'"),
+        (&["table", "create", "--index", "unfinished"], "unexpected argument '--index'"),
+    ] {
+        let ran = ran(records_at("http://127.0.0.1:1", command)).code(2);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    let server = ["--store", "postgres://127.0.0.1:1/db", "--index", "unfinished"];
+    let output = command.args(["records", "table", "check"]).args(server).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("--index has no effect on PostgreSQL"), "{text}");
+}
+
 #[test]
 fn completions_and_manual_pages_know_every_command() {
     let ran = |arguments: &[&str]| {

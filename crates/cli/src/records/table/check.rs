@@ -7,13 +7,22 @@ use aws_sdk_dynamodb::{
     error::SdkError,
     types::{BillingMode, TableDescription, TableStatus, TimeToLiveStatus},
 };
+use clap::Args;
 use lambda_idempotency_dynamodb::Attributes;
 use serde_json::json;
 
 use crate::{
     failure::Failure,
-    records::{connect::Options, print, print_json, schema, sdk},
+    records::{connect::Options, print, print_json, schema, sdk, servers},
 };
+
+/// Say what is wrong with the table, in a sentence for each problem; exit code 1 if there is one
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Check this index too: that of records with unsent messages or a kept payload, as relays and recoveries use it
+    #[arg(long, value_name = "NAME")]
+    index: Option<String>,
+}
 
 /// What was found out about a table.
 #[derive(Default)]
@@ -24,15 +33,20 @@ struct Findings {
     notes: Vec<String>,
 }
 
-pub(crate) async fn run(connection: &Options, as_json: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(
+    connection: &Options,
+    Arguments { index }: &Arguments,
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
     let (name, Findings { problems, notes }) = match connection.server()? {
         Some(server) => {
+            servers::refuse(server.kind(), &[("--index", index.is_some())])?;
             (server.name(), Findings { problems: server.problems().await?, notes: vec![] })
         }
         None => {
             let (name, names, client) =
                 (connection.name()?, connection.attributes()?, connection.client().await?);
-            let findings = check(&client, &name, &names, connection.index.as_deref()).await?;
+            let findings = check(&client, &name, &names, index.as_deref()).await?;
             (format!("table {name}"), findings)
         }
     };

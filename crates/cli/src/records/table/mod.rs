@@ -19,8 +19,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Say what is wrong with the table, in a sentence for each problem; exit code 1 if there is one
-    Check,
+    Check(check::Arguments),
     Create(create::Arguments),
 }
 
@@ -30,7 +29,7 @@ pub(crate) async fn run(
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
     match &arguments.verb {
-        Verb::Check => check::run(connection, as_json).await,
+        Verb::Check(arguments) => check::run(connection, arguments, as_json).await,
         Verb::Create(arguments) => create::run(connection, arguments, as_json).await,
     }
 }
