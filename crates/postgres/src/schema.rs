@@ -42,6 +42,10 @@ impl PostgresStore {
     ///
     /// Run it when you deploy, not in the function: several at once wait for each other.
     ///
+    /// An index that a large table of an earlier version does not have yet is built in this transaction, and **claims and
+    /// completions wait for that**. To avoid it, first send the statement of the index in [`schema`](Self::schema)
+    /// yourself, as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, outside a transaction.
+    ///
     /// ```no_run
     /// # use std::time::Duration;
     /// # use lambda_idempotency_core::clock::{Clock, SystemClock};
