@@ -84,6 +84,7 @@ pub use service::HttpService;
 
 use std::{fmt, sync::Arc};
 
+use lambda_idempotency_core::policy::Mode;
 use lambda_idempotency_engine::batch::Engine;
 use tower_layer::Layer;
 
@@ -140,6 +141,11 @@ impl Keys {
                 Err("it has a key in the body, which `Http::by_header()` does not read; use \
                  `Http::by_body()`, or remove the operation's `.key(..)`")
             }
+            Self::Header(_) if operation.policy.mode == Mode::Mutex => Err(
+                "clients choose the key of each request, so it excludes no other request, and in `Mode::Mutex` a \
+                 repeated one is handled again; use `Http::by_body()` with the `.key(..)` of what is protected, or \
+                 another mode",
+            ),
             Self::Body { .. } if !operation.names_key() => {
                 Err("`Http::by_body()` needs the place of the key in the body; name it with \
                      `.key(\"...\")`, or use `Http::by_header()`")

@@ -1,8 +1,9 @@
 //! A layer with a key of its own, for an operation that also has other work.
 
+use futures_util::future::join;
 use lambda_http::Body;
 use lambda_idempotency::{
-    Failure, Operation, RunContext,
+    Failure, Mode, OnConflict, Operation, RunContext,
     http::{ByBody, Http},
     outcome::Freed,
 };
@@ -52,6 +53,24 @@ async fn a_body_without_the_key_is_refused_and_claims_nothing() {
     *text.body_mut() = Body::Binary(body("s-1", "a").into_bytes());
     assert_eq!((world.calls(), world.answer(&layer, text).await.status), (0, 201));
     assert!(world.answer(&layer, post("", &body("s-1", "a"))).await.replayed, "the same bytes");
+}
+
+#[tokio::test]
+async fn a_mutex_excludes_by_a_key_in_the_body_and_replays_nothing() {
+    let world = World::new();
+    let mutex = orders().mode(Mode::Mutex).on_conflict(OnConflict::Return);
+    let layer = world.layer_with(&mutex, Http::by_body());
+    let rebuild = |what: &str| post("", &json!({ "id": "a", "do": what }).to_string());
+    let both = join(world.answer(&layer, rebuild("wait")), world.answer(&layer, rebuild("")));
+    let (first, second) = both.await;
+    assert_eq!((first.status, second.kind()), (201, "in-progress"));
+    for calls in 2..4 {
+        assert!(!world.answer(&layer, rebuild("")).await.replayed);
+        assert_eq!(world.calls(), calls);
+    }
+    let by_header = Operation::new("charges").mode(Mode::Mutex);
+    let refused = world.idempotency().http(&by_header, Http::by_header()).unwrap_err();
+    assert!(refused.to_string().contains("handled again"), "{refused}");
 }
 
 /// A request counts for its caller, and a call of `run` for nobody.
