@@ -1,8 +1,11 @@
 //! `Http::verify`: before any stored answer, and before the claim.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use lambda_http::{
@@ -177,4 +180,22 @@ async fn what_the_hook_for_replays_does_is_not_stored_and_its_panic_changes_noth
     assert_eq!(world.answer(&plain, post("k-1", "")).await.body, "charge 1");
     let mismatch = world.answer(&layer, post("k-1", "6")).await;
     assert_eq!(mismatch.kind(), "mismatch", "it is not called for problems");
+}
+
+#[tokio::test]
+async fn a_response_is_not_given_for_longer_than_results_are_and_its_work_is_not_done_again() {
+    let world = World::new();
+    let sign_in = charges().result_retention(Duration::from_mins(10));
+    let layer = world.layer_with(&sign_in, checked());
+    world.answer(&layer, post("k-1", "cookie")).await;
+    world.clock.advance(Duration::from_mins(10));
+    assert!(world.answer(&layer, post("k-1", "cookie")).await.replayed);
+    for after in [Duration::from_secs(1), Duration::from_hours(1)] {
+        world.clock.advance(after);
+        let late = world.send(&layer, post("k-1", "cookie")).await.unwrap();
+        assert_eq!(late.status(), StatusCode::CONFLICT);
+        assert!(!late.headers().contains_key("set-cookie"));
+        assert!(String::from_utf8_lossy(late.body()).contains("#response-lost"));
+    }
+    assert_eq!(world.calls(), 1);
 }
