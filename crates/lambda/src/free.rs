@@ -48,7 +48,8 @@ impl Idempotency {
     /// This process forgets the completion at once. **Other processes** that saw the key completed
     /// answer from memory for up to 60 seconds more, or as [`with_cache`](Self::with_cache) says. A duplicate of the *old*
     /// event that comes later is new work, too: free a key only when its sender has had its answer and will not repeat
-    /// it. After [`Freed::Unfinished`] what an earlier attempt did may have happened, and the next one is not told of
+    /// it. (A worker that got no answer to its completion sends it again, and a key that was freed between the two is
+    /// completed again.) After [`Freed::Unfinished`] what an earlier attempt did may have happened, and the next one is not told of
     /// it.
     ///
     /// **Systems that deduplicate by themselves are not told.** [Subkeys](crate::Call::subkey) and the ids of

@@ -8,15 +8,20 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join;
+use futures_util::{FutureExt as _, future::join};
 use lambda_idempotency::{
     Call, Failure, Idempotency, Mode, Operation, RunContext, RunError,
     outbox::{MemorySender, Message},
     outcome::Freed,
     source::{DivertedRecord, Sqs},
 };
-use lambda_idempotency_core::store::StoreErrorKind;
+use lambda_idempotency_core::{
+    clock::Clock as _,
+    record::{IdempotencyRecord, Status},
+    store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
+};
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
+use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, order};
@@ -167,4 +172,35 @@ async fn a_key_whose_result_cannot_be_read_is_not_freed() {
     let Err(RunError::Store(error)) = freed else { panic!("{freed:?}") };
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
     assert_eq!(old.free(&operation, &payload).await.unwrap(), Freed::Completed);
+}
+
+/// A limit: the worker that did the work got no answer to its completion, and another process frees the key before the
+/// worker sends it again. To the worker, its claim was deleted, as by a TTL.
+#[tokio::test]
+async fn a_key_that_is_freed_while_its_completion_is_in_doubt_is_completed_again() {
+    let world = World::new();
+    let sent = Arc::<AtomicUsize>::default();
+    world.store.inject(Fault::lose_answer().that_writes(Status::Completed));
+    let (counted, store, until) = (Arc::clone(&sent), world.store.clone(), world.clock.now());
+    world.store.before(move |writes| {
+        for write in writes {
+            let completes = |record: &IdempotencyRecord| record.status == Status::Completed;
+            if write.record.as_ref().is_some_and(completes)
+                && counted.fetch_add(1, Ordering::Relaxed) == 1
+            {
+                let key = std::slice::from_ref(&write.key);
+                let found = store.inner().read(key, until).now_or_never().unwrap().remove(0);
+                let seen = RecordVersion::of(&found.unwrap().unwrap());
+                let freed = [Write::new(write.key.clone(), Guard::Unchanged(seen), None)];
+                let verdicts = store.inner().write(&freed, until).now_or_never().unwrap();
+                assert!(matches!(verdicts[..], [Verdict::Written]));
+            }
+        }
+    });
+    let idempotency = world.idempotency();
+    let function = idempotency.on(Sqs::new(), &place(), world.handler()).unwrap();
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    assert!(sent.load(Ordering::Relaxed) > 1);
+    assert_eq!(freed(&idempotency).await, Freed::Completed, "and now it is not sent again");
+    assert!(world.store.inner().is_empty());
 }
