@@ -1,11 +1,15 @@
 //! What happens while results that are kept elsewhere cannot be reached.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock},
     key::Key,
     memory::MemoryStore,
+    outbox::{MemorySender, Relay},
     record::{Fingerprint, IdempotencyRecord, Status},
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 };
@@ -245,4 +249,22 @@ async fn at_most_32_results_are_put_at_once() {
     assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Written)));
     assert_eq!(bucket.most.load(Ordering::SeqCst), 32);
     assert_eq!(bucket.kept.len(), 50);
+}
+
+/// The relay needs no results. It reads them all the same, and says that it could not.
+#[tokio::test(start_paused = true)]
+async fn while_the_result_store_is_down_a_relay_leaves_the_messages_for_its_next_run() {
+    let bucket = Bucket::new();
+    let store = Arc::new(over(&bucket));
+    let mut unsent = completed(long(5000));
+    unsent.outbox = Some(r#"[{"to":"parcels","body":"1"}]"#.into());
+    put(&*store, &unsent).await;
+    let sender = Arc::<MemorySender>::default();
+    let relay = Relay::new(Arc::clone(&store), Arc::clone(&sender));
+    for (fault, sent, unreadable) in [(Fault::Fails, 0, 1), (Fault::None, 1, 0)] {
+        bucket.fault(fault);
+        let relayed = relay.run(None, soon()).await.unwrap();
+        assert_eq!((relayed.sent, relayed.unreadable), (sent, unreadable));
+        assert_eq!(sender.sent().len() as u64, sent);
+    }
 }
