@@ -12,7 +12,7 @@ use super::{
     event::{Member, descend, id, list, object, scalar, text},
     filter::Kind,
     record::{identity_of, record_id},
-    source,
+    setters::source,
 };
 use crate::decode::Format;
 

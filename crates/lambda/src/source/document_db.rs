@@ -14,7 +14,7 @@ use super::{
     event::{Member, id, list, object, text},
     filter::Kind,
     record::record_id,
-    source,
+    setters::source,
 };
 use crate::rejection::Rejection;
 

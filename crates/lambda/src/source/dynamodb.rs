@@ -20,7 +20,7 @@ use super::{
     filter::Kind,
     record::{Item, identity_of, record_id},
     response::partial,
-    source,
+    setters::source,
 };
 use crate::{error::InvocationError, rejection::Rejection};
 

@@ -14,7 +14,7 @@ use super::{
     event::{Member, id, object, text},
     filter::Kind,
     record::{identity_of, record_id},
-    source,
+    setters::source,
 };
 use crate::rejection::Rejection;
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use lambda_idempotency_engine::call::RecordId;
 
-use super::{Event, EventSource, Identity, Record, Settings, Shape, source};
+use super::{Event, EventSource, Identity, Record, Settings, Shape, setters::source};
 use crate::rejection::Rejection;
 
 source! {

@@ -19,7 +19,7 @@ use super::{
     filter::Kind,
     record::Item,
     response::partial,
-    source,
+    setters::source,
 };
 use crate::{decode::Format, error::InvocationError, rejection::Rejection};
 

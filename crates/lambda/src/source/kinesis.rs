@@ -15,7 +15,7 @@ use super::{
     filter::Kind,
     record::{Item, identity_of, record_id},
     response::partial,
-    source,
+    setters::source,
 };
 use crate::{decode::Format, error::InvocationError};
 

@@ -127,8 +127,6 @@ mod shape;
 mod sns;
 mod sqs;
 
-use setters::source;
-
 pub use active_mq::ActiveMq;
 pub use busy::BusyRecord;
 pub use divert::DivertedRecord;
@@ -170,17 +168,17 @@ pub(crate) use settings::Settings;
 pub(crate) use several::parts_of_each;
 pub(crate) use shape::Shape;
 
-use active_mq::ActiveMqEvents;
-use document_db::DocumentDbEvents;
-use dynamodb::DynamoDbEvents;
-use event_bridge::EventBridgeEvents;
-use invoke::InvokeEvents;
-use kafka::KafkaEvents;
-use kinesis::KinesisEvents;
-use pipe::PipeEvents;
-use rabbit_mq::RabbitMqEvents;
-use scheduler::SchedulerEvents;
-use sns::SnsEvents;
+pub(crate) use active_mq::ActiveMqEvents;
+pub(crate) use document_db::DocumentDbEvents;
+pub(crate) use dynamodb::DynamoDbEvents;
+pub(crate) use event_bridge::EventBridgeEvents;
+pub(crate) use invoke::InvokeEvents;
+pub(crate) use kafka::KafkaEvents;
+pub(crate) use kinesis::KinesisEvents;
+pub(crate) use pipe::PipeEvents;
+pub(crate) use rabbit_mq::RabbitMqEvents;
+pub(crate) use scheduler::SchedulerEvents;
+pub(crate) use sns::SnsEvents;
 pub(crate) use sqs::SqsEvents;
 
 /// An event source with its settings: a type of [this module](self). Sealed.

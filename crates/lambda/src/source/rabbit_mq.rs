@@ -17,7 +17,7 @@ use super::{
     event::{Member, descend, id, list, object, scalar, text, text_of_bytes},
     filter::Kind,
     record::{identity_of, record_id},
-    source,
+    setters::source,
 };
 use crate::{decode::Format, rejection::Rejection};
 

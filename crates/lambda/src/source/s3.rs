@@ -14,7 +14,7 @@ use super::{
     Changes, Event, EventSource, Identity, Record, Settings,
     event::{Member, id, object, text},
     filter::Kind,
-    source,
+    setters::source,
 };
 use crate::rejection::Rejection;
 

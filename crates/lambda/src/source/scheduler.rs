@@ -15,7 +15,9 @@ use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_engine::call::RecordId;
 
-use super::{Event, EventSource, Identity, Record, Settings, event::id, filter::Kind, source};
+use super::{
+    Event, EventSource, Identity, Record, Settings, event::id, filter::Kind, setters::source,
+};
 use crate::rejection::Rejection;
 
 source! {

@@ -13,7 +13,7 @@ use super::{
     event::{Member, descend, id, object, text},
     filter::Kind,
     record::{identity_of, record_id},
-    source,
+    setters::source,
 };
 use crate::{decode::Format, rejection::Rejection};
 

@@ -16,7 +16,8 @@ use super::{
     filter::Kind,
     record::{Item, identity_of, record_id},
     response::{all_or_error, partial},
-    sns, source,
+    setters::source,
+    sns,
 };
 use crate::{decode::Format, error::InvocationError, rejection::Rejection};
 
