@@ -15,7 +15,7 @@ use tokio_postgres::{
     error::{DbError, Severity, SqlState},
 };
 
-use crate::{config::Config, pool::Unconnected, retry::TimedOut, row::Corrupt};
+use crate::{config::Config, retry::TimedOut, row::Corrupt, unconnected::Unconnected};
 
 /// What is done. Errors name it.
 #[derive(Clone, Copy)]

@@ -168,6 +168,7 @@ mod sweep;
 mod table;
 mod tls;
 mod transaction;
+mod unconnected;
 mod url;
 mod write;
 

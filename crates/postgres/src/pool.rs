@@ -15,7 +15,6 @@ use lambda_idempotency_core::{
     settings::LoadPassword,
     store::StoreErrorKind,
 };
-use tokio_postgres::Error;
 
 use crate::{
     config::Config,
@@ -23,6 +22,7 @@ use crate::{
     error::{Failure, Scope},
     own_session::IS_OWN,
     tls::Tls,
+    unconnected::Unconnected,
 };
 
 /// Where to connect to, and how.
@@ -44,18 +44,6 @@ pub(crate) struct Pool {
 struct Idle {
     connection: Connection,
     since: Timestamp,
-}
-
-/// Why there is no connection.
-pub(crate) enum Unconnected {
-    /// The user's function did not load the password.
-    NoPassword,
-    /// The server could not be reached, or refused.
-    Failed(Error),
-    /// A proxy shares the sessions of the server among its clients.
-    Shared,
-    /// The database has this encoding, which cannot hold each text.
-    Encoding(String),
 }
 
 /// A connection that is in use.

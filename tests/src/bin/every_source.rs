@@ -89,7 +89,17 @@ async fn main() -> Result<(), Error> {
         .on(ActiveMq::new(), &by_order("sent"), place.clone())
         .on(RabbitMq::new(), &by_order("routed"), place.clone())
         .on(EventBridge::new(), &by_order("announced"), place.clone())
-        .on(Pipe::of(Sqs::new()), &by_order("piped"), place.clone())
+        .on(
+            (
+                Pipe::of(Sqs::new()),
+                Pipe::of(Kinesis::new()),
+                Pipe::of(Kafka::new()),
+                Pipe::of(ActiveMq::new()),
+                Pipe::of(RabbitMq::new()),
+            ),
+            &by_order("piped"),
+            place.clone(),
+        )
         // These two have their default identities: the scheduled time and the request id.
         .on(Scheduler::new(), &shop.operation(Operation::new("scheduled")), place.clone())
         .on(Invoke::new(), &shop.operation(Operation::new("invoked")), place)

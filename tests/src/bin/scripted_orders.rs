@@ -8,7 +8,7 @@ mod recovery;
 mod scripted;
 
 use lambda_idempotency::{
-    Call, Operation,
+    Call, Operation, record,
     source::{EventBridge, Kinesis, Sns, Sqs},
 };
 use lambda_runtime::Error;
@@ -27,6 +27,7 @@ async fn main() -> Result<(), Error> {
     let is_set = |variable: &str| std::env::var(variable).is_ok_and(|value| value == "1");
     let most_bytes = is_set("SCRIPTED_RECOVERABLE").then_some(64 * 1024);
     let is_unprotected = is_set("SCRIPTED_UNPROTECTED");
+    // An expression on the payload or, after `record:`, on the record around it.
     let key = |variable: &str| match std::env::var(variable) {
         _ if is_unprotected => "noRecordHasThis".to_owned(),
         Ok(expression) => expression,
@@ -34,7 +35,10 @@ async fn main() -> Result<(), Error> {
     };
     macro_rules! at {
         ($source:ty, $variable:expr) => {{
-            let source = <$source>::new().key(key($variable));
+            let source = match key($variable).strip_prefix("record:") {
+                Some(expression) => <$source>::new().key(record(expression)),
+                None => <$source>::new().key(key($variable)),
+            };
             match most_bytes {
                 Some(most) => source.recoverable(most),
                 None => source,

@@ -6,7 +6,7 @@ use lambda_idempotency_tests::events::{
 };
 use serde_json::json;
 
-use crate::support::{World, orders, orders_by, outcomes};
+use crate::support::{World, orders, orders_by, outcomes, scripted_orders};
 
 #[tokio::test]
 async fn with_the_customer_as_key_two_orders_of_a_customer_are_duplicates() {
@@ -34,7 +34,7 @@ async fn with_several_parts_all_of_them_count() {
 /// Only redeliveries are then recognised: an order that is published twice is placed twice.
 #[tokio::test]
 async fn with_the_message_id_as_key_only_redeliveries_are_duplicates() {
-    let world = World::of(orders().env("ORDERS_SQS_KEY", "record:messageId")).await;
+    let world = World::of(scripted_orders().env("ORDERS_SQS_KEY", "record:messageId")).await;
     for (id, outcome) in [("m-1", "executed"), ("m-1", "replayed"), ("m-2", "executed")] {
         assert_eq!(outcomes(&world.send(&batch([message(id, &order("o-1"))])).await), [outcome]);
     }
@@ -43,7 +43,7 @@ async fn with_the_message_id_as_key_only_redeliveries_are_duplicates() {
 
 #[tokio::test]
 async fn each_source_has_a_variable_of_its_own() {
-    let function = orders()
+    let function = scripted_orders()
         .env("ORDERS_SNS_KEY", "record:Sns.MessageId")
         .env("ORDERS_EVENTBRIDGE_KEY", "record:detail.customer");
     let world = World::of(function).await;
@@ -69,7 +69,7 @@ async fn a_function_with_a_mistake_in_an_expression_does_not_start() {
         let exited = matches!(invocation.result, InvocationResult::Exited { code: Some(1), .. });
         assert!(exited, "{expression}: {}", invocation.result);
         let lines = world.lines();
-        let at = lines.iter().position(|line| line.contains("ORDERS_SNS_KEY")).unwrap();
+        let at = lines.iter().position(|line| line.contains("`place-order` at SNS")).unwrap();
         assert!(lines[at].contains(reason), "{lines:?}");
         // The expression, and a caret under the mistake.
         assert_eq!(lines[at + 1].trim(), expression);

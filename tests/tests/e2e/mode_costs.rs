@@ -50,7 +50,7 @@ fn modes() -> [Mode; 6] {
             of_costs: Some(("new, with a message to send", 1.0)),
         },
         Mode {
-            row: "`.mode(Mode::Transactional)`",
+            row: "`Transactional`",
             function: set(&["SCRIPTED_TRANSACTION"]),
             of_the_queue: 0.0,
             of_costs: Some(("new, in a transaction, with its effect", 0.0)),
@@ -62,7 +62,7 @@ fn modes() -> [Mode; 6] {
             of_costs: None,
         },
         Mode {
-            row: "`.mode(Mode::Optimistic)`",
+            row: "`Optimistic`",
             function: set(&["SCRIPTED_TRANSACTION", "SCRIPTED_OPTIMISTIC"]),
             of_the_queue: 0.0,
             of_costs: Some(("new, in an optimistic transaction, with its effect", 0.0)),
