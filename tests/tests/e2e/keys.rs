@@ -69,7 +69,10 @@ async fn a_function_with_a_mistake_in_an_expression_does_not_start() {
         let exited = matches!(invocation.result, InvocationResult::Exited { code: Some(1), .. });
         assert!(exited, "{expression}: {}", invocation.result);
         let lines = world.lines();
-        let at = lines.iter().position(|line| line.contains("`place-order` at SNS")).unwrap();
+        let at = lines
+            .iter()
+            .position(|line| line.contains("SNS: the key of operation `place-order`"))
+            .unwrap();
         assert!(lines[at].contains(reason), "{lines:?}");
         // The expression, and a caret under the mistake.
         assert_eq!(lines[at + 1].trim(), expression);
