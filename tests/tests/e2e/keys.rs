@@ -71,7 +71,7 @@ async fn a_function_with_a_mistake_in_an_expression_does_not_start() {
         let lines = world.lines();
         let at = lines
             .iter()
-            .position(|line| line.contains("SNS: the key of operation `place-order`"))
+            .position(|line| line.contains("sns: the key of operation `place-order`"))
             .unwrap();
         assert!(lines[at].contains(reason), "{lines:?}");
         // The expression, and a caret under the mistake.

@@ -73,8 +73,8 @@ async fn a_record_with_one_effect_costs_five_write_units() {
     let guide = include_str!("../../../crates/lambda/src/guide/choosing_a_mode.md");
     for row in [
         "| claim and complete | 3 |",
-        "| `.mode(Mode::Transactional)` | 5 |",
-        "| `.mode(Mode::Optimistic)` | 4 |",
+        "| `Transactional` | 5 |",
+        "| `Optimistic` | 4 |",
         "A mutex costs 3: claim, effect, deletion of the claim.",
     ] {
         assert!(guide.contains(row), "not in the guide: {row}");

@@ -68,7 +68,7 @@ fn errors_in_expressions_are_marked_with_a_caret() {
         (of_key("order.[id"), 9),
         (of_key(""), 0),
         ((place().fingerprint("a =").check().unwrap_err(), "the fingerprint"), 2),
-        ((built(Sqs::new().key(record("nope(id)")), place()), "the key"), 4),
+        ((built(Sqs::new().key(record("nope(id)")), place()), "sqs: the key"), 4),
     ] {
         let (text, what) =
             (error.to_string(), format!("{what} of operation `place` has a mistake"));
