@@ -1,7 +1,7 @@
 //! A handler that needs a client, as most do: a closure holds it. Here it puts each order into a DynamoDB table.
 //!
-//! What the closure holds is cloned for each record. Clients of the AWS SDK are cheap to clone; what is not `Clone`
-//! belongs into an `Arc`.
+//! The closure is cloned for each record, with all that it holds. Clients of the AWS SDK are cheap to clone; put
+//! values that are not `Clone` into an `Arc`.
 //!
 //! **In AWS**: create both tables, set their names in `IDEMPOTENCY_TABLE` and `ORDERS_TABLE`, and allow
 //! `dynamodb:PutItem` on the orders.

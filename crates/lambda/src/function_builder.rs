@@ -39,7 +39,7 @@ impl FunctionBuilder {
     ///
     /// The same operation and the same handler on several sources are one piece of work: what was done for one source is
     /// not done again when another source delivers it. Such an operation needs a [`key`](Operation::key), because the
-    /// default keys of two sources never agree; a source whose payloads have it elsewhere has
+    /// default keys are made for one source alone; a source whose payloads have it elsewhere has
     /// [a path of its own](crate::source::Sqs::key).
     ///
     /// ```

@@ -19,7 +19,7 @@ pub enum Freeing {
     Delete {
         /// The condition.
         guard: Guard,
-        /// What the key was until then.
+        /// The state of the key before.
         was: Freed,
     },
     /// A worker holds the key, or has left it held.
@@ -31,7 +31,7 @@ pub enum Freeing {
     Unsent,
 }
 
-/// What a key was that is free now.
+/// The state of a key before it was freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Freed {

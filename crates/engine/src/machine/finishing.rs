@@ -94,8 +94,8 @@ impl Machine<'_> {
         }
     }
 
-    /// What an attempt gets that finds its key completed by another worker: without the result, once that is not given any
-    /// more. Without a claim, that may have been long ago.
+    /// The answer of an attempt that finds its key completed by another worker. It has no result if the time for which results
+    /// are given is over: an attempt without a claim may find a completion of long ago.
     fn given(&self, outcome: Outcome, now: Timestamp) -> Outcome {
         match outcome {
             Outcome::Superseded { result, completion } => {

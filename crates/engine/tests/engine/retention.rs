@@ -134,7 +134,7 @@ async fn an_attempt_that_fails_is_remembered_as_long_as_the_operation_says() {
     }
 }
 
-/// What a duplicate gets after each of these times.
+/// Whether a duplicate gets the result after each of these times.
 async fn results_after(world: &World, label: &'static str, times: &[Duration]) -> Vec<bool> {
     let mut all = Vec::new();
     for time in times {

@@ -23,7 +23,7 @@ impl Route {
         for route in [first, self] {
             if !route.prepared.names_key() {
                 return Err(ConfigError::source(format!(
-                    "operation `{name}` has several sources and no key for {}: default keys of two sources never agree; \
+                    "operation `{name}` has several sources and no key for {}: default keys are made for one source alone; \
                      name a part of the payload with `.key(\"...\")`",
                     route.source.name()
                 )));

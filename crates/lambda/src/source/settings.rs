@@ -68,6 +68,7 @@ impl Settings {
         self.mistaken_filter(source)
             .or_else(|| self.contradicting_filters())
             .or_else(|| self.mistaken_envelope())
+            .or_else(|| self.keeps_nothing())
     }
 
     /// A filter that no record can pass.
@@ -103,6 +104,15 @@ impl Settings {
             Some(format!(
                 "no record has `Envelope::{inner:?}` in `Envelope::{outer:?}`; name each envelope once, the outermost first"
             ))
+        })
+    }
+
+    /// A limit that no record is within.
+    fn keeps_nothing(&self) -> Option<String> {
+        (self.recoverable == Some(0)).then(|| {
+            "`.recoverable(0)` keeps no record, so none could be recovered; give the most bytes of a record, such as \
+             65536, or leave the setting out"
+                .to_owned()
         })
     }
 }

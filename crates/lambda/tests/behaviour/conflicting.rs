@@ -146,3 +146,13 @@ fn times_for_which_a_key_would_stay_held_have_a_limit() {
     let waits = OnConflict::Wait { up_to: Duration::MAX };
     assert_eq!(place().on_conflict(waits).check(), Ok(()), "a wait ends with its invocation");
 }
+
+#[test]
+fn a_recovery_of_records_of_no_bytes_is_refused() {
+    let function = |most| {
+        let queue = Sqs::new().recoverable(most);
+        World::new().idempotency().on(queue, &place(), nothing).map(drop)
+    };
+    refused(function(0), &["`place`", "`.recoverable(0)` keeps no record"]);
+    assert_eq!(function(1), Ok(()));
+}
