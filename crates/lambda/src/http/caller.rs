@@ -72,6 +72,12 @@ pub(super) enum UnknownCaller {
     Panicked,
     #[error("`.verify(..)` panicked")]
     VerifyPanicked,
+    /// It has no headers, and `lambda_http` gives it the method `GET`, with which it would pass unprotected.
+    #[error(
+        "it is a message of a WebSocket API, which has no headers; serve messages in a function of their own, with \
+         `Idempotency::event` and a key from the message"
+    )]
+    WebSocket,
 }
 
 impl UnknownCaller {
@@ -85,6 +91,7 @@ impl UnknownCaller {
                 | Self::Authorizer
                 | Self::Panicked
                 | Self::VerifyPanicked
+                | Self::WebSocket
         )
     }
 }

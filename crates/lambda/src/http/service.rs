@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use lambda_http::{
     Body, IntoResponse, Request, RequestExt as _,
     http::{self, HeaderMap, Response},
+    request::RequestContext,
 };
 use lambda_idempotency_core::{
     clock::BoxFuture,
@@ -78,6 +79,10 @@ where
         let settings = Arc::clone(&self.settings);
         Box::pin(async move {
             let (parts, body) = request.into_parts();
+            if is_message(&parts) {
+                let refused = settings.unknown(&UnknownCaller::WebSocket);
+                return Ok(refused.into_response().map(given_on));
+            }
             let needs_key = settings.options.needs_key(&parts);
             let request = http::Request::from_parts(parts, body);
             if needs_key {
@@ -87,6 +92,16 @@ where
             let passed = passed_on(response).await;
             Ok(passed.unwrap_or_else(|| Problem::lost().into_response().map(given_on)))
         })
+    }
+}
+
+/// Whether it is a message of a WebSocket API, and not the request by which a client connects.
+fn is_message(parts: &http::request::Parts) -> bool {
+    match parts.extensions.get::<RequestContext>() {
+        Some(RequestContext::WebSocket(context)) => {
+            context.event_type.as_deref() == Some("MESSAGE")
+        }
+        _ => false,
     }
 }
 

@@ -1,10 +1,13 @@
-//! The identity that API Gateway or the function URL verified, as the caller of a request.
+//! The identity that API Gateway, the function URL or VPC Lattice verified, as the caller of a request.
 
 use lambda_http::{
     Request, RequestExt as _,
-    aws_lambda_events::apigw::{
-        ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer,
-        ApiGatewayRequestAuthorizerIamDescription,
+    aws_lambda_events::{
+        apigw::{
+            ApiGatewayProxyRequestContext, ApiGatewayRequestAuthorizer,
+            ApiGatewayRequestAuthorizerIamDescription,
+        },
+        vpc_lattice::VpcLatticeRequestV2Context,
     },
     http::HeaderName,
     request::RequestContext,
@@ -22,7 +25,7 @@ pub(super) enum Verified {
     Nothing,
 }
 
-/// What the authorizer of the API or of the function URL verified.
+/// What the authorizer of the API or of the function URL, or the auth policy of VPC Lattice verified.
 pub(super) fn verified(request: &Request) -> Result<Verified, UnknownCaller> {
     match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV1(v1)) => payload_v1(v1, request),
@@ -30,8 +33,21 @@ pub(super) fn verified(request: &Request) -> Result<Verified, UnknownCaller> {
             Some(authorizer) => payload_v2(authorizer, request),
             None => Ok(Verified::Nothing),
         },
+        Some(RequestContext::VpcLattice(lattice)) => service_network(lattice),
         _ => Ok(Verified::Nothing),
     }
+}
+
+/// A service of VPC Lattice. It names a principal only if its auth policy has authenticated the request.
+///
+/// <https://docs.aws.amazon.com/vpc-lattice/latest/ug/lambda-functions.html>
+fn service_network(context: &VpcLatticeRequestV2Context) -> Result<Verified, UnknownCaller> {
+    let principal = context.identity.as_ref().and_then(|identity| identity.principal.as_deref());
+    let Some(arn) = non_empty(principal) else { return Ok(Verified::Nothing) };
+    let caller = iam(arn)?;
+    // Whoever has the role is this caller.
+    let is_shared = caller.is_shared || arn.contains(":role/");
+    Ok(Verified::Caller(Caller { is_shared, ..caller }))
 }
 
 /// A REST API, or an HTTP API with payload format 1.0.

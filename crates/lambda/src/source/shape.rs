@@ -62,6 +62,32 @@ struct Signs<'e> {
     name: Member<'e>,
     #[serde(rename = "Details", borrow, default)]
     details: Member<'e>,
+    /// Bedrock agents.
+    #[serde(rename = "actionGroup", borrow, default)]
+    action: Member<'e>,
+    #[serde(borrow, default)]
+    agent: Member<'e>,
+    /// VPC Lattice, event structure version V1.
+    #[serde(borrow, default)]
+    raw_path: Member<'e>,
+    #[serde(borrow, default)]
+    method: Member<'e>,
+    /// AppSync.
+    #[serde(borrow, default)]
+    info: Member<'e>,
+}
+
+/// The field that AppSync resolves, or the channel of its Event API.
+#[derive(Default, Deserialize)]
+struct Info<'e> {
+    #[serde(rename = "fieldName", borrow, default)]
+    field: Member<'e>,
+    #[serde(rename = "parentTypeName", borrow, default)]
+    parent: Member<'e>,
+    #[serde(borrow, default)]
+    channel: Member<'e>,
+    #[serde(borrow, default)]
+    operation: Member<'e>,
 }
 
 #[derive(Default, Deserialize)]
@@ -75,12 +101,18 @@ struct RequestContext<'e> {
     /// Not in HTTP requests, but in the record of an invocation that Lambda sends to a destination.
     #[serde(rename = "functionArn", borrow, default)]
     function: Member<'e>,
+    /// WebSocket APIs.
+    #[serde(rename = "connectionId", borrow, default)]
+    connection: Member<'e>,
 }
 
 impl Shape {
     /// The event's kind, if it is a known one that a new invocation delivers again.
     pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
-        Self::polled(event).or_else(|| Self::called(event.raw))
+        let first = event.items.as_ref().and_then(|items| items.first().copied());
+        Self::polled(event)
+            .or_else(|| Self::called(event.raw))
+            .or_else(|| first.and_then(Self::resolved_as_batch))
     }
 
     /// Batches of event source mappings and pipes.
@@ -140,6 +172,17 @@ impl Shape {
         let signs: Signs<'_> = object(Some(raw));
         let request: RequestContext<'_> = object(signs.request);
         let shape = |event, whole, advice| Some(Self { event, whole, advice });
+        if request.connection.is_some() {
+            let advice = "wrap the whole event with `.event(..)` and a key that the client has chosen, beside whom the \
+            authorizer has named: `.key(\"[requestContext.authorizer.principalId, json(body).requestId]\")`; a message \
+            that a client sends again has new ids";
+            return shape("a WebSocket message", Whole::Differs, advice);
+        }
+        if text(signs.raw_path).is_some() && text(signs.method).is_some() {
+            let advice = "set the event structure version of the target group to V2, and use `Idempotency::http` \
+            (feature `http`)";
+            return shape("an HTTP request of VPC Lattice in version V1", Whole::Repeats, advice);
+        }
         if request.function.is_none() && request.id.or(request.time).or(request.elb).is_some() {
             let advice = "use `Idempotency::http` (feature `http`)";
             return shape("an HTTP request", Whole::Differs, advice);
@@ -171,13 +214,48 @@ impl Shape {
             from another turn with the same words";
             return shape("a Lex request", Whole::Repeats, advice);
         }
-        if text(signs.name).as_deref() == Some("ContactFlowEvent") && signs.details.is_some() {
+        // The guide of Connect has the first name, the samples of AWS's libraries the second.
+        let name = text(signs.name).unwrap_or_default();
+        if matches!(&*name, "ContactFlowEvent" | "ContactFlowExecution") && signs.details.is_some()
+        {
             let advice = "Connect needs the answer: wrap the whole event with `.event(..)` and a \
             key for the work (for once per contact `.key(\"Details.ContactData.ContactId\")`); no \
             key distinguishes a retry from another call in the same contact";
             return shape("an Amazon Connect request", Whole::Repeats, advice);
         }
-        None
+        if signs.agent.is_some() && text(signs.action).is_some() {
+            let advice = "the agent needs the answer: wrap the whole event with `.event(..)` and a key for the work, \
+            such as the id of an order in its parameters; no key distinguishes a retry from another equal action of \
+            the session";
+            return shape("an action of a Bedrock agent", Whole::Repeats, advice);
+        }
+        Self::resolved(&object(signs.info))
+    }
+
+    /// One item of an AppSync resolver with batches.
+    fn resolved_as_batch(item: &RawValue) -> Option<Self> {
+        let signs: Signs<'_> = object(Some(item));
+        let shape = Self::resolved(&object(signs.info))?;
+        let advice = "AppSync needs an answer for each item: process them with `Idempotency::run_many`, with a key that \
+        the client has chosen, beside its identity: `.key(\"[identity.sub, arguments.orderId]\")`";
+        Some(Self { event: "a batch of an AppSync resolver", advice, ..shape })
+    }
+
+    /// A field that AppSync resolves, or events of its Event API.
+    fn resolved(info: &Info<'_>) -> Option<Self> {
+        let (event, advice) = if text(info.field).is_some() && text(info.parent).is_some() {
+            let advice = "AppSync needs the answer: wrap the resolver of a mutation with `.event(..)` and a key that \
+            the client has chosen, beside its identity: `.key(\"[identity.sub, arguments.orderId]\")`; leave queries \
+            unprotected";
+            ("a request of an AppSync resolver", advice)
+        } else if text(info.operation).is_some() && info.channel.is_some() {
+            let advice = "AppSync needs an answer for each event: process them with `Idempotency::run_many` and \
+            `.key(\"id\")`";
+            ("a request of an AppSync channel", advice)
+        } else {
+            return None;
+        };
+        Some(Self { event, whole: Whole::Differs, advice })
     }
 
     /// Why the request id cannot be a key.

@@ -42,6 +42,20 @@ fn s3_batch(invocation: &str) -> Value {
     })
 }
 
+fn fixture(name: &str) -> Value {
+    let events = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/events/aws_lambda_events");
+    let text = std::fs::read_to_string(format!("{events}/example-{name}.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// A mutation, as AppSync's resolver sends it.
+fn resolved() -> Value {
+    let mut event = fixture("appsync-direct-resolver");
+    event["info"]["parentTypeName"] = json!("Mutation");
+    event["identity"]["username"] = json!("s3cr3t");
+    event
+}
+
 /// The event, its name in errors, the advice of the error, and why the whole event cannot be the key
 /// (empty if it can).
 fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
@@ -105,6 +119,34 @@ fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
             "Amazon Connect",
             "`.event(..)`",
             "neither an id",
+        ),
+        (fixture("connect-event"), "Amazon Connect", "`.event(..)`", "neither an id"),
+        (
+            fixture("apigw-websocket-request-without-method"),
+            "a WebSocket message",
+            "json(body).requestId",
+            "parts of it change",
+        ),
+        (fixture("vpc-lattice-v1-request"), "VPC Lattice", "`Idempotency::http`", "neither an id"),
+        (
+            fixture("bedrock-agent-runtime-event"),
+            "a Bedrock agent",
+            "`.event(..)`",
+            "neither an id",
+        ),
+        (resolved(), "an AppSync resolver", "arguments.orderId", "parts of it change"),
+        (
+            json!([resolved(), resolved()]),
+            "a batch of an AppSync",
+            "run_many",
+            "parts of it change",
+        ),
+        (
+            json!({ "info": { "channel": { "path": "/orders" }, "operation": "PUBLISH" },
+                    "events": [{ "id": "s3cr3t", "payload": {} }] }),
+            "an AppSync channel",
+            "`.key(\"id\")`",
+            "parts of it change",
         ),
     ]
 }
@@ -344,4 +386,31 @@ async fn log_lines_are_recognised_by_their_ids() {
         world.invoke(&function, &event).await.unwrap();
     }
     assert_eq!(world.ledger.total(), 2);
+}
+
+/// The page about invocations recommends these keys: each has a value in AWS's sample of its event.
+#[test]
+fn recommended_keys_find_their_value() {
+    let page = include_str!("../../src/guide/sources/invoke.md");
+    let mut connected = fixture("apigw-websocket-request-without-method");
+    connected["requestContext"]["authorizer"] = json!({ "principalId": "ann" });
+    connected["body"] = json!(r#"{ "requestId": "r-1" }"#);
+    let mut mutation = resolved();
+    mutation["identity"] = json!({ "sub": "ann" });
+    mutation["arguments"] = json!({ "orderId": "o-1" });
+    for (event, key) in [
+        (connected, "[requestContext.authorizer.principalId, json(body).requestId]"),
+        (mutation, "[identity.sub, arguments.orderId]"),
+        (
+            fixture("cloudwatch_logs-event"),
+            "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",
+        ),
+        (fixture("config-event"), "resultToken"),
+        (fixture("codepipeline_job-event"), r#""CodePipeline.job".id"#),
+        (fixture("ses-lambda-event"), "Records[0].ses.mail.messageId"),
+    ] {
+        assert!(page.contains(key), "{key}");
+        let keys = KeySpec::new("any", key).producer().unwrap();
+        keys.key(&event.to_string()).unwrap_or_else(|error| panic!("{key}: {error}"));
+    }
 }

@@ -40,10 +40,11 @@ async fn is_deduplicated(mut event: Value) {
     let world = World::new();
     for place in ["headers", "multiValueHeaders"] {
         if event[place].is_object() {
-            let value = if place == "headers" { json!("\"k-1\"") } else { json!(["\"k-1\""]) };
-            let ann = if place == "headers" { json!("Bearer ann") } else { json!(["Bearer ann"]) };
-            event[place]["Idempotency-Key"] = value;
-            event[place]["Authorization"] = ann;
+            // VPC Lattice has lists in `headers`.
+            let is_list = place != "headers" || is_of_lattice(&event);
+            for (name, value) in [("Idempotency-Key", "\"k-1\""), ("Authorization", "Bearer ann")] {
+                event[place][name] = if is_list { json!([value]) } else { json!(value) };
+            }
         }
     }
     let first = invoke(&world, &event).await;
@@ -203,7 +204,7 @@ async fn every_sample_is_processed_once() {
             }
         }
     }
-    assert_eq!(samples, 18);
+    assert_eq!(samples, 21);
 }
 
 /// Samples have no key: the request is refused, or its method does not need one.
@@ -215,7 +216,14 @@ async fn needs_no_key_or_is_refused(event: &Value) {
     assert_eq!((response["statusCode"].as_u64().unwrap(), world.calls()), expected, "{response}");
 }
 
+fn is_of_lattice(event: &Value) -> bool {
+    event["requestContext"]["serviceNetworkArn"].is_string()
+}
+
 fn method(event: &mut Value) -> &mut Value {
+    if is_of_lattice(event) {
+        return &mut event["method"];
+    }
     match event["version"].as_str() {
         Some("2.0") => &mut event["requestContext"]["http"]["method"],
         _ => &mut event["httpMethod"],
@@ -352,4 +360,56 @@ async fn another_host_with_a_base_path_is_refused_and_not_processed_again() {
     let own = at("abc.execute-api.eu-west-1.amazonaws.com", "/charges", "/prod/charges");
     let custom = at("api.example.com", "/v1/charges", "/v1/charges");
     assert_eq!(second_by(&own, &custom).await, 422);
+}
+
+fn sample(name: &str) -> Value {
+    let events = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/events");
+    serde_json::from_str(&std::fs::read_to_string(format!("{events}/{name}")).unwrap()).unwrap()
+}
+
+/// Without the refusal they would pass: `lambda_http` gives them the method `GET`.
+#[tokio::test]
+async fn messages_of_a_websocket_api_are_refused_and_connections_pass() {
+    let message = sample("aws_lambda_events/example-apigw-websocket-request-without-method.json");
+    for (kind, status, calls) in [("MESSAGE", 500, 0), ("CONNECT", 201, 1), ("DISCONNECT", 201, 1)]
+    {
+        let mut event = message.clone();
+        event["requestContext"]["eventType"] = json!(kind);
+        let world = World::new();
+        let response = invoke(&world, &event).await;
+        assert_eq!(
+            (response["statusCode"].as_u64(), world.calls()),
+            (Some(status), calls),
+            "{kind}"
+        );
+    }
+}
+
+/// A principal that the auth policy has authenticated is the caller, and whoever has its role.
+#[tokio::test]
+async fn callers_of_a_lattice_service_are_its_principals() {
+    let by = |principal: Option<&str>| {
+        let mut event = sample("http/aws_lambda_events/example-vpc-lattice-v2-request.json");
+        event["method"] = json!("POST");
+        event["headers"]["idempotency-key"] = json!(["k-1"]);
+        event["requestContext"]["identity"]["principal"] = json!(principal);
+        event
+    };
+    let role = "arn:aws:iam::111122223333:role/shop";
+    let session = |name| format!("arn:aws:sts::111122223333:assumed-role/shop/{name}");
+    for (first, second, calls) in [
+        (role.to_owned(), role.to_owned(), 1),
+        (session("task-1"), session("task-2"), 1),
+        (session("task-1"), role.replace("shop", "other"), 2),
+    ] {
+        let world = World::new();
+        assert_eq!(invoke(&world, &by(Some(&first))).await["statusCode"], 201);
+        assert_eq!(invoke(&world, &by(Some(&second))).await["statusCode"], 201);
+        assert_eq!(world.calls(), calls, "{first} and {second}");
+    }
+    let world = World::new();
+    for unknown in [None, Some("")] {
+        assert_eq!(invoke(&world, &by(unknown)).await["statusCode"], 403);
+    }
+    assert_eq!(world.calls(), 0);
 }
