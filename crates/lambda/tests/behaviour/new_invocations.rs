@@ -409,7 +409,7 @@ fn recommended_keys_find_their_value() {
         (fixture("codepipeline_job-event"), r#""CodePipeline.job".id"#),
         (fixture("ses-lambda-event"), "Records[0].ses.mail.messageId"),
     ] {
-        assert!(page.contains(key), "{key}");
+        assert!(page.contains(&format!(".key({key:?})")), "{key}");
         let keys = KeySpec::new("any", key).producer().unwrap();
         keys.key(&event.to_string()).unwrap_or_else(|error| panic!("{key}: {error}"));
     }

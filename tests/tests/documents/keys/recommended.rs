@@ -115,6 +115,27 @@ fn upload(bucket: &str, key: &str, tag: &str, sequencer: &str) -> Value {
             "object": { "key": key, "eTag": tag, "sequencer": sequencer, "size": 1 } } }] })
 }
 
+/// A received mail: its id of SES, and something else.
+fn mail(id: &str, more: &str) -> Value {
+    json!({ "Records": [{ "eventSource": "aws:ses",
+        "ses": { "mail": { "messageId": id, "commonHeaders": { "messageId": "same" } },
+            "receipt": more } }] })
+}
+
+/// A message of a WebSocket API: who sent it, the client's id in it, and the API's.
+fn message(who: &str, request: &str, id: &str) -> Value {
+    json!({ "body": json!({ "requestId": request }).to_string(),
+        "requestContext": { "connectionId": "c-1", "eventType": "MESSAGE", "messageId": id,
+            "authorizer": { "principalId": who } } })
+}
+
+/// A mutation of AppSync: who asks for it, for which order, and a header that differs for each attempt.
+fn mutation(who: &str, order: &str, trace: &str) -> Value {
+    json!({ "identity": { "sub": who }, "arguments": { "orderId": order },
+        "request": { "headers": { "x-amzn-trace-id": trace } },
+        "info": { "parentTypeName": "Mutation", "fieldName": "placeOrder" } })
+}
+
 fn kinesis(stream: &str, shard: &str, number: &str) -> Value {
     json!({ "Records": [{ "eventID": format!("{shard}:{number}"), "eventSource": "aws:kinesis",
         "eventName": "aws:kinesis:record", "eventVersion": "1.0",
@@ -198,6 +219,7 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     ("paymentId", Fields),
     ("payoutId", Fields),
     ("requestId", Fields),
+    ("resultToken", Fields),
     ("sku", Fields),
     ("tenant", Fields),
     ("'orderId'", Mistake),
@@ -262,6 +284,53 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
             distinct: || {
                 let task = |job: &str, task: &str| json!({ "job": { "id": job }, "tasks": [{ "taskId": task }] });
                 vec![task("j-1", "t-1"), task("j-1", "t-2"), task("j-2", "t-1")]
+            },
+        },
+    ),
+    (
+        "\"CodePipeline.job\".id",
+        Payloads {
+            adjust: PLAIN,
+            same: || vec![json!({ "CodePipeline.job": { "id": "j-1" } })],
+            distinct: || {
+                ["j-1", "j-2"].map(|id| json!({ "CodePipeline.job": { "id": id } })).into()
+            },
+        },
+    ),
+    (
+        "Records[0].ses.mail.messageId",
+        Payloads {
+            adjust: PLAIN,
+            same: || vec![mail("m-1", "subject"), mail("m-1", "receipt")],
+            distinct: || vec![mail("m-1", "subject"), mail("m-2", "subject")],
+        },
+    ),
+    // What a client sends again has new ids, and another client may choose the same.
+    (
+        "[requestContext.authorizer.principalId, json(body).requestId]",
+        Payloads {
+            adjust: PLAIN,
+            same: || vec![message("ann", "r-1", "m-1"), message("ann", "r-1", "m-2")],
+            distinct: || {
+                vec![
+                    message("ann", "r-1", "m-1"),
+                    message("ann", "r-2", "m-1"),
+                    message("bob", "r-1", "m-1"),
+                ]
+            },
+        },
+    ),
+    (
+        "[identity.sub, arguments.orderId]",
+        Payloads {
+            adjust: PLAIN,
+            same: || vec![mutation("ann", "o-1", "t-1"), mutation("ann", "o-1", "t-2")],
+            distinct: || {
+                vec![
+                    mutation("ann", "o-1", "t-1"),
+                    mutation("ann", "o-2", "t-1"),
+                    mutation("bob", "o-1", "t-1"),
+                ]
             },
         },
     ),
