@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # The step that changes the code, to see which tests notice. tests/run reads this file.
 
-# Changes one expression or function at a time, and runs the tests that should notice: docs/mutants.md has those
-# that none noticed. MUTANTS selects areas: `MUTANTS="admission keys" bash tests/run mutants`. Each takes from
+# Changes one expression or function at a time, and runs the tests that should notice.
+# MUTANTS selects areas: `MUTANTS="admission keys" bash tests/run mutants`. Each takes from
 # many minutes to hours, and leaves its lists in target/mutants.
 step_mutants() {
     local area version="27.1.0"
@@ -16,7 +16,7 @@ step_mutants() {
     done
 }
 
-# Exit status 2 says that mutants were missed: docs/mutants.md lists the known ones, and people compare.
+# Exit status 2 says that mutants were missed: CONTRIBUTING.md says which may be, and people compare.
 mutants() { # AREA ARGUMENT...
     local area=$1 status=0
     shift

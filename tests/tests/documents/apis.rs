@@ -206,8 +206,6 @@ fn pages() -> Vec<PathBuf> {
     let crates = fs::read_dir(root().join("crates")).expect("crates");
     let readmes = crates.map(|package| package.expect("a crate").path().join("README.md"));
     pages.extend(readmes.filter(|page| page.exists()));
-    // It names private functions, as cargo-mutants prints them.
-    pages.retain(|page| !page.ends_with("docs/mutants.md"));
     pages
 }
 

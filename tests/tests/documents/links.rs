@@ -82,7 +82,7 @@ fn file_of(page: &Path, path: &str) -> Option<PathBuf> {
     (!elsewhere).then(|| page.parent().unwrap_or(page).join(path))
 }
 
-/// Whether the guide has this plot as data, too, under the same name: see decision 71.
+/// Whether the guide has this plot as data, too, under the same name: see decision 66.
 fn is_embedded(page: &Path, path: &str) -> bool {
     let is_plot = path.starts_with("measured/") && path.ends_with(".svg");
     is_plot && page.ends_with("guide/performance.md")

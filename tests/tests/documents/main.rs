@@ -21,7 +21,6 @@ mod pages;
 mod performance;
 mod powertools;
 mod release;
-mod scenarios;
 mod settings;
 mod stores;
 
