@@ -64,7 +64,9 @@ pub enum ByHeader {}
 pub enum ByBody {}
 
 impl Http<ByHeader> {
-    /// Clients choose the key of each request, and send it in the header `Idempotency-Key`.
+    /// Clients choose the key of each request, and send it in the header `Idempotency-Key`, once: a structured-field
+    /// string of 1 to 255 characters. A key without quotes has only visible ASCII characters and no comma, and is the
+    /// same key as with quotes.
     pub fn by_header() -> Self {
         Self::new(Keys::Header(HeaderName::from_static("idempotency-key")))
     }
@@ -200,7 +202,9 @@ impl<K> Http<K> {
     /// of these is refused. **Name the caller yourself** where sessions are in cookies, where the
     /// authorizer names no caller, where people share an IAM role, where CloudFront signs for its
     /// viewers, and where clients renew their token between attempts and no authorizer reads it:
-    /// with another token, a second attempt would count as another caller's.
+    /// with another token, a second attempt would count as another caller's. The case of the credential's scheme and the
+    /// spaces after it make no difference. See
+    /// [for whom a key counts](crate::guide::sources::http#for-whom-a-key-counts).
     ///
     /// Return only verified values: a client that can choose the value can get another caller's
     /// responses, with the cookies in them.

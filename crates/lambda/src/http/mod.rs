@@ -55,7 +55,10 @@
 //! The handler finds its [`Call`](crate::Call) among the extensions of the request:
 //! `request.extensions().get::<Call>()`.
 //!
-//! A key counts for one caller. Method, host, path, query and body are its fingerprint.
+//! A key counts for one caller. Method, host, path, query and body are its fingerprint. The path is the one that the client
+//! sent, whatever the API's routes and stages are; the order of query parameters and the boundary of a `multipart` body have
+//! no effect. Bodies that change between attempts in other ways (compressed, encrypted, with the time in them) need
+//! [`Operation::fingerprint`](crate::Operation::fingerprint), which compares a part of the body instead of all of it.
 //! [`Http::caller`] describes how the caller is determined, and what to set where no default is
 //! safe. **A replay does not reach the handler**, nor what the handler verifies: where no authorizer
 //! verifies requests, set [`Http::verify`].
