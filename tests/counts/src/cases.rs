@@ -1,9 +1,12 @@
 //! What is counted.
 
+use tokio::runtime::{Builder, Runtime};
+
+use crate::invoking;
 #[cfg(feature = "dynamodb")]
-use crate::storing;
+use crate::{by_hand, storing};
 #[cfg(not(feature = "dynamodb"))]
-use crate::{delivering, extracting, invoking};
+use crate::{delivering, extracting};
 
 /// A part of the library.
 pub(crate) struct Case {
@@ -20,9 +23,13 @@ impl Case {
     }
 }
 
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_time().build().expect("a runtime")
+}
+
 pub(crate) fn all() -> Vec<Case> {
     #[cfg(feature = "dynamodb")]
-    let all = storing::cases();
+    let all = storing::cases().chain(invoking::cases()).chain(by_hand::cases());
     #[cfg(not(feature = "dynamodb"))]
     let all = extracting::cases().chain(delivering::cases()).chain(invoking::cases());
     all.collect()

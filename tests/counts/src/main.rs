@@ -6,7 +6,8 @@
 //! $ cargo run --release -p lambda-idempotency-counts -- record   # after a change that is meant
 //! ```
 //!
-//! With `--features dynamodb`, it counts the calls of the DynamoDB store, and has `recorded-dynamodb.tsv`.
+//! With `--features dynamodb`, it counts calls of the DynamoDB store, and whole functions over it and by hand, whose requests
+//! a connection without a server answers. It then has `recorded-dynamodb.tsv`.
 //!
 //! The program starts itself in Valgrind, which counts between the begin and the end of the function
 //! [`counted`](cases::counted) and writes a file for each of its calls. What is counted has run once before.
@@ -16,15 +17,15 @@
     reason = "it measures; what it sets up is known to be valid"
 )]
 
+#[cfg(feature = "dynamodb")]
+mod by_hand;
 mod cases;
 #[cfg(not(feature = "dynamodb"))]
 mod delivering;
 #[cfg(not(feature = "dynamodb"))]
 mod extracting;
-#[cfg(not(feature = "dynamodb"))]
 mod invoking;
 mod recorded;
-#[cfg(not(feature = "dynamodb"))]
 mod still;
 #[cfg(feature = "dynamodb")]
 mod storing;

@@ -18,9 +18,9 @@ use lambda_idempotency_core::record::{IdempotencyRecord, Owner, Status};
 use lambda_idempotency_core::store::{Guard, Store as _, Verdict, Write};
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use lambda_idempotency_keys::Key;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
-use crate::cases::{Case, Work};
+use crate::cases::{Case, Work, runtime};
 
 pub(crate) fn cases() -> impl Iterator<Item = Case> {
     let claims = [1, 10, 25]
@@ -31,6 +31,20 @@ pub(crate) fn cases() -> impl Iterator<Item = Case> {
     let reads = [1, 10]
         .map(|size| Case::new(format!("dynamodb: {size} read, of 1 KB"), move || read(size)));
     claims.into_iter().chain(completions).chain(reads)
+}
+
+pub(crate) const TABLE: &str = "idempotency";
+
+/// A client whose requests are answered at once.
+pub(crate) fn client() -> Client {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new("eu-west-1"))
+        .endpoint_url("http://localhost:1")
+        .credentials_provider(Credentials::new("id", "secret", None, None, "counts"))
+        .http_client(SharedHttpClient::new(Answers::new()))
+        .build();
+    Client::from_conf(config)
 }
 
 fn key(n: usize) -> Key {
@@ -74,15 +88,7 @@ fn read(size: usize) -> Work {
 }
 
 fn store() -> (Runtime, DynamoDbStore) {
-    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::v2026_01_12())
-        .region(Region::new("eu-west-1"))
-        .endpoint_url("http://localhost:1")
-        .credentials_provider(Credentials::new("id", "secret", None, None, "counts"))
-        .http_client(SharedHttpClient::new(Answers::new()))
-        .build();
-    let store = DynamoDbStore::new(Client::from_conf(config), "idempotency");
+    let (runtime, store) = (runtime(), DynamoDbStore::new(client(), TABLE));
     // The first request of a client resolves and caches what later ones use.
     let first = [claim(0)];
     let deadline = SystemClock.now().plus(Duration::from_secs(5));
@@ -111,12 +117,11 @@ impl Answers {
 
     fn answer(&self, request: &HttpRequest) -> String {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let body = request.body().bytes().unwrap_or_default();
-        let occurrences = |text: &[u8]| body.windows(text.len()).filter(|at| *at == text).count();
+        let body = str::from_utf8(request.body().bytes().unwrap_or_default()).unwrap_or_default();
         match target.rsplit('.').next().unwrap_or_default() {
             "BatchExecuteStatement" => {
                 let each = r#"{"TableName":"idempotency"}"#;
-                let all = vec![each; occurrences(br#""Statement":"#)].join(",");
+                let all = vec![each; body.matches("\"Statement\"").count()].join(",");
                 format!(r#"{{"Responses":[{all}]}}"#)
             }
             "BatchGetItem" => {
