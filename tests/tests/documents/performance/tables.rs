@@ -21,7 +21,6 @@ pub(crate) fn all(measured: &Measured, peers: &Measured) -> Vec<(&'static str, S
         ("processor", processor(measured)),
         ("ratios", ratios(measured)),
         ("requests", requests(measured)),
-        ("together", together(measured)),
         ("latency", latency(measured)),
         ("window", window(measured)),
         ("memory", memory(measured)),
@@ -69,86 +68,51 @@ fn head(columns: &[&str]) -> String {
     format!("| {} |\n|---|{}\n", columns.join(" | "), "--:|".repeat(columns.len() - 1))
 }
 
-/// The functions on each runtime, as columns.
-fn columns(first: &str, functions: &[&'static str]) -> (String, Vec<(&'static str, &'static str)>) {
-    let mut names = vec![first.to_owned()];
-    let mut columns = Vec::new();
-    for threads in THREADS {
-        for function in functions {
-            names.push(format!("{function}, {threads}"));
-            columns.push((*function, threads));
-        }
-    }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    (head(&names), columns)
-}
-
 /// Processor time of new records.
 fn processor(measured: &Measured) -> String {
-    let (mut table, columns) = columns("records at a time", &["floor", "by hand", "this"]);
+    let mut table = head(&[
+        "records at a time",
+        "floor, one",
+        "by hand, one",
+        "this, one",
+        "floor, several",
+        "by hand, several",
+        "this, several",
+    ]);
     for size in SIZES {
-        let cells = columns.iter().map(|(function, threads)| {
-            digits(measured.get("fresh", size, function, threads, "cpu_us"))
+        let cells = THREADS.iter().flat_map(|threads| {
+            ["floor", "by hand", "this"]
+                .map(|name| digits(measured.get("fresh", size, name, threads, "cpu_us")))
         });
         table.push_str(&row(&grouped(&size.to_string()), cells));
+    }
+    table
+}
+
+/// A row for each scenario, with a cell for each number of records at a time.
+fn by_size(mut table: String, cells: impl Fn(&str, usize) -> String) -> String {
+    for (scenario, name) in SCENARIOS {
+        let cells = SIZES.map(|size| {
+            if sizes(scenario).contains(&size) { cells(scenario, size) } else { String::new() }
+        });
+        table.push_str(&row(name, cells));
     }
     table
 }
 
 /// Ours beside the function by hand, for each scenario.
 fn ratios(measured: &Measured) -> String {
-    let mut table = head(&["records", "at a time", "one thread", "several threads"]);
-    for (scenario, name) in SCENARIOS {
-        for size in sizes(scenario) {
-            let ratio = |threads| measured.get(scenario, *size, "this", threads, "x_by_hand");
-            let ratios = THREADS.map(|threads| format!("{:.2}", ratio(threads)));
-            table.push_str(&row(name, [grouped(&size.to_string())].into_iter().chain(ratios)));
-        }
-    }
-    table
+    by_size(head(&["records at a time", "1", "10", "100", "1,000", "10,000"]), |scenario, size| {
+        format!("{:.2}", measured.get(scenario, size, "this", "one", "x_by_hand"))
+    })
 }
 
-/// Requests and units.
+/// Requests of ours and of the function by hand.
 fn requests(measured: &Measured) -> String {
-    let mut table =
-        head(&["records", "at a time", "requests", "by hand", "write units", "read units"]);
-    for (scenario, name) in SCENARIOS {
-        for size in sizes(scenario) {
-            let of =
-                |function, column| digits(measured.get(scenario, *size, function, "one", column));
-            let cells = [
-                grouped(&size.to_string()),
-                of("this", "requests"),
-                of("by hand", "requests"),
-                of("this", "write_units"),
-                of("this", "read_units"),
-            ];
-            table.push_str(&row(name, cells));
-        }
-    }
-    table
-}
-
-/// Connections of a process, and context switches for a record.
-fn together(measured: &Measured) -> String {
-    let mut table = head(&[
-        "new records at a time",
-        "connections",
-        "by hand",
-        "switches, one thread",
-        "by hand",
-        "switches, several threads",
-        "by hand",
-    ]);
-    for size in SIZES {
-        let columns = [("connections", "one"), ("switches", "one"), ("switches", "several")];
-        let cells = columns.iter().flat_map(|(column, threads)| {
-            let of = |function| digits(measured.get("fresh", size, function, threads, column));
-            ["this", "by hand"].map(of)
-        });
-        table.push_str(&row(&grouped(&size.to_string()), cells));
-    }
-    table
+    by_size(head(&["records at a time", "1", "10", "100", "1,000", "10,000"]), |scenario, size| {
+        let of = |function| digits(measured.get(scenario, size, function, "one", "requests"));
+        format!("{} / {}", of("this"), of("by hand"))
+    })
 }
 
 /// The duration of an invocation with slower requests.
@@ -156,24 +120,15 @@ fn latency(measured: &Measured) -> String {
     let mut table = head(&[
         "records at a time",
         "by hand, one",
-        "of it the table",
         "this, one",
-        "of it the table",
         "by hand, several",
         "this, several",
     ]);
     for size in SIZES {
-        let of = |function, threads, column| {
-            digits(measured.get("delayed", size, function, threads, column))
-        };
-        let cells = [
-            of("by hand", "one", "p50_ms"),
-            of("by hand", "one", "table_ms"),
-            of("this", "one", "p50_ms"),
-            of("this", "one", "table_ms"),
-            of("by hand", "several", "p50_ms"),
-            of("this", "several", "p50_ms"),
-        ];
+        let cells = THREADS.iter().flat_map(|threads| {
+            ["by hand", "this"]
+                .map(|name| digits(measured.get("delayed", size, name, threads, "p50_ms")))
+        });
         table.push_str(&row(&grouped(&size.to_string()), cells));
     }
     table
@@ -181,18 +136,10 @@ fn latency(measured: &Measured) -> String {
 
 /// From the handler's return to the completion.
 fn window(measured: &Measured) -> String {
-    let mut table = head(&[
-        "records at a time",
-        "completions",
-        "p50",
-        "p99",
-        "longest",
-        "by hand: p50",
-        "p99",
-        "longest",
-    ]);
+    let mut table =
+        head(&["records at a time", "p50", "p99", "longest", "by hand: p50", "p99", "longest"]);
     for size in [1, 10, 100, 1000] {
-        let mut cells = vec![digits(measured.get("window", size, "this", "one", "completions"))];
+        let mut cells = Vec::new();
         for function in ["this", "by hand"] {
             for column in ["window_p50_ms", "window_p99_ms", "window_max_ms"] {
                 cells.push(digits(measured.get("window", size, function, "one", column)));
@@ -205,19 +152,17 @@ fn window(measured: &Measured) -> String {
 
 /// Peak memory.
 fn memory(measured: &Measured) -> String {
-    let (mut table, columns) = columns("after", &["floor", "by hand", "this"]);
+    let mut table = head(&["after", "floor", "by hand", "this library"]);
     let work = [
-        ("peak", 0, "the start"),
-        ("peak", 10, "batches of 10"),
-        ("peak", 100, "batches of 100"),
-        ("peak", 1000, "batches of 1,000"),
-        ("peak", 10_000, "a batch of 10,000"),
+        (0, "the start"),
+        (10, "batches of 10"),
+        (100, "batches of 100"),
+        (1000, "batches of 1,000"),
+        (10_000, "a batch of 10,000"),
     ];
-    for (scenario, size, name) in work {
-        let cells = columns.iter().map(|(function, threads)| match (scenario, *function) {
-            ("peak-run", "floor") => String::new(),
-            _ => digits(measured.get(scenario, size, function, threads, "peak_mb")),
-        });
+    for (size, name) in work {
+        let cells = ["floor", "by hand", "this"]
+            .map(|function| digits(measured.get("peak", size, function, "one", "peak_mb")));
         table.push_str(&row(name, cells));
     }
     table
