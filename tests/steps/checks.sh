@@ -89,8 +89,8 @@ rustdoc_json() { # FLAG... -- CARGO...
 
 # The crates whose public items are recorded in docs/api, because others build on them.
 API_CRATES=(lambda-idempotency lambda-idempotency-core lambda-idempotency-dynamodb
-    lambda-idempotency-keys lambda-idempotency-powertools lambda-idempotency-postgres
-    lambda-idempotency-redis lambda-idempotency-results lambda-idempotency-testkit)
+    lambda-idempotency-keys lambda-idempotency-postgres lambda-idempotency-redis
+    lambda-idempotency-results lambda-idempotency-testkit)
 # What `lambda-idempotency` exports of the engine, of which nothing else is promised.
 ENGINE_API='_engine::(batch::AfterFailure|call::(Call|RecordId|TraceContext)|delivered::RecordError|observe::|process::Cache|steps::StepError)\b'
 # The version of `public-api` in tests/api reads the output of this version of Rust.

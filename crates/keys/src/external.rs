@@ -1,8 +1,8 @@
 //! Keys in the form of another library, for a table that is shared with it or migrated from it.
 //!
 //! With these traits, a [`KeySpec`](crate::producer::KeySpec) and an operation use such keys
-//! without depending on the library. `lambda-idempotency-powertools` implements them; applications
-//! need not.
+//! without knowing the library. `PowertoolsKeys` of the feature `powertools` implements them;
+//! applications need not.
 
 use std::fmt;
 

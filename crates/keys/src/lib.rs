@@ -16,7 +16,8 @@
 //! | [`Scope`], [`KeyFormat`], [`Secret`] | how a selection becomes a [`Key`]: hashed, readable, with a secret |
 //! | [`KeyPath`], [`payload`], [`record`] | where in a record the key is found |
 //! | [`producer`] | the same key, computed before the event is sent |
-//! | [`external`] | keys in the form of another library, see `lambda-idempotency-powertools` |
+//! | [`external`] | keys in the form of another library |
+//! | `powertools` | those of Powertools for AWS Lambda; a feature |
 //!
 //! ```
 //! use lambda_idempotency_keys::{Document, Expression, Scope};
@@ -43,18 +44,19 @@ mod fallback;
 mod field_set;
 mod field_sets;
 mod functions;
-// For `lambda-idempotency-powertools`, which evaluates with the same code. Not covered by semantic
-// versioning.
-#[doc(hidden)]
-pub mod internal;
 mod invalid;
+#[cfg_attr(
+    not(feature = "powertools"),
+    expect(dead_code, reason = "Powertools needs all variants")
+)]
 mod jmespath;
 mod key;
 mod known;
 mod make_key;
-mod missing;
 mod parts;
 mod path;
+#[cfg(feature = "powertools")]
+pub mod powertools;
 pub mod producer;
 mod reach;
 mod readable;

@@ -260,11 +260,11 @@ pub use lambda_idempotency_core::{
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
 pub use lambda_idempotency_engine::call::Call;
+#[cfg(feature = "powertools")]
+pub use lambda_idempotency_keys::powertools;
 pub use lambda_idempotency_keys::{payload, producer, record};
 #[cfg(feature = "postgres")]
 pub use lambda_idempotency_postgres::{self as postgres, PostgresStore};
-#[cfg(feature = "powertools")]
-pub use lambda_idempotency_powertools as powertools;
 #[cfg(feature = "redis")]
 pub use lambda_idempotency_redis::{self as redis, RedisStore};
 

@@ -10,7 +10,7 @@ const PLACES: [(&str, &str); 18] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
-    ("powertools", "crates/powertools/tests/powertools"),
+    ("powertools", "crates/keys/tests/keys/powertools"),
     ("results", "crates/results/tests/results"),
     ("shuttle", "crates/engine/tests/shuttle"),
     ("process", "crates/engine/src/process"),

@@ -38,19 +38,18 @@ pub enum Collision {
 
 /// The first collision that an evaluation found in the values it used.
 #[derive(Default)]
-pub struct Collisions {
+pub(crate) struct Collisions {
     first: Cell<Option<Collision>>,
 }
 
 impl Collisions {
     /// The first one, if there was any.
-    #[must_use]
-    pub const fn first(&self) -> Option<Collision> {
+    pub(crate) const fn first(&self) -> Option<Collision> {
         self.first.get()
     }
 
     /// Records a collision, unless one was recorded before.
-    pub fn note(&self, collision: Collision) {
+    pub(crate) fn note(&self, collision: Collision) {
         if self.first.get().is_none() {
             self.first.set(Some(collision));
         }

@@ -40,7 +40,7 @@ pub(super) mod wanted;
 pub(super) mod write;
 
 pub use collision::Collision;
-pub use collision::Collisions;
+pub(crate) use collision::Collisions;
 pub use document_error::DocumentError;
 
 /// The byte offset of a mistake in an expression, and its message.
@@ -48,7 +48,7 @@ pub(super) type Mistake = (usize, String);
 
 /// The implementation whose semantics are used. Comments mark where they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
+pub(crate) enum Variant {
     /// The specification (<https://jmespath.org/specification.html>), with exact numbers.
     Standard,
     /// `jmespath.py`, which Powertools for Python uses.

@@ -90,7 +90,7 @@ impl KeySpec {
     }
 
     /// Makes the keys of another library, whose prefix replaces the operation's name.
-    /// `lambda-idempotency-powertools` has those of Powertools for AWS Lambda.
+    /// The feature `powertools` has those of Powertools for AWS Lambda.
     #[must_use]
     pub fn powertools(mut self, powertools: impl ExternalKeys + 'static) -> Self {
         self.powertools = Some(Arc::new(powertools));

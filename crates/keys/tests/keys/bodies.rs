@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
-use lambda_idempotency_keys::{Document, Expression, FieldSet, KeyFormat, Scope, Secret};
-use lambda_idempotency_powertools::{
+use lambda_idempotency_keys::powertools::{
     PowertoolsDocument, PowertoolsExpression, PowertoolsKeys, PowertoolsLanguage,
 };
+use lambda_idempotency_keys::{Document, Expression, FieldSet, KeyFormat, Scope, Secret};
 
 /// Expressions of every kind to apply to events; the first selects the whole event.
 static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {

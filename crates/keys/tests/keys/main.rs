@@ -22,6 +22,7 @@ mod missing;
 mod mistakes;
 mod numbers;
 mod optional;
+mod powertools;
 mod producer;
 mod reference;
 mod robust;

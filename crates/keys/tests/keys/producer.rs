@@ -1,10 +1,10 @@
 //! Keys of messages before they are sent, and the deduplication ids made from them.
 
+use lambda_idempotency_keys::powertools::PowertoolsKeys;
 use lambda_idempotency_keys::{
     Key, KeyFormat, Secret, SelectionError,
     producer::{KeySpec, PayloadError, Producer, ProducerError, deduplication_id},
 };
-use lambda_idempotency_powertools::PowertoolsKeys;
 use proptest::prelude::*;
 
 use crate::{

@@ -2,6 +2,7 @@
 
 use std::{future::ready, time::Duration};
 
+use lambda_idempotency::powertools::Collision;
 use lambda_idempotency::{
     ConfigError, Failure, OnMissingKey, Operation, Run, RunContext, RunError,
     clock::Timestamp,
@@ -16,7 +17,6 @@ use lambda_idempotency_core::{
     store::{Guard, Write},
 };
 use lambda_idempotency_keys::{Key, SelectionError};
-use lambda_idempotency_powertools::Collision;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json, value::RawValue};
 use tower_layer::Layer as _;
@@ -24,9 +24,9 @@ use tower_layer::Layer as _;
 use crate::support::{World, serve};
 
 const PYTHON: &str =
-    include_str!("../../../powertools/tests/powertools/vectors/requests-python.json");
+    include_str!("../../../keys/tests/keys/powertools/vectors/requests-python.json");
 const TYPESCRIPT: &str =
-    include_str!("../../../powertools/tests/powertools/vectors/requests-typescript.json");
+    include_str!("../../../keys/tests/keys/powertools/vectors/requests-typescript.json");
 
 /// The recording of one call of a Powertools function.
 struct Recorded {

@@ -27,10 +27,10 @@ impl Recorded {
     pub(crate) fn all(language: &str) -> Vec<Self> {
         let text = match language {
             "python" => {
-                include_str!("../../../../powertools/tests/powertools/vectors/requests-python.json")
+                include_str!("../../../../keys/tests/keys/powertools/vectors/requests-python.json")
             }
             _ => include_str!(
-                "../../../../powertools/tests/powertools/vectors/requests-typescript.json"
+                "../../../../keys/tests/keys/powertools/vectors/requests-typescript.json"
             ),
         };
         let vectors: Value = serde_json::from_str(text).unwrap();

@@ -8,8 +8,8 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use flate2::{Compression, write::GzEncoder};
+use lambda_idempotency_keys::powertools::{PowertoolsKeys, PowertoolsLanguage};
 use lambda_idempotency_keys::{DocumentError, SelectionError};
-use lambda_idempotency_powertools::{PowertoolsKeys, PowertoolsLanguage};
 
 const MIB: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
 //! The keys and fingerprints in the recorded requests of each library.
 
 use lambda_idempotency_keys::SelectionError;
-use lambda_idempotency_powertools::PowertoolsKeys;
+use lambda_idempotency_keys::powertools::PowertoolsKeys;
 use serde_json::Value;
 
 fn vectors(text: &str) -> Vec<Value> {

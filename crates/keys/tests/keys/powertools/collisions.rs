@@ -1,7 +1,7 @@
 //! Keys that distinct records could share are refused, unless the user accepts collisions.
 
 use lambda_idempotency_keys::SelectionError;
-use lambda_idempotency_powertools::{Collision, PowertoolsKeys, PowertoolsLanguage};
+use lambda_idempotency_keys::powertools::{Collision, PowertoolsKeys, PowertoolsLanguage};
 
 fn python() -> PowertoolsKeys {
     PowertoolsKeys::python("p")

@@ -4,7 +4,7 @@ use crate::jmespath::{coercion::is_truthy, value::Value};
 
 /// As `is_missing_idempotency_key` of Powertools for Python: `null`, an empty value, or one that
 /// holds only nulls.
-pub(crate) fn is_missing_to_python(value: &Value) -> bool {
+pub(super) fn is_missing_to_python(value: &Value) -> bool {
     match value {
         Value::Undefined | Value::Null => true,
         Value::Bool(_) | Value::Number(_) => false,
@@ -16,7 +16,7 @@ pub(crate) fn is_missing_to_python(value: &Value) -> bool {
 
 /// As `isMissingIdempotencyKey` of Powertools for TypeScript: a falsy value, or a list or object of
 /// falsy values only.
-pub(crate) fn is_missing_to_typescript(value: &Value) -> bool {
+pub(super) fn is_missing_to_typescript(value: &Value) -> bool {
     match value {
         Value::Array(items) => !items.iter().any(is_truthy),
         Value::Object(members) => !members.iter().any(|(_, value)| is_truthy(value)),

@@ -15,7 +15,7 @@ To record more cases, which the tests then read instead:
 
     export POWERTOOLS_VECTORS=/tmp/vectors && mkdir -p $POWERTOOLS_VECTORS
     CASES=20000 venv/bin/python record.py SEED && node record.mjs
-    cargo test -p lambda-idempotency-powertools --test powertools recorded
+    cargo test -p lambda-idempotency-keys --test keys powertools::recorded
 """
 
 import base64

@@ -2,16 +2,18 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use lambda_idempotency_keys::{
+use super::{
+    HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsLanguage,
+    expression::Selected,
+};
+use crate::{
     Collision, DocumentError, ExpressionError, Key, Selection, SelectionError,
     external::{ExternalExpression, ExternalKeys, Made},
-    internal::{self, Collisions, Selected, VariantDocument},
+    jmespath::{Collisions, numbers::is_javascript_space},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsLanguage};
-
-/// The settings of Powertools keys; see the [crate](crate).
+/// The settings of Powertools keys; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct PowertoolsKeys {
     language: PowertoolsLanguage,
@@ -41,7 +43,7 @@ impl PowertoolsKeys {
     /// [`typescript`](Self::typescript).
     ///
     /// ```
-    /// use lambda_idempotency_powertools::{PowertoolsKeys, PowertoolsLanguage};
+    /// use lambda_idempotency_keys::powertools::{PowertoolsKeys, PowertoolsLanguage};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let named = "powertools-typescript"; // std::env::var("ORDER_LANGUAGE")?
@@ -55,7 +57,7 @@ impl PowertoolsKeys {
         let given = prefix.into();
         let prefix = match language {
             PowertoolsLanguage::Python => given,
-            PowertoolsLanguage::TypeScript => match internal::trim_as_javascript(&given) {
+            PowertoolsLanguage::TypeScript => match given.trim_matches(is_javascript_space) {
                 trimmed if trimmed.len() == given.len() => given,
                 trimmed => Arc::from(trimmed),
             },
@@ -143,8 +145,8 @@ impl PowertoolsKeys {
     ) -> Result<Selection, SelectionError> {
         let collisions = Collisions::default();
         let selected = match expression {
-            Some(expression) => expression.0.evaluate(&document.0, &collisions)?,
-            None => document.0.whole(self.language.into()),
+            Some(expression) => expression.evaluate(document, &collisions)?,
+            None => document.whole(self.language),
         };
         if selected.is_nothing()
             && (self.language == PowertoolsLanguage::Python || expression.is_some())
@@ -159,11 +161,11 @@ impl PowertoolsKeys {
         }
         if !self.accept_collisions {
             match expression {
-                Some(expression) => expression.0.check(&selected)?,
+                Some(expression) => expression.check(&selected)?,
                 None => selected.check()?,
             }
         }
-        self.text(&selected, &collisions).map(Selection::of_text)
+        self.text(&selected, &collisions).map(|text| Selection(text.into_bytes()))
     }
 
     /// The fingerprint of the value that `expression` selects, as with
@@ -178,9 +180,9 @@ impl PowertoolsKeys {
         expression: &PowertoolsExpression,
     ) -> Result<String, SelectionError> {
         let collisions = Collisions::default();
-        let selected = expression.0.evaluate(&document.0, &collisions)?;
+        let selected = expression.evaluate(document, &collisions)?;
         if !self.accept_collisions {
-            expression.0.check(&selected)?;
+            expression.check(&selected)?;
         }
         self.text(&selected, &collisions).map(|text| self.digest(text.as_bytes()))
     }
@@ -192,8 +194,8 @@ impl PowertoolsKeys {
     pub fn result(&self, json: &str) -> Option<String> {
         match self.language {
             PowertoolsLanguage::Python => {
-                let document = VariantDocument::read(self.language.into(), json).ok()?;
-                document.whole(self.language.into()).text(&Collisions::default()).ok()
+                let document = self.read(json).ok()?;
+                document.whole(self.language).text(&Collisions::default()).ok()
             }
             PowertoolsLanguage::TypeScript => Some(json.to_owned()),
         }

@@ -1,14 +1,14 @@
 //! Every recorded case, with `accept_collisions`: the same key and fingerprint, or an error in both.
 
 use lambda_idempotency_keys::SelectionError;
-use lambda_idempotency_powertools::{
+use lambda_idempotency_keys::powertools::{
     HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsKeys, PowertoolsLanguage,
 };
 use serde_json::Value;
 
 /// The recordings in the repository, or those in the directory `POWERTOOLS_VECTORS`.
 fn vectors(language: &str) -> (String, Vec<Value>) {
-    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/powertools/vectors");
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keys/powertools/vectors");
     let directory = std::env::var("POWERTOOLS_VECTORS").unwrap_or_else(|_| ours.to_owned());
     let text = std::fs::read_to_string(format!("{directory}/{language}.json")).unwrap();
     let mut vectors: Value = serde_json::from_str(&text).unwrap();

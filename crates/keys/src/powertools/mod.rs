@@ -12,7 +12,7 @@
 //! | the prefix | `key_prefix`, or `<function>.<module>.<qualified name>` | `keyPrefix`, or `<function>` |
 //!
 //! ```
-//! use lambda_idempotency_powertools::PowertoolsKeys;
+//! use lambda_idempotency_keys::powertools::PowertoolsKeys;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let powertools = PowertoolsKeys::python("orders-fn.app.process");
@@ -28,8 +28,8 @@
 //!
 //! Both libraries give some distinct records the same key, and answer one record with the other's
 //! result. Such records are refused here
-//! ([`SelectionError::Collision`](lambda_idempotency_keys::SelectionError::Collision), or the
-//! errors for missing keys), unless [`PowertoolsKeys::accept_collisions`] turns on the exact
+//! ([`SelectionError::Collision`](crate::SelectionError::Collision), or the errors for missing
+//! keys), unless [`PowertoolsKeys::accept_collisions`] turns on the exact
 //! behaviour of Powertools.
 //!
 //! A key that would depend on more than the record is an error with both settings. In TypeScript,
@@ -42,13 +42,13 @@
 mod expression;
 mod hash;
 mod keys;
+mod missing;
 
 pub use expression::{PowertoolsDocument, PowertoolsExpression};
 pub use hash::{HashFunction, UnknownHashFunction};
 pub use keys::PowertoolsKeys;
-pub use lambda_idempotency_keys::Collision;
 
-use lambda_idempotency_keys::internal::Variant;
+pub use crate::Collision;
 use std::str::FromStr;
 
 /// A language whose keys [`PowertoolsKeys`] makes. Its name is that of [`PowertoolsLanguage::name`].
@@ -73,15 +73,6 @@ impl PowertoolsLanguage {
     }
 }
 
-impl From<PowertoolsLanguage> for Variant {
-    fn from(language: PowertoolsLanguage) -> Self {
-        match language {
-            PowertoolsLanguage::Python => Self::Python,
-            PowertoolsLanguage::TypeScript => Self::TypeScript,
-        }
-    }
-}
-
 impl FromStr for PowertoolsLanguage {
     type Err = UnknownPowertoolsLanguage;
 
@@ -96,7 +87,3 @@ impl FromStr for PowertoolsLanguage {
 #[error("the Powertools language is unknown; use `powertools-python` or `powertools-typescript`")]
 #[non_exhaustive]
 pub struct UnknownPowertoolsLanguage;
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-mod readme {}

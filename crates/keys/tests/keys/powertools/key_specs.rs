@@ -1,10 +1,10 @@
 //! Key specifications with Powertools keys: mistakes that are refused when a producer is made.
 
+use lambda_idempotency_keys::powertools::PowertoolsKeys;
 use lambda_idempotency_keys::{
     KeyFormat, Secret,
     producer::{KeySpec, KeySpecError, payload},
 };
-use lambda_idempotency_powertools::PowertoolsKeys;
 
 #[test]
 fn mistakes_are_named_with_the_operation() {
