@@ -66,7 +66,8 @@ pub trait Browse: Send + Sync + 'static {
     /// As [`page`](Self::page), for a sweep over what is left: items without it may be missing. A store without an
     /// index of what is left returns the page of all items. Cursors are those of this method for the same `left`.
     ///
-    /// Each record is as it was when its page was read. An index may learn of a write later than the store does, so a
+    /// Each record is as it was when its page was read, but a store around another may not have fetched its result
+    /// ([`unread_result`](IdempotencyRecord::unread_result)). An index may learn of a write later than the store does, so a
     /// record that was written a moment ago may be missing; the next sweep finds it.
     ///
     /// # Errors
@@ -164,6 +165,20 @@ impl Page {
     ) -> Self {
         Self { items, next }
     }
+}
+
+/// How far a sweep over what is left came: a run of a [`Relay`](crate::outbox::Relay), for example.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Swept {
+    /// How many idempotency records it has looked at: all of the store, or those in its index.
+    pub examined: u64,
+    /// How many of them could not be read.
+    pub unreadable: u64,
+    /// Whether it came to the end of the store before its deadline.
+    pub is_complete: bool,
+    /// Where the next sweep begins: at the beginning of the store if this is `None`.
+    pub next: Option<Cursor>,
 }
 
 /// A position between two pages. Its text ([`as_str`](Self::as_str)) can be kept and used later with the same

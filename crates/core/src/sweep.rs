@@ -3,7 +3,7 @@
 use std::{fmt, num::NonZeroUsize, time::Duration};
 
 use crate::{
-    browse::{Browse, Cursor, Left},
+    browse::{Browse, Cursor, Left, Swept},
     clock::{Clock, Timestamp},
     key::Key,
     record::IdempotencyRecord,
@@ -24,24 +24,9 @@ pub struct Sweep<'s, S> {
     deadline: Option<Timestamp>,
     /// Where the page begins that was read last.
     from: Option<Cursor>,
-    next: Option<Cursor>,
     has_begun: bool,
-    is_complete: bool,
-    examined: u64,
-    unreadable: u64,
-}
-
-/// How far a sweep came.
-#[derive(Debug)]
-pub struct Swept {
-    /// How many items it looked at.
-    pub examined: u64,
-    /// How many of them could not be read.
-    pub unreadable: u64,
-    /// Whether it came to the end of the store.
-    pub is_complete: bool,
-    /// Where the next one begins: at the beginning of the store if this is `None`.
-    pub next: Option<Cursor>,
+    /// How far it came.
+    pub swept: Swept,
 }
 
 impl<'s, S: Browse> Sweep<'s, S> {
@@ -53,18 +38,8 @@ impl<'s, S: Browse> Sweep<'s, S> {
         from: Option<&Cursor>,
         deadline: Option<Timestamp>,
     ) -> Self {
-        Self {
-            store,
-            clock,
-            left,
-            deadline,
-            from: None,
-            next: from.cloned(),
-            has_begun: false,
-            is_complete: false,
-            examined: 0,
-            unreadable: 0,
-        }
+        let swept = Swept { next: from.cloned(), ..Swept::default() };
+        Self { store, clock, left, deadline, from: None, has_begun: false, swept }
     }
 
     /// The records of the next page in which something is left; `None` at the end of the sweep.
@@ -72,25 +47,29 @@ impl<'s, S: Browse> Sweep<'s, S> {
     /// # Errors
     /// The page could not be read.
     pub async fn page(&mut self) -> Result<Option<Vec<(Key, IdempotencyRecord)>>, StoreError> {
-        let is_late = self.deadline.is_some_and(|deadline| self.clock.now() >= deadline);
-        if self.is_complete || (self.has_begun && is_late) {
+        let (is_late, until) = (self.is_late(), self.call_deadline());
+        let swept = &mut self.swept;
+        if swept.is_complete || (self.has_begun && is_late) {
             return Ok(None);
         }
-        let until = self.call_deadline();
-        let page = self.store.left(self.left, self.next.as_ref(), PAGE, until).await?;
+        let page = self.store.left(self.left, swept.next.as_ref(), PAGE, until).await?;
         self.has_begun = true;
-        self.is_complete = page.next.is_none();
-        self.from = std::mem::replace(&mut self.next, page.next);
+        swept.is_complete = page.next.is_none();
+        self.from = std::mem::replace(&mut swept.next, page.next);
         let mut found = Vec::new();
         for (key, item) in page.items {
-            self.examined = self.examined.saturating_add(1);
+            swept.examined += 1;
             match item {
                 Ok(record) if self.left.is_in(&record) => found.push((key, record)),
                 Ok(_) => {}
-                Err(_) => self.unreadable = self.unreadable.saturating_add(1),
+                Err(_) => swept.unreadable += 1,
             }
         }
         Ok(Some(found))
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| self.clock.now() >= deadline)
     }
 
     /// When a call that begins now has to be answered.
@@ -99,16 +78,9 @@ impl<'s, S: Browse> Sweep<'s, S> {
         self.deadline.map_or(until, |deadline| deadline.min(until))
     }
 
-    /// Ends the sweep.
-    pub fn end(self) -> Swept {
-        let Self { examined, unreadable, is_complete, next, .. } = self;
-        Swept { examined, unreadable, is_complete, next }
-    }
-
     /// Ends the sweep before its last page was dealt with: the next one reads that page again.
     pub fn end_before_page(self) -> Swept {
-        let Self { examined, unreadable, from, .. } = self;
-        Swept { examined, unreadable, is_complete: false, next: from }
+        Swept { is_complete: false, next: self.from, ..self.swept }
     }
 }
 

@@ -73,8 +73,8 @@
 //!
 //! A page of [`Browse`](lambda_idempotency_core::browse::Browse) has the results of its records, those included that are
 //! kept elsewhere: ask for small pages, or list the records of the inner [`store`](Results::store), where results stay in
-//! their stored form. A [`Relay`](lambda_idempotency_core::outbox::Relay) needs this store if messages are encrypted, and
-//! so gets the results that are kept elsewhere, too.
+//! their stored form. A [`Relay`](lambda_idempotency_core::outbox::Relay) needs this store if messages are encrypted; it
+//! reads no results.
 //!
 //! What the process remembers of completed keys (`Idempotency::with_cache`) is decoded: it is in memory only.
 

@@ -89,7 +89,13 @@ impl<S: Browse> Browse for Results<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
-            let page = self.store.left(left, after, limit, call_deadline).await?;
+            let mut page = self.store.left(left, after, limit, call_deadline).await?;
+            // What is left is done without them.
+            for (_, item) in &mut page.items {
+                if let Ok(record) = item {
+                    leave_result(record);
+                }
+            }
             Ok(self.decoded_page(page, call_deadline).await)
         })
     }
@@ -267,11 +273,11 @@ impl<S> Results<S> {
             Ok(Some(result)) => record.result = Some(result),
             Ok(None) => {
                 tracing::warn!(%key, "the result of a record is not in the result store any more");
-                record = without_result(record);
+                leave_result(&mut record);
             }
             Err(error) if self.codec.is_answer(&record) => return Err(error),
             // The key can be claimed again, whether its old result can be read or not.
-            Err(_) => record = without_result(record),
+            Err(_) => leave_result(&mut record),
         }
         Ok(record)
     }
@@ -309,7 +315,7 @@ impl<S> Results<S> {
         let Verdict::Found(Some(record)) = verdict else { return verdict };
         let until = self.until(is_shared, deadline);
         // Without its steps or its messages, the record would be another one.
-        let record = match self.decoded_parts(&write.key, record, until).await {
+        let mut record = match self.decoded_parts(&write.key, record, until).await {
             Ok(record) => record,
             Err(error) => return Verdict::Unknown(error),
         };
@@ -321,17 +327,17 @@ impl<S> Results<S> {
         let holds = matches!(write.guard, Guard::OwnedBy(_));
         let until = self.until(is_dispensable || holds || is_shared, deadline);
         match self.decoded_result(&write.key, record.clone(), until).await {
-            Ok(record) => Verdict::Found(Some(record)),
-            Err(_) if is_dispensable => Verdict::Found(Some(without_result(record))),
-            Err(error) => Verdict::Unknown(error),
+            Err(_) if is_dispensable => leave_result(&mut record),
+            Err(error) => return Verdict::Unknown(error),
+            Ok(decoded) => record = decoded,
         }
+        Verdict::Found(Some(record))
     }
 }
 
-/// The record as if it had no result. A write of it leaves the one that is stored.
-fn without_result(mut record: IdempotencyRecord) -> IdempotencyRecord {
+/// As if the record had no result. A write of it leaves the one that is stored.
+fn leave_result(record: &mut IdempotencyRecord) {
     record.unread_result = record.result.take();
-    record
 }
 
 /// Whether the record found is one of another application or payload than the one to be written. Then its result answers

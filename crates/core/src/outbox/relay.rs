@@ -8,12 +8,12 @@ use super::{
     messages, run_length,
 };
 use crate::{
-    browse::{Browse, Cursor, Left},
+    browse::{Browse, Cursor, Left, Swept},
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
-    sweep::{CALL, Sweep, Swept},
+    sweep::{CALL, Sweep},
 };
 
 /// Sends the messages of completed records that no delivery has sent: the worker died after its completion, and
@@ -60,8 +60,6 @@ pub struct Relay<S> {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Relayed {
-    /// How many idempotency records it has looked at: all of the store, or those that its index says to have messages.
-    pub examined: u64,
     /// Records whose messages were all sent.
     pub sent: u64,
     /// Records with a message that could not be sent. A later run tries again.
@@ -69,12 +67,10 @@ pub struct Relayed {
     /// Records whose messages were all sent, but the store did not say that this was recorded. A later run may send
     /// them again.
     pub unrecorded: u64,
-    /// How many could not be read.
-    pub unreadable: u64,
     /// The first error of a message that could not be sent.
     pub error: Option<SendError>,
-    /// Where the next run begins, if the deadline came before the end of the store.
-    pub next: Option<Cursor>,
+    /// How far it came.
+    pub swept: Swept,
 }
 
 /// One record, and those of its messages that are not sent yet.
@@ -135,25 +131,24 @@ impl<S: Store + Browse> Relay<S> {
         let mut relayed = Relayed::default();
         let mut sweep = Sweep::new(&self.store, &*self.clock, Left::Messages, from, Some(deadline));
         while let Some(page) = sweep.page().await? {
-            let left = page.into_iter().filter(|(_, record)| self.is_left(record));
-            let keys: Vec<_> = left.map(|(key, _)| key).collect();
-            if keys.is_empty() {
-                continue;
+            let mut left = Vec::new();
+            for (key, record) in page.into_iter().filter(|(_, record)| self.is_left(record)) {
+                match messages(&key, &record) {
+                    Ok(messages) => left.push(Unsent { key, record, messages }),
+                    Err(OutboxError) => sweep.swept.unreadable += 1,
+                }
             }
-            let left = self.read(keys, sweep.call_deadline(), &mut relayed).await;
             let sent = self.send(left, &sweep, &mut relayed).await;
             self.record(sent, &mut relayed).await;
         }
-        let Swept { examined, unreadable, next, .. } = sweep.end();
-        relayed.unreadable = relayed.unreadable.saturating_add(unreadable);
-        Ok(Relayed { examined, next, ..relayed })
+        Ok(Relayed { swept: sweep.swept, ..relayed })
     }
 
     /// Whether the record has messages that this relay sends and no worker is sending.
     fn is_left(&self, record: &IdempotencyRecord) -> bool {
         let claimed_at = record.provenance.as_ref().map(|provenance| provenance.claimed_at);
         let is_old = claimed_at.is_none_or(|then| then.plus(self.min_age) <= self.clock.now());
-        Left::Messages.is_in(record) && is_old && self.serves(record.application.as_ref())
+        is_old && self.serves(record.application.as_ref())
     }
 
     fn serves(&self, application: Option<&Arc<str>>) -> bool {
@@ -161,28 +156,6 @@ impl<S: Store + Browse> Relay<S> {
             (Some(ours), Some(theirs)) => ours == theirs,
             _ => true,
         }
-    }
-
-    /// Reads the records again: what a page shows may be old, and the messages sent meanwhile.
-    async fn read(
-        &self,
-        keys: Vec<Key>,
-        call_deadline: Timestamp,
-        relayed: &mut Relayed,
-    ) -> Vec<Unsent> {
-        let found = self.store.read(&keys, call_deadline).await;
-        let mut left = Vec::with_capacity(keys.len());
-        for (key, found) in keys.into_iter().zip(found) {
-            match found {
-                Ok(Some(record)) if self.is_left(&record) => match messages(&key, &record) {
-                    Ok(messages) => left.push(Unsent { key, record, messages }),
-                    Err(OutboxError) => relayed.unreadable += 1,
-                },
-                Ok(_) => {}
-                Err(_) => relayed.unreadable += 1,
-            }
-        }
-        left
     }
 
     /// Sends the messages of these records, in rounds that keep the order of each record. Returns the records of

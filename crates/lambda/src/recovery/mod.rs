@@ -5,12 +5,12 @@ mod kept;
 use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Left},
+    browse::{Browse, Cursor, Left, Swept},
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
     record::IdempotencyRecord,
     store::StoreError,
-    sweep::{Sweep, Swept},
+    sweep::Sweep,
 };
 use lambda_idempotency_keys::Key;
 
@@ -61,8 +61,6 @@ pub struct Recovery<S> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
-    /// How many idempotency records it has looked at: all of the store, or those that its index says to keep their payload.
-    pub examined: u64,
     /// Records whose handler was called and succeeded, or that were put aside.
     pub recovered: u64,
     /// Records whose handler did not succeed, or could not be called. A later run tries again, as long as there are
@@ -76,26 +74,33 @@ pub struct Recovered {
     /// Records that are not this function's: of another operation or application, or with a key that is not made as
     /// it was before.
     pub unknown: u64,
-    /// How many could not be read.
-    pub unreadable: u64,
-    /// Whether it came to the end of the store before its deadline.
-    pub is_complete: bool,
-    /// Where the next run begins: at the beginning of the store if this is `None`.
-    pub next: Option<Cursor>,
+    /// How far it came.
+    pub swept: Swept,
 }
 
 impl Recovered {
-    fn of(self, swept: Swept) -> Self {
-        let Swept { examined, unreadable, is_complete, next } = swept;
-        let unreadable = self.unreadable.saturating_add(unreadable);
-        Self { examined, unreadable, is_complete, next, ..self }
+    /// Returns whether there is time for another one.
+    fn count(&mut self, outcome: Option<Outcome>) -> bool {
+        match outcome {
+            Some(Outcome::Returned(NotStarted::Deadline)) => return false,
+            None | Some(Outcome::Foreign(_)) => self.unknown += 1,
+            Some(
+                Outcome::Executed { .. } | Outcome::CompletionLost { .. } | Outcome::Diverted(_),
+            ) => self.recovered += 1,
+            Some(
+                Outcome::Busy { .. }
+                | Outcome::Replayed { .. }
+                | Outcome::Superseded { .. }
+                | Outcome::PermanentlyFailed { .. }
+                | Outcome::Mismatch,
+            ) => self.overtaken += 1,
+            Some(outcome) => {
+                self.failed += 1;
+                return !matches!(outcome, Outcome::TimedOut { .. });
+            }
+        }
+        true
     }
-}
-
-/// A record that is to be run again.
-struct Lost {
-    key: Key,
-    record: IdempotencyRecord,
 }
 
 impl<S> Recovery<S> {
@@ -149,6 +154,7 @@ impl<S: Browse> Recovery<S> {
     ) -> Result<Recovered, StoreError> {
         let context = context.into();
         let deadline = context.invocation_deadline();
+        let until = deadline.map_or(0, Timestamp::as_millis);
         let clock = self.function.0.engine.clock();
         let mut longest = Duration::ZERO;
         let mut recovered = Recovered::default();
@@ -160,23 +166,29 @@ impl<S: Browse> Recovery<S> {
                 } else if attempts(&record) >= self.max_attempts {
                     recovered.given_up += 1;
                 } else {
-                    left.push(Lost { key, record });
+                    left.push((key, record));
                 }
             }
             // What may kill the process comes last.
-            left.sort_by_key(|one| attempts(&one.record));
-            for one in left {
+            left.sort_by_key(|(_, record)| attempts(record));
+            for (key, record) in left {
+                let kept = record.payload.as_deref().and_then(|kept| kept::event(kept, until));
+                let Some(invoked) = kept.map(Invoked::new) else {
+                    sweep.swept.unreadable += 1;
+                    continue;
+                };
                 let begun = self.now();
                 // A handler that is stopped uses up an attempt.
                 let is_late = deadline.is_some_and(|end| begun.plus(longest * 2) >= end);
-                if is_late || !self.recover(one, &context, &mut recovered).await {
+                let outcome = self.function.0.recover(&key, &invoked, context.request_id());
+                if is_late || !recovered.count(outcome.await) {
                     // What was recovered is not found any more.
-                    return Ok(recovered.of(sweep.end_before_page()));
+                    return Ok(Recovered { swept: sweep.end_before_page(), ..recovered });
                 }
                 longest = longest.max(self.now().since(begun));
             }
         }
-        Ok(recovered.of(sweep.end()))
+        Ok(Recovered { swept: sweep.swept, ..recovered })
     }
 
     fn now(&self) -> Timestamp {
@@ -201,42 +213,6 @@ impl<S: Browse> Recovery<S> {
         let route = routes.find(|route| *route.prepared.name == *operation)?;
         let then = record.expires_at.minus(route.policy.retention).minus(Duration::from_secs(1));
         record.is_given_up().then_some(then)
-    }
-
-    /// Returns whether there is time for another one.
-    async fn recover(
-        &self,
-        one: Lost,
-        context: &RunContext<'_>,
-        recovered: &mut Recovered,
-    ) -> bool {
-        let deadline = context.invocation_deadline().map_or(0, Timestamp::as_millis);
-        let kept = one.record.payload.as_deref().and_then(|kept| kept::event(kept, deadline));
-        let Some(event) = kept else {
-            recovered.unreadable += 1;
-            return true;
-        };
-        let invoked = Invoked::new(event);
-        let outcome = self.function.0.recover(&one.key, &invoked, context.request_id()).await;
-        match outcome {
-            Some(Outcome::Returned(NotStarted::Deadline)) => return false,
-            None | Some(Outcome::Foreign(_)) => recovered.unknown += 1,
-            Some(
-                Outcome::Executed { .. } | Outcome::CompletionLost { .. } | Outcome::Diverted(_),
-            ) => recovered.recovered += 1,
-            Some(
-                Outcome::Busy { .. }
-                | Outcome::Replayed { .. }
-                | Outcome::Superseded { .. }
-                | Outcome::PermanentlyFailed { .. }
-                | Outcome::Mismatch,
-            ) => recovered.overtaken += 1,
-            Some(outcome) => {
-                recovered.failed += 1;
-                return !matches!(outcome, Outcome::TimedOut { .. });
-            }
-        }
-        true
     }
 }
 

@@ -128,8 +128,8 @@ async fn a_record_whose_worker_died_is_run_once_without_a_redelivery() {
     assert_eq!(mortal.recover(&function).await.recovered, 0, "its lease has not ended");
     mortal.world.clock.advance(LATER);
     let recovered = mortal.recover(&function).await;
-    assert_eq!((recovered.examined, recovered.recovered), (1, 1), "{recovered:?}");
-    assert!(recovered.is_complete);
+    assert_eq!((recovered.swept.examined, recovered.recovered), (1, 1), "{recovered:?}");
+    assert!(recovered.swept.is_complete);
     mortal.world.ledger.assert_once("sqs record m-1");
     let done = mortal.stored().await.remove(0);
     assert_eq!((done.status, done.payload), (Status::Completed, None));
@@ -340,10 +340,10 @@ async fn a_recovery_ends_at_its_deadline_and_goes_on_where_it_stopped() {
         let running = recovery.run(next.as_ref(), deadline);
         let recovered = mortal.world.clock.drive(running).await.unwrap();
         (total, runs) = (total + recovered.recovered, runs + 1);
-        if recovered.is_complete || runs > 9 {
+        if recovered.swept.is_complete || runs > 9 {
             break;
         }
-        next = recovered.next;
+        next = recovered.swept.next;
     }
     assert!(total == 6 && (2..=6).contains(&runs), "{total} in {runs} runs");
     mortal.world.ledger.assert_sound();

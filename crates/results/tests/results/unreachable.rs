@@ -251,20 +251,23 @@ async fn at_most_32_results_are_put_at_once() {
     assert_eq!(bucket.kept.len(), 50);
 }
 
-/// The relay needs no results. It reads them all the same, and says that it could not.
 #[tokio::test(start_paused = true)]
-async fn while_the_result_store_is_down_a_relay_leaves_the_messages_for_its_next_run() {
-    let bucket = Bucket::new();
-    let store = Arc::new(over(&bucket));
-    let mut unsent = completed(long(5000));
-    unsent.outbox = Some(r#"[{"to":"parcels","body":"1"}]"#.into());
-    put(&*store, &unsent).await;
-    let sender = Arc::<MemorySender>::default();
-    let relay = Relay::new(Arc::clone(&store), Arc::clone(&sender));
-    for (fault, sent, unreadable) in [(Fault::Fails, 0, 1), (Fault::None, 1, 0)] {
+async fn a_relay_reads_no_results_to_send_messages_and_leaves_them_as_they_are() {
+    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+        let bucket = Bucket::new();
+        let store = Arc::new(over(&bucket));
+        let mut unsent = completed(long(5000));
+        unsent.outbox = Some(r#"[{"to":"parcels","body":"1"}]"#.into());
+        put(&*store, &unsent).await;
         bucket.fault(fault);
+        let begun = tokio::time::Instant::now();
+        let sender = Arc::<MemorySender>::default();
+        let relay = Relay::new(Arc::clone(&store), Arc::clone(&sender));
         let relayed = relay.run(None, soon()).await.unwrap();
-        assert_eq!((relayed.sent, relayed.unreadable), (sent, unreadable));
-        assert_eq!(sender.sent().len() as u64, sent);
+        assert_eq!((relayed.sent, relayed.swept.unreadable, sender.sent().len()), (1, 0, 1));
+        assert!(begun.elapsed().is_zero(), "it waited for {:?}", begun.elapsed());
+        bucket.fault(Fault::None);
+        unsent.outbox = None;
+        assert_eq!(get(&*store).await.unwrap(), Some(unsent));
     }
 }

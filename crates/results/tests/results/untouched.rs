@@ -74,7 +74,7 @@ async fn relays(store: Results<Records>, records: u64) {
     let sender = Arc::new(MemorySender::new());
     let relay = Relay::new(store, Arc::clone(&sender)).with_min_age(Duration::ZERO);
     let relayed = relay.run(None, soon()).await.unwrap();
-    assert_eq!((relayed.sent, relayed.unrecorded, relayed.unreadable), (records, 0, 0));
+    assert_eq!((relayed.sent, relayed.unrecorded, relayed.swept.unreadable), (records, 0, 0));
     assert_eq!(sender.sent().len() as u64, records);
     assert_eq!(sender.sent()[0].message().body(), "s3cr3t");
 }

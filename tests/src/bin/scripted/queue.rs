@@ -107,7 +107,7 @@ pub(super) async fn relay() -> Result<(), Error> {
         }
     };
     match relayed {
-        left if left.unsent + left.unrecorded + left.unreadable > 0 => {
+        left if left.unsent + left.unrecorded + left.swept.unreadable > 0 => {
             Err(format!("{left:?}").into())
         }
         _ => Ok(()),

@@ -18,10 +18,10 @@ pub(crate) async fn run(function: Function) -> Result<(), Error> {
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
         let run = recovery.run(None, &event.context).await?;
         Ok::<_, Error>(json!({
-            "examined": run.examined,
+            "examined": run.swept.examined,
             "recovered": run.recovered,
             "overtaken": run.overtaken,
-            "isComplete": run.is_complete,
+            "isComplete": run.swept.is_complete,
         }))
     }))
     .await

@@ -30,9 +30,9 @@ async fn main() -> Result<(), Error> {
         if let Some(error) = &relayed.error {
             tracing::error!(unsent = relayed.unsent, %error, "messages could not be sent");
         }
-        let is_whole = relayed.next.is_none();
+        let is_whole = relayed.swept.is_complete;
         Ok::<_, Error>(json!({
-            "examined": relayed.examined, "sent": relayed.sent, "unsent": relayed.unsent, "whole": is_whole,
+            "examined": relayed.swept.examined, "sent": relayed.sent, "unsent": relayed.unsent, "whole": is_whole,
         }))
     }))
     .await
