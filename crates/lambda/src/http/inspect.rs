@@ -21,12 +21,19 @@ use crate::{
 #[derive(Deserialize)]
 struct Outside {
     #[serde(rename = "requestContext")]
-    _context: IgnoredAny,
+    context: RequestContext,
+}
+
+#[derive(Deserialize)]
+struct RequestContext {
+    /// Only WebSocket APIs have it.
+    #[serde(rename = "connectionId")]
+    connection: Option<IgnoredAny>,
 }
 
 impl HttpLayer {
     /// The HTTP request in an event, with its key, as [`inspect`](crate::inspect) shows records;
-    /// `None` if the event is not an HTTP request.
+    /// `None` if the event is not an HTTP request, or is of a WebSocket API: for those the layer has no keys.
     ///
     /// Its identity consists of the caller (as a hash, because it may be a credential) and the key
     /// in the header.
@@ -51,8 +58,9 @@ impl HttpLayer {
     pub fn inspect(&self, event: &str, context: &Context) -> Result<Option<Record>, InspectError> {
         let raw: &RawValue =
             serde_json::from_str(event).map_err(|error| InspectError::json(&error))?;
-        if serde_json::from_str::<Outside>(raw.get()).is_err() {
-            return Ok(None);
+        match serde_json::from_str::<Outside>(raw.get()) {
+            Ok(Outside { context: RequestContext { connection: None } }) => {}
+            _ => return Ok(None),
         }
         // `lambda_http` panics if the event's host is not valid.
         let request = std::panic::catch_unwind(|| request::from_str(raw.get()).ok())

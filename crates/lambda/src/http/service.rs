@@ -79,11 +79,12 @@ where
         let settings = Arc::clone(&self.settings);
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            if is_message(&parts) {
+            let web_socket = web_socket(&parts.extensions);
+            if web_socket == Some("MESSAGE") {
                 let refused = settings.unknown(&UnknownCaller::WebSocket);
                 return Ok(refused.into_response().map(given_on));
             }
-            let needs_key = settings.options.needs_key(&parts);
+            let needs_key = web_socket.is_none() && settings.options.needs_key(&parts);
             let request = http::Request::from_parts(parts, body);
             if needs_key {
                 return Ok(settings.answer(inner, request).await?.map(given_on));
@@ -95,13 +96,13 @@ where
     }
 }
 
-/// Whether it is a message of a WebSocket API, and not the request by which a client connects.
-fn is_message(parts: &http::request::Parts) -> bool {
-    match parts.extensions.get::<RequestContext>() {
-        Some(RequestContext::WebSocket(context)) => {
-            context.event_type.as_deref() == Some("MESSAGE")
+/// The type of a WebSocket API's event: a message, or that a client connects or disconnects.
+fn web_socket(extensions: &http::Extensions) -> Option<&str> {
+    match extensions.get::<RequestContext>()? {
+        RequestContext::WebSocket(context) => {
+            Some(context.event_type.as_deref().unwrap_or("MESSAGE"))
         }
-        _ => false,
+        _ => None,
     }
 }
 

@@ -376,12 +376,27 @@ async fn messages_of_a_websocket_api_are_refused_and_connections_pass() {
         let mut event = message.clone();
         event["requestContext"]["eventType"] = json!(kind);
         let world = World::new();
-        let response = invoke(&world, &event).await;
+        let layer = world.layer_with(&charges(), Http::by_header().needs_key(|_| true));
+        let response = invoke_by(&layer, &world, &event).await;
         assert_eq!(
             (response["statusCode"].as_u64(), world.calls()),
             (Some(status), calls),
             "{kind}"
         );
+    }
+}
+
+#[test]
+fn events_of_a_websocket_api_are_no_requests_with_a_key() {
+    let layer = World::new().layer(&charges());
+    for name in ["-without-method", "", "-disconnect-route"] {
+        let name = format!("aws_lambda_events/example-apigw-websocket-request{name}.json");
+        let mut event = sample(&name);
+        for kind in ["CONNECT", "MESSAGE", "DISCONNECT"] {
+            event["requestContext"]["eventType"] = json!(kind);
+            let inspected = layer.inspect(&event.to_string(), &Context::default()).unwrap();
+            assert!(inspected.is_none(), "{name} {kind}");
+        }
     }
 }
 
