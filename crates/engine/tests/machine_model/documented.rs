@@ -1,18 +1,20 @@
-//! Compares the tables of `docs/model.md` with this model.
+//! Compares the tables of `docs/model.md`, and the recorded figures, with this model.
 //!
 //! Each explored world and each rule that is left out looks for its row, and fails with the correct row.
 //! The tests below find rows of worlds, rules and properties that no longer exist.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use crate::{
-    model_page::{self, grouped, read},
+    model_page::{self, PAGE, grouped, read},
     properties,
     rules::Rule,
     setup::Setup,
 };
 
-/// A table of the page.
+const RECORDED: &str = "tests/machine_model/recorded.txt";
+
+/// A table of the page, or of the recorded figures.
 #[derive(Clone, Copy)]
 enum Table {
     Properties,
@@ -24,13 +26,13 @@ enum Table {
 impl Table {
     /// Its rows, without the heading.
     fn rows(self) -> impl Iterator<Item = &'static str> {
-        let heading = match self {
-            Self::Properties => "\n### What must hold of the engine\n",
-            Self::Worlds => "\n### The engine's worlds\n",
-            Self::Larger => "\n### Larger worlds of the engine\n",
-            Self::Rules => "\n### The engine without one rule\n",
-        };
-        model_page::rows(heading)
+        static TABLES: LazyLock<String> = LazyLock::new(|| read(RECORDED));
+        match self {
+            Self::Properties => model_page::rows(&PAGE, "\n### What must hold of the engine\n"),
+            Self::Worlds => model_page::rows(&TABLES, "\n## Worlds\n"),
+            Self::Larger => model_page::rows(&TABLES, "\n## Larger worlds\n"),
+            Self::Rules => model_page::rows(&PAGE, "\n### The engine without one rule\n"),
+        }
     }
 
     /// The first cells of its rows.
@@ -39,8 +41,7 @@ impl Table {
     }
 }
 
-/// Asserts that the page has the row of a world with this many states, and this many steps to the farthest
-/// one.
+/// Asserts that a world was recorded with this many states, and this many steps to the farthest one.
 pub(crate) fn world(setup: &Setup, states: usize, steps: usize) {
     let row = format!(
         "| {} | {} | {} | {} | {} | {} | {} | {} | {steps} |",
@@ -59,7 +60,7 @@ pub(crate) fn world(setup: &Setup, states: usize, steps: usize) {
         return;
     }
     let mut rows = if Setup::is_large() { Table::Larger } else { Table::Worlds }.rows();
-    assert!(rows.any(|other| other == row), "docs/model.md has no such row:\n{row}");
+    assert!(rows.any(|other| other == row), "{RECORDED} has no such row:\n{row}");
 }
 
 /// The faults of a world, in words.
@@ -133,7 +134,7 @@ fn the_rules_are_those_of_the_engine_and_each_has_a_mutant() {
 }
 
 #[test]
-fn each_world_documented_is_one_of_the_model() {
+fn each_recorded_world_is_one_of_the_model() {
     let files = [
         "worlds.rs",
         "recovery.rs",

@@ -11,8 +11,8 @@
 //! MODEL=large cargo test --release -p lambda-idempotency-engine --test machine_model -- --nocapture
 //! ```
 //!
-//! `docs/model.md` lists the worlds with the number of their states, the properties and the mutants;
-//! [`documented`] compares its tables with the run.
+//! `docs/model.md` lists the properties and the mutants, and `recorded.txt` the worlds with the number of their
+//! states; [`documented`] compares both with the run.
 //!
 //! # The world
 //!

@@ -1,35 +1,34 @@
-//! Compares the tables of `docs/model.md` with the model.
+//! Compares the recorded figures, and the properties in `docs/model.md`, with the model.
 //!
-//! Each explored configuration and each caught mutant looks for its row, and fails with the correct row.
-//! The tests below find rows of configurations, mutants and properties that no longer exist.
+//! Each explored configuration looks for its row, and fails with the correct row. The tests below find rows of
+//! configurations and properties that no longer exist, and mutants and properties without a check.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
 
 use crate::{
-    model_page::{self, PAGE, grouped},
+    model_page::{self, PAGE, grouped, read},
     properties,
     setup::Setup,
 };
 
-/// A table of the page.
+const RECORDED: &str = "tests/model/recorded.txt";
+
+/// A table of the recorded figures.
 #[derive(Clone, Copy)]
 enum Table {
-    Properties,
     Configurations,
     Larger,
-    Mutants,
 }
 
 impl Table {
     /// Its rows, without the heading.
     fn rows(self) -> impl Iterator<Item = &'static str> {
+        static TABLES: LazyLock<String> = LazyLock::new(|| read(RECORDED));
         let heading = match self {
-            Self::Properties => "\n## What must hold\n",
             Self::Configurations => "\n## The configurations\n",
             Self::Larger => "\n## A larger run\n",
-            Self::Mutants => "\n## The mutants\n",
         };
-        model_page::rows(heading)
+        model_page::rows(&TABLES, heading)
     }
 
     /// The first cells of its rows.
@@ -38,8 +37,7 @@ impl Table {
     }
 }
 
-/// Asserts that the page has the row of a configuration with this many states, and this many steps to the
-/// farthest one.
+/// Asserts that a configuration was recorded with this many states, and this many steps to the farthest one.
 pub(crate) fn configuration(setup: &Setup, states: usize, steps: usize) {
     let faults = setup.faults;
     let row = format!(
@@ -56,40 +54,52 @@ pub(crate) fn configuration(setup: &Setup, states: usize, steps: usize) {
     );
     println!("{row}");
     let mut rows = if Setup::is_large() { Table::Larger } else { Table::Configurations }.rows();
-    assert!(rows.any(|other| other == row), "docs/model.md has no such row:\n{row}");
-}
-
-/// Asserts that the page says that a mutant breaks these properties.
-pub(crate) fn mutant(name: &str, properties: &[&str]) {
-    let (begin, end) = (format!("| `{name}` | "), format!(" | {} |", properties.join(", ")));
-    let has = |row: &str| row.starts_with(&begin) && row.ends_with(&end);
-    let row = format!("{begin}...{end}");
-    assert!(Table::Mutants.rows().any(has), "docs/model.md has no such row:\n{row}");
+    assert!(rows.any(|other| other == row), "{RECORDED} has no such row:\n{row}");
 }
 
 #[test]
 fn each_property_is_documented_and_no_other() {
     let checked = properties::of(&Setup::new("any"));
     let checked: BTreeSet<_> = checked.iter().map(|property| property.name).collect();
-    assert_eq!(Table::Properties.names(), checked);
-    // These are broken by Powertools, and by a retention that is too short.
-    let elsewhere = [properties::NOT_OVERWRITTEN, properties::FENCES_OUTLIVE];
-    let broken = Table::Mutants.rows().filter_map(|row| row.split('|').nth(3));
-    let broken: BTreeSet<_> = broken.flat_map(|cell| cell.trim().split(", ")).collect();
-    let blind = checked.iter().filter(|name| !broken.contains(*name) && !elsewhere.contains(name));
-    assert_eq!(blind.count(), 0, "a property that no mutant breaks: {broken:?}");
+    assert_eq!(model_page::names(model_page::rows(&PAGE, "\n## What must hold\n")), checked);
+}
+
+/// The statements that say what a protocol breaks: `catch::<Mutant>(world, &[PROPERTY])`.
+fn catches() -> Vec<String> {
+    let files =
+        ["caught.rs", "rules.rs", "fleet.rs"].map(|file| read(&format!("tests/model/{file}")));
+    let statements = files.iter().flat_map(|text| text.split("catch::<").skip(1));
+    statements.filter_map(|rest| rest.split(';').next()).map(str::to_owned).collect()
 }
 
 #[test]
-fn each_mutant_is_documented_and_no_other() {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine/tests/model/mutants");
+fn each_property_is_broken_by_a_protocol() {
+    let (source, catches) = (read("tests/model/properties.rs"), catches());
+    let names = source.lines().filter_map(|line| line.strip_prefix("pub(crate) const "));
+    let names: Vec<_> =
+        names.filter_map(|rest| rest.split_once(": &str")).map(|(name, _)| name).collect();
+    assert!(names.len() > 20, "{names:?}: are these the properties?");
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names_it =
+        |catch: &String, name: &str| catch.split(|c| !is_word(c)).any(|word| word == name);
+    let blind = names.iter().filter(|name| !catches.iter().any(|catch| names_it(catch, name)));
+    assert_eq!(blind.collect::<Vec<_>>(), Vec::<&&str>::new(), "properties that nothing breaks");
+}
+
+#[test]
+fn each_mutant_is_caught() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/mutants");
     let files = fs::read_dir(folder).expect("the mutants").map(|file| file.expect("a file").path());
     let sources: Vec<_> = files.map(|file| fs::read_to_string(file).expect("a source")).collect();
     let written: BTreeSet<_> = sources.iter().flat_map(|source| mutants(source)).collect();
-    assert_eq!(Table::Mutants.names(), written);
-    let said = format!(" {} protocols ", written.len());
-    assert!(PAGE.contains(&said), "docs/model.md does not say that there are{said}");
+    assert!(written.len() > 40, "{written:?}: are these the mutants?");
+    let catches = catches();
+    let caught: BTreeSet<_> = catches
+        .iter()
+        .filter_map(|catch| catch.split('>').next()?.rsplit("::").next())
+        .filter(|name| *name != "Real")
+        .collect();
+    assert_eq!(caught, written);
 }
 
 /// The mutants that a file defines: `pub(crate) struct Name;`, and `Name: Rule;` in a macro.
@@ -106,10 +116,9 @@ fn mutants(source: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn each_configuration_documented_is_one_of_the_model() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine/tests/model");
+fn each_recorded_configuration_is_one_of_the_model() {
     let worlds = ["configurations.rs", "rules.rs", "fleet.rs"];
-    let worlds = worlds.map(|file| fs::read_to_string(folder.join(file)).expect(file)).concat();
+    let worlds = worlds.map(|file| read(&format!("tests/model/{file}"))).concat();
     let small = Table::Configurations.names();
     assert_eq!(small, Table::Larger.names());
     let missing: Vec<_> =

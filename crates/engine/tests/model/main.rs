@@ -9,9 +9,9 @@
 //! MODEL=large cargo test --release -p lambda-idempotency-engine --test model -- --nocapture
 //! ```
 //!
-//! `docs/model.md` lists the configurations with the number of their states, the properties and the
-//! mutants, and says which guarantees a fleet keeps that shares its table with Powertools.
-//! [`documented`] compares its tables with the run, and fails with the rows that the page should have.
+//! `docs/model.md` lists the properties, and says which guarantees a fleet keeps that shares its table with
+//! Powertools. `recorded.txt` lists the configurations with the number of their states: [`documented`] compares
+//! it with the run, and fails with the rows that it should have.
 //!
 //! # The world
 //!

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Explores every state, and prints the number of states and of events. Fails with the steps to the first
-/// state that breaks a property, if an expected event did not occur, or if the documentation differs.
+/// state that breaks a property, if an expected event did not occur, or if the recorded figures differ.
 pub(crate) fn hold(setup: Setup) {
     let begin = Instant::now();
     let checker = Explorer::new(Protocol::of::<Real>(), setup)
@@ -41,9 +41,6 @@ pub(crate) fn catch<D: Decisions>(setup: impl Fn() -> Setup, properties: &[&'sta
         let steps = shortest(Protocol::of::<D>(), &setup, property)
             .unwrap_or_else(|| panic!("{name} does not break \"{property}\""));
         println!("{name} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
-    }
-    if name != "Real" {
-        documented::mutant(name, properties);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tables of `docs/model.md`, which both models compare with their runs.
+//! The tables that both models compare with their runs: those of `docs/model.md`, and the recorded figures.
 
 use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
 
@@ -9,9 +9,9 @@ pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
 }
 
-/// The rows of the table under a heading, without those of the column names.
-pub(crate) fn rows(heading: &'static str) -> impl Iterator<Item = &'static str> {
-    let (_, section) = PAGE.split_once(heading).expect(heading);
+/// The rows of the table under a heading of a text, without those of the column names.
+pub(crate) fn rows(text: &'static str, heading: &str) -> impl Iterator<Item = &'static str> {
+    let (_, section) = text.split_once(heading).expect("the heading");
     let section = section.split("\n##").next().unwrap_or_default();
     section.lines().filter(|line| line.starts_with("| ")).skip(1)
 }
