@@ -22,6 +22,7 @@ use crate::{
 /// | [`offload_above`](Self::offload_above) | a reference to longer results, which are kept elsewhere | none |
 /// | [`status_only`](Self::status_only) | no results | results |
 /// | [`max_bytes`](Self::max_bytes) | no longer results | 8 MiB |
+/// | [`clock`](Self::clock) | no change: deadlines are measured on it | the system's |
 #[derive(Clone, Debug)]
 pub struct Results<S> {
     pub(crate) store: S,

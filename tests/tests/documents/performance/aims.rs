@@ -37,21 +37,31 @@ const AIMS: [Aim; 12] = [
     aim("start: processor time, best, ms", ("start", 0, "start_best_ms"), 4.5),
 ];
 
+/// How many are met, and those that are not.
 pub(crate) fn table(measured: &Measured) -> String {
-    let mut table = String::from("| on one thread | at most | measured | |\n|---|--:|--:|---|\n");
+    let mut missed = String::new();
+    let mut met = 0;
     for Aim { what, figure: (scenario, records, column), most } in AIMS {
         let value = measured.get(scenario, records, "this", "one", column);
-        let met = if value <= most { "met" } else { "**missed**" };
-        table
-            .push_str(&format!("| {what} | {most} | {} | {met} |\n", super::tables::digits(value)));
+        if value <= most {
+            met += 1;
+        } else {
+            missed.push_str(&format!("| {what} | {most} | {} |\n", super::tables::digits(value)));
+        }
     }
-    table
+    if !missed.is_empty() {
+        missed
+            .insert_str(0, ", and these are missed:\n\n| | at most | measured |\n|---|--:|--:|\n");
+    }
+    format!("{met} of {} aims on one thread are met{missed}", AIMS.len())
 }
 
 #[test]
-fn a_missed_aim_is_called_missed() {
+fn a_missed_aim_is_shown() {
     let (measured, _) = super::measured();
     let of = |value| table(&measured.with("fresh", 1000, "this", "one", "requests", value));
-    assert!(of(0.1).contains("requests for a record | 0.1 | 0.1 | met |"));
-    assert!(of(0.2).contains("requests for a record | 0.1 | 0.2 | **missed** |"));
+    assert!(!of(0.1).contains("requests for a record"));
+    assert!(of(0.2).contains("requests for a record | 0.1 | 0.2 |"));
+    let number = |text: String| text.split(' ').next().and_then(|n| n.parse::<u32>().ok());
+    assert_eq!(number(of(0.1)), number(of(0.2)).map(|met| met + 1));
 }

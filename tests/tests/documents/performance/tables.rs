@@ -117,18 +117,10 @@ fn requests(measured: &Measured) -> String {
 
 /// The duration of an invocation with slower requests.
 fn latency(measured: &Measured) -> String {
-    let mut table = head(&[
-        "records at a time",
-        "by hand, one",
-        "this, one",
-        "by hand, several",
-        "this, several",
-    ]);
+    let mut table = head(&["records at a time", "by hand", "this library"]);
     for size in SIZES {
-        let cells = THREADS.iter().flat_map(|threads| {
-            ["by hand", "this"]
-                .map(|name| digits(measured.get("delayed", size, name, threads, "p50_ms")))
-        });
+        let cells = ["by hand", "this"]
+            .map(|name| digits(measured.get("delayed", size, name, "one", "p50_ms")));
         table.push_str(&row(&grouped(&size.to_string()), cells));
     }
     table
