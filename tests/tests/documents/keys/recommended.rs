@@ -209,7 +209,6 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
     ("email", Fields),
     ("exportId", Fields),
     ("id", Fields),
-    ("index", Fields),
     ("mailId", Fields),
     ("month", Fields),
     ("order", Fields),
