@@ -4,53 +4,105 @@
 //! which record it found instead. It takes no decisions: the library decides what the answer means,
 //! the same for all stores. Test your store with the conformance suite of
 //! `lambda-idempotency-testkit`, against a real server: `store_conformance!(make)` makes a test of
-//! each scenario.
+//! each scenario. [The guide](crate::guide::own_store) has the rules.
+//!
+//! A store for a server whose values have revisions, without the connection and the text of a record:
 //!
 //! ```
-//! use std::{collections::HashMap, sync::{Mutex, PoisonError}};
-//! use lambda_idempotency::{Idempotency, clock::Timestamp, store::*};
+//! use std::{collections::BTreeMap, sync::{Mutex, PoisonError}, time::Duration};
+//! use lambda_idempotency::{clock::{Clock, SystemClock, Timestamp}, store::*};
 //!
-//! /// Records of one process, as `MemoryStore` keeps them.
+//! /// A value and its revision; 0 where there is none.
+//! type Stored = (u64, Option<IdempotencyRecord>);
+//!
+//! /// In place of the server and its client.
 //! #[derive(Default)]
-//! struct Shelf(Mutex<HashMap<Key, IdempotencyRecord>>);
+//! struct Server(Mutex<BTreeMap<Key, Stored>>);
 //!
-//! impl Store for Shelf {
-//!     fn capabilities(&self) -> Capabilities {
-//!         Capabilities::NONE // no transactions: it refuses effects
+//! impl Server {
+//!     async fn get(&self, key: &Key) -> Stored {
+//!         let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+//!         values.get(key).cloned().unwrap_or_default()
 //!     }
 //!
-//!     fn write<'a>(&'a self, writes: &'a [Write], _: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
+//!     /// Stores the value if the revision is still this one, in one step; says whether it did.
+//!     async fn put_if(&self, key: &Key, revision: u64, value: Option<IdempotencyRecord>) -> bool {
+//!         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+//!         let stored = values.entry(key.clone()).or_default();
+//!         if stored.0 != revision {
+//!             return false;
+//!         }
+//!         *stored = (revision + 1, value);
+//!         true
+//!     }
+//! }
+//!
+//! #[derive(Default)]
+//! struct RevisionStore(Server);
+//!
+//! impl RevisionStore {
+//!     async fn apply(&self, write: &Write, call_deadline: Timestamp) -> Verdict {
+//!         if write.effects.is_some() {
+//!             return StoreError::without_effects(write).into();
+//!         }
+//!         let clock = SystemClock;
+//!         while clock.now() < call_deadline {
+//!             let (revision, found) = self.0.get(&write.key).await;
+//!             // Whether the guard holds, and a deletion of what is gone.
+//!             if !write.applies(found.as_ref()) {
+//!                 return Verdict::Found(found);
+//!             }
+//!             // Compares with what was read just now, so nothing can come in between.
+//!             if self.0.put_if(&write.key, revision, write.record.clone()).await {
+//!                 return Verdict::Written;
+//!             }
+//!             // Another worker was faster: look again. A real store waits longer each time.
+//!             clock.sleep(Duration::from_millis(1)).await;
+//!         }
+//!         StoreError::new(StoreErrorKind::Contended, "a record that others kept changing").into()
+//!     }
+//! }
+//!
+//! impl Store for RevisionStore {
+//!     fn capabilities(&self) -> Capabilities {
+//!         Capabilities::NONE
+//!     }
+//!
+//!     fn write<'a>(&'a self, writes: &'a [Write], call_deadline: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
 //!         Box::pin(async move {
-//!             let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-//!             let mut apply = |write: &Write| {
-//!                 if write.effects.is_some() {
-//!                     return StoreError::without_effects(write).into();
-//!                 }
-//!                 let found = records.get(&write.key);
-//!                 if !write.applies(found) {
-//!                     return Verdict::Found(found.cloned());
-//!                 }
-//!                 match &write.record {
-//!                     Some(record) => records.insert(write.key.clone(), record.clone()),
-//!                     None => records.remove(&write.key),
-//!                 };
-//!                 Verdict::Written
-//!             };
-//!             writes.iter().map(&mut apply).collect()
+//!             let mut verdicts = Vec::new();
+//!             for write in writes {
+//!                 // A real store sends them together: a batch of a hundred should not take a hundred round trips.
+//!                 verdicts.push(self.apply(write, call_deadline).await);
+//!             }
+//!             verdicts
 //!         })
 //!     }
 //!
-//!     fn read<'a>(&'a self, keys: &'a [Key], _: Timestamp)
-//!         -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>>
-//!     {
+//!     fn read<'a>(
+//!         &'a self,
+//!         keys: &'a [Key],
+//!         _call_deadline: Timestamp,
+//!     ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
 //!         Box::pin(async move {
-//!             let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-//!             keys.iter().map(|key| Ok(records.get(key).cloned())).collect()
+//!             let mut found = Vec::new();
+//!             for key in keys {
+//!                 found.push(Ok(self.0.get(key).await.1));
+//!             }
+//!             found
 //!         })
 //!     }
 //! }
 //!
-//! let idempotency = Idempotency::new(Shelf::default());
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! use lambda_idempotency_testkit::conformance::SCENARIOS;
+//!
+//! let store = RevisionStore::default();
+//! for scenario in SCENARIOS {
+//!     (scenario.run)(&store).await; // panics, and says what was expected and why
+//! }
+//! # }
 //! ```
 
 pub use lambda_idempotency_core::{

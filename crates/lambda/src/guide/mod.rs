@@ -11,7 +11,7 @@
 //! | [Event sources](sources) | what each source delivers, orders and retries: one page each |
 //! | [Policies and settings](settings) | everything that can be set, with its default |
 //! | [Stores](stores) | which ones there are, what each can do, and what each may lose |
-//! | [Write your own store](own_store) | the contract in five rules, and a complete store that passes the suite |
+//! | [Write your own store](own_store) | the contract in five rules, and how to test it |
 //! | [Choosing a mode](choosing_a_mode) | completing after the effects, committing both in one transaction, or only excluding |
 //! | [Steps](steps) | parts of a handler that run once over all attempts |
 //! | [The outbox](outbox) | messages that are stored with the completion and sent after it |
