@@ -142,7 +142,9 @@ impl<'a> Handler<'a> {
 
 /// Ends collecting, so that what is left of the handler can add nothing to what is committed.
 fn close(effects: &mut Option<Arc<Collector>>, shared: &Shared) -> Result<Collected, CollectError> {
-    let (outbox, retention) = (shared.close(), shared.retention());
+    let outbox = shared.close();
+    // Its messages may have to be sent long after, and until then nothing may take the key over.
+    let retention = shared.retention().filter(|_| outbox.is_none());
     let effects = effects.take().map_or(Ok(None), |effects| effects.close())?;
     Ok(Collected { effects, outbox, retention })
 }

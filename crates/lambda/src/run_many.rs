@@ -64,6 +64,10 @@ impl Idempotency {
     /// [`Busy`](RunError::Busy). With [`OnConflict::Wait`](crate::OnConflict::Wait) it waits as long as that says, and functions
     /// that take all the places can wait for each other all that time.
     ///
+    /// Dropping the future is for its payloads what the end of a process is: up to a hundred of them are claimed, started or not,
+    /// and stay busy until their lease ends. Each then counts a lost attempt, so choose a
+    /// [`max_lost_attempts`](Operation::max_lost_attempts) of 3 or more.
+    ///
     /// # Errors
     /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each, and without payloads the
     /// list is empty in any case.

@@ -18,7 +18,12 @@ impl Call {
     /// [Subkeys](Self::subkey) and the ids of [messages](Self::publish) are the same when it is processed again. A system
     /// that remembers them for longer takes the new work for the old.
     ///
-    /// It has no effect where nothing is recorded: in mutex mode, and without a claim. Released, lost and permanently
+    /// **Not less than the time in which the work may be delivered again**: a delivery whose acknowledgement was lost runs the
+    /// handler again once its key answers no longer, and commits its effects again. For a queue, that is some visibility
+    /// timeouts.
+    ///
+    /// It has no effect on a call that [publishes](Self::publish), because its messages may have to be sent later, nor where
+    /// nothing is recorded: in mutex mode, and without a claim. Released, lost and permanently
     /// failed attempts are remembered as long as the operation says.
     ///
     /// ```

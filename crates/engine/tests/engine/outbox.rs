@@ -225,3 +225,22 @@ async fn nothing_behind_a_record_with_unsent_messages_starts_in_its_group() {
     assert_eq!(post.deliver(records()).await, ["replayed", "executed"]);
     assert_eq!(post.wire.bodies(), ["1", "2"]);
 }
+
+/// The record holds the messages until they are sent, by a redelivery or a relay that may come hours later.
+#[tokio::test]
+async fn a_call_with_messages_does_not_shorten_how_long_its_key_answers() {
+    let post = post();
+    let record = || {
+        rec("a", |_, call: Call| async move {
+            call.retain_for(Duration::from_mins(10));
+            call.publish(Message::new("queue", "1"))?;
+            Ok(())
+        })
+    };
+    post.wire.refuse(Some("1"));
+    assert_eq!(post.deliver(vec![record()]).await, ["unsent"]);
+    post.world.clock.advance(Duration::from_mins(11));
+    post.wire.refuse(None);
+    assert_eq!(post.deliver(vec![record()]).await, ["replayed"], "its handler does not run again");
+    assert_eq!(post.wire.bodies(), ["1"]);
+}

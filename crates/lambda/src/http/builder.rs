@@ -154,6 +154,9 @@ impl<K> Http<K> {
     /// reach the service, so without this hook a request that somebody else has captured, or whose
     /// token was revoked, still gets the first response until the key expires.
     ///
+    /// **Only requests that need a key are verified.** Others, such as every `GET`, go to the handler unverified, so the handler
+    /// keeps a check of its own.
+    ///
     /// The hook gets a copy of the request. Any response of `lambda_http` or axum is an error:
     ///
     /// ```

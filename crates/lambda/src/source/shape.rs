@@ -237,7 +237,8 @@ impl Shape {
         let signs: Signs<'_> = object(Some(item));
         let shape = Self::resolved(&object(signs.info))?;
         let advice = "AppSync needs an answer for each item: process them with `Idempotency::run_many`, with a key that \
-        the client has chosen, beside its identity: `.key(\"[identity.sub, arguments.orderId]\")`";
+        the client has chosen, beside the field and its identity: `.key(\"[info.parentTypeName, info.fieldName, \
+        identity.sub, arguments.orderId]\")`";
         Some(Self { event: "a batch of an AppSync resolver", advice, ..shape })
     }
 
@@ -245,12 +246,13 @@ impl Shape {
     fn resolved(info: &Info<'_>) -> Option<Self> {
         let (event, advice) = if text(info.field).is_some() && text(info.parent).is_some() {
             let advice = "AppSync needs the answer: wrap the resolver of a mutation with `.event(..)` and a key that \
-            the client has chosen, beside its identity: `.key(\"[identity.sub, arguments.orderId]\")`; leave queries \
-            unprotected";
+            the client has chosen, beside the field and its identity: `.key(\"[info.parentTypeName, info.fieldName, \
+            identity.sub, arguments.orderId]\")`; leave queries unprotected";
             ("a request of an AppSync resolver", advice)
         } else if text(info.operation).is_some() && info.channel.is_some() {
-            let advice = "AppSync needs an answer for each event: process them with `Idempotency::run_many` and \
-            `.key(\"id\")`";
+            let advice = "AppSync makes the ids of its events, so a client that publishes again has new ones. With the invocation \
+            type `EVENT`, `.key(\"[info.channel.path, events[*].id]\")` recognises what Lambda tries again; with \
+            `REQUEST_RESPONSE`, process the events with `Idempotency::run_many` and a key from their payload";
             ("a request of an AppSync channel", advice)
         } else {
             return None;

@@ -145,7 +145,7 @@ fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
             json!({ "info": { "channel": { "path": "/orders" }, "operation": "PUBLISH" },
                     "events": [{ "id": "s3cr3t", "payload": {} }] }),
             "an AppSync channel",
-            "`.key(\"id\")`",
+            "events[*].id",
             "parts of it change",
         ),
     ]
@@ -398,9 +398,12 @@ fn recommended_keys_find_their_value() {
     let mut mutation = resolved();
     mutation["identity"] = json!({ "sub": "ann" });
     mutation["arguments"] = json!({ "orderId": "o-1" });
+    let published = json!({ "info": { "channel": { "path": "/orders" }, "operation": "PUBLISH" },
+                            "events": [{ "id": "e-1", "payload": {} }] });
     for (event, key) in [
         (connected, "[requestContext.authorizer.principalId, json(body).requestId]"),
-        (mutation, "[identity.sub, arguments.orderId]"),
+        (mutation, "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]"),
+        (published, "[info.channel.path, events[*].id]"),
         (
             fixture("cloudwatch_logs-event"),
             "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",

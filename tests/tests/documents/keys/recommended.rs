@@ -129,11 +129,17 @@ fn message(who: &str, request: &str, id: &str) -> Value {
             "authorizer": { "principalId": who } } })
 }
 
-/// A mutation of AppSync: who asks for it, for which order, and a header that differs for each attempt.
-fn mutation(who: &str, order: &str, trace: &str) -> Value {
+/// A mutation of AppSync: its field, who asks for it, for which order, and a header that differs for each attempt.
+fn mutation(field: &str, who: &str, order: &str, trace: &str) -> Value {
     json!({ "identity": { "sub": who }, "arguments": { "orderId": order },
         "request": { "headers": { "x-amzn-trace-id": trace } },
-        "info": { "parentTypeName": "Mutation", "fieldName": "placeOrder" } })
+        "info": { "parentTypeName": "Mutation", "fieldName": field } })
+}
+
+/// Events that a client has published to a channel of AppSync.
+fn published(channel: &str, ids: &[&str]) -> Value {
+    let events: Vec<_> = ids.iter().map(|id| json!({ "id": id, "payload": {} })).collect();
+    json!({ "info": { "channel": { "path": channel }, "operation": "PUBLISH" }, "events": events })
 }
 
 fn kinesis(stream: &str, shard: &str, number: &str) -> Value {
@@ -320,15 +326,30 @@ pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
         },
     ),
     (
-        "[identity.sub, arguments.orderId]",
+        "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]",
         Payloads {
             adjust: PLAIN,
-            same: || vec![mutation("ann", "o-1", "t-1"), mutation("ann", "o-1", "t-2")],
+            same: || ["t-1", "t-2"].map(|trace| mutation("place", "ann", "o-1", trace)).into(),
             distinct: || {
                 vec![
-                    mutation("ann", "o-1", "t-1"),
-                    mutation("ann", "o-2", "t-1"),
-                    mutation("bob", "o-1", "t-1"),
+                    mutation("place", "ann", "o-1", "t-1"),
+                    mutation("place", "ann", "o-2", "t-1"),
+                    mutation("place", "bob", "o-1", "t-1"),
+                    mutation("cancel", "ann", "o-1", "t-1"),
+                ]
+            },
+        },
+    ),
+    (
+        "[info.channel.path, events[*].id]",
+        Payloads {
+            adjust: PLAIN,
+            same: || [1, 2].map(|_| published("/a", &["e-1", "e-2"])).into(),
+            distinct: || {
+                vec![
+                    published("/a", &["e-1", "e-2"]),
+                    published("/a", &["e-3"]),
+                    published("/b", &["e-1", "e-2"]),
                 ]
             },
         },
