@@ -173,6 +173,7 @@ fn modules_that_could_be_crates_import_nothing_around_them() {
         let inside: Vec<_> = files.iter().filter(|(module, _)| is_inside(module)).collect();
         assert!(inside.len() > 20, "{}: are the files read?", inside.len());
         for (module, text) in inside {
+            assert!(!text.contains("crate::"), "{}: names the crate", module.join("::"));
             // `imports` does not see an import in the line after another one.
             let text = text.replace(";\nuse ", ";\n\nuse ");
             let Imports { private, public } = imports(module, &text, &modules);

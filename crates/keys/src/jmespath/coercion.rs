@@ -1,7 +1,6 @@
 //! Converts values between types as JavaScript does.
 
-use super::{digits, numbers, text::Text, value::Value};
-use crate::jmespath::Variant;
+use super::{Variant, digits, numbers, text::Text, value::Value};
 
 /// <https://tc39.es/ecma262/#sec-toboolean>
 pub(crate) fn is_truthy(value: &Value) -> bool {

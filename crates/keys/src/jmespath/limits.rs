@@ -55,56 +55,6 @@ pub(crate) fn characters(text: &str, offset: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Document, Expression, SelectionError};
-
-    /// On a thread with little stack, as Tokio's workers have.
-    fn compile_and_select(text: String) -> Result<(), String> {
-        let work = move || {
-            let expression = Expression::compile(&text).map_err(|e| e.to_string())?;
-            let _: (bool, Option<_>) = (expression.is_constant(), expression.few_values());
-            let _: bool = expression.selects("a");
-            let list = "[".repeat(120) + "1" + &"]".repeat(120);
-            for json in [r#"{"a":{"a":[1]}}"#, &list] {
-                let _: Result<_, SelectionError> =
-                    expression.clone().select(&Document::parse(json).unwrap());
-            }
-            Ok(())
-        };
-        std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap()
-    }
-
-    #[test]
-    fn no_expression_exhausts_the_stack() {
-        let shapes = [
-            ("!", "a", ""),
-            ("(", "a", ")"),
-            ("[", "a", "]"),
-            ("{a:", "a", "}"),
-            ("&", "a", ""),
-            ("a.", "a", ""),
-            ("", "a", "[]"),
-            ("", "a", "[*]"),
-            ("", "@", "[0]"),
-            ("", "@", "[::1]"),
-            ("a||", "a", ""),
-            ("a&&", "a", ""),
-            ("a|", "a", ""),
-            ("a==", "a", ""),
-            ("[?", "a", "]"),
-            ("a[?a==", "a", "]"),
-            ("length(", "a", ")"),
-            ("not_null(!", "a", ")"),
-            ("*.", "a", ""),
-            ("json(a.[", "a", "])"),
-        ];
-        for (before, middle, after) in shapes {
-            for levels in [30, 50, 100, 1000] {
-                let text = before.repeat(levels) + middle + &after.repeat(levels);
-                let compiled = compile_and_select(text);
-                assert!(levels < 1000 || compiled.is_err(), "{before}{middle}{after}");
-            }
-        }
-    }
 
     #[test]
     fn quoted_text_is_not_counted_as_operators() {

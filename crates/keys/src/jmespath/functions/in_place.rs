@@ -3,8 +3,10 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use super::{Answer, Call};
-use crate::jmespath::{coercion, sorted::List, value::Value};
+use super::{
+    super::{coercion, sorted::List, value::Value},
+    Answer, Call,
+};
 
 impl Call<'_> {
     /// `sort` of values that JavaScript compares as numbers. The order of texts depends on the

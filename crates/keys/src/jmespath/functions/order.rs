@@ -2,8 +2,10 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use super::{Answer, Call, Evaluated, Why};
-use crate::jmespath::{Variant, coercion, compare, numbers, value::Value};
+use super::{
+    super::{Variant, coercion, compare, numbers, value::Value},
+    Answer, Call, Evaluated, Why,
+};
 
 /// A value, and the key it is ordered by.
 type Keyed = (Value, Value);

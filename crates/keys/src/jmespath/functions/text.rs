@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Call, Why};
-use crate::jmespath::{
-    Variant, coercion, compare,
-    decode::{self, NotUnpacked},
-    read::{is_beyond_us, read, read_wanted},
-    strict,
-    text::Text,
-    value::Value,
-    wanted::Wanted,
+use super::{
+    super::{
+        Variant, coercion, compare,
+        decode::{self, NotUnpacked},
+        read::{is_beyond_us, read, read_wanted},
+        strict,
+        text::Text,
+        value::Value,
+        wanted::Wanted,
+    },
+    Answer, Call, Why,
 };
 
 impl Call<'_> {
@@ -58,8 +60,11 @@ impl Call<'_> {
             (_, Variant::Standard) => return Ok(Value::Bool(false)),
             (part, Variant::Python) => return Err(self.type_error(part)),
         };
-        let (text, part) = (self.symbols(text), self.symbols(&part));
-        Ok(Value::Bool(is_within(&part, &text)))
+        Ok(Value::Bool(match (text.to_str(), part.to_str()) {
+            (Some(text), Some(part)) => text.contains(part),
+            // Half surrogates: in JavaScript, one is also within a pair.
+            _ => searchable(&self.symbols(text)).contains(&searchable(&self.symbols(&part))),
+        }))
     }
 
     /// JavaScript compares lists and objects by identity. Ours have the same identity, because we
@@ -171,51 +176,17 @@ impl Call<'_> {
     }
 }
 
-/// Whether `text` contains `part`, in one pass over both (Knuth, Morris and Pratt).
-fn is_within(part: &[u32], text: &[u32]) -> bool {
-    /// How much of `part` ends with `symbol`, if `matched` of it ended before that.
-    fn step(part: &[u32], borders: &[usize], mut matched: usize, symbol: u32) -> usize {
-        while matched > 0 && part.get(matched) != Some(&symbol) {
-            matched = borders.get(matched - 1).copied().unwrap_or(0);
-        }
-        matched + usize::from(part.get(matched) == Some(&symbol))
+/// Symbols as characters, so that `str` searches them. A half surrogate is none, so it and all beyond 16 bits become
+/// characters of ranges that are then free.
+fn searchable(symbols: &[u32]) -> String {
+    let mut text = String::with_capacity(symbols.len());
+    for &symbol in symbols {
+        let characters = match symbol {
+            0xD800..0xE000 => [Some(0x1_0000 + symbol), None],
+            0x1_0000.. => [Some(0x2_0000 + (symbol >> 10)), Some(0x3_0000 + (symbol & 0x3FF))],
+            _ => [Some(symbol), None],
+        };
+        text.extend(characters.into_iter().flatten().filter_map(char::from_u32));
     }
-    // For each place: how much of the beginning of `part` ends there, but for all up to there.
-    let mut borders = Vec::with_capacity(part.len());
-    let mut matched = 0;
-    for (at, &symbol) in part.iter().enumerate() {
-        matched = if at == 0 { 0 } else { step(part, &borders, matched, symbol) };
-        borders.push(matched);
-    }
-    matched = 0;
-    part.is_empty()
-        || text.iter().any(|&symbol| {
-            matched = step(part, &borders, matched, symbol);
-            matched == part.len()
-        })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_within;
-
-    #[test]
-    fn a_part_is_found_at_every_position() {
-        let codes = |text: &str| text.chars().map(u32::from).collect::<Vec<_>>();
-        // Every text and every part of two letters, which have all the borders that there can be.
-        let words: Vec<String> = (0..1 << 8)
-            .flat_map(|bits: u32| (0..=6).map(move |length| (bits, length)))
-            .filter(|(bits, length)| bits >> length == 0)
-            .map(|(bits, length)| {
-                (0..length).map(|at| if bits >> at & 1 == 0 { 'a' } else { 'b' }).collect()
-            })
-            .collect();
-        assert_eq!(words.len(), 127);
-        for text in &words {
-            for part in &words {
-                let found = is_within(&codes(part), &codes(text));
-                assert_eq!(found, text.contains(part.as_str()), "{part:?} in {text:?}");
-            }
-        }
-    }
+    text
 }

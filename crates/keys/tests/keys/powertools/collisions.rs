@@ -88,6 +88,27 @@ fn typescript_sorts_the_event_itself() {
     assert_eq!(text(&python(), "[list[0], sort(list)]", event).unwrap(), "[3, [1, 2, 3]]");
 }
 
+/// JavaScript sees a half surrogate within a pair.
+#[test]
+fn half_surrogates_are_found_as_in_each_language() {
+    for (whole, part, in_python, in_typescript) in [
+        (r"a\ud83d\ude00b", r"\ud83d", false, true),
+        (r"a\ud83d\ude00b", r"\ude00b", false, true),
+        (r"a\ud83d\ude00b", r"\ud83d\ude00", true, true),
+        (r"a\ud83d\ude00b", r"\ud83d\ude01", false, false),
+        (r"a\ud83dx\ud83db", r"\ud83db", true, true),
+        (r"a\ud83dx", r"\ud83db", false, false),
+        (r"\ud83d\ud83d\ude00", r"\ud83d\ude00", true, true),
+        (r"\ude00\ud83d", r"\ud83d\ude00", false, false),
+    ] {
+        let json = format!(r#"{{"whole":"{whole}","part":"{part}"}}"#);
+        for (powertools, expected) in [(python(), in_python), (typescript(), in_typescript)] {
+            let found = text(&powertools, "[contains(whole, part), 'x']", &json).unwrap();
+            assert_eq!(found.contains("true"), expected, "{json} in {:?}", powertools.language());
+        }
+    }
+}
+
 #[test]
 fn a_language_is_chosen_by_name() {
     for language in [PowertoolsLanguage::Python, PowertoolsLanguage::TypeScript] {
