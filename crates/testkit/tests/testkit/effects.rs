@@ -271,12 +271,12 @@ async fn every_bug_is_found_by_the_scenario_that_is_named_for_it() {
 
 #[test]
 fn every_scenario_for_effects_is_listed() {
-    let scenarios = include_str!("../src/conformance/effects/scenarios.rs");
+    let scenarios = include_str!("../../src/conformance/effects/scenarios.rs");
     let names = scenarios.lines().filter_map(|line| line.strip_prefix("pub async fn "));
     let names: Vec<_> = names.filter_map(|rest| rest.split('(').next()).collect();
     let listed: Vec<_> = EFFECTS_SCENARIOS.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, listed, "every scenario is in the list");
-    let source = include_str!("../src/conformance/effects/mod.rs");
+    let source = include_str!("../../src/conformance/effects/mod.rs");
     let (_, list) = source.split_once("macro_rules!").unwrap();
     assert!(names.iter().all(|name| list.contains(name)), "and in the macro");
 }

@@ -6,7 +6,7 @@ use lambda_idempotency_testkit::conformance::SCENARIOS;
 
 macro_rules! sources {
     ($($module:literal)+) => {
-        [$(($module, include_str!(concat!("../src/conformance/", $module, ".rs")))),+]
+        [$(($module, include_str!(concat!("../../src/conformance/", $module, ".rs")))),+]
     };
 }
 
@@ -38,7 +38,7 @@ fn every_public_function_of_the_suite_is_listed() {
 
 #[test]
 fn every_module_of_the_suite_is_listed() {
-    let modules = include_str!("../src/conformance/mod.rs");
+    let modules = include_str!("../../src/conformance/mod.rs");
     let public: BTreeSet<_> = modules
         .lines()
         .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
@@ -52,7 +52,7 @@ fn every_module_of_the_suite_is_listed() {
 
 #[test]
 fn every_scenario_of_browsing_is_listed() {
-    let source = include_str!("../src/conformance/browsing.rs");
+    let source = include_str!("../../src/conformance/browsing.rs");
     let (scenarios, list) = source.split_once("macro_rules!").expect("a macro");
     let names = scenarios.lines().filter_map(|line| line.strip_prefix("pub async fn "));
     let names: Vec<_> = names.filter_map(|rest| rest.split('(').next()).collect();
