@@ -28,7 +28,7 @@ step_numbers() {
     for features in preserve_order arbitrary_precision float_roundtrip \
         preserve_order,arbitrary_precision,float_roundtrip; do
         # Not optimised: to compile takes longer than to run.
-        cargo test --quiet --locked -p lambda-idempotency-keys --lib --test keys \
+        cargo test --quiet --locked -p lambda-idempotency-keys --test keys \
             --config 'profile.dev.package.lambda-idempotency-keys.opt-level = 0' \
             --features "serde_json/${features//,/,serde_json/}" \
             -- --skip bounds::megabytes --skip bounds::beyond_eight_mebibytes --skip bounds::decompressed_texts \

@@ -72,30 +72,6 @@ impl fmt::Debug for Document {
 mod tests {
     use super::*;
 
-    fn parsed(json: &str) -> String {
-        let at = crate::Expression::compile("@").unwrap();
-        at.evaluate(&Document::parse(json).unwrap()).unwrap().to_string()
-    }
-
-    #[test]
-    fn values_of_every_kind() {
-        assert_eq!(
-            parsed(r#" {"b":[1,-2,2.5,true,null,"é\u0041"],"a":{}} "#),
-            r#"{"a":{},"b":[1,-2,2.5,true,null,"éA"]}"#
-        );
-    }
-
-    /// With the feature `arbitrary_precision`, `serde_json` reads an object with this member as a
-    /// number.
-    #[test]
-    fn an_object_is_not_read_as_a_number() {
-        let json = r#"{"id":{"$serde_json::private::Number":"5"}}"#;
-        let at = crate::Expression::compile("[id, id == `5`]").unwrap();
-        let selected = at.select(&Document::parse(json).unwrap()).unwrap();
-        let expected = r#"[{"$serde_json::private::Number":"5"},false]"#;
-        assert_eq!(selected.canonical_bytes(), expected.as_bytes());
-    }
-
     #[test]
     fn errors_name_the_position_and_never_the_content() {
         let cases = [

@@ -146,12 +146,4 @@ mod tests {
             assert_eq!(warned(expression), [], "{expression}");
         }
     }
-
-    #[test]
-    fn a_warning_says_what_to_use_instead() {
-        let expression = Expression::compile("join('-', [a, b])").unwrap();
-        let warning = expression.warnings().first().unwrap().to_string();
-        assert!(warning.starts_with("`join` at offset 4"), "{warning}");
-        assert!(warning.contains("use `[a, b]`, a key of two parts"), "{warning}");
-    }
 }

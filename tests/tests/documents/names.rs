@@ -30,7 +30,7 @@ const PLACES: [(&str, &str); 18] = [
 const FILES: [(&str, &str); 3] = [
     ("fleet", "tests/fleet/tests/fleet.rs"),
     ("hostile", "crates/lambda/tests/hostile.rs"),
-    ("unwinding", "crates/keys/tests/unwinding.rs"),
+    ("unwinding", "crates/keys/tests/keys/unwinding.rs"),
 ];
 
 /// The file and the function that a name like `engine::order::a_test` stands for.

@@ -1,6 +1,6 @@
 //! Makes keys, fingerprints and results as Powertools does.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsLanguage,
@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     Collision, DocumentError, ExpressionError, Key, Selection, SelectionError,
+    digest::hex,
     external::{ExternalExpression, ExternalKeys, Made},
     jmespath::{Collisions, numbers::is_javascript_space},
 };
@@ -212,11 +213,7 @@ impl PowertoolsKeys {
     fn digest(&self, bytes: &[u8]) -> String {
         let digest = self.hash.digest(bytes);
         match self.language {
-            PowertoolsLanguage::Python => digest.iter().fold(String::new(), |mut hex, byte| {
-                // Writing to a string does not fail.
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            }),
+            PowertoolsLanguage::Python => hex(&digest),
             PowertoolsLanguage::TypeScript => STANDARD.encode(digest),
         }
     }

@@ -1,5 +1,7 @@
 //! Keys must never change, because records in users' tables are found by them.
 
+use lambda_idempotency_keys::{Document, Expression, Scope};
+
 use crate::support::{key, selected};
 
 const ORDER: &str = r#"{
@@ -54,4 +56,32 @@ fn keys() {
     ] {
         assert_eq!(key(expression, ORDER).unwrap().as_str(), expected, "{expression}");
     }
+    let scope = Scope { operation: "op", tenant: None };
+    assert_eq!(
+        scope.identity(&["sqs", "arn", "m-1"]).as_str(),
+        "op#61fd76b976e5234f3c74bbeede285f98841414def7390b440009679bc5125af4"
+    );
+    // The same bytes are another key as an identity, and as one of an empty tenant.
+    let selected = key("tenant", ORDER).unwrap();
+    let identity = scope.identity(&["\"acme\""]);
+    let of_tenant = Scope { tenant: Some(""), ..scope }.identity(&["\"acme\""]);
+    assert_ne!(selected, identity);
+    assert_ne!(identity, of_tenant);
+}
+
+#[test]
+fn values_of_every_kind() {
+    let json = r#" {"b":[1,-2,2.5,true,null,"é\u0041"],"a":{}} "#;
+    let shown = r#"{"a":{},"b":[1,-2,2.5,true,null,"éA"]}"#;
+    let whole = Expression::compile("@").unwrap();
+    let evaluated = whole.evaluate(&Document::parse(json).unwrap()).unwrap();
+    assert_eq!(evaluated.to_string(), shown);
+}
+
+/// With the feature `arbitrary_precision`, `serde_json` reads an object with this member as a number.
+#[test]
+fn an_object_is_not_read_as_a_number() {
+    let json = r#"{"id":{"$serde_json::private::Number":"5"}}"#;
+    let expected = r#"[{"$serde_json::private::Number":"5"},false]"#;
+    assert_eq!(selected("[id, id == `5`]", json).unwrap(), expected);
 }

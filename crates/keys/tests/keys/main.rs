@@ -29,3 +29,4 @@ mod robust;
 mod shared;
 mod sparse;
 mod support;
+mod unwinding;
