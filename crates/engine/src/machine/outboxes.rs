@@ -34,14 +34,6 @@ pub(super) struct Outboxes {
     calls: Calls<Outbox>,
 }
 
-/// What became of an outbox in a call.
-pub(super) enum Sent {
-    /// All messages are sent.
-    All(Outbox),
-    /// One was not sent, and none of those behind it.
-    Failed(Outbox, SendError),
-}
-
 impl Outboxes {
     pub(super) fn add(&mut self, outbox: Outbox) {
         self.waiting.push(outbox);
@@ -66,29 +58,23 @@ impl Outboxes {
         Some((messages, deadline))
     }
 
-    /// A call was answered. Outboxes that have more messages wait for their next call.
+    /// A call was answered: the outboxes in it, each with what is left to be sent, and with what became of the rest.
     pub(super) fn sent(
         &mut self,
         call: CallId,
         mut answers: impl Iterator<Item = Result<(), SendError>>,
         now: Timestamp,
-    ) -> Vec<Sent> {
+    ) -> Vec<(Outbox, Result<(), SendError>)> {
         let Some(answered) = self.calls.answered(call, now) else { return Vec::new() };
         let mut sent = Vec::with_capacity(answered.members.len());
         for mut outbox in answered.members {
             let members = outbox.next().len();
             // All are taken, so that the next outbox gets its own answers.
             let failed = answers.by_ref().take(members).filter_map(Result::err).last();
-            match failed {
-                Some(error) => sent.push(Sent::Failed(outbox, error)),
-                None => {
-                    outbox.messages.drain(..members);
-                    match outbox.messages.is_empty() {
-                        true => sent.push(Sent::All(outbox)),
-                        false => self.waiting.push(outbox),
-                    }
-                }
+            if failed.is_none() {
+                outbox.messages.drain(..members);
             }
+            sent.push((outbox, failed.map_or(Ok(()), Err)));
         }
         sent
     }
