@@ -19,6 +19,7 @@ use crate::{
     attributes::{Partition, SortKey},
     error::{self, Doing, Failure},
     item::{Item, decode, key_text, primary_key},
+    position::{is_of_index, other_listing},
     retry::{Budget, backoff},
     sdk_error::sdk_failure,
     store::DynamoDbStore,
@@ -198,6 +199,9 @@ impl Browse for DynamoDbStore {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let budget = Budget::new(&self.config, call_deadline);
+            if after.is_some_and(is_of_index) {
+                return Err(other_listing("the whole table").report(false));
+            }
             let after = after.map(|cursor| self.start_of(cursor));
             let most = limit.get();
             let limit = i32::try_from(most).unwrap_or(i32::MAX);

@@ -24,37 +24,12 @@ use crate::{
     codes::permissions,
     error::{self, Doing, Failure},
     item::Item,
+    position::{Position, other_listing},
     retry::{Budget, backoff},
     sdk_error::sdk_failure,
     shard::{SHARDS, shard},
     store::DynamoDbStore,
 };
-
-/// A position in the index: in this shard, after the item of this primary key.
-struct Position<'c> {
-    shard: u32,
-    /// The partition key, and the sort key or nothing.
-    after: Option<(&'c str, &'c str)>,
-}
-
-impl<'c> Position<'c> {
-    fn text(&self) -> String {
-        let Self { shard, after } = self;
-        let after = after.map(|(partition, sort)| format!("{}:{partition}{sort}", partition.len()));
-        format!("{shard} {}", after.unwrap_or_default())
-    }
-
-    fn read(text: &'c str) -> Option<Self> {
-        let (shard, after) = text.split_once(' ')?;
-        let shard = shard.parse().ok().filter(|shard| *shard < SHARDS)?;
-        if after.is_empty() {
-            return Some(Self { shard, after: None });
-        }
-        let (length, both) = after.split_once(':')?;
-        let after = both.split_at_checked(length.parse().ok()?)?;
-        Some(Self { shard, after: Some(after) })
-    }
-}
 
 impl DynamoDbStore {
     /// A page of one shard: one request to the index, and one or none to the table.
@@ -68,10 +43,9 @@ impl DynamoDbStore {
     ) -> Result<Page, Failure> {
         let position = match after {
             None => Position { shard: 0, after: None },
-            Some(cursor) => Position::read(cursor.as_str()).ok_or_else(|| {
-                let context = "a cursor that is not of this index: begin without one";
-                Failure::new(StoreErrorKind::Refused, context)
-            })?,
+            Some(cursor) => {
+                Position::read(cursor.as_str()).ok_or_else(|| other_listing("this index"))?
+            }
         };
         let limit = i32::try_from(limit.get()).unwrap_or(i32::MAX);
         let Answer { items, last, .. } =
@@ -203,22 +177,5 @@ fn index_failure(doing: Doing<'_>, index: &str, error: &SdkError<QueryError>) ->
             ),
         ),
         _ => failure,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_position_is_read_as_it_was_written() {
-        for after in [None, Some(("op#1", "")), Some(("a 7:ü", "op#1"))] {
-            let text = Position { shard: 7, after }.text();
-            let read = Position::read(&text).unwrap();
-            assert_eq!((read.shard, read.after), (7, after), "{text}");
-        }
-        for text in ["", "op#1", "64 ", "1 4:op"] {
-            assert!(Position::read(text).is_none(), "{text}");
-        }
     }
 }

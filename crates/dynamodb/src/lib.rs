@@ -174,6 +174,7 @@ mod index;
 mod item;
 mod limits;
 mod member;
+mod position;
 mod provenance;
 mod read;
 mod retry;

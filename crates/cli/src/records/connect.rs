@@ -99,9 +99,10 @@ impl Options {
         Ok(server)
     }
 
-    /// The store. Sends no request to a table in DynamoDB, and checks every other server.
-    pub(crate) async fn connect(&self) -> Result<Table, Failure> {
+    /// The store. Sends no request to a table in DynamoDB, which may have an index, and checks every other server.
+    pub(crate) async fn connect(&self, index: Option<&str>) -> Result<Table, Failure> {
         if let Some(server) = self.server()? {
+            servers::refuse(server.kind(), &[("--index", index.is_some())])?;
             let name = server.name();
             let (store, time) = server.connect().await?;
             let clock = ServerClock::of(server.kind());
@@ -110,7 +111,10 @@ impl Options {
         }
         let (name, names, clock) = (self.name()?, self.attributes()?, ServerClock::of("DynamoDB"));
         let client = self.client_with(&clock).await?;
-        let store = DynamoDbStore::builder(client.clone(), name.clone());
+        let mut store = DynamoDbStore::builder(client.clone(), name.clone());
+        if let Some(index) = index {
+            store = store.index(index);
+        }
         let store = store.attributes(names.clone()).attempt_timeout(ATTEMPT).build()?;
         let dynamodb = Some(DynamoDbTable { names, client });
         Ok(Table { name, store: Arc::new(store), dynamodb, clock })

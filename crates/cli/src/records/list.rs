@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, process::ExitCode};
 
 use clap::Args;
-use lambda_idempotency_core::browse::Cursor;
+use lambda_idempotency_core::browse::{Cursor, Left};
 use serde_json::json;
 
 use super::{connect::Table, print, print_json, scan, state::State, view};
@@ -27,6 +27,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     unsent: bool,
 
+    /// Find them by this index of a table in DynamoDB, instead of reading the whole table
+    #[arg(long, value_name = "NAME", requires = "unsent")]
+    pub(crate) index: Option<String>,
+
     /// Read at most so many items
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     limit: NonZeroUsize,
@@ -45,9 +49,18 @@ pub(crate) async fn run(
     arguments: &Arguments,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
-    eprintln!("{}", scan::cost(table, arguments.limit).await?);
+    eprintln!(
+        "{}",
+        match &arguments.index {
+            Some(index) => format!(
+                "asking the index {index}: about 32 read units, and those of the records in it"
+            ),
+            None => scan::cost(table, arguments.limit).await?,
+        }
+    );
     let after = arguments.cursor.as_deref().map(Cursor::from_text);
-    let read = scan::read(table, arguments.limit, after).await?;
+    let left = arguments.unsent.then_some(Left::Messages);
+    let read = scan::read(table, arguments.limit, after, left).await?;
     let (now, count) = (table.now(), read.entries.len());
     let is_wanted = |entry: &&view::Entry| {
         let operation = arguments.operation.as_deref();

@@ -110,7 +110,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Verb::Table(arguments) = &verb {
         return table::run(&connection, arguments, json).await;
     }
-    let table = connection.connect().await?;
+    let index = match &verb {
+        Verb::List(arguments) => arguments.index.as_deref(),
+        _ => None,
+    };
+    let table = connection.connect(index).await?;
     match verb {
         Verb::List(arguments) => list::run(&table, &arguments, json).await,
         Verb::Show(arguments) => show::run(&table, &arguments, json).await,

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use aws_sdk_dynamodb::error::SdkError;
-use lambda_idempotency_core::browse::{Browse as _, Cursor};
+use lambda_idempotency_core::browse::{Browse as _, Cursor, Left};
 use lambda_idempotency_dynamodb::{Attributes, Partition};
 
 use super::{
@@ -24,15 +24,20 @@ pub(crate) struct Read {
     pub(crate) next: Option<Cursor>,
 }
 
-/// Reads at most `limit` items after `after`.
+/// Reads at most `limit` items after `after`: all, or at least those in which this is left.
 pub(crate) async fn read(
     table: &Table,
     limit: NonZeroUsize,
     after: Option<Cursor>,
+    of: Option<Left>,
 ) -> Result<Read, Failure> {
     let (mut entries, mut next, mut left) = (Vec::new(), after, limit.get());
     while let Some(page) = NonZeroUsize::new(left.min(PAGE)) {
-        let page = table.store.page(next.as_ref(), page, Table::deadline()).await?;
+        let page = match of {
+            Some(of) => table.store.left(of, next.as_ref(), page, Table::deadline()),
+            None => table.store.page(next.as_ref(), page, Table::deadline()),
+        };
+        let page = page.await?;
         left = left.saturating_sub(page.items.len());
         entries.extend(page.items.into_iter().map(|(key, found)| Entry { key, found }));
         next = page.next;

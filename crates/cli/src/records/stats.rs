@@ -38,7 +38,7 @@ pub(crate) async fn run(
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
     eprintln!("{}", scan::cost(table, arguments.limit).await?);
-    let read = scan::read(table, arguments.limit, None).await?;
+    let read = scan::read(table, arguments.limit, None, None).await?;
     let now = table.now();
     let mut by_operation: BTreeMap<&str, BTreeMap<State, usize>> = BTreeMap::new();
     let mut unsent: BTreeMap<&str, usize> = BTreeMap::new();

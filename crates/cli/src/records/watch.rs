@@ -45,7 +45,7 @@ pub(crate) async fn run(
     let mut round = 0u64;
     loop {
         round = round.saturating_add(1);
-        let read = scan::read(table, arguments.limit, None).await?;
+        let read = scan::read(table, arguments.limit, None, None).await?;
         let now = table.now();
         let operation = arguments.operation.as_deref();
         let wanted = |entry: &&view::Entry| operation.is_none_or(|name| entry.operation() == name);

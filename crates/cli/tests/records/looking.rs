@@ -9,8 +9,8 @@ use lambda_idempotency_local::{Apply, Fault, Gate, Table};
 use serde_json::json;
 
 use crate::support::{
-    OPERATION, World, answering, claimed, file, keys_of, orders, provenance, ran, records_at,
-    released, seconds_from_now,
+    OPERATION, TABLE, World, answering, claimed, file, keys_of, orders, provenance, ran,
+    records_at, released, seconds_from_now,
 };
 
 /// A record in each state.
@@ -141,6 +141,25 @@ async fn messages_that_are_not_sent_are_shown_without_their_bodies() {
     assert_eq!(stats["operations"][0]["unsent"], 2);
     let page = world.records(&["stats"]).code(0).out;
     assert!(page.contains("  unsent messages          2 "), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_are_not_sent_are_found_by_the_index() {
+    let world = World::empty().await;
+    let table = Table::new(TABLE, "id").ttl("expiration").index("unfinished", "unfinished");
+    world.db.create_table(&table).unwrap();
+    for number in 0..20 {
+        world.put(&format!("place#{number}"), "COMPLETED", &json!({}));
+    }
+    let unsent = json!({
+        "outbox": { "S": r#"[{"to":"parcels","body":"s3cr3t"}]"# }, "unfinished": { "S": "messages#07" },
+    });
+    world.put("place#a", "COMPLETED", &unsent);
+    world.db.faults().add(Fault::error(Apply::Before, 400, "ValidationException").on("Scan"));
+    let ran = world.records(&["list", "--unsent", "--index", "unfinished", "--json"]).code(0);
+    let found = ran.json();
+    assert_eq!((&found["read"], &found["records"][0]["key"]), (&json!(1), &json!("place#a")));
+    assert!(!ran.out.contains("s3cr3t"), "{}", ran.out);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -107,9 +107,9 @@ fn an_option_of_another_kind_of_store_is_refused() {
 
 /// The other commands read the table itself.
 #[test]
-fn an_index_is_for_the_check_alone() {
+fn an_index_is_for_the_check_and_for_unsent_messages() {
     for (command, said) in [
-        (&["list", "--index", "unfinished"][..], "unexpected argument '--index'"),
+        (&["list", "--index", "unfinished"][..], "--unsent"),
         (&["stats", "--index", "unfinished"], "unexpected argument '--index'"),
         (&["table", "create", "--index", "unfinished"], "unexpected argument '--index'"),
     ] {

@@ -299,10 +299,24 @@ async fn a_throttled_page_is_asked_for_again() {
     assert_eq!(left(&store, Left::Work, PLENTY).await, [(key(0), true)]);
 }
 
+/// `.index(..)` was turned on, or off, between two runs.
 #[tokio::test]
 async fn a_cursor_of_another_listing_is_refused() {
     let fixture = Fixture::indexed().await;
     let store = indexed(&fixture);
+    for number in 0..2 {
+        one(&store, write(number, Guard::Absent, Some(unsent(1)))).await;
+    }
+    let cursor = async |store: &DynamoDbStore| {
+        let page = store.left(Left::Messages, None, NonZeroUsize::MIN, soon()).await.unwrap();
+        page.next.unwrap()
+    };
+    for (from, to) in [(&store, &fixture.store()), (&fixture.store(), &store)] {
+        let cursor = cursor(from).await;
+        let error = to.left(Left::Messages, Some(&cursor), PLENTY, soon()).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+        assert!(error.to_string().contains("begin without one"), "{error}");
+    }
     for text in ["op#1", "64 ", ""] {
         let cursor = Cursor::from_text(text);
         let error = store.left(Left::Work, Some(&cursor), PLENTY, soon()).await.unwrap_err();
