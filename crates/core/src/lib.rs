@@ -11,7 +11,7 @@
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
 //! | [`retry`], [`request_slots`], [`settings`] | what stores have in common: requests that are repeated, how many are on their way, and what builders set |
-//! | `tls` | encrypted connections of stores, with the feature `tls` |
+//! | [`tls`] | encrypted connections of stores, with the feature `tls` |
 //! | [`usage`] | what calls of a store consume |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
 //! | [`clock`] | time, as a parameter, so that tests control it |
@@ -42,7 +42,6 @@ pub mod store;
 // For recoveries as well. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod sweep;
-#[cfg(feature = "tls")]
 pub mod tls;
 pub mod usage;
 

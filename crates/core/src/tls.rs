@@ -1,20 +1,20 @@
-//! TLS for stores with a server of their own: rustls, with the cryptography of the AWS SDK. Behind the feature `tls`.
+//! TLS for stores with a server of their own: rustls, with the cryptography of the AWS SDK. Without the feature `tls` there
+//! is none, and [`Tls::new`] says so.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io};
 
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::aws_lc_rs,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::TlsConnector;
+
+#[cfg(feature = "tls")]
+use self::with::{Connector, connect, connector};
+#[cfg(not(feature = "tls"))]
+use self::without::{Connector, connect, connector};
 
 /// How connections are encrypted. The server's certificate and its name are always checked.
 ///
 /// Make it once for a store, because reading the certificates of a system takes milliseconds.
 #[derive(Clone)]
-pub struct Tls(TlsConnector);
+pub struct Tls(Connector);
 
 /// Why connections cannot be encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum TlsError {
     /// The machine has no root certificates.
     #[error("this machine has no root certificates")]
     NoCertificates,
-    /// The cryptography knows no version of TLS.
+    /// The feature `tls` is off, or the cryptography knows no version of TLS.
     #[error("there is no version of TLS")]
     NoVersion,
 }
@@ -37,25 +37,14 @@ impl Tls {
     /// ```
     /// use lambda_idempotency_core::tls::{Tls, TlsError};
     ///
-    /// let refused = Tls::new(Some(b"-----BEGIN")).map(|_| ());
-    /// assert_eq!(refused, Err(TlsError::UnfitCertificates));
+    /// let refused: Option<TlsError> = Tls::new(Some(b"-----BEGIN")).err();
+    /// assert!(refused.is_some());
     /// ```
     ///
     /// # Errors
     /// [`TlsError`]
     pub fn new(pem: Option<&[u8]>) -> Result<Self, TlsError> {
-        let roots = match pem {
-            Some(pem) => given(pem)?,
-            None => of_the_machine()?,
-        };
-        // Names its cryptography: a process may have two, and rustls panics if it has to choose.
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|_| TlsError::NoVersion)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+        connector(pem).map(Self)
     }
 
     /// Encrypts a connection to this host.
@@ -70,9 +59,7 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin,
     {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        self.0.connect(name, stream).await
+        connect(&self.0, host, stream).await
     }
 }
 
@@ -82,22 +69,81 @@ impl fmt::Debug for Tls {
     }
 }
 
-fn given(pem: &[u8]) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|_| TlsError::UnfitCertificates)?;
-        roots.add(certificate).map_err(|_| TlsError::UnfitCertificates)?;
+#[cfg(feature = "tls")]
+mod with {
+    use std::{io, sync::Arc};
+
+    use rustls::{
+        ClientConfig, RootCertStore,
+        crypto::aws_lc_rs,
+        pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+    };
+    use tokio::io::{AsyncRead, AsyncWrite};
+    use tokio_rustls::client::TlsStream;
+
+    use super::TlsError;
+
+    pub(super) use tokio_rustls::TlsConnector as Connector;
+
+    pub(super) fn connector(pem: Option<&[u8]>) -> Result<Connector, TlsError> {
+        let roots = match pem {
+            Some(pem) => given(pem)?,
+            None => of_the_machine()?,
+        };
+        // Names its cryptography: a process may have two, and rustls panics if it has to choose.
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|_| TlsError::NoVersion)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Connector::from(Arc::new(config)))
     }
-    if roots.is_empty() { Err(TlsError::UnfitCertificates) } else { Ok(roots) }
+
+    pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
+        connector: &Connector,
+        host: &str,
+        stream: S,
+    ) -> io::Result<TlsStream<S>> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        connector.connect(name, stream).await
+    }
+
+    fn given(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|_| TlsError::UnfitCertificates)?;
+            roots.add(certificate).map_err(|_| TlsError::UnfitCertificates)?;
+        }
+        if roots.is_empty() { Err(TlsError::UnfitCertificates) } else { Ok(roots) }
+    }
+
+    fn of_the_machine() -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() { Err(TlsError::NoCertificates) } else { Ok(roots) }
+    }
 }
 
-fn of_the_machine() -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() { Err(TlsError::NoCertificates) } else { Ok(roots) }
+#[cfg(not(feature = "tls"))]
+mod without {
+    use std::{convert::Infallible, io};
+
+    use super::TlsError;
+
+    pub(super) type Connector = Infallible;
+
+    pub(super) const fn connector(_pem: Option<&[u8]>) -> Result<Connector, TlsError> {
+        Err(TlsError::NoVersion)
+    }
+
+    pub(super) async fn connect<S>(never: &Connector, _host: &str, _stream: S) -> io::Result<S> {
+        match *never {}
+    }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tls"))]
 mod tests {
     use super::*;
 

@@ -5,6 +5,7 @@ use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     clock::Clock,
     settings::{LoadPassword, Timing},
+    tls,
 };
 
 use crate::{
@@ -225,7 +226,7 @@ impl PostgresStoreBuilder {
             }
             (None, _) => None,
         };
-        let tls = if tls { Some(Tls::new(pem.as_deref())?) } else { None };
+        let tls = if tls { Some(Tls(tls::Tls::new(pem.as_deref())?)) } else { None };
         if self.prepared_statements {
             own_session::ask(&mut server);
         }

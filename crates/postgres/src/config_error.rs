@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lambda_idempotency_core::{retry::chain, store::StoreError};
+use lambda_idempotency_core::{retry::chain, store::StoreError, tls::TlsError};
 
 /// The error of a store that cannot be built, or not be used. It never shows the URL, which may hold a
 /// password.
@@ -71,6 +71,16 @@ pub enum PostgresConfigError {
     /// The server does not answer, or it cannot keep idempotency records.
     #[error("the PostgreSQL server cannot be used")]
     Server(#[source] StoreError),
+}
+
+impl From<TlsError> for PostgresConfigError {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::UnfitCertificates => Self::UnfitCertificates,
+            TlsError::NoCertificates => Self::NoCertificates,
+            _ => Self::NoTls,
+        }
+    }
 }
 
 impl fmt::Debug for PostgresConfigError {

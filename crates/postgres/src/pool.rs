@@ -148,15 +148,10 @@ impl Target {
         if let Some(load) = &self.password {
             server.password(load.load().await.ok_or(Unconnected::NoPassword)?);
         }
-        #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
             let (client, wire) = server.connect(tls.clone()).await.map_err(Unconnected::Failed)?;
             check_encoding(wire.parameter(ENCODING))?;
             return Ok(Connection::new(client, Box::pin(wire)));
-        }
-        #[cfg(not(feature = "tls"))]
-        if let Some(tls) = &self.tls {
-            match tls.0 {}
         }
         let plain = tokio_postgres::NoTls;
         let (client, wire) = server.connect(plain).await.map_err(Unconnected::Failed)?;

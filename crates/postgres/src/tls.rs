@@ -1,126 +1,90 @@
-//! TLS as `tokio-postgres` wants it, with the certificates of the machine or of the user.
+//! TLS as `tokio-postgres` wants it.
 
-#[cfg(feature = "tls")]
-pub(crate) use with::Tls;
-#[cfg(not(feature = "tls"))]
-pub(crate) use without::Tls;
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
-#[cfg(feature = "tls")]
-mod with {
-    use std::{
-        io,
-        pin::Pin,
-        task::{Context, Poll},
-    };
+use futures_util::future::BoxFuture;
+use lambda_idempotency_core::tls;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::{
+    Socket,
+    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
+};
 
-    use futures_util::future::BoxFuture;
-    use lambda_idempotency_core::tls::{self, TlsError};
-    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-    use tokio_postgres::{
-        Socket,
-        tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
-    };
+/// Makes TLS connections. The server's certificate and its name are always checked.
+#[derive(Clone)]
+pub(crate) struct Tls(pub(crate) tls::Tls);
 
-    use crate::config_error::PostgresConfigError;
+impl MakeTlsConnect<Socket> for Tls {
+    type Stream = Encrypted;
+    type TlsConnect = Handshake;
+    type Error = io::Error;
 
-    /// Makes TLS connections. The server's certificate and its name are always checked.
-    #[derive(Clone)]
-    pub(crate) struct Tls(tls::Tls);
-
-    impl Tls {
-        /// Trusts these certificates, in PEM, or else those of the machine.
-        pub(crate) fn new(pem: Option<&[u8]>) -> Result<Self, PostgresConfigError> {
-            tls::Tls::new(pem).map(Self).map_err(|error| match error {
-                TlsError::UnfitCertificates => PostgresConfigError::UnfitCertificates,
-                TlsError::NoCertificates => PostgresConfigError::NoCertificates,
-                _ => PostgresConfigError::NoTls,
-            })
-        }
-    }
-
-    impl MakeTlsConnect<Socket> for Tls {
-        type Stream = Encrypted;
-        type TlsConnect = Handshake;
-        type Error = io::Error;
-
-        fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, io::Error> {
-            Ok(Handshake { tls: self.0.clone(), host: host.to_owned() })
-        }
-    }
-
-    /// A handshake with this host.
-    pub(crate) struct Handshake {
-        tls: tls::Tls,
-        host: String,
-    }
-
-    impl TlsConnect<Socket> for Handshake {
-        type Stream = Encrypted;
-        type Error = io::Error;
-        type Future = BoxFuture<'static, Result<Encrypted, io::Error>>;
-
-        fn connect(self, socket: Socket) -> Self::Future {
-            Box::pin(
-                async move { Ok(Encrypted(Box::new(self.tls.connect(&self.host, socket).await?))) },
-            )
-        }
-    }
-
-    /// What an encrypted connection can do.
-    trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-    impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-    /// An encrypted connection.
-    pub(crate) struct Encrypted(Box<dyn Stream>);
-
-    impl TlsStream for Encrypted {
-        // It would bind the password's proof to the server's certificate, which is checked already.
-        fn channel_binding(&self) -> ChannelBinding {
-            ChannelBinding::none()
-        }
-    }
-
-    impl AsyncRead for Encrypted {
-        fn poll_read(
-            mut self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-            buffer: &mut ReadBuf<'_>,
-        ) -> Poll<io::Result<()>> {
-            Pin::new(&mut self.0).poll_read(cx, buffer)
-        }
-    }
-
-    impl AsyncWrite for Encrypted {
-        fn poll_write(
-            mut self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-            bytes: &[u8],
-        ) -> Poll<io::Result<usize>> {
-            Pin::new(&mut self.0).poll_write(cx, bytes)
-        }
-
-        fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Pin::new(&mut self.0).poll_flush(cx)
-        }
-
-        fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Pin::new(&mut self.0).poll_shutdown(cx)
-        }
+    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, io::Error> {
+        Ok(Handshake { tls: self.0.clone(), host: host.to_owned() })
     }
 }
 
-#[cfg(not(feature = "tls"))]
-mod without {
-    use crate::config_error::PostgresConfigError;
+/// A handshake with this host.
+pub(crate) struct Handshake {
+    tls: tls::Tls,
+    host: String,
+}
 
-    /// There is none.
-    #[derive(Clone)]
-    pub(crate) struct Tls(pub(crate) std::convert::Infallible);
+impl TlsConnect<Socket> for Handshake {
+    type Stream = Encrypted;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, Result<Encrypted, io::Error>>;
 
-    impl Tls {
-        pub(crate) fn new(_pem: Option<&[u8]>) -> Result<Self, PostgresConfigError> {
-            Err(PostgresConfigError::NoTls)
-        }
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(
+            async move { Ok(Encrypted(Box::new(self.tls.connect(&self.host, socket).await?))) },
+        )
+    }
+}
+
+/// What an encrypted connection can do.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// An encrypted connection.
+pub(crate) struct Encrypted(Box<dyn Stream>);
+
+impl TlsStream for Encrypted {
+    // It would bind the password's proof to the server's certificate, which is checked already.
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Encrypted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Encrypted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }

@@ -5,6 +5,7 @@ use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     clock::Clock,
     settings::{LoadPassword, Timing},
+    tls::Tls,
 };
 
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
     config_error::RedisConfigError,
     script::Scripts,
     store::RedisStore,
-    tls::Tls,
 };
 
 /// How long a connection may take, with TLS and login.

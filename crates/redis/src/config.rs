@@ -5,12 +5,12 @@ use std::{fmt, time::Duration};
 use lambda_idempotency_core::{
     key::Key,
     settings::{LoadPassword, Timing},
+    tls::Tls,
 };
 
 use crate::{
     address::{Address, Login},
     script::Scripts,
-    tls::Tls,
 };
 
 /// The settings of a store.

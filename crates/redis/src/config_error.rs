@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lambda_idempotency_core::{retry::chain, store::StoreError};
+use lambda_idempotency_core::{retry::chain, store::StoreError, tls::TlsError};
 
 /// The error of a store that cannot be built. It never shows the URL, which may hold a password.
 ///
@@ -54,6 +54,16 @@ pub enum RedisConfigError {
     /// The server does not answer, or it cannot keep idempotency records.
     #[error("the Redis server cannot be used")]
     Server(#[source] StoreError),
+}
+
+impl From<TlsError> for RedisConfigError {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::UnfitCertificates => Self::UnfitCertificates,
+            TlsError::NoCertificates => Self::NoCertificates,
+            _ => Self::NoTls,
+        }
+    }
 }
 
 impl fmt::Debug for RedisConfigError {

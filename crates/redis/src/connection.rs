@@ -60,7 +60,7 @@ impl Link {
         tcp.set_nodelay(true).map_err(unreachable)?;
         let (connection, driver) = match &config.tls {
             None => over(tcp).await,
-            Some(tls) => over(tls.encrypt(&address.host, tcp).await.map_err(unreachable)?).await,
+            Some(tls) => over(tls.connect(&address.host, tcp).await.map_err(unreachable)?).await,
         }
         .map_err(|error| error::not_connected(address, format!("{:?}", error.kind())))?;
         let left = Arc::new(AtomicBool::new(false));

@@ -122,7 +122,6 @@ mod retry;
 mod script;
 mod servers;
 mod store;
-mod tls;
 mod write;
 
 use lambda_idempotency_core::{
