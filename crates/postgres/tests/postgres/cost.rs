@@ -119,14 +119,22 @@ async fn workers_with_the_same_keys_never_wait_in_a_circle() {
                 writes.push(Write::new(key("none"), Guard::OwnedBy(read.owner.unwrap()), None));
                 writes.rotate_left(round * 17);
             }
-            let verdicts = store.write(&writes, in_secs(60)).await;
-            let unknown = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Unknown(_)));
-            assert_eq!(unknown.count(), 0, "{round}");
+            all_known(&store.write(&writes, in_secs(60)).await, round);
         }
     });
     futures_util::future::join_all(work).await;
-    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     drop(stores);
+    never_waited_in_a_circle(&counts).await;
+}
+
+#[track_caller]
+fn all_known(verdicts: &[Verdict], round: usize) {
+    let unknown = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Unknown(_)));
+    assert_eq!(unknown.count(), 0, "{round}");
+}
+
+async fn never_waited_in_a_circle(counts: &Counts) {
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(counts.ask(deadlocks).await, Some(0));
 }
@@ -150,16 +158,12 @@ async fn workers_that_update_and_delete_the_same_keys_never_wait_in_a_circle() {
                 Write::new(write.key.clone(), Guard::OwnedBy(owner), record)
             };
             let writes: Vec<_> = claims.iter().enumerate().map(settle).collect();
-            let verdicts = store.write(&writes, in_secs(60)).await;
-            let unknown = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Unknown(_)));
-            assert_eq!(unknown.count(), 0, "{round}");
+            all_known(&store.write(&writes, in_secs(60)).await, round);
         });
         futures_util::future::join_all(work).await;
     }
-    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     drop(stores);
-    tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(counts.ask(deadlocks).await, Some(0));
+    never_waited_in_a_circle(&counts).await;
 }
 
 /// A sweep reads what is left, and the records with nothing left cost the index nothing.

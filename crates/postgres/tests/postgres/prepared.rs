@@ -1,7 +1,7 @@
 //! Statements that the server keeps, on connections that are not shared, and on no others.
 
 use lambda_idempotency_core::store::{Store as _, StoreErrorKind};
-use lambda_idempotency_postgres::PostgresStatement;
+use lambda_idempotency_postgres::{PostgresStatement, PostgresStore};
 
 use crate::{
     effects::{Counts, with},
@@ -22,16 +22,22 @@ fn writes(server: &Postgres, table: &str) -> Vec<bool> {
     kept.collect()
 }
 
+/// A new table, its name, and a store in it that keeps statements, or does not.
+async fn keeping(server: &Postgres, is_kept: bool) -> (Counts, String, PostgresStore) {
+    let counts = Counts::new(&server.url()).await;
+    let table = format!("p{}", counts.table);
+    let builder = PostgresStore::builder(&server.url());
+    let store = builder.table(&table).prepared_statements(is_kept).build().unwrap();
+    store.migrate(in_secs(30)).await.unwrap();
+    (counts, table, store)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn single_writes_are_kept_after_their_first_use() {
     let server = Postgres::start_with(&["fsync=off", "log_statement=all"]);
     for is_kept in [false, true] {
-        let counts = Counts::new(&server.url()).await;
-        let table = format!("p{}", counts.table);
-        let builder = lambda_idempotency_postgres::PostgresStore::builder(&server.url());
-        let store = builder.table(&table).prepared_statements(is_kept).build().unwrap();
-        store.migrate(in_secs(30)).await.unwrap();
+        let (_counts, table, store) = keeping(&server, is_kept).await;
         for name in ["a", "b", "c"] {
             written(&one(&store, claim(name, 1), in_secs(30)).await);
             written(&one(&store, complete(name, 1), in_secs(30)).await);
@@ -46,11 +52,7 @@ async fn single_writes_are_kept_after_their_first_use() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_kept_statement_survives_changes_of_the_table() {
     let server = Postgres::shared();
-    let counts = Counts::new(&server.url()).await;
-    let table = format!("p{}", counts.table);
-    let builder = lambda_idempotency_postgres::PostgresStore::builder(&server.url());
-    let store = builder.table(&table).prepared_statements(true).build().unwrap();
-    store.migrate(in_secs(30)).await.unwrap();
+    let (counts, table, store) = keeping(server, true).await;
     for (round, change) in [
         String::new(),
         format!("ALTER TABLE {table} ADD COLUMN note text"),
@@ -83,11 +85,7 @@ async fn a_kept_statement_survives_changes_of_the_table() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_kept_statement_that_the_server_has_lost_is_sent_as_text() {
     let server = Postgres::shared();
-    let counts = Counts::new(&server.url()).await;
-    let table = format!("p{}", counts.table);
-    let builder = lambda_idempotency_postgres::PostgresStore::builder(&server.url());
-    let store = builder.table(&table).prepared_statements(true).build().unwrap();
-    store.migrate(in_secs(30)).await.unwrap();
+    let (counts, table, store) = keeping(server, true).await;
     for name in ["a", "b"] {
         written(&one(&store, claim(name, 1), in_secs(30)).await);
     }

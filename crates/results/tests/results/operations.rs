@@ -5,7 +5,7 @@ use std::{
     num::NonZeroUsize,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -15,58 +15,13 @@ use lambda_idempotency::{
 };
 use lambda_idempotency_core::{
     browse::Browse as _,
-    clock::{BoxFuture, Clock as _, SystemClock, Timestamp},
+    clock::{Clock as _, SystemClock, Timestamp},
     memory::MemoryStore,
     store::StoreErrorKind,
 };
-use lambda_idempotency_results::{
-    BoxError, EncryptionKey, LocalKeys, MemoryResults, ResultName, ResultStore, Results,
-};
+use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 
-/// A bucket that can be down.
-#[derive(Clone, Default)]
-struct Bucket {
-    kept: MemoryResults,
-    is_down: Arc<AtomicBool>,
-    panics: Arc<AtomicBool>,
-    hangs: Arc<AtomicBool>,
-}
-
-impl Bucket {
-    async fn check(&self) -> Result<(), BoxError> {
-        assert!(!self.panics.load(Ordering::SeqCst), "a mistake of its author");
-        if self.hangs.load(Ordering::SeqCst) {
-            std::future::pending::<()>().await;
-        }
-        if self.is_down.load(Ordering::SeqCst) { Err("no connection".into()) } else { Ok(()) }
-    }
-}
-
-impl ResultStore for Bucket {
-    fn put<'a>(
-        &'a self,
-        name: &'a ResultName,
-        content: Vec<u8>,
-        expires_at: Timestamp,
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Result<(), BoxError>> {
-        Box::pin(async move {
-            self.check().await?;
-            self.kept.put(name, content, expires_at, deadline).await
-        })
-    }
-
-    fn get<'a>(
-        &'a self,
-        name: &'a ResultName,
-        deadline: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, BoxError>> {
-        Box::pin(async move {
-            self.check().await?;
-            self.kept.get(name, deadline).await
-        })
-    }
-}
+use crate::bucket::{Bucket, Fault};
 
 /// A function whose work is counted. Each call is one of another process: nothing is cached.
 struct World {
@@ -78,16 +33,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self {
-            records: Arc::default(),
-            bucket: Bucket::default(),
-            key: 1,
-            calls: AtomicU32::new(0),
-        }
+        Self { records: Arc::default(), bucket: Bucket::new(), key: 1, calls: AtomicU32::new(0) }
     }
 
     fn down(&self, is_down: bool) {
-        self.bucket.is_down.store(is_down, Ordering::SeqCst);
+        self.bucket.fault(if is_down { Fault::Fails } else { Fault::None });
     }
 
     fn calls(&self) -> u32 {
@@ -155,14 +105,14 @@ async fn work_is_not_done_again_because_its_result_cannot_be_read_now() {
 async fn work_is_not_done_again_because_the_result_store_panics_or_hangs() {
     let world = World::new();
     world.report().await.unwrap();
-    for fault in [&world.bucket.panics, &world.bucket.hangs] {
-        fault.store(true, Ordering::SeqCst);
+    for fault in [Fault::Panics, Fault::Hangs] {
+        world.bucket.fault(fault);
         let error = world.report().await.unwrap_err();
         assert!(
             matches!(&error, RunError::Store(e) if e.kind() == StoreErrorKind::ResultUnavailable),
             "{error}"
         );
-        fault.store(false, Ordering::SeqCst);
+        world.bucket.fault(Fault::None);
     }
     assert!(world.report().await.unwrap().replayed);
     assert_eq!(world.calls(), 1);
@@ -170,13 +120,12 @@ async fn work_is_not_done_again_because_the_result_store_panics_or_hangs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_completion_is_recorded_while_the_result_store_panics_or_hangs() {
-    for hangs in [false, true] {
+    for fault in [Fault::Panics, Fault::Hangs] {
         let world = World::new();
-        let fault = if hangs { &world.bucket.hangs } else { &world.bucket.panics };
-        fault.store(true, Ordering::SeqCst);
+        world.bucket.fault(fault);
         let first = world.report().await.unwrap();
         assert!(first.recorded && first.result.len() == 5000);
-        fault.store(false, Ordering::SeqCst);
+        world.bucket.fault(Fault::None);
         let later = world.report().await.unwrap_err();
         assert!(matches!(later, RunError::ResultLost(ResultLost::NotKept)), "{later}");
         assert_eq!(world.calls(), 1);
