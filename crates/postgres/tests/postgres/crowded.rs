@@ -298,7 +298,7 @@ async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
     let server = Postgres::shared();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let table = new_table(&url(proxy.address())).await.max_connections(1);
-    let store = &table.attempt_timeout(Duration::from_millis(100)).build().unwrap();
+    let store = &table.attempt_timeout(Duration::from_millis(500)).build().unwrap();
     written(&one(store, claim("a", 1), in_secs(20)).await);
     proxy.faults().add(TcpFault::silence());
     let until = SystemClock.now().plus(Duration::from_secs(3));
@@ -308,4 +308,18 @@ async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
         error.to_string().contains("in use for")
     });
     assert!(in_use.count() > 0);
+    // Once it answers again, it is none to wait for the others.
+    proxy.faults().clear();
+    written(&one(store, claim("waits", 1), in_secs(60)).await);
+    let lock = Lock::hold(&server.url()).await;
+    let waiting = one(store, lock.waits("waits"), in_secs(90));
+    let other = async {
+        lock.is_waited_for().await;
+        let soon = SystemClock.now().plus(Duration::from_millis(150));
+        unknown(one(store, claim("other", 1), soon).await)
+    };
+    let Either::Right((error, _)) = select(Box::pin(waiting), Box::pin(other)).await else {
+        panic!("the lock is held");
+    };
+    assert_eq!(error.kind(), StoreErrorKind::Contended, "{error}");
 }

@@ -166,7 +166,7 @@ async fn a_server_without_resources_for_an_effect_is_an_outage() {
     written(&one(&store, claim("a", 1), in_secs(20)).await);
     let locks = "SELECT count(pg_advisory_xact_lock(n)) FROM generate_series(1, 100000) n";
     let effects = ["SELECT nextval('tries')", locks].map(PostgresStatement::new);
-    let error = unknown(one(&store, with(complete("a", 1), effects), in_secs(3)).await);
+    let error = unknown(one(&store, with(complete("a", 1), effects), in_secs(12)).await);
     assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
     assert!(counts.ask("SELECT last_value FROM tries").await > Some(2));
     written(&one(&store, counts.counted("a", 1), in_secs(20)).await);
@@ -190,6 +190,14 @@ async fn what_fails_after_the_commit_does_not_make_it_a_refusal() {
     written(&one(&store, counts.counted("a", 1), in_secs(20)).await);
     assert_eq!(counts.of("a").await, 1);
     assert_eq!(stored(&store, "a").await.unwrap().status, Status::Completed);
+    // The connection is closed, with what was left on it.
+    let leaves = PostgresStatement::new("SELECT set_config('orders.left', 'here', false)");
+    let finds = "SELECT 1 WHERE current_setting('orders.left', true) = 'here'";
+    let finds_nothing = PostgresStatement::new(finds).expect_rows(0);
+    for (name, effect) in [("b", leaves), ("c", finds_nothing)] {
+        written(&one(&store, claim(name, 1), in_secs(20)).await);
+        written(&one(&store, with(complete(name, 1), [effect]), in_secs(20)).await);
+    }
 }
 
 /// Each of them may pass.

@@ -119,6 +119,22 @@ async fn the_documented_permissions_are_enough() {
 
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_that_no_replica_may_be_asked_about_is_in_doubt() {
+    let server = Server::start(&[]).await;
+    let mut words = vec!["ACL", "SETUSER", "orders", "on", ">s3cr3t", "~idempotency:*"];
+    words.extend(lambda_idempotency_redis::COMMANDS.iter().map(|command| &**command));
+    words.push("-wait");
+    server.command(&words).await;
+    let url = format!("redis://orders:s3cr3t@127.0.0.1:{}", server.port);
+    let store = RedisStore::builder(&url).wait_for_replicas(1, Duration::from_millis(50));
+    let verdict = store.build().unwrap().write(&[claim(1, 1)], soon()).await.pop().unwrap();
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Denied, true));
+    assert!(server.store().read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_user_without_permissions_is_told_so_and_not_named() {
     let server = Server::start(&[]).await;
     server.command(&["ACL", "SETUSER", "s3cr3t_user", "on", ">s3cr3t", "~*", "+info"]).await;
