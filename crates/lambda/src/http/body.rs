@@ -5,7 +5,7 @@ use std::any::Any;
 use http_body_util::BodyExt as _;
 use lambda_http::{
     Body, IntoResponse,
-    http::{Request, Response},
+    http::{Request, Response, StatusCode},
 };
 
 /// The value, if its type is the other one.
@@ -54,9 +54,9 @@ where
     Some(Request::from_parts(parts, whole(body).await?))
 }
 
-/// A response whose body was read; `None` if the body ends with an error. A response with a body of
+/// A response whose body was read; its status if the body ends with an error. A response with a body of
 /// type `B` is read as it is, because `lambda_http` would decode its text.
-pub(super) async fn whole_response<R, B>(response: R) -> Option<Response<Body>>
+pub(super) async fn whole_response<R, B>(response: R) -> Result<Response<Body>, StatusCode>
 where
     R: IntoResponse + Send + 'static,
     B: http_body::Body + Send + 'static,
@@ -66,9 +66,11 @@ where
     match same::<R, Response<B>>(&mut response) {
         Some(own) => {
             let (parts, body) = own.into_parts();
-            Some(Response::from_parts(parts, whole(body).await?))
+            let body = whole(body).await.ok_or(parts.status)?;
+            Ok(Response::from_parts(parts, body))
         }
-        None => Some(response?.into_response().await),
+        // `same` takes it only if it has this type.
+        None => Ok(response.ok_or(StatusCode::INTERNAL_SERVER_ERROR)?.into_response().await),
     }
 }
 

@@ -45,7 +45,8 @@ pub(super) fn key(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Strin
     }
 }
 
-/// Reads a structured-field string after its first quote. Parameters after the string are ignored.
+/// Reads a structured-field string after its first quote. Parameters after the string are ignored, another member of a
+/// list is not.
 fn quoted_string(rest: &str) -> Result<String, HeaderError> {
     let mut key = String::with_capacity(rest.len());
     let mut chars = rest.chars();
@@ -61,7 +62,21 @@ fn quoted_string(rest: &str) -> Result<String, HeaderError> {
         }
     }
     let behind = chars.as_str().trim_start();
-    if behind.is_empty() || behind.starts_with(';') { Ok(key) } else { Err(HeaderError::Malformed) }
+    if behind.is_empty() {
+        return Ok(key);
+    }
+    let Some(parameters) = behind.strip_prefix(';') else { return Err(HeaderError::Malformed) };
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for character in parameters.chars() {
+        match character {
+            // A comma between quotes is a part of a value.
+            ',' if !is_quoted => return Err(HeaderError::Malformed),
+            '"' if !is_escaped => is_quoted = !is_quoted,
+            _ => {}
+        }
+        is_escaped = is_quoted && character == '\\' && !is_escaped;
+    }
+    if is_quoted { Err(HeaderError::Malformed) } else { Ok(key) }
 }
 
 #[cfg(test)]
@@ -85,6 +100,7 @@ mod tests {
             assert_eq!(read(&[value]), Ok(Some("8e03978e-40d5".to_owned())), "{value}");
         }
         assert_eq!(read(&["\"a,b\""]), Ok(Some("a,b".to_owned())));
+        assert_eq!(read(&[r#""a";x="1, \"2";y"#]), Ok(Some("a".to_owned())));
         assert_eq!(read(&[]), Ok(None));
     }
 
@@ -105,6 +121,9 @@ mod tests {
             (&["a,b"], HeaderError::Joined),
             (&["a, b"], HeaderError::Joined),
             (&["\"a\",\"b\""], HeaderError::Malformed),
+            (&[r#""a";x=1, "b""#], HeaderError::Malformed),
+            (&[r#""a";x="\"", "b""#], HeaderError::Malformed),
+            (&[r#""a";x="1"#], HeaderError::Malformed),
             (&["\"a"], HeaderError::Malformed),
             (&["\"a\"b"], HeaderError::Malformed),
             (&["a\"b\""], HeaderError::Malformed),

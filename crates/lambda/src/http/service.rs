@@ -241,11 +241,13 @@ impl Settings {
                 // The work is done. The user's code after this point may panic, which must not
                 // cause a retry.
                 let response = AssertUnwindSafe(whole_response::<_, B>(response)).catch_unwind();
-                let Ok(Some(response)) = response.await else {
-                    return Ok(Returned::Unserializable);
+                let is_kept = |status| caught(|| keeps(status)).unwrap_or(true);
+                let response = match response.await {
+                    Ok(Ok(response)) => response,
+                    Ok(Err(status)) if !is_kept(status) => return Ok(Returned::Declined),
+                    _ => return Ok(Returned::Unserializable),
                 };
-                let is_kept = caught(|| keeps(response.status())).unwrap_or(true);
-                let kept = is_kept.then(|| to_json(&response, cookies));
+                let kept = is_kept(response.status()).then(|| to_json(&response, cookies));
                 put(Ok(response));
                 match kept {
                     None => Ok(Returned::Declined),
@@ -305,7 +307,9 @@ impl Settings {
             // what the response says was done.
             (Outcome::Failed { .. }, _) => Ok(problem(Problem::failed())),
             (_, Some(Ok(response))) => Ok(response),
-            // The response could not be read.
+            // The response could not be read, and none is kept.
+            (Outcome::Declined, None) => Ok(problem(Problem::failed())),
+            // It could not be read.
             (_, None) => Ok(problem(Problem::lost())),
         }
     }

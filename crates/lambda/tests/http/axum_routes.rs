@@ -189,6 +189,24 @@ fn streamed(pieces: &'static [&'static str], breaks: bool) -> Body {
     Body::from_stream(stream::iter(pieces.chain(end).collect::<Vec<_>>()))
 }
 
+/// A 200 that breaks is recorded, because its work is done; a 429 is not, since the work is still to do.
+#[tokio::test]
+async fn a_response_that_is_not_kept_is_not_recorded_if_it_breaks() {
+    for (first, status, second) in [(429, 500, 200), (200, 409, 409)] {
+        let world = World::new();
+        let calls = world.calls.clone();
+        let breaks = move || {
+            let is_first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+            let status = StatusCode::from_u16(if is_first { first } else { 200 }).unwrap();
+            async move { (status, streamed(&["fi", "ve"], is_first)) }
+        };
+        let app = Router::new().route("/charges", post(breaks).layer(world.layer(&charges())));
+        let charge = || asked(Method::POST, "/charges", Some("k-1"), "");
+        assert_eq!(send(&world, &app, charge()).await.status, status, "{first}");
+        assert_eq!(send(&world, &app, charge()).await.status, second, "{first}");
+    }
+}
+
 #[tokio::test]
 async fn a_request_that_is_a_stream_is_read_whole_and_compared() {
     let world = World::new();
