@@ -40,7 +40,8 @@ impl Idempotency {
     /// ```
     ///
     /// `operation` has to be the one that does the work, with a key that is a part of the payload; keys of tenants and of
-    /// HTTP requests, which count for one caller, cannot be freed: [`Freed::WasFree`] says nothing of them. If another function does the work, set [its application name](Self::application) here. The record is
+    /// HTTP requests, which count for one caller, cannot be freed: [`Freed::WasFree`] says nothing of them, and an
+    /// operation with an HTTP layer in this process is refused. If another function does the work, set [its application name](Self::application) here. The record is
     /// deleted only if it is still the one that was read: one consistent read and one conditional write, of at most 5
     /// seconds each. `lambda-idempotency records evict` has the same rules.
     ///
@@ -73,6 +74,8 @@ impl Idempotency {
         P: Serialize + ?Sized,
     {
         self.mistake().map_or(Ok(()), Err)?;
+        #[cfg(feature = "http")]
+        self.refuse_keys_of_requests(operation)?;
         let key = key_of_payload(operation, payload)?;
         let prepared = operation.prepared()?;
         self.engine.free(&key, &prepared.policy).await.map_err(|error| match error {

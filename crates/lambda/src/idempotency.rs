@@ -156,6 +156,19 @@ impl Idempotency {
         self.names.take(&operation.name, entry_point, operation.policy.mode)
     }
 
+    /// Refuses an operation whose keys are those of HTTP requests, where the caller is not known.
+    #[cfg(feature = "http")]
+    pub(crate) fn refuse_keys_of_requests(&self, operation: &Operation) -> Result<(), ConfigError> {
+        if !self.names.is_of_requests(operation.name()) {
+            return Ok(());
+        }
+        Err(ConfigError::name(format!(
+            "operation `{}` is used for `.http(..)`, whose keys count for one caller, so that a payload is not enough to free \
+             one; give the request to `lambda-idempotency records evict`",
+            operation.name()
+        )))
+    }
+
     /// Reads time from another clock; for tests.
     #[must_use]
     pub fn with_clock(self, clock: impl Clock) -> Self {

@@ -35,6 +35,9 @@ type InUse = HashMap<Arc<str>, (Use, Mode)>;
 /// Lambda and its emulators set this variable for each process of a function.
 const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
 
+#[cfg(feature = "http")]
+const HTTP: &str = "`.http(..)`";
+
 /// The limit of names for calls of `run`, because a program may make names from its data.
 const MAX_RUN_NAMES: usize = 1000;
 
@@ -115,9 +118,16 @@ impl Names {
             EntryPoint::Run => Use::Run,
             EntryPoint::Event => Use::Layer("`.event(..)`"),
             #[cfg(feature = "http")]
-            EntryPoint::Http => Use::Layer("`.http(..)`"),
+            EntryPoint::Http => Use::Layer(HTTP),
         };
         self.add(&[(name, used, mode)])
+    }
+
+    /// Whether a layer for HTTP requests has this name.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_of_requests(&self, name: &str) -> bool {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(names.get(name), Some((Use::Layer(HTTP), _)))
     }
 
     fn add(&self, used: &[(&Arc<str>, Use, Mode)]) -> Result<(), ConfigError> {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use lambda_http::http::{HeaderName, Method};
 use lambda_idempotency::{
-    ConfigError, Idempotency, MemoryStore, OnConflict, OnMissingKey, Operation,
+    ConfigError, Idempotency, MemoryStore, OnConflict, OnMissingKey, Operation, RunError,
     http::{Http, HttpLayer},
     observe::TracingObserver,
+    outcome::Freed,
     powertools::PowertoolsKeys,
 };
 
@@ -25,6 +26,19 @@ async fn a_request_without_a_key_gets_a_problem_that_names_the_header() {
         assert!(answer.body.contains("idempotency-key") && !answer.body.contains("s3cr3t"));
     }
     assert_eq!(world.calls(), 0);
+}
+
+/// They count for one caller, whom no payload names.
+#[tokio::test]
+async fn keys_of_requests_cannot_be_freed_by_a_payload() {
+    let idempotency = World::new().idempotency();
+    let charges = Operation::new("charges").key("id");
+    let payload = serde_json::json!({ "id": "a" });
+    assert_eq!(idempotency.free(&charges, &payload).await.unwrap(), Freed::WasFree);
+    let _layer = idempotency.http(&charges, Http::by_body()).unwrap();
+    let refused = idempotency.free(&charges, &payload).await.unwrap_err();
+    assert!(matches!(refused, RunError::Config(ConfigError::Name(_))), "{refused}");
+    assert!(refused.to_string().contains("records evict"), "{refused}");
 }
 
 #[tokio::test]
