@@ -166,7 +166,7 @@ impl Operation {
     }
 
     /// What happens to a delivery while another worker holds its key. The default depends on the
-    /// source: [`OnConflict::Return`] for SQS, whose queue delivers the message again, and for HTTP
+    /// source: [`OnConflict::Return`] for SQS, whose queue delivers the message again (also to a pipe), and for HTTP
     /// requests, whole events and [`run`](crate::Idempotency::run), whose callers get an error;
     /// [`OnConflict::Wait`] for all other sources, which retry only a few times or deliver nothing
     /// else until they get a response.

@@ -7,7 +7,9 @@
 //!
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-batching-concurrency.html>
 
-use lambda_idempotency_core::outcome::Outcome;
+use std::time::Duration;
+
+use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
 use lambda_idempotency_engine::call::RecordId;
 use lambda_idempotency_keys::View;
 use serde::Deserialize;
@@ -161,6 +163,14 @@ impl Origin<'_> {
 impl EventSource for PipeEvents {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    /// A queue delivers a message again, whoever reads it.
+    fn conflict(&self) -> OnConflict {
+        match self.from {
+            Some(From::Sqs) => SqsEvents.conflict(),
+            _ => OnConflict::Wait { up_to: Duration::MAX },
+        }
     }
 
     fn origin(&self) -> &'static str {

@@ -4,10 +4,12 @@ use lambda_idempotency::{
     Function, Operation,
     source::{ActiveMq, DynamoDbStream, Kafka, Kinesis, Pipe, Piped, RabbitMq, Sqs},
 };
+use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
 
 use crate::{
-    support::{FIFO, World, diagnostic, grouped, order, without},
+    support::{FIFO, World, diagnostic, grouped, order, serve, without},
     support_streams::{CLUSTER, base64, change, message, put, sequence, topic},
 };
 
@@ -39,6 +41,18 @@ async fn returned_messages_are_named_individually() {
     let list = json!([order("m-1", "a", ""), order("m-2", "b", "fail"), order("m-3", "c", "")]);
     assert_eq!(world.returned(&piped(&world), &list).await, ["m-2"]);
     world.ledger.assert_each_once(["a", "c"]);
+}
+
+/// The queue delivers it again, whoever reads it.
+#[tokio::test]
+async fn a_message_whose_key_is_held_is_returned_without_waiting() {
+    let world = World::new();
+    let killed = json!([order("m-1", "a", "sleep")]).to_string();
+    let serving = serve(piped(&world), &killed, world.context());
+    assert!(drop_after(1, serving).await.is_none());
+    let before = world.clock.now();
+    assert_eq!(world.returned(&piped(&world), &json!([order("m-1", "a", "")])).await, ["m-1"]);
+    assert_eq!(world.clock.now(), before);
 }
 
 #[tokio::test]
