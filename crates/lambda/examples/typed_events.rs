@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .on(EventBridge::new().whole_record(), &named("bus"), async |it: Event, _| show(it.id))
         .on(Kinesis::new().whole_record(), &named("s"), async |it: Click, _| show(it.event_id))
         .on(changes, &named("changes"), async |it: Change, _| show(it.change.keys))
-        .on(S3::new().whole_record(), &named("s3"), async |it: Upload, _| show(it.s3.object.key))
+        .on(S3::new(), &named("s3"), async |it: Upload, _| show(it.s3.object.key))
         .build()?;
     // The responses have types, too. This one says that no message returns to its queue.
     let answer = testing::invoke(&function, &serde_json::from_str(SQS)?).await?;

@@ -230,7 +230,7 @@ impl<'a> Extraction<'a> {
             Ok(selection) => {
                 Ok((self.operation.key_format.key(&self.scope(), &selection), Some(selection)))
             }
-            Err(error) => Err(self.no_key(Arc::clone(&path.text), error)),
+            Err(error) => Err(self.no_key(Arc::clone(&path.text), error, views.text(path.view))),
         }
     }
 
@@ -243,12 +243,19 @@ impl<'a> Extraction<'a> {
         let texts = (views.payload, views.record);
         match powertools.key(texts, self.tenant).map_err(Missing::Reject)? {
             Ok((key, selection)) => Ok((key, Some(selection))),
-            Err(error) => Err(self.no_key(powertools.key_text(), error)),
+            Err(error) => {
+                Err(self.no_key(powertools.key_text(), error, powertools.key_seen(texts)))
+            }
         }
     }
 
-    fn no_key(&self, expression: Arc<str>, error: SelectionError) -> Missing {
-        let is_missing = error.is_missing();
+    /// What happens to a record in which the expression finds no key in the text that it `reads`.
+    fn no_key(&self, expression: Arc<str>, error: SelectionError, reads: &str) -> Missing {
+        // Acknowledged is only what could have had a key: not a list of payloads, nor one written into a string.
+        let reads = reads.trim();
+        let is_one = reads.starts_with('{') || reads == "null";
+        let could_have = is_one || !self.operation.skips_without_key;
+        let is_missing = error.is_missing() && could_have;
         let rejection = Rejection::Key { expression, error };
         if is_missing { self.missing(rejection) } else { Missing::Reject(rejection) }
     }
@@ -329,6 +336,13 @@ impl Views<'_> {
                 .collect(),
             whole => vec![(path.expression.as_str().to_owned(), whole)],
         })
+    }
+
+    const fn text(&self, view: View) -> &str {
+        match view {
+            View::Payload => self.payload,
+            View::Record => self.record,
+        }
     }
 
     /// The text of this view, parsed at the first call.

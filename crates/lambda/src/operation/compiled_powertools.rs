@@ -7,7 +7,7 @@ use lambda_idempotency_engine::batch::{Job, Returned};
 #[cfg(feature = "http")]
 use lambda_idempotency_keys::Collision;
 use lambda_idempotency_keys::{
-    Key, KeyPath, Selection, SelectionError, View,
+    Expression, Key, KeyPath, Selection, SelectionError, Shape, View,
     external::{ExternalExpression, ExternalKeys},
     producer::{CompiledPath, ExpressionUse},
 };
@@ -69,6 +69,17 @@ impl CompiledPowertools {
     /// The key's expression and what it is applied to.
     pub(crate) fn key_path(&self) -> KeyPath {
         KeyPath::new(self.key.view, &*self.key.text)
+    }
+
+    /// The text that the key's expression reads, of the payload and the record around it.
+    pub(crate) const fn key_seen<'t>(&self, texts: (&'t str, &'t str)) -> &'t str {
+        seen(&self.key, texts)
+    }
+
+    /// The structure of what the key and the fingerprint select; `None` where only Powertools can tell.
+    pub(crate) fn shapes(&self) -> [Option<Shape>; 2] {
+        [Some(&self.key), self.fingerprint.as_ref()]
+            .map(|path| Some(Expression::compile(&path?.text).ok()?.shape()))
     }
 
     /// Whether it has a fingerprint.

@@ -9,7 +9,7 @@ use lambda_idempotency_keys::{
 };
 
 use super::{OnMissingKey, Operation};
-use crate::error::ConfigError;
+use crate::{error::ConfigError, source::Settings};
 
 /// # Name and key
 impl Operation {
@@ -122,7 +122,7 @@ impl Operation {
     /// its result changes, the key changes, and earlier completions are not found.
     ///
     /// # Errors
-    /// Refused by [`check`](Self::check) and when a function is built, if no expression could call them.
+    /// Refused when a function is built, if no expression of the operation or of the source could call them.
     ///
     /// ```
     /// use lambda_idempotency::{Operation, keys::Functions};
@@ -214,7 +214,12 @@ impl Operation {
     /// assert!(mistaken.to_string().starts_with("the key of operation `charge` has a mistake"), "{mistaken}");
     /// ```
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.prepared().map(|_| ())
+        let alone = Settings::default();
+        match self.calls_its_functions(&alone) {
+            Ok(()) => self.prepared().map(|_| ()),
+            // A source may have the expression that calls them.
+            Err(_) => self.prepared_for(&alone).map(|_| ()),
+        }
     }
 
     /// Computes the keys of payloads before they are sent; see [`producer`](crate::producer). Use

@@ -25,7 +25,11 @@ const LONGEST_ALLOWANCE: Duration = Duration::from_hours(1);
 impl Operation {
     /// The operation without a source.
     pub(crate) fn prepared(&self) -> Result<Arc<Prepared>, ConfigError> {
-        let prepare = || self.prepared_for(&Settings::default()).map(Arc::new);
+        let prepare = || {
+            let alone = Settings::default();
+            self.calls_its_functions(&alone)?;
+            self.prepared_for(&alone).map(Arc::new)
+        };
         self.prepared.get_or_init(prepare).clone()
     }
 
@@ -110,15 +114,25 @@ impl Operation {
             None => self.keys.clone(),
         };
         let fingerprint = source.fingerprint.as_ref().or(self.fingerprint.as_ref());
-        let has_expression = spec.key_path().is_some() || fingerprint.is_some();
-        if spec.has_functions() && spec.external().is_none() && !has_expression {
-            return Err(ConfigError::key(format!(
-                "operation `{}` has `.key_functions(..)`, but no expression that could call them; remove it, or call the \
-                 functions in `.key(\"...\")` or `.fingerprint(\"...\")`",
-                self.name()
-            )));
-        }
         Ok(spec.compile(fingerprint)?)
+    }
+
+    /// Refuses functions that no expression of the operation or of this source could call.
+    pub(crate) fn calls_its_functions(&self, source: &Settings) -> Result<(), ConfigError> {
+        let paths = [source.key.as_ref(), self.keys.key_path()];
+        let paths =
+            paths.into_iter().chain([&source.fingerprint, &self.fingerprint].map(Option::as_ref));
+        if !self.keys.has_functions()
+            || self.keys.external().is_some()
+            || paths.flatten().next().is_some()
+        {
+            return Ok(());
+        }
+        Err(ConfigError::key(format!(
+            "operation `{}` has `.key_functions(..)`, but no expression that could call them; remove it, or call the \
+             functions in `.key(\"...\")` or `.fingerprint(\"...\")`",
+            self.name()
+        )))
     }
 
     /// What makes the keys of two sources of one operation differ always, if something does.

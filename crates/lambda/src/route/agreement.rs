@@ -7,7 +7,7 @@ use lambda_idempotency_keys::{Key, KeyFormat, Scope};
 use super::Route;
 use crate::{
     error::ConfigError,
-    operation::{Prepared, modes_agree},
+    operation::{Path, Prepared, modes_agree},
 };
 
 impl Route {
@@ -48,11 +48,17 @@ impl Route {
 impl Prepared {
     /// The setting that makes the keys or the fingerprints of two sources of one operation always differ.
     fn differs(&self, other: &Self) -> Option<&'static str> {
-        let key = |one: &Self| one.key.as_ref().map(|path| path.expression.shape());
+        let shape = |path: &Option<Path>| path.as_ref().map(|path| path.expression.shape());
+        let shapes = |one: &Self| match &one.powertools {
+            Some(powertools) => powertools.shapes(),
+            None => [shape(&one.key), shape(&one.fingerprint)],
+        };
+        let ([key, fingerprint], [other_key, other_fingerprint]) = (shapes(self), shapes(other));
         // The paths of optional parts may differ, because the expressions may.
         let optional = |one: &Self| one.key.as_ref().map(|path| path.expression.optional_parts());
-        let fingerprint = |one: &Self| one.fingerprint.as_ref().map(|path| path.expression.shape());
-        // Those of Powertools have no shape here.
+        // An expression of Powertools may have no shape here.
+        let differ =
+            |one: Option<_>, other| one.zip(other).is_some_and(|(one, other)| one != other);
         let compares = |one: &Self| match &one.powertools {
             Some(powertools) => powertools.has_fingerprint(),
             None => one.fingerprint.is_some(),
@@ -61,11 +67,11 @@ impl Prepared {
             || probe(&self.key_format) != probe(&other.key_format)
         {
             Some("key_format")
-        } else if key(self) != key(other) {
+        } else if differ(key, other_key) {
             Some("key")
         } else if optional(self) != optional(other) {
             Some("optional")
-        } else if fingerprint(self) != fingerprint(other) || compares(self) != compares(other) {
+        } else if differ(fingerprint, other_fingerprint) || compares(self) != compares(other) {
             Some("fingerprint")
         } else {
             None

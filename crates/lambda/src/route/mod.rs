@@ -64,11 +64,16 @@ impl Draft {
                 source.origin()
             )));
         }
-        let prepared = operation.prepared_for(&settings).map_err(|mistake| match mistake {
-            // The expression may be the source's own.
-            ConfigError::Key(problem) => ConfigError::key(format!("{}: {problem}", source.name())),
-            other => other,
-        })?;
+        let calls = operation.calls_its_functions(&settings);
+        let prepared = calls.and_then(|()| operation.prepared_for(&settings)).map_err(
+            |mistake| match mistake {
+                // The expression may be the source's own.
+                ConfigError::Key(problem) => {
+                    ConfigError::key(format!("{}: {problem}", source.name()))
+                }
+                other => other,
+            },
+        )?;
         let mut policy = prepared.policy.clone();
         policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
         let route = Route { source, settings, operation, prepared, policy, handler, handler_type };

@@ -21,7 +21,7 @@ use crate::rejection::Rejection;
 source! {
     /// Changes of a DocumentDB change stream, in order for each document; the payload is the change event, as MongoDB writes
     /// it.
-    DocumentDb => DocumentDbEvents; batches ordered
+    DocumentDb => DocumentDbEvents; payload batches ordered
 }
 
 /// # Which records

@@ -29,7 +29,7 @@ source! {
     /// `newImage`, `oldImage`.
     ///
     /// Needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
-    DynamoDbStream => DynamoDbEvents; batches partial ordered
+    DynamoDbStream => DynamoDbEvents; payload batches partial ordered
 }
 
 /// # Which records

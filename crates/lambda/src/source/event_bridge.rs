@@ -20,7 +20,7 @@ use crate::rejection::Rejection;
 
 source! {
     /// EventBridge events, alone or in the lists of a custom bus; the payload is their `detail`.
-    EventBridge => EventBridgeEvents; batches
+    EventBridge => EventBridgeEvents; payload batches
 }
 
 /// # Which records

@@ -29,7 +29,7 @@ source! {
     ///
     /// Needs provisioned mode and `FunctionResponseTypes: [ReportBatchItemFailures]`, or
     /// [`without_partial_responses`](Self::without_partial_responses).
-    Kafka => KafkaEvents; messages batches partial ordered
+    Kafka => KafkaEvents; payload messages batches partial ordered
 }
 
 /// # Which records

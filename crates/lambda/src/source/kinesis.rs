@@ -23,7 +23,7 @@ source! {
     /// Records of a Kinesis stream, in the order of their partition keys; the payload is their data as text.
     ///
     /// Needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
-    Kinesis => KinesisEvents; messages batches partial ordered
+    Kinesis => KinesisEvents; payload messages batches partial ordered
 }
 
 /// # Which records

@@ -53,20 +53,10 @@ macro_rules! group {
                 self
             }
 
-            /// Calls the handler with the whole record as AWS delivers it, instead of its payload: for binary payloads.
-            /// **Key expressions are then applied to the record too**, and no longer to its payload. Default: the
-            /// payload.
-            ///
-            /// A handler that needs the record *in addition to* its payload gets it from its [`Call`](crate::Call):
-            /// `call.attribute(..)`, `call.record_as()`. The types of the `aws_lambda_events` crate can be used, such
-            /// as its `SqsMessage`. Kafka's records have their key, value and headers as text.
-            pub fn whole_record(mut self) -> Self {
-                self.0.whole_record = true;
-                self
-            }
-
             /// Acknowledges records in which the key's expression finds no key, without processing them. Default: the
-            /// operation's [`on_missing_key`](crate::Operation::on_missing_key). Refused if there is no expression.
+            /// operation's [`on_missing_key`](crate::Operation::on_missing_key). Refused if there is no expression. A
+            /// payload that is neither a JSON object nor `null`, such as a list of orders or an order written into a
+            /// string, is a bad record.
             pub fn skip_without_key(mut self) -> Self {
                 self.0.skips_without_key = true;
                 self
@@ -132,12 +122,33 @@ macro_rules! group {
             ///
             /// All hooks of an invocation run concurrently. They are dropped after two seconds, or after half of the
             /// remaining time if that is shorter. A hook that fails or panics has no effect on the outcome.
+            ///
+            /// With [`OnConflict::Skip`](crate::OnConflict::Skip) it is called only for a key whose handler was stopped
+            /// at a deadline and may still have an effect; in [optimistic mode](crate::Mode::Optimistic), which holds no
+            /// key, only for one that was claimed before the operation had this mode.
             pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
             where
                 F: Fn($crate::source::BusyRecord) -> Fut + Send + Sync + 'static,
                 Fut: Future<Output = ()> + Send + 'static,
             {
                 self.0.on_busy = Some($crate::source::busy::Hook::new(hook));
+                self
+            }
+        }
+    };
+
+    (payload $name:ident) => {
+        /// # Settings of sources whose payload is a part of the record
+        impl $name {
+            /// Calls the handler with the whole record as AWS delivers it, instead of its payload: for binary payloads.
+            /// **Key expressions are then applied to the record too**, and no longer to its payload. Default: the
+            /// payload.
+            ///
+            /// A handler that needs the record *in addition to* its payload gets it from its [`Call`](crate::Call):
+            /// `call.attribute(..)`, `call.record_as()`. The types of the `aws_lambda_events` crate can be used, such
+            /// as its `SqsMessage`. Kafka's records have their key, value and headers as text.
+            pub fn whole_record(mut self) -> Self {
+                self.0.whole_record = true;
                 self
             }
         }

@@ -19,7 +19,7 @@ use crate::{decode::Format, rejection::Rejection};
 
 source! {
     /// SNS notifications; the payload is their message.
-    Sns => SnsEvents; messages batches
+    Sns => SnsEvents; payload messages batches
 }
 
 /// # Which records

@@ -41,7 +41,7 @@ source! {
     /// # Ok(())
     /// # }
     /// ```
-    Sqs => SqsEvents; messages batches partial
+    Sqs => SqsEvents; payload messages batches partial
 }
 
 /// # Which records

@@ -115,7 +115,12 @@ fn a_retention_of_zero_is_refused() {
 fn functions_that_no_expression_can_call_are_refused() {
     let functions = || Functions::standard().with("lower", 1, |_| Err("none"));
     let powertools = PowertoolsKeys::python("orders-fn.app.process");
-    let without_key = Operation::new("place").key_functions(functions()).check().unwrap_err();
+    let without_key = Operation::new("place").key_functions(functions());
+    let on = |source: Invoke| World::new().idempotency().on(source, &without_key, nothing);
+    assert_eq!(on(Invoke::new().key("lower(id)")).map(drop), Ok(()));
+    assert_eq!(without_key.check(), Ok(()), "a source may have the expression");
+    assert!(World::new().idempotency().event::<Value>(&without_key).is_err());
+    let without_key = on(Invoke::new()).unwrap_err();
     let external =
         Operation::new("place").key("id").powertools(powertools).key_functions(functions());
     let external = external.check().unwrap_err();

@@ -115,6 +115,8 @@ fn sources_whose_keys_never_agree_are_refused() {
     let (one, two) = ("4f1f5c0e2b7d49a8", "8a94d7b2e0c5f1f4");
     let secret = |secret| place().key_format(KeyFormat::secret(secret).unwrap());
     let parts = || Operation::new("place").key("[id, coupon]");
+    let python = |operation: Operation| operation.powertools(PowertoolsKeys::python("fn.app"));
+    let validated = || python(place().fingerprint("amount"));
     let optional = || Sns::new().key(payload("[id, coupon]").optional(["coupon"]));
     for (operation, source, other, setting) in [
         (place(), Sns::new(), place().key_format(KeyFormat::Readable), "key_format"),
@@ -125,8 +127,12 @@ fn sources_whose_keys_never_agree_are_refused() {
         (parts(), Sns::new().key("[id]"), parts(), "key"),
         (parts(), Sns::new().key("{id: id, c: coupon}"), parts(), "key"),
         (place(), Sns::new(), place().powertools(PowertoolsKeys::python("fn.app")), "powertools"),
+        (python(place()), Sns::new().key("[id]"), python(place()), "key"),
+        (python(parts()), Sns::new().key("powertools_json(body).[id]"), python(parts()), "key"),
+        (validated(), Sns::new().fingerprint("[amount]"), validated(), "fingerprint"),
     ] {
-        let error = built((Sqs::new(), operation), (source, other)).unwrap_err();
+        let about = format!("{source:?}");
+        let error = built((Sqs::new(), operation), (source, other)).expect_err(&about);
         assert!(matches!(error, ConfigError::Source(_)), "{error}");
         let text = error.to_string();
         let parts = ["`place`", "for sns", &format!("because `.{setting}(..)` differs")];
@@ -142,6 +148,9 @@ fn settings_that_agree_are_not_refused() {
     let queue = Sqs::new().key(payload("[id, coupon]").optional(["coupon"]));
     let topic = Sns::new().key(payload("[order.id, order.coupon]").optional(["order.coupon"]));
     assert_eq!(built((queue, operation()), (topic, operation())), Ok(()));
+    let python = || place().powertools(PowertoolsKeys::python("fn.app"));
+    let inside = Sns::new().key("powertools_json(body).id");
+    assert_eq!(built((Sqs::new(), python()), (inside, python())), Ok(()));
 }
 
 #[test]

@@ -119,6 +119,22 @@ async fn a_record_without_a_key_can_be_skipped() {
     assert_eq!(world.ledger.total(), 0);
 }
 
+/// They may hold records that have keys.
+#[tokio::test]
+async fn json_of_another_kind_than_the_payload_is_not_skipped() {
+    let world = World::new();
+    let source = Sqs::new().skip_without_key();
+    let function = world.idempotency().on(source, &by_id(), world.handler()).unwrap();
+    let event = batch([
+        with_body("m-1", r#" [{"id":"a"}]"#),
+        with_body("m-2", r#""{\"id\":\"a\"}""#),
+        with_body("m-3", "7"),
+        with_body("m-4", r#" {"do":""}"#),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2", "m-3"]);
+    assert_eq!(world.ledger.total(), 0);
+}
+
 /// The policy is for missing keys, not for keys that cannot be used.
 #[tokio::test]
 async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {

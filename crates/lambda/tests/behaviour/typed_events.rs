@@ -140,7 +140,7 @@ async fn handlers_take_the_records_of_each_source() {
         ["example-dynamodb-event", "example-dynamodb-event-null-items"]
     );
     takes_the_type!(
-        source::S3::new().whole_record(),
+        source::S3::new(),
         S3EventRecord,
         S3Event,
         |e| e.records,

@@ -47,12 +47,20 @@ impl Asked {
 }
 
 /// The source with the key, if it is one of the record.
+macro_rules! keyed {
+    ($source:expr, $asked:expr) => {{
+        let source = $source;
+        match $asked.path.clone().filter(|path| path.view == View::Record) {
+            Some(path) => source.key(path),
+            None => source,
+        }
+    }};
+}
+
+/// The same of a source whose payload is a part of the record, if it is asked for the whole.
 macro_rules! asked {
     ($source:expr, $asked:expr) => {{
-        let mut source = $source;
-        if let Some(path) = $asked.path.clone().filter(|path| path.view == View::Record) {
-            source = source.key(path);
-        }
+        let mut source = keyed!($source, $asked);
         if $asked.whole_record {
             source = source.whole_record();
         }
@@ -74,6 +82,9 @@ fn function(world: &World, row: &Row, asked: &Asked) -> Function {
         (pipe of $source:expr) => {
             on(world, row, asked, Pipe::of(asked!($source, asked)))
         };
+        (whole $source:expr) => {
+            on(world, row, asked, keyed!($source, asked))
+        };
         ($source:expr) => {
             on(world, row, asked, asked!($source, asked))
         };
@@ -83,7 +94,7 @@ fn function(world: &World, row: &Row, asked: &Asked) -> Function {
     match row.source {
         "sqs" => on!(queue),
         "sns" => on!(topic),
-        "s3" => on!(S3::new()),
+        "s3" => on!(whole S3::new()),
         "kinesis" => on!(Kinesis::new()),
         "dynamodb" => on!(DynamoDbStream::new()),
         "documentdb" => on!(DocumentDb::new()),
@@ -91,8 +102,8 @@ fn function(world: &World, row: &Row, asked: &Asked) -> Function {
         "activemq" => on!(ActiveMq::new()),
         "rabbitmq" => on!(RabbitMq::new()),
         "eventbridge" => on!(EventBridge::new()),
-        "scheduler" => on!(Scheduler::new()),
-        "invoke" => on!(Invoke::new()),
+        "scheduler" => on!(whole Scheduler::new()),
+        "invoke" => on!(whole Invoke::new()),
         "pipe of sqs" => on!(pipe of queue),
         "pipe of kinesis" => on!(pipe of Kinesis::new()),
         "pipe of dynamodb" => on!(pipe of DynamoDbStream::new()),
