@@ -10,7 +10,7 @@
 //! - **DynamoDB**: embedded, in memory, behind a proxy that counts requests and capacity units ([`Usage`]) and
 //!   injects faults ([`Fault`]).
 //!
-//! For stores elsewhere it starts real servers, [`PostgresServer`] and [`RedisServer`].
+//! For stores elsewhere it starts real servers ([`StoreServer`]).
 //!
 //! ```no_run
 //! use lambda_idempotency_local::{FunctionConfig, Local, Table};
@@ -56,7 +56,7 @@ pub use function::{
     OutputLine, RecordLine, Signal, Stream,
 };
 pub use local::{Local, LocalBuilder};
-pub use server::{PostgresServer, RedisServer};
+pub use server::{ServerKind, StoreServer};
 pub use source::{
     AsyncConfig, AsyncEvents, Batch, BatchResponse, DeadLetter, DeliveryReport, Disposition, Event,
     HttpConfig, InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source,

@@ -9,7 +9,7 @@ use lambda_idempotency::{
 };
 use lambda_idempotency_chaos::{Error, Mode, Report, Settings, TestedStore, run, run_until};
 use lambda_idempotency_core::browse::Browse as _;
-use lambda_idempotency_local::{PostgresServer, RedisServer};
+use lambda_idempotency_local::{ServerKind, StoreServer};
 use tokio_postgres::NoTls;
 
 use crate::{pgbouncer::PgBouncer, server::program};
@@ -21,17 +21,14 @@ const NAMES: &str = "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg
      AND relnamespace::regnamespace::text <> 'information_schema'";
 
 /// A server with data of somebody else.
-enum Server {
-    Postgres(PostgresServer),
-    Redis(RedisServer),
-}
+struct Server(StoreServer);
 
 /// In it: all tables and schemas with their owner's rows, or all names.
 type Contents = Vec<String>;
 
 impl Server {
     async fn postgres() -> Self {
-        let server = Self::Postgres(PostgresServer::start(&[]).await.unwrap());
+        let server = Self(StoreServer::start(ServerKind::Postgres, &[]).await.unwrap());
         // The names that the rig would take without a schema of its own.
         let made = "CREATE TABLE idempotency (mine text); INSERT INTO idempotency VALUES ('mine'); \
                     CREATE TABLE orders (mine text); INSERT INTO orders VALUES ('mine')";
@@ -42,7 +39,7 @@ impl Server {
     async fn redis(settings: &[(&str, &str)]) -> Self {
         let settings: Vec<_> =
             settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        Self::Redis(RedisServer::start(&settings).await.unwrap())
+        Self(StoreServer::start(ServerKind::Redis, &settings).await.unwrap())
     }
 
     /// A record of a function that keeps its records in the same server.
@@ -55,10 +52,7 @@ impl Server {
     }
 
     fn url(&self) -> String {
-        match self {
-            Self::Postgres(server) => PostgresServer::url(server.address()),
-            Self::Redis(server) => RedisServer::url(server.address()),
-        }
+        self.0.url()
     }
 
     fn store(&self) -> TestedStore {
@@ -82,13 +76,13 @@ impl Server {
     }
 
     async fn contents(&self) -> Contents {
-        match self {
-            Self::Postgres(_) => {
+        match self.0.kind() {
+            ServerKind::Postgres => {
                 let rows = "UNION ALL SELECT 'row ' || mine FROM idempotency \
                             UNION ALL SELECT 'row ' || mine FROM orders";
                 self.run(&format!("{NAMES} {rows} ORDER BY 1")).await
             }
-            Self::Redis(_) => {
+            ServerKind::Redis => {
                 let all = RedisStore::builder(&self.url()).prefix("").build().unwrap();
                 let (mut names, mut after) = (Contents::new(), None);
                 loop {
@@ -179,7 +173,9 @@ async fn nothing_is_left_after_a_failure_or_a_stop() {
 #[ignore = "needs PostgreSQL and Redis: `bash tests/run stores` runs this"]
 async fn a_server_that_does_not_fit_is_refused_and_left_as_it_was() {
     let unsafe_postgres =
-        PostgresServer::start(&[("fsync".to_owned(), "off".to_owned())]).await.unwrap();
+        StoreServer::start(ServerKind::Postgres, &[("fsync".to_owned(), "off".to_owned())])
+            .await
+            .unwrap();
     let postgres = Server::postgres().await;
     postgres.run("CREATE ROLE guest LOGIN PASSWORD 's3cr3t'").await;
     let guest = postgres.url().replace("tests@", "guest:s3cr3t@");
@@ -188,7 +184,7 @@ async fn a_server_that_does_not_fit_is_refused_and_left_as_it_was() {
     let locked = Server::redis(&[("requirepass", "0ther")]).await;
     let before = postgres.contents().await;
     for (url, remedy) in [
-        (PostgresServer::url(unsafe_postgres.address()), "fsync"),
+        (unsafe_postgres.url(), "fsync"),
         (guest, "permission denied"),
         (postgres.url().replace("/postgres?", "/n0ne?"), "does not exist"),
         (postgres.url().replace("127.0.0.1", "127.0.0.1,127.0.0.2"), "name one host"),
@@ -222,15 +218,14 @@ fn pgbouncer_version() -> (u32, u32) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL and PgBouncer: `bash tests/run stores` runs this"]
 async fn a_proxy_that_does_not_pass_the_schema_on_is_refused_and_nothing_is_left() {
-    let server = Server::Postgres(PostgresServer::start(&[]).await.unwrap());
-    let Server::Postgres(postgres) = &server else { unreachable!() };
+    let server = Server(StoreServer::start(ServerKind::Postgres, &[]).await.unwrap());
     let names = format!("{NAMES} ORDER BY 1");
     let before = server.run(&names).await;
     for (setting, remedy) in [
         ("ignore_startup_parameters = options, search_path", "name the server itself in the URL"),
         ("", "unsupported startup parameter"),
     ] {
-        let pooler = PgBouncer::before(postgres.address(), setting);
+        let pooler = PgBouncer::before(server.0.address(), setting);
         let settings = Settings::new("never started").with_store(pooler.url().parse().unwrap());
         let error = run(&settings, |_| {}).await.map(|_| ()).unwrap_err();
         let is_refused = matches!(&error, Error::Store(text) if text.contains(remedy));

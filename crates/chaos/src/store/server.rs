@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock, Timestamp},
     store::StoreError,
 };
-use lambda_idempotency_local::{PostgresServer, RedisServer};
+use lambda_idempotency_local::{ServerKind, StoreServer};
 use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_redis::RedisStore;
 use lambda_idempotency_testkit::tcp::{TcpFaultId, TcpFaults, TcpProxy};
@@ -48,33 +48,10 @@ pub(crate) struct Server {
     /// Where effects are committed.
     database: Option<Database>,
     /// The server itself, if the rig has started it.
-    own: Option<Arc<Lock<Own>>>,
+    own: Option<Arc<Lock<StoreServer>>>,
     kills: AtomicU64,
     /// Each starts the server again some time after it was killed.
     restarts: Mutex<JoinSet<Result<(), Error>>>,
-}
-
-/// A server that the rig has started.
-#[derive(Debug)]
-enum Own {
-    Postgres(PostgresServer),
-    Redis(RedisServer),
-}
-
-impl Own {
-    fn kill(&mut self) {
-        match self {
-            Self::Postgres(server) => server.kill(),
-            Self::Redis(server) => server.kill(),
-        }
-    }
-
-    async fn run(&mut self) -> Result<(), lambda_idempotency_local::Error> {
-        match self {
-            Self::Postgres(server) => server.run().await,
-            Self::Redis(server) => server.run().await,
-        }
-    }
 }
 
 /// The records of the store, read past the faults.
@@ -95,16 +72,8 @@ impl Server {
                 place.make().await?;
                 (None, url)
             }
-            (TestedStore::Postgres(_), None) => {
-                let server = PostgresServer::start(extra).await?;
-                let url = PostgresServer::url(server.address());
-                (Some(Own::Postgres(server)), url)
-            }
-            (TestedStore::Redis(_), None) => {
-                let server = RedisServer::start(extra).await?;
-                let url = RedisServer::url(server.address());
-                (Some(Own::Redis(server)), url)
-            }
+            (TestedStore::Postgres(_), None) => started(ServerKind::Postgres, extra).await?,
+            (TestedStore::Redis(_), None) => started(ServerKind::Redis, extra).await?,
             (TestedStore::DynamoDb, None) => {
                 return Err(Error::Store("it is not a server".to_owned()));
             }
@@ -221,6 +190,15 @@ impl Server {
             }
         }
     }
+}
+
+async fn started(
+    kind: ServerKind,
+    settings: &[(String, String)],
+) -> Result<(Option<StoreServer>, String), Error> {
+    let server = StoreServer::start(kind, settings).await?;
+    let url = server.url();
+    Ok((Some(server), url))
 }
 
 fn soon() -> Timestamp {

@@ -9,14 +9,11 @@ mod redis;
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-pub use postgres::PostgresServer;
-pub use redis::RedisServer;
 
 use crate::Error;
 
@@ -27,6 +24,122 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The lowest port of a server: few programs have a port of their own above.
 const LOWEST: u16 = 10_000;
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// PostgreSQL, with the settings that it has by default: what it has confirmed survives that it is killed. As root, it
+    /// runs as the user `nobody`, because PostgreSQL does not run as root.
+    Postgres,
+    /// Redis or Valkey, which writes each change to its file before it answers (`appendfsync always`). The variable
+    /// `IDEMPOTENCY_REDIS_SERVER` names another program than `redis-server` or `valkey-server`.
+    Redis,
+}
+
+impl ServerKind {
+    /// The URL for clients that connect to this address: the server's, or that of a proxy before it.
+    pub fn url(self, address: SocketAddr) -> String {
+        match self {
+            Self::Postgres => postgres::url(address),
+            Self::Redis => format!("redis://{address}"),
+        }
+    }
+}
+
+/// A server on this machine. Dropping it ends it, and removes what it kept.
+#[derive(Debug)]
+pub struct StoreServer {
+    kind: ServerKind,
+    guarded: Guarded,
+    program: PathBuf,
+    port: u16,
+    settings: Vec<(String, String)>,
+}
+
+impl StoreServer {
+    /// Starts the server, with these further settings of its configuration.
+    ///
+    /// # Errors
+    /// [`Error::Server`]: there are no such programs, or one of them fails.
+    pub async fn start(kind: ServerKind, settings: &[(String, String)]) -> Result<Self, Error> {
+        let (guarded, program) = match kind {
+            ServerKind::Postgres => postgres::prepare()?,
+            ServerKind::Redis => redis::prepare()?,
+        };
+        let settings = settings.to_vec();
+        let mut server = Self { kind, guarded, program, port: free_port()?, settings };
+        while !server.launch().await? {
+            if is_free(server.port) {
+                return Err(server.guarded.does_not_start());
+            }
+            // Somebody else has taken it meanwhile.
+            server.port = free_port()?;
+        }
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    /// The URL for clients that connect to it.
+    pub fn url(&self) -> String {
+        self.kind.url(self.address())
+    }
+
+    /// Which server it is.
+    pub fn kind(&self) -> ServerKind {
+        self.kind
+    }
+
+    /// Its first process, if it runs: the parent of all others.
+    pub fn pid(&self) -> Option<u32> {
+        self.guarded.process.as_ref().map(Child::id)
+    }
+
+    /// Kills it, as a machine that fails does.
+    pub fn kill(&mut self) {
+        self.guarded.kill();
+    }
+
+    /// Starts it again, on the same port and with what it kept.
+    ///
+    /// # Errors
+    /// [`Error::Server`] if it does not start.
+    pub async fn run(&mut self) -> Result<(), Error> {
+        let start = Instant::now();
+        // The other processes of a server that was killed end by themselves, and it cannot start before.
+        while start.elapsed() < PATIENCE {
+            if self.launch().await? {
+                return Ok(());
+            }
+            self.guarded.kill();
+            tokio::time::sleep(LOOK * 10).await;
+        }
+        Err(self.guarded.does_not_start())
+    }
+
+    /// Starts the first process, and waits until it is ready; `false` if it ended by itself.
+    async fn launch(&mut self) -> Result<bool, Error> {
+        let (address, kind) = (self.address(), self.kind);
+        let mut command = Command::new(&self.program);
+        match kind {
+            ServerKind::Postgres => {
+                postgres::configure(&mut command, &self.guarded, self.port, &self.settings);
+            }
+            ServerKind::Redis => {
+                redis::configure(&mut command, &self.guarded, self.port, &self.settings);
+            }
+        }
+        self.guarded.spawn(&mut command)?;
+        let is_ready = |directory: &Path| match kind {
+            ServerKind::Postgres => postgres::is_ready(directory, address),
+            ServerKind::Redis => redis::is_ready(address),
+        };
+        self.guarded.until(is_ready).await
+    }
+}
 
 /// Reads the number of the process that runs, whenever it changes. At the end of its input it kills that process, and
 /// removes the directory. The signals of a terminal, or to a group of processes, end this process and not the shell.
@@ -74,10 +187,6 @@ impl Guarded {
         self.tell(process.id());
         self.process = Some(process);
         Ok(())
-    }
-
-    fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Child::id)
     }
 
     /// Whether the process has not ended by itself.

@@ -6,7 +6,7 @@ use lambda_idempotency::{
     PostgresStore,
     clock::{Clock as _, SystemClock},
 };
-use lambda_idempotency_local::{DynamoDb, PostgresServer, RedisServer, Table};
+use lambda_idempotency_local::{DynamoDb, ServerKind, StoreServer, Table};
 use lambda_idempotency_testkit::tcp::TcpProxy;
 
 use crate::Result;
@@ -15,8 +15,8 @@ use crate::process::Counts;
 /// A server that runs.
 pub(crate) enum Server {
     DynamoDb(DynamoDb),
-    Postgres(PostgresServer),
-    Redis(RedisServer),
+    Postgres(StoreServer),
+    Redis(StoreServer),
 }
 
 /// The way of one function to the server.
@@ -34,14 +34,14 @@ impl Server {
                 Ok(Self::DynamoDb(database))
             }
             "postgres" => {
-                let server = PostgresServer::start(&[]).await?;
-                let store = PostgresStore::new(&PostgresServer::url(server.address()))?;
+                let server = StoreServer::start(ServerKind::Postgres, &[]).await?;
+                let store = PostgresStore::new(&server.url())?;
                 store.migrate(SystemClock.now().plus(std::time::Duration::from_secs(60))).await?;
                 Ok(Self::Postgres(server))
             }
             "redis" => {
                 let no_file = ("appendonly".to_owned(), "no".to_owned());
-                Ok(Self::Redis(RedisServer::start(&[no_file]).await?))
+                Ok(Self::Redis(StoreServer::start(ServerKind::Redis, &[no_file]).await?))
             }
             _ => Err(format!("`{name}` is not a store: use dynamodb, postgres or redis").into()),
         }
@@ -58,14 +58,9 @@ impl Server {
     pub(crate) async fn path(&self) -> Result<Path> {
         Ok(match self {
             Self::DynamoDb(database) => Path::DynamoDb(database.clone()),
-            Self::Postgres(server) => {
+            Self::Postgres(server) | Self::Redis(server) => {
                 let proxy = TcpProxy::start(server.address()).await?;
-                let url = PostgresServer::url(proxy.address());
-                Path::Proxied(proxy, url)
-            }
-            Self::Redis(server) => {
-                let proxy = TcpProxy::start(server.address()).await?;
-                let url = RedisServer::url(proxy.address());
+                let url = server.kind().url(proxy.address());
                 Path::Proxied(proxy, url)
             }
         })
@@ -75,8 +70,7 @@ impl Server {
     pub(crate) fn counts(&self) -> Result<Vec<(u32, Counts)>> {
         let first = match self {
             Self::DynamoDb(_) => None,
-            Self::Postgres(server) => server.pid(),
-            Self::Redis(server) => server.pid(),
+            Self::Postgres(server) | Self::Redis(server) => server.pid(),
         };
         let Some(first) = first else { return Ok(Vec::new()) };
         let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"))?;
