@@ -27,8 +27,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let binary = match std::env::args_os().nth(1) {
         Some(path) => PathBuf::from(path),
         None => {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            Build::package("orders").release(true).quiet(false).directory(root).run().await?
+            let package = Some("orders".to_owned());
+            let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+            let build =
+                Build { package, release: true, quiet: false, directory, ..Build::default() };
+            build.run().await?
         }
     };
     let mut local = Local::builder(function(&binary).memory_mb(128));

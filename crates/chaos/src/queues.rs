@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lambda_idempotency_local::{
-    AsyncConfig, AsyncEvents, Batch, Disposition, InvocationResult, Poller, Queue, Shards, Source,
-    SqsConfig, StreamConfig,
+    AsyncEvents, Batch, Disposition, InvocationResult, Poller, Queue, Shards, Source, SqsConfig,
+    StreamConfig,
 };
 
 use serde_json::Value;
@@ -100,8 +100,8 @@ impl<'a> Queues<'a> {
             vec![Sending::Stream(Shards::new(source, config, Vec::new(), Instant::now()))]
         };
         let events = |source| {
-            let config = AsyncConfig { retry_delays: vec![settings.visibility; RETRIES] };
-            vec![Sending::Events(AsyncEvents::new(source, config))]
+            let delays = vec![settings.visibility; RETRIES];
+            vec![Sending::Events(AsyncEvents::new(source, delays))]
         };
         let sources = match schedule.origin() {
             Origin::Sqs | Origin::SqsFifo => {

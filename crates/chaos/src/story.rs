@@ -8,7 +8,6 @@ use crate::{FaultKind, history::History, schedule};
 
 /// What happened in a run.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Story {
     /// When the run began.
     pub began: Instant,
@@ -22,7 +21,6 @@ pub struct Story {
 
 /// An invocation, and what the queue did with its messages.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct StoryInvocation {
     /// The invocation.
     pub invocation: Invocation,
@@ -32,7 +30,6 @@ pub struct StoryInvocation {
 
 /// An effect of an execution.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct StoryEffect {
     /// When it was seen.
     pub at: Instant,
@@ -40,13 +37,14 @@ pub struct StoryEffect {
     pub pid: u32,
     /// The message for which it happened.
     pub message: String,
+    /// The hash of its key, if the function said it.
+    pub key_hash: Option<String>,
     /// Its name.
     pub name: String,
 }
 
 /// A signal to a process.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct StoryFault {
     /// When it was sent.
     pub at: Instant,
@@ -67,6 +65,7 @@ impl Story {
                 at: effect.time,
                 pid: attempt.pid,
                 message: attempt.message.clone(),
+                key_hash: None,
                 name: effect.name.clone(),
             })
         });

@@ -28,6 +28,13 @@ pub(crate) fn time_to_work(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number of at least `MIN`.
+#[cfg(feature = "local")]
+pub(crate) fn at_least<const MIN: usize>(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| *count >= MIN);
+    count.ok_or_else(|| format!("must be a number from {MIN}"))
+}
+
 /// `NAME=VALUE`.
 #[cfg(feature = "local")]
 pub(crate) fn variable(text: &str) -> Result<(String, String), String> {

@@ -12,8 +12,12 @@ mod completions;
 mod event;
 mod failure;
 #[cfg(feature = "local")]
+mod function;
+#[cfg(feature = "local")]
 mod invoke;
 mod keys;
+#[cfg(feature = "local")]
+mod progress;
 #[cfg(feature = "records")]
 mod records;
 #[cfg(feature = "local")]

@@ -35,7 +35,7 @@
 // This crate imitates AWS services, so it reads the real clock and runs servers, each aborted when dropped.
 #![allow(clippy::disallowed_methods)]
 
-mod cargo;
+mod build;
 mod dynamodb;
 mod error;
 mod function;
@@ -43,9 +43,8 @@ mod http;
 mod local;
 mod server;
 mod source;
-mod target;
 
-pub use cargo::Build;
+pub use build::Build;
 pub use dynamodb::{
     Apply, DynamoDb, Fault, FaultId, Faults, Gate, ItemAnswer, ItemRequest, Proxy, StoreRequest,
     Table, Usage, Verb,
@@ -58,11 +57,10 @@ pub use function::{
 pub use local::{Local, LocalBuilder};
 pub use server::{ServerKind, StoreServer};
 pub use source::{
-    AsyncConfig, AsyncEvents, Batch, BatchResponse, DeadLetter, DeliveryReport, Disposition, Event,
-    HttpConfig, InvocationReport, Kafka, Pipe, Poller, Queue, RecordReport, Shards, Source,
-    SqsConfig, StreamConfig, parse_event,
+    AsyncConfig, AsyncEvents, Batch, DeadLetter, DeliveryReport, Disposition, Event, HttpConfig,
+    InvocationReport, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig, StreamConfig,
+    parse_event,
 };
-pub use target::Target;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

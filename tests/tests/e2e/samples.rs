@@ -107,7 +107,7 @@ async fn every_sample_event_has_the_outcome_in_its_readme() {
     let mut placed = BTreeSet::new();
     for sample in SAMPLES {
         let (file, path) = (sample.file, events().join(sample.file));
-        let report = world.deliver_file(&path).await.unwrap();
+        let report = world.deliver(&std::fs::read_to_string(&path).unwrap()).await.unwrap();
         let result = &report.invocations[0].invocation.result;
         match &sample.first {
             Returns(ids) => {
@@ -130,7 +130,7 @@ async fn every_sample_event_has_the_outcome_in_its_readme() {
         world.assert_placed_once(placed.iter().copied());
 
         // Delivered again, nothing is placed again.
-        let again = world.deliver_file(&path).await.unwrap();
+        let again = world.deliver(&std::fs::read_to_string(&path).unwrap()).await.unwrap();
         assert_eq!(again.dead_letters.len(), sample.dead, "{file}, again");
         world.assert_placed_once(placed.iter().copied());
     }
@@ -143,13 +143,17 @@ async fn every_other_source_has_a_sample_that_is_placed_once() {
     for (file, binary, placed) in OTHERS {
         let world = World::of(function(binary)).await;
         for _ in 0..2 {
-            let report = world.deliver_file(events().join(file)).await.unwrap();
+            let report = world
+                .deliver(&std::fs::read_to_string(events().join(file)).unwrap())
+                .await
+                .unwrap();
             assert!(report.is_complete(), "{file}: {:?}", world.lines());
             world.assert_placed_once(placed.iter().copied());
         }
     }
     let world = World::of(function(EVERY_SOURCE)).await;
-    let report = world.deliver_file(events().join(DIRECT)).await.unwrap();
+    let report =
+        world.deliver(&std::fs::read_to_string(events().join(DIRECT)).unwrap()).await.unwrap();
     assert!(report.is_complete(), "{:?}", world.lines());
     world.assert_placed_once(["o-5001"]);
 }
@@ -170,7 +174,10 @@ fn every_sample_event_is_tested() {
 #[tokio::test]
 async fn a_bad_notification_is_tried_three_times_and_kept() {
     let world = World::new().await;
-    let report = world.deliver_file(events().join("sns-bad-body.json")).await.unwrap();
+    let report = world
+        .deliver(&std::fs::read_to_string(events().join("sns-bad-body.json")).unwrap())
+        .await
+        .unwrap();
     assert_eq!(report.invocations.len(), 3);
     let dead = &report.dead_letters[0];
     assert_eq!((dead.source, dead.receive_count), (Source::Sns, 3));

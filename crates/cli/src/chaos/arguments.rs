@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template, TemplateError, TestedStore};
-use lambda_idempotency_local::{Table, Target};
+use lambda_idempotency_local::Table;
 
+use crate::arguments::{at_least, table, time_to_work, variable};
 use crate::failure::Failure;
+use crate::function::FunctionOptions;
 use crate::keys;
 
 /// Run a real function under every fault, and audit what it did
@@ -22,7 +24,7 @@ use crate::keys;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// How many messages are sent; each is delivered at least once
-    #[arg(long, value_name = "N", default_value = "10000", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = at_least::<1>)]
     deliveries: usize,
 
     /// The seed of all random choices in the schedule
@@ -33,8 +35,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) minutes: u64,
 
-    /// How many processes serve the queue at a time
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_two)]
+    /// How many processes serve the queue at a time: with one there are no races
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least::<2>)]
     processes: usize,
 
     /// How effects are kept together with their completion
@@ -57,7 +59,7 @@ pub(crate) struct Arguments {
     store: String,
 
     /// A setting of the server that is started, as its configuration has it; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::arguments::variable)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     server_setting: Vec<(String, String)>,
 
     /// The kinds of faults to inject [default: all of the mode and the store, and with --messages those of their queue]
@@ -82,32 +84,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MEMBER", requires = "own")]
     vary: Option<String>,
 
-    /// The cargo package of the function, built first, with --release if this command was
-    #[arg(long, value_name = "NAME")]
-    pub(crate) package: Option<String>,
-
-    /// Which binary, if the package or the workspace has several
-    #[arg(long, value_name = "NAME")]
-    pub(crate) bin: Option<String>,
-
-    /// The path of the built function; nothing is built then
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "bin"])]
-    pub(crate) binary: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) function: FunctionOptions,
 
     /// The function's timeout; messages are delivered again after three quarters of it
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = crate::arguments::time_to_work)]
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = time_to_work)]
     timeout: Duration,
 
     /// A further DynamoDB table of the function; may be repeated
-    #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = crate::arguments::table)]
+    #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = table)]
     table: Vec<Table>,
 
-    /// An environment variable of the function; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::arguments::variable)]
-    env: Vec<(String, String)>,
-
     /// Report the remaining messages as stuck if none is settled for this long
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = crate::arguments::time_to_work)]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = time_to_work)]
     patience: Duration,
 
     /// Also write a page for a browser to this file: a timeline for each key, the effects and the faults
@@ -199,11 +188,6 @@ impl Arguments {
         template.map(Some).map_err(remedy)
     }
 
-    /// Which function to build.
-    pub(crate) fn target(&self) -> Target {
-        Target { package: self.package.clone(), bin: self.bin.clone(), example: None }
-    }
-
     /// The settings, without the binary.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let binary = PathBuf::new();
@@ -226,19 +210,10 @@ impl Arguments {
         settings.seed = self.seed;
         settings.processes = self.processes;
         settings.patience = self.patience;
-        settings.env.clone_from(&self.env);
+        settings.env.clone_from(&self.function.env);
         if let Some(faults) = &self.faults {
             settings.faults = faults.iter().copied().collect();
         }
         Ok(settings)
     }
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "must be a number from 1".to_owned())
-}
-
-fn at_least_two(text: &str) -> Result<usize, String> {
-    let wanted = "must be a number of at least 2: with one process there are no races";
-    text.parse().ok().filter(|count| *count > 1).ok_or_else(|| wanted.to_owned())
 }

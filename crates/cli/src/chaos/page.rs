@@ -1,9 +1,10 @@
 //! The page of a run under faults.
 
-use lambda_idempotency_chaos::{Mode, Report, Story, StoryEffect, StoryInvocation};
+use std::{collections::BTreeMap, fmt::Display};
 
-use crate::invoke::end;
-use crate::report::{Effect, List, Run, Shown, Signal};
+use lambda_idempotency_chaos::{Mode, Report, Story};
+
+use crate::report::{List, Run};
 
 /// Everything that the page shows.
 pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
@@ -35,19 +36,14 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
             },
             (violations.to_string(), "violations"),
         ],
-        began: story.began,
-        invocations: story.invocations.iter().map(seen).collect(),
-        effects: story.effects.iter().map(effect).collect(),
-        signals: story
-            .faults
-            .iter()
-            .map(|fault| Signal { at: fault.at, pid: fault.pid, kind: fault.kind })
-            .collect(),
-        lists: [violated(report), injected(report), outcomes(report)]
-            .into_iter()
-            // In a transaction, no cause excuses a second effect.
-            .chain((!commits).then(|| causes(report)))
-            .collect(),
+        story,
+        lists: vec![
+            violated(report),
+            counts("Faults injected", &["fault", "times"], &report.injected),
+            counts("Deliveries by outcome", &["outcome", "deliveries"], &report.outcomes),
+            // In a transaction, no cause excuses a second effect: there is none to show.
+            counts("Effects that happened again", &["observed cause", "times"], &report.doubled),
+        ],
         work_of: Story::work_of,
     }
 }
@@ -58,21 +54,6 @@ fn verdict(mode: Mode, violations: u64) -> String {
         (0, _) => "No message was lost or stuck, and every effect that happened again has a cause that was observed."
             .to_owned(),
         (count, _) => format!("{count} violation(s) of what the library promises: see below."),
-    }
-}
-
-fn seen(answered: &StoryInvocation) -> Shown<'_> {
-    let ends = answered.messages.iter().map(|(id, disposition)| (id.clone(), end(*disposition)));
-    Shown { invocation: &answered.invocation, ends: ends.collect() }
-}
-
-fn effect(effect: &StoryEffect) -> Effect {
-    Effect {
-        at: effect.at,
-        pid: effect.pid,
-        record: effect.message.clone(),
-        key_hash: None,
-        name: effect.name.clone(),
     }
 }
 
@@ -92,30 +73,13 @@ fn violated(report: &Report) -> List {
     }
 }
 
-fn injected(report: &Report) -> List {
-    let rows =
-        report.injected.iter().map(|(kind, count)| vec![kind.to_string(), count.to_string()]);
-    List { title: "Faults injected", header: &["fault", "times"], rows: rows.collect() }
-}
-
-fn outcomes(report: &Report) -> List {
-    let rows =
-        report.outcomes.iter().map(|(outcome, count)| vec![outcome.clone(), count.to_string()]);
-    List {
-        title: "Deliveries by outcome",
-        header: &["outcome", "deliveries"],
-        rows: rows.collect(),
-    }
-}
-
-fn causes(report: &Report) -> List {
-    let rows =
-        report.doubled.iter().map(|(cause, count)| vec![cause.to_string(), count.to_string()]);
-    List {
-        title: "Effects that happened again",
-        header: &["observed cause", "times"],
-        rows: rows.collect(),
-    }
+fn counts<K: Display>(
+    title: &'static str,
+    header: &'static [&'static str],
+    counts: &BTreeMap<K, u64>,
+) -> List {
+    let rows = counts.iter().map(|(name, count)| vec![name.to_string(), count.to_string()]);
+    List { title, header, rows: rows.collect() }
 }
 
 #[cfg(test)]

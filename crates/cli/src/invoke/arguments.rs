@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lambda_idempotency_local::{Table, Target};
+use lambda_idempotency_local::Table;
 
-use crate::arguments::{duration, table, time_to_work, variable};
+use crate::arguments::{at_least, duration, table, time_to_work};
+use crate::function::FunctionOptions;
 
 /// Deliver events to a real function on this machine: no AWS account, no Docker
 ///
@@ -31,29 +32,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) sns_message: Vec<PathBuf>,
 
-    /// The cargo package of the function, built first [default: the package of the current directory]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) package: Option<String>,
-
-    /// Which binary, if the package or the workspace has several
-    #[arg(long, value_name = "NAME", conflicts_with = "example")]
-    pub(crate) bin: Option<String>,
-
-    /// An example of the package instead
-    #[arg(long, value_name = "NAME")]
-    pub(crate) example: Option<String>,
-
-    /// The path of a built function; nothing is built then
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["package", "bin", "example", "release", "features"])]
-    pub(crate) binary: Option<PathBuf>,
-
-    /// Build with --release
-    #[arg(long)]
-    pub(crate) release: bool,
-
-    /// Build with these features of the package
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) features: Vec<String>,
+    #[command(flatten)]
+    pub(crate) function: FunctionOptions,
 
     /// Deliver all files this often, which makes duplicates across invocations
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -72,20 +52,16 @@ pub(crate) struct Arguments {
     pub(crate) max_receive_count: u32,
 
     /// The most SQS messages in one invocation
-    #[arg(long, value_name = "N", default_value = "10", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = at_least::<1>)]
     pub(crate) batch_size: usize,
 
     /// How many processes of the function may run at a time
-    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least::<1>)]
     pub(crate) concurrency: usize,
 
     /// The delays before the retries of an event of SNS, EventBridge and the like (AWS: 1m,2m)
     #[arg(long, value_name = "DELAYS", value_delimiter = ',', default_value = "1s,2s", value_parser = duration)]
     pub(crate) retry_delays: Vec<Duration>,
-
-    /// An environment variable of the function; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    pub(crate) env: Vec<(String, String)>,
 
     /// A DynamoDB table to create, instead of `idempotency:id:expiration` and `orders:orderId`; may be repeated
     #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = table)]
@@ -154,15 +130,6 @@ impl Arguments {
         self.table.is_empty()
     }
 
-    /// Which function to build.
-    pub(crate) fn target(&self) -> Target {
-        Target {
-            package: self.package.clone(),
-            bin: self.bin.clone(),
-            example: self.example.clone(),
-        }
-    }
-
     /// The tables to create.
     pub(crate) fn tables(&self) -> Vec<Table> {
         if !self.table.is_empty() {
@@ -172,8 +139,4 @@ impl Arguments {
         let records = Some(records).filter(|_| self.store.is_none());
         records.into_iter().chain([Table::new("orders", "orderId")]).collect()
     }
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "must be a number from 1".to_owned())
 }

@@ -1,27 +1,10 @@
-//! The function of a local run: built, with its settings, and started.
+//! The function of a local run, with its settings.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lambda_idempotency_local::{AsyncConfig, FunctionConfig, Local, LocalBuilder, SqsConfig};
 
 use super::Arguments;
-use crate::failure::Failure;
-
-/// The path of the function's binary: the one given, or the package's after building it.
-pub(crate) async fn binary(arguments: &Arguments) -> Result<PathBuf, Failure> {
-    if let Some(binary) = &arguments.binary {
-        // A name alone would be looked for in PATH, and not in this directory.
-        return Ok(std::path::absolute(binary)?);
-    }
-    let with_remedy = |error| Failure::from(error).remedy(REMEDY);
-    let build = arguments.target().find(".").await.map_err(with_remedy)?;
-    let build = build.features(arguments.features.iter().cloned());
-    build.release(arguments.release).quiet(arguments.quiet).run().await.map_err(with_remedy)
-}
-
-/// What to do if the function cannot be built.
-pub(crate) const REMEDY: &str = "Run this in the directory of the function's package, or name its package or binary with `--package NAME`
-  or `--bin NAME`, or give a built binary with `--binary PATH`.";
 
 /// A local Lambda with the settings that the arguments ask for.
 pub(crate) fn local(arguments: &Arguments, binary: &Path) -> LocalBuilder {
@@ -37,7 +20,7 @@ pub(crate) fn local(arguments: &Arguments, binary: &Path) -> LocalBuilder {
     if arguments.report.is_some() {
         function = function.env("IDEMPOTENCY_REPORT_EFFECTS", "1");
     }
-    for (name, value) in &arguments.env {
+    for (name, value) in &arguments.function.env {
         function = function.env(name, value);
     }
     let sqs = SqsConfig {

@@ -7,26 +7,23 @@ mod json;
 mod output;
 mod page;
 mod problems;
-mod progress;
-mod so_far;
 mod table;
 mod totals;
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
-use lambda_idempotency_local::{DeliveryReport, Event, Local};
+use lambda_idempotency_chaos::StoryEffect;
+use lambda_idempotency_local::{DeliveryReport, EffectLine, Event, Local, OutputLine};
 
 pub(crate) use arguments::Arguments;
-pub(crate) use function::REMEDY;
-pub(crate) use page::end;
 
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::runtime::{INTERRUPTED, interrupted};
 use crate::terminal::{document, print, printable};
 use output::Output;
-use progress::Progress;
-use so_far::SoFar;
 use totals::Rows;
 
 /// Runs the command: 0 if every record was delivered in the end, 1 if not.
@@ -37,17 +34,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         () = interrupted() => return Ok(ExitCode::from(INTERRUPTED)),
     };
     let hidden = arguments.quiet || arguments.json;
-    let report = tokio::select! {
-        report = ready.progress.during(deliver(&ready, arguments.repeat), hidden) => Some(report?),
-        () = interrupted() => None,
+    let mut report = DeliveryReport::default();
+    let delivery = deliver(&ready, arguments.repeat, &mut report);
+    let is_whole = tokio::select! {
+        done = ready.progress.during(delivery, hidden) => done.map(|()| true)?,
+        () = interrupted() => false,
     };
-    let is_whole = report.is_some();
-    let report = report.unwrap_or_else(|| ready.so_far.report());
     let tables = tables(&arguments, &ready.local)?;
     ready.local.shutdown().await;
     if let Some(path) = &arguments.report {
-        let effects = ready.so_far.effects();
-        crate::report::write(&page::run(&arguments, &report, effects, is_whole), path).await?;
+        let effects = std::mem::take(&mut *lock(&ready.effects));
+        let story = page::story(&report, effects);
+        crate::report::write(&page::run(&arguments, &report, &story, is_whole), path).await?;
     }
 
     if arguments.json {
@@ -70,31 +68,28 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 struct Ready {
     events: Vec<Event>,
     progress: Arc<Progress>,
-    so_far: Arc<SoFar>,
+    effects: Arc<Mutex<Vec<StoryEffect>>>,
     local: Local,
 }
 
 async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     crate::report::check(arguments.report.as_deref())?;
     let events = events::read(arguments).await?;
-    let binary = function::binary(arguments).await?;
+    let binary = arguments.function.binary(None, arguments.quiet).await?;
     let total = events::records(&events) * u64::from(arguments.repeat);
-    let progress = Arc::new(Progress::new(total));
+    let progress = Arc::new(Progress::new(total, "records"));
     let output = Arc::new(Output::new(arguments.verbose, Arc::clone(&progress)));
-    let so_far = Arc::new(SoFar::default());
+    let effects = Arc::<Mutex<Vec<StoryEffect>>>::default();
     let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
-    let (advancing, seeing, hearing) =
-        (Arc::clone(&progress), Arc::clone(&so_far), Arc::clone(&so_far));
+    let (advancing, seen) = (Arc::clone(&progress), Arc::clone(&effects));
     let local = function::local(arguments, &binary)
-        .on_output(move |line| {
-            if !hearing.effect(&line) {
-                lines.take(line);
-            }
+        .on_output(move |line| match effect(&line) {
+            Some(effect) => lock(&seen).push(effect),
+            None => lines.take(line),
         })
         .on_invocation(move |invocation| {
             ends.ended(&invocation.invocation);
             advancing.advance(invocation);
-            seeing.add(invocation);
         })
         .start()
         .await?;
@@ -104,20 +99,30 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
             "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
         ));
     }
-    Ok(Ready { events, progress, so_far, local })
+    Ok(Ready { events, progress, effects, local })
 }
 
 async fn deliver(
     ready: &Ready,
     repeat: u32,
-) -> Result<DeliveryReport, lambda_idempotency_local::Error> {
-    let mut report = DeliveryReport::default();
+    report: &mut DeliveryReport,
+) -> Result<(), lambda_idempotency_local::Error> {
     for _ in 0..repeat {
         for event in &ready.events {
-            report.extend(ready.local.deliver_event(event.clone()).await?);
+            ready.local.deliver_event(event.clone(), report).await?;
         }
     }
-    Ok(report)
+    Ok(())
+}
+
+/// The effect of a line, if it is about one.
+fn effect(line: &OutputLine) -> Option<StoryEffect> {
+    let EffectLine { name, record: message, key_hash, .. } = EffectLine::parse(&line.text)?;
+    Some(StoryEffect { at: Instant::now(), pid: line.pid, message, key_hash, name })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tables at the end. The table of orders, which this command makes without being asked, is for the example

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lambda_idempotency_local::{Invocation, InvocationResult, OutputLine};
 
-use super::progress::Progress;
+use crate::progress::Progress;
 
 /// How many lines to keep for a crash.
 const KEPT: usize = 50;

@@ -2,17 +2,18 @@
 
 use std::time::Instant;
 
-use lambda_idempotency_local::{DeliveryReport, Disposition, InvocationReport};
+use lambda_idempotency_chaos::{Story, StoryEffect, StoryInvocation};
+use lambda_idempotency_local::{DeliveryReport, InvocationReport};
 
 use super::Arguments;
 use super::totals::Totals;
-use crate::report::{Effect, List, Run, Shown};
+use crate::report::{List, Run};
 
 /// Everything that the page shows.
 pub(crate) fn run<'r>(
     arguments: &Arguments,
-    report: &'r DeliveryReport,
-    effects: Vec<Effect>,
+    report: &DeliveryReport,
+    story: &'r Story,
     is_whole: bool,
 ) -> Run<'r> {
     let totals = Totals::of(report);
@@ -23,7 +24,6 @@ pub(crate) fn run<'r>(
         (true, true) => (true, "Every record was done in the end."),
         (true, false) => (false, "Some records were dead-lettered or lost."),
     };
-    let began = report.invocations.iter().map(|one| one.invocation.began).min();
     Run {
         title: "Local run".to_owned(),
         subtitle: format!("{}, delivered {} time(s)", files.join(", "), arguments.repeat),
@@ -38,30 +38,25 @@ pub(crate) fn run<'r>(
         ]
         .map(|(number, meaning)| (number.to_string(), meaning))
         .into(),
-        began: began.unwrap_or_else(Instant::now),
-        invocations: report.invocations.iter().map(seen).collect(),
-        effects,
-        signals: Vec::new(),
+        story,
         lists: vec![deliveries(report), invocations(report)],
         work_of: |_| None,
     }
 }
 
-fn seen(report: &InvocationReport) -> Shown<'_> {
-    let ends = report
-        .records
-        .iter()
-        .filter_map(|record| Some((record.record.clone()?, end(record.disposition))));
-    Shown { invocation: &report.invocation, ends: ends.collect() }
-}
-
-/// What the source does with a record, as the tables say it.
-pub(crate) fn end(disposition: Disposition) -> &'static str {
-    match disposition {
-        Disposition::Done => "done",
-        Disposition::Returned => "returned",
-        Disposition::DeadLettered => "dead-lettered",
-        Disposition::Lost => "lost",
+/// What happened in the run, of which the function reported these effects.
+pub(crate) fn story(report: &DeliveryReport, effects: Vec<StoryEffect>) -> Story {
+    let began = report.invocations.iter().map(|one| one.invocation.began).min();
+    let told = |report: &InvocationReport| {
+        let records = report.records.iter();
+        let messages = records.filter_map(|one| Some((one.record.clone()?, one.disposition)));
+        StoryInvocation { invocation: report.invocation.clone(), messages: messages.collect() }
+    };
+    Story {
+        began: began.unwrap_or_else(Instant::now),
+        invocations: report.invocations.iter().map(told).collect(),
+        effects,
+        faults: Vec::new(),
     }
 }
 
@@ -78,7 +73,7 @@ fn deliveries(report: &DeliveryReport) -> List {
                 record.receive_count.to_string(),
                 line.and_then(|line| line.key_hash.clone()).unwrap_or_default(),
                 record.outcome.to_string(),
-                end(record.disposition).to_owned(),
+                record.disposition.to_string(),
                 text(line.and_then(|line| line.problem.as_ref())),
                 text(line.and_then(|line| line.error_message.as_ref())),
             ]);

@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
 };
-use lambda_idempotency_local::{
-    DeliveryReport, Disposition, InvocationResult, Outcome, RecordReport, Usage,
-};
+use lambda_idempotency_local::{DeliveryReport, Disposition, InvocationResult, Outcome, Usage};
 use serde_json::Value;
 
 use super::totals::{Rows, Totals};
@@ -45,20 +43,21 @@ pub(crate) fn records(report: &DeliveryReport, width: Option<u16>) -> Table {
             let ms = line.and_then(|line| line.ms);
             let ms = ms.filter(|ms| record.outcome.ran() || *ms > 0.0);
             let ms = number_cell(ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}")));
-            let (then, then_colour) = then(record);
+            let then = match record.disposition {
+                Disposition::Done => String::new(),
+                then => then.to_string(),
+            };
             let coloured = |text: &str| Cell::new(text).fg(colour(&record.outcome));
-            table.add_row(match (few, then) {
-                (true, "") => vec![number, id.into(), receives, key.into(), coloured(&outcome)],
-                (true, then) => {
-                    let outcome = coloured(&format!("{outcome},\n{then}"));
-                    vec![number, id.into(), receives, key.into(), outcome]
-                }
-                (false, then) => {
-                    let then =
-                        then_colour.map_or_else(|| Cell::new(then), |c| Cell::new(then).fg(c));
-                    let (source, outcome) = (Cell::new(record.source), coloured(&outcome));
-                    vec![number, source, id.into(), receives, key.into(), outcome, ms, then]
-                }
+            table.add_row(if few {
+                let outcome = if then.is_empty() { outcome } else { format!("{outcome},\n{then}") };
+                vec![number, id.into(), receives, key.into(), coloured(&outcome)]
+            } else {
+                let then = Cell::new(then).fg(match record.disposition {
+                    Disposition::Returned => Color::Yellow,
+                    _ => Color::Red,
+                });
+                let (source, outcome) = (Cell::new(record.source), coloured(&outcome));
+                vec![number, source, id.into(), receives, key.into(), outcome, ms, then]
             });
         }
     }
@@ -197,16 +196,6 @@ fn colour(outcome: &Outcome) -> Color {
         | Outcome::Fenced
         | Outcome::Diverted => Color::Yellow,
         _ => Color::Red,
-    }
-}
-
-/// What the source does with the record after this delivery.
-fn then(record: &RecordReport) -> (&'static str, Option<Color>) {
-    match record.disposition {
-        Disposition::Done => ("", None),
-        Disposition::Returned => ("returned", Some(Color::Yellow)),
-        Disposition::DeadLettered => ("dead-lettered", Some(Color::Red)),
-        Disposition::Lost => ("lost", Some(Color::Red)),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use lambda_idempotency_chaos::StoryInvocation;
+
 use super::moment::{Kind, Moment};
 use super::names::Names;
 use super::observed::of_invocation;
-use super::run::{Run, Shown};
+use super::run::{Run, is_cut_off};
 
 /// What happened to a key.
 pub(crate) struct Key {
@@ -42,7 +44,7 @@ impl Key {
 pub(crate) fn keys(run: &Run<'_>) -> Vec<Key> {
     let names = Names::of(run);
     let mut keys: BTreeMap<String, Key> = BTreeMap::new();
-    for (position, seen) in run.invocations.iter().enumerate() {
+    for (position, seen) in run.story.invocations.iter().enumerate() {
         for (name, moments) in of_invocation(run, &names, seen) {
             let end = in_words(run, &names, seen, &name);
             let key = keys.entry(name.clone()).or_insert_with(|| Key {
@@ -71,24 +73,24 @@ fn first(key: &Key) -> f64 {
 fn lane(
     run: &Run<'_>,
     (invocation, end): (usize, String),
-    seen: &Shown<'_>,
+    seen: &StoryInvocation,
     moments: Vec<Moment>,
 ) -> Lane {
     let began = run.ms(seen.invocation.began);
     let last = moments.iter().map(|moment| moment.until.unwrap_or(moment.at));
     let ended = run.ms(seen.invocation.began + seen.invocation.duration);
     let ended = last.fold(ended, f64::max);
-    let (pid, is_cut_off) = (seen.invocation.pid, seen.is_cut_off());
+    let (pid, is_cut_off) = (seen.invocation.pid, is_cut_off(seen));
     Lane { invocation, pid, began, ended, is_cut_off, end, moments }
 }
 
 /// The outcomes of a key's records in an invocation, each once, and what cut the invocation off.
-fn in_words(run: &Run<'_>, names: &Names, seen: &Shown<'_>, name: &str) -> String {
+fn in_words(run: &Run<'_>, names: &Names, seen: &StoryInvocation, name: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let own =
         seen.invocation.records.iter().filter(|line| names.of_record(run, &line.record) == name);
     let outcomes = own.map(|line| line.outcome.to_string());
-    let cut_off = seen.is_cut_off().then(|| seen.invocation.result.to_string());
+    let cut_off = is_cut_off(seen).then(|| seen.invocation.result.to_string());
     for word in outcomes.chain(cut_off) {
         match words.iter_mut().find(|known| known.split(" x").next() == Some(&word)) {
             Some(known) => {

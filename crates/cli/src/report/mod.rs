@@ -14,7 +14,7 @@ mod timeline;
 
 use std::path::Path;
 
-pub(crate) use run::{Effect, List, Run, Shown, Signal};
+pub(crate) use run::{List, Run};
 
 use crate::failure::Failure;
 

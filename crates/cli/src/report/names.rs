@@ -20,7 +20,7 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn of(run: &Run<'_>) -> Self {
         let mut names = Self::default();
-        for line in run.invocations.iter().flat_map(|seen| &seen.invocation.records) {
+        for line in run.story.invocations.iter().flat_map(|seen| &seen.invocation.records) {
             let work = (run.work_of)(&line.record);
             let hash = line.key_hash.as_deref();
             let name = work.or_else(|| hash.map(short)).unwrap_or_else(|| line.record.clone());
@@ -30,7 +30,7 @@ impl Names {
             names.operations.entry(name.clone()).or_insert_with(|| line.operation.clone());
             names.by_record.entry(line.record.clone()).or_insert(name);
         }
-        let requests = run.invocations.iter().flat_map(|seen| &seen.invocation.requests);
+        let requests = run.story.invocations.iter().flat_map(|seen| &seen.invocation.requests);
         for item in requests.flat_map(|request| &request.items) {
             let hash = logged_hash(&item.key);
             if names.by_hash.contains_key(&hash) {

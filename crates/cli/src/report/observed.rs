@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use lambda_idempotency_local::{ItemAnswer, ItemRequest, Outcome, RecordLine, StoreRequest, Verb};
+use lambda_idempotency_chaos::StoryInvocation;
+use lambda_idempotency_local::{
+    Disposition, ItemAnswer, ItemRequest, Outcome, RecordLine, StoreRequest, Verb,
+};
 
 use super::moment::{Kind, Moment, merged};
 use super::names::Names;
-use super::run::{Run, Shown};
+use super::run::{Run, is_cut_off};
 
 /// The moments of each key in an invocation, in time, by the key's name.
 pub(super) fn of_invocation(
     run: &Run<'_>,
     names: &Names,
-    seen: &Shown<'_>,
+    seen: &StoryInvocation,
 ) -> BTreeMap<String, Vec<Moment>> {
     let mut keys: BTreeMap<String, Vec<Moment>> = BTreeMap::new();
-    let invocation = seen.invocation;
+    let invocation = &seen.invocation;
     let ended = run.ms(invocation.began + invocation.duration);
     for request in &invocation.requests {
         for item in &request.items {
@@ -35,14 +38,15 @@ pub(super) fn of_invocation(
             }
         }
     }
-    for effect in run.effects.iter().filter(|effect| is_in(run, seen, effect.pid, effect.at)) {
+    for effect in run.story.effects.iter().filter(|effect| is_in(run, seen, effect.pid, effect.at))
+    {
         let hash = effect.key_hash.as_deref();
-        let work = (run.work_of)(&effect.record);
+        let work = (run.work_of)(&effect.message);
         let name = work.or_else(|| hash.map(|hash| names.of_hash(hash)));
-        let name = name.unwrap_or_else(|| names.of_record(run, &effect.record));
+        let name = name.unwrap_or_else(|| names.of_record(run, &effect.message));
         // A process that was cut off may run on; any other wrote the line before it answered.
         let at = run.ms(effect.at);
-        let at = if seen.is_cut_off() { at } else { at.min(ended) };
+        let at = if is_cut_off(seen) { at } else { at.min(ended) };
         keys.entry(name).or_default().push(Moment::new(at, Kind::Effect, &effect.name));
     }
     for line in &invocation.records {
@@ -51,9 +55,9 @@ pub(super) fn of_invocation(
         moments.push(end(line, seen, ended));
     }
     // Records of which the function logged nothing: its process died, or it does not use the library.
-    for (record, end) in &seen.ends {
+    for (record, end) in &seen.messages {
         if !invocation.records.iter().any(|line| line.record == *record) {
-            let kind = if *end == "done" { Kind::Answered } else { Kind::Returned };
+            let kind = if *end == Disposition::Done { Kind::Answered } else { Kind::Returned };
             let text = format!("{end}, nothing was logged");
             keys.entry(names.of_record(run, record))
                 .or_default()
@@ -61,11 +65,13 @@ pub(super) fn of_invocation(
         }
     }
     for moments in keys.values_mut() {
-        for signal in run.signals.iter().filter(|signal| is_in(run, seen, signal.pid, signal.at)) {
+        for signal in
+            run.story.faults.iter().filter(|signal| is_in(run, seen, signal.pid, signal.at))
+        {
             let text = format!("{} signal to the process", signal.kind);
             moments.push(Moment::new(run.ms(signal.at), Kind::Fault, &text));
         }
-        if seen.is_cut_off() {
+        if is_cut_off(seen) {
             moments.push(Moment::new(ended, Kind::Fault, &invocation.result.to_string()));
         }
         moments.sort_by(|a, b| a.at.total_cmp(&b.at).then(a.kind.cmp(&b.kind)));
@@ -76,13 +82,13 @@ pub(super) fn of_invocation(
 
 /// Whether something happened to a process while it had this invocation, or before it got the next one: lines are read
 /// a little later than they are written.
-fn is_in(run: &Run<'_>, seen: &Shown<'_>, pid: u32, at: Instant) -> bool {
+fn is_in(run: &Run<'_>, seen: &StoryInvocation, pid: u32, at: Instant) -> bool {
     let begins = seen.invocation.began;
-    let is_next = |other: &Shown<'_>| {
-        let other = other.invocation;
+    let is_next = |other: &StoryInvocation| {
+        let other = &other.invocation;
         other.pid == pid && other.began > begins && other.began <= at
     };
-    seen.invocation.pid == pid && at >= begins && !run.invocations.iter().any(is_next)
+    seen.invocation.pid == pid && at >= begins && !run.story.invocations.iter().any(is_next)
 }
 
 fn of_request(
@@ -136,10 +142,10 @@ fn handler(line: &RecordLine, moments: &[Moment]) -> Option<Moment> {
 }
 
 /// What became of the record in the end of the invocation.
-fn end(line: &RecordLine, seen: &Shown<'_>, ended: f64) -> Moment {
-    let end = seen.ends.iter().find(|(record, _)| *record == line.record);
-    let end = end.map_or("done", |(_, end)| end);
-    let kind = if end == "done" { Kind::Answered } else { Kind::Returned };
+fn end(line: &RecordLine, seen: &StoryInvocation, ended: f64) -> Moment {
+    let end = seen.messages.iter().find(|(record, _)| *record == line.record);
+    let end = end.map_or(Disposition::Done, |(_, end)| *end);
+    let kind = if end == Disposition::Done { Kind::Answered } else { Kind::Returned };
     let problem = line.problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default();
     Moment::new(ended, kind, &format!("{}, {end} ({}){problem}", line.outcome, line.record))
 }

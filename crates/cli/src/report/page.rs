@@ -178,7 +178,7 @@ fn ledger(html: &mut Html, run: &Run<'_>, keys: &[Key]) {
             }
         }
     }
-    if rows.is_empty() && run.effects.is_empty() {
+    if rows.is_empty() && run.story.effects.is_empty() {
         html.raw("<h2>Ledger of effects</h2>\n<p>The function reported no effects. With <code>lambda_idempotency::testing::effect(&amp;call, \"name\")</code> in a handler they are shown here.</p>\n");
         return;
     }

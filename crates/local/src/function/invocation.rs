@@ -41,8 +41,8 @@ impl Invocation {
 /// Invocations that one process had at the same time.
 #[derive(Clone, Debug)]
 pub struct AtOnce {
-    /// Each of them, in the order given. Their `dynamodb` and `requests` are empty, because a request does not say to
-    /// which it belongs.
+    /// Each of them, in the order given. Of several, `dynamodb` and `requests` are empty, because a request does not say
+    /// to which it belongs.
     pub invocations: Vec<Invocation>,
     /// The DynamoDB requests of all of them.
     pub dynamodb: Usage,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::{Notify, Semaphore};
@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore};
 use super::output::{OnOutput, Progress};
 use super::process::Process;
 use super::signal::{self, Signal};
-use super::{AtOnce, FunctionConfig, Invocation, InvocationResult};
+use super::{AtOnce, FunctionConfig, InvocationResult};
 use crate::{DynamoDb, Error, Usage};
 
 /// The processes of one function.
@@ -76,29 +76,6 @@ impl Pool {
         &self.config
     }
 
-    /// Runs one invocation in the first free sandbox. If the caller gives up, its process is killed.
-    pub(crate) async fn invoke(
-        &self,
-        request_id: String,
-        event: Bytes,
-    ) -> Result<Invocation, Error> {
-        let _slot = self.slots.acquire().await.map_err(|_| Error::ShutDown)?;
-        let kill = Arc::new(Notify::new());
-        let registered = Registered { pool: self, request_id: &request_id };
-        let (mut process, ready) = self.process(&registered, &kill).await?;
-        let invocation = match ready {
-            Ok(()) => process.invoke(&self.config, request_id.clone(), event, &kill).await?,
-            // A sandbox that cannot start is not used again.
-            Err(result) => {
-                return process
-                    .conclude(&self.config, request_id.clone(), result, Instant::now())
-                    .await;
-            }
-        };
-        self.put_away(process, &invocation.result).await;
-        Ok(invocation)
-    }
-
     /// Starts a process ahead of its first event.
     pub(crate) async fn warm(&self) -> Result<(), Error> {
         let _slot = self.slots.acquire().await.map_err(|_| Error::ShutDown)?;
@@ -109,7 +86,7 @@ impl Pool {
             Ok(()) => lock(&self.idle).push(process),
             Err(result) => {
                 process
-                    .conclude(&self.config, String::new(), result.clone(), Instant::now())
+                    .conclude(&self.config, not_started([String::new()], &result), Instant::now())
                     .await?;
                 return Err(Error::NotReady { path: self.config.binary.clone(), result });
             }
@@ -117,11 +94,9 @@ impl Pool {
         Ok(())
     }
 
-    /// Runs invocations in one sandbox at the same time, as Lambda Managed Instances do.
-    pub(crate) async fn invoke_at_once(
-        &self,
-        events: Vec<(String, Bytes)>,
-    ) -> Result<AtOnce, Error> {
+    /// Runs invocations in the first free sandbox, at the same time if they are several, as Lambda Managed Instances do.
+    /// If the caller gives up, their process is killed.
+    pub(crate) async fn invoke(&self, events: Vec<(String, Bytes)>) -> Result<AtOnce, Error> {
         let ids: Vec<String> = events.iter().map(|(request_id, _)| request_id.clone()).collect();
         let Some(first) = ids.first() else {
             return Ok(AtOnce { invocations: Vec::new(), dynamodb: Usage::default() });
@@ -133,16 +108,11 @@ impl Pool {
         let others = ids.iter().skip(1).map(|request_id| Registered { pool: self, request_id });
         let others: Vec<_> = others.inspect(|other| other.set(process.pid(), &kill)).collect();
         if let Err(result) = ready {
-            let mut invocations = Vec::new();
-            for request_id in &ids {
-                let (request_id, result) = (request_id.clone(), result.clone());
-                invocations.push(
-                    process.conclude(&self.config, request_id, result, Instant::now()).await?,
-                );
-            }
-            return Ok(AtOnce { invocations, dynamodb: Usage::default() });
+            // A sandbox that cannot start is not used again.
+            let ended = not_started(ids.iter().cloned(), &result);
+            return process.conclude(&self.config, ended, Instant::now()).await;
         }
-        let all = process.invoke_at_once(&self.config, events, &kill).await?;
+        let all = process.invoke(&self.config, events, &kill).await?;
         drop(others);
         // If the process ended or was late, that decides whether it is used again.
         let ends = all.invocations.iter().map(|invocation| &invocation.result);
@@ -266,6 +236,14 @@ impl Drop for Registered<'_> {
     fn drop(&mut self) {
         lock(&self.pool.busy).remove(self.request_id);
     }
+}
+
+/// The ends of invocations whose process does not start.
+fn not_started(
+    ids: impl IntoIterator<Item = String>,
+    result: &InvocationResult,
+) -> Vec<(String, (InvocationResult, Duration))> {
+    ids.into_iter().map(|request_id| (request_id, (result.clone(), Duration::ZERO))).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

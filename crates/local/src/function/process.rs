@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::output::{OnOutput, Progress, Reader, RecordLines, Stream};
 use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
-use crate::{Error, Proxy, StoreRequest, Usage};
+use crate::{Error, Proxy, Usage};
 
 /// A process of the function, with its own Runtime API and DynamoDB proxy. Dropping it kills the process.
 #[derive(Debug)]
@@ -120,23 +120,8 @@ impl Process {
         Ok(Ok(()))
     }
 
-    /// Gives the process an event and waits for the result. `kill` kills the process meanwhile.
+    /// Gives the process these events at once and waits for all results. `kill` kills the process meanwhile.
     pub(crate) async fn invoke(
-        &mut self,
-        config: &FunctionConfig,
-        request_id: String,
-        event: Bytes,
-        kill: &Notify,
-    ) -> Result<Invocation, Error> {
-        let begun = Instant::now();
-        self.ready = false;
-        self.hand_over(config, request_id.clone(), event);
-        let result = self.answer(&request_id, begun + config.timeout + config.grace, kill).await?;
-        self.conclude(config, request_id, result, begun.into_std()).await
-    }
-
-    /// Gives the process several events at once and waits for all results. `kill` kills the process meanwhile.
-    pub(crate) async fn invoke_at_once(
         &mut self,
         config: &FunctionConfig,
         events: Vec<(String, Bytes)>,
@@ -170,29 +155,8 @@ impl Process {
                 missing.get_or_insert_with(|| (ended.clone(), begun.elapsed()));
             }
         }
-        let ended: Vec<_> = open
-            .into_iter()
-            .filter_map(|(request_id, ended)| {
-                ended.map(|(result, took)| (request_id, result, took))
-            })
-            .collect();
-        let timed_out = ended.iter().any(|(_, result, _)| *result == InvocationResult::TimedOut);
-        let (mut record_lines, dynamodb, _) = self.gather(config, timed_out).await?;
-        let invocations = ended.into_iter().map(|(request_id, result, duration)| {
-            let mine = |line: &mut RecordLine| line.request_id.as_ref() == Some(&request_id);
-            let records = record_lines.extract_if(.., mine).collect();
-            Invocation {
-                request_id,
-                pid: self.pid,
-                began: begun.into_std(),
-                result,
-                duration,
-                records,
-                dynamodb: Usage::default(),
-                requests: Vec::new(),
-            }
-        });
-        Ok(AtOnce { invocations: invocations.collect(), dynamodb })
+        let ended = open.into_iter().filter_map(|(request_id, ended)| Some((request_id, ended?)));
+        self.conclude(config, ended.collect(), begun.into_std()).await
     }
 
     fn hand_over(&self, config: &FunctionConfig, request_id: String, event: Bytes) {
@@ -207,27 +171,15 @@ impl Process {
         });
     }
 
-    /// Collects the output and usage of an invocation that has ended, after its process was killed or kept.
+    /// Collects the output and usage of invocations that have ended, after their process was killed or kept.
     pub(crate) async fn conclude(
         &mut self,
         config: &FunctionConfig,
-        request_id: String,
-        result: InvocationResult,
+        ended: Vec<(String, (InvocationResult, Duration))>,
         began: std::time::Instant,
-    ) -> Result<Invocation, Error> {
-        let (pid, duration) = (self.pid, began.elapsed());
-        let timed_out = result == InvocationResult::TimedOut;
-        let (records, dynamodb, requests) = self.gather(config, timed_out).await?;
-        Ok(Invocation { request_id, pid, began, result, duration, records, dynamodb, requests })
-    }
-
-    /// The record lines and DynamoDB requests of the process since the last call.
-    async fn gather(
-        &mut self,
-        config: &FunctionConfig,
-        timed_out: bool,
-    ) -> Result<(Vec<RecordLine>, Usage, Vec<StoreRequest>), Error> {
-        if timed_out && !config.outlives_timeout {
+    ) -> Result<AtOnce, Error> {
+        let is_late = ended.iter().any(|(_, (result, _))| *result == InvocationResult::TimedOut);
+        if is_late && !config.outlives_timeout {
             self.child.kill().await.map_err(Error::Process)?;
         }
         if self.is_alive() {
@@ -235,32 +187,24 @@ impl Process {
         } else {
             self.last_words().await;
         }
-        let records =
+        let mut lines =
             std::mem::take(&mut *self.record_lines.lock().unwrap_or_else(PoisonError::into_inner));
         let usage = self.proxy.usage();
         let dynamodb = usage.since(&std::mem::replace(&mut self.accounted, usage.clone()));
-        Ok((records, dynamodb, self.proxy.take_requests()))
-    }
-
-    async fn answer(
-        &mut self,
-        request_id: &str,
-        until: Instant,
-        kill: &Notify,
-    ) -> Result<InvocationResult, Error> {
-        loop {
-            match self.listen(until, kill).await? {
-                Heard::Said(Said::Answer { request_id: answered, result })
-                    if answered == request_id =>
-                {
-                    return Ok(result);
-                }
-                Heard::Said(Said::Answer { .. }) => {}
-                Heard::Said(Said::InitError(error)) => return Ok(error),
-                Heard::Said(Said::Ready) => self.ready = true,
-                Heard::Ended(result) => return Ok(result),
-            }
-        }
+        let mut requests = self.proxy.take_requests();
+        let is_alone = ended.len() == 1;
+        let invocations = ended.into_iter().map(|(request_id, (result, duration))| {
+            let is_own =
+                |line: &mut RecordLine| is_alone || line.request_id.as_ref() == Some(&request_id);
+            let records = lines.extract_if(.., is_own).collect();
+            let (dynamodb, requests) = match is_alone {
+                true => (dynamodb.clone(), std::mem::take(&mut requests)),
+                false => (Usage::default(), Vec::new()),
+            };
+            let pid = self.pid;
+            Invocation { request_id, pid, began, result, duration, records, dynamodb, requests }
+        });
+        Ok(AtOnce { invocations: invocations.collect(), dynamodb })
     }
 
     /// The next event: the process makes a request or ends, the deadline passes, or the caller kills the process.

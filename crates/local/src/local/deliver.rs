@@ -1,6 +1,5 @@
 //! Delivers events as their sources do, until each record is done, dead-lettered or lost.
 
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt as _;
@@ -8,11 +7,8 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 
 use super::Local;
-use crate::function::new_id;
-use crate::source::{Event, Kafka, Pipe, Poller, Queue, Shards, is_final, record_ids, report};
-use crate::{
-    DeadLetter, DeliveryReport, Disposition, Error, InvocationReport, Source, parse_event,
-};
+use crate::source::{AsyncEvents, Event, Pipe, Poller, Queue, Shards, report};
+use crate::{DeliveryReport, Error, Source, parse_event};
 
 impl Local {
     /// Delivers an event as its source would, until each of its records is done, dead-lettered or lost.
@@ -25,46 +21,47 @@ impl Local {
     /// # Errors
     /// [`Error::Event`] if it is not JSON, and as [`Local::invoke`].
     pub async fn deliver(&self, event: &str) -> Result<DeliveryReport, Error> {
-        self.deliver_event(parse_event("event", event)?).await
+        let mut report = DeliveryReport::default();
+        self.deliver_event(parse_event("event", event)?, &mut report).await?;
+        Ok(report)
     }
 
-    /// Delivers the event in a file.
-    ///
-    /// # Errors
-    /// [`Error::Read`], [`Error::Event`] if it cannot be read or is not JSON, and as [`Local::invoke`].
-    pub async fn deliver_file(&self, path: impl AsRef<Path>) -> Result<DeliveryReport, Error> {
-        let path = path.as_ref();
-        let text = tokio::fs::read_to_string(path)
-            .await
-            .map_err(|source| Error::Read { path: path.to_path_buf(), source })?;
-        self.deliver_event(parse_event(&path.display().to_string(), &text)?).await
-    }
-
-    /// Delivers an event that has been recognised.
+    /// Delivers an event that has been recognised. What has happened is added to the report when it happens, so that
+    /// whoever drops the future has it.
     ///
     /// # Errors
     /// As [`Local::invoke`].
-    pub async fn deliver_event(&self, event: Event) -> Result<DeliveryReport, Error> {
+    pub async fn deliver_event(
+        &self,
+        event: Event,
+        report: &mut DeliveryReport,
+    ) -> Result<(), Error> {
         let now = Instant::now();
         match event {
-            Event::Sqs(records) => self.poll(self.queue(records, now)).await,
+            Event::Sqs(records) => self.poll(self.queue(records, now), report).await,
             Event::Stream(source, records) => {
-                self.poll(Box::new(self.shards(source, records, now))).await
+                self.poll(Box::new(self.shards(source, records, now)), report).await
             }
             Event::Pipe(source, records) => {
                 let from = match source {
                     Source::Sqs => self.queue(records, now),
                     _ => Box::new(self.shards(source, records, now).behind_a_pipe()),
                 };
-                self.poll(Box::new(Pipe::new(from))).await
+                self.poll(Box::new(Pipe::new(from)), report).await
             }
             Event::Kafka(event) => {
-                self.poll(Box::new(Kafka::new(self.streams.clone(), event, now))).await
+                self.poll(Box::new(Shards::kafka(self.streams.clone(), event, now)), report).await
             }
-            Event::Http(event) => self.attempt(Source::Http, &event, &self.http.retry_delays).await,
-            Event::Whole(Source::Direct, event) => self.attempt(Source::Direct, &event, &[]).await,
+            Event::Http(event) => {
+                let delays = self.http.retry_delays.clone();
+                self.poll(whole(Source::Http, event, delays, now), report).await
+            }
             Event::Whole(source, event) => {
-                self.attempt(source, &event, &self.asynchronous.retry_delays).await
+                let delays = match source {
+                    Source::Direct => Vec::new(),
+                    _ => self.asynchronous.retry_delays.clone(),
+                };
+                self.poll(whole(source, event, delays, now), report).await
             }
         }
     }
@@ -82,16 +79,20 @@ impl Local {
     }
 
     /// Polls a source until it has no records left.
-    async fn poll(&self, mut poller: Box<dyn Poller>) -> Result<DeliveryReport, Error> {
+    async fn poll(
+        &self,
+        mut poller: Box<dyn Poller>,
+        done: &mut DeliveryReport,
+    ) -> Result<(), Error> {
         let source = poller.source();
-        let mut done = DeliveryReport::default();
         let mut running = FuturesUnordered::new();
         loop {
             while running.len() < self.pool.concurrency()
                 && let Some(batch) = poller.receive(Instant::now(), epoch_ms())
             {
                 running.push(async move {
-                    let result = self.invoke(batch.event()).await;
+                    let event = batch.event().to_string();
+                    let result = self.invoke_bytes(batch.request_id(), event).await;
                     (batch, result)
                 });
             }
@@ -106,62 +107,22 @@ impl Local {
                     let dispositions = poller.settle(&batch, &invocation.result, Instant::now());
                     let delivered = batch.records().zip(dispositions);
                     let delivered = delivered.map(|((id, count), disposition)| (id.map(str::to_owned), count, disposition)).collect();
-                    self.conclude(&mut done, report(source, delivered, invocation));
+                    let invocation = report(source, delivered, invocation);
+                    (self.on_invocation)(&invocation);
+                    done.invocations.push(invocation);
                 }
                 () = until(next), if !full => {}
             }
         }
-        done.dead_letters = poller.into_dead_letters();
-        Ok(done)
+        done.dead_letters.extend(poller.into_dead_letters());
+        Ok(())
     }
+}
 
-    /// Invokes with a whole event, and again after each delay for as long as it fails.
-    async fn attempt(
-        &self,
-        source: Source,
-        event: &Value,
-        retry_delays: &[Duration],
-    ) -> Result<DeliveryReport, Error> {
-        let request_id = new_id();
-        let ids = record_ids(source, event);
-        let mut done = DeliveryReport::default();
-        let mut delays = retry_delays.iter();
-        for receive_count in 1.. {
-            let invocation = self.invoke_bytes(request_id.clone(), event.to_string()).await?;
-            let ends = match source {
-                Source::Http => is_final(&invocation.result),
-                _ => invocation.result.is_response(),
-            };
-            let delay = if ends { None } else { delays.next() };
-            let disposition = match (ends, delay, source) {
-                (true, ..) => Disposition::Done,
-                (false, Some(_), _) => Disposition::Returned,
-                (false, None, Source::Direct | Source::Http) => Disposition::Lost,
-                (false, None, _) => Disposition::DeadLettered,
-            };
-            let delivered = ids.iter().map(|id| (id.clone(), receive_count, disposition)).collect();
-            self.conclude(&mut done, report(source, delivered, invocation));
-            if disposition == Disposition::DeadLettered {
-                let record = ids.first().cloned().flatten();
-                done.dead_letters.push(DeadLetter {
-                    source,
-                    record,
-                    receive_count,
-                    event: event.clone(),
-                });
-            }
-            match delay {
-                Some(delay) => tokio::time::sleep(*delay).await,
-                None => break,
-            }
-        }
-        Ok(done)
-    }
-
-    fn conclude(&self, done: &mut DeliveryReport, invocation: InvocationReport) {
-        (self.on_invocation)(&invocation);
-        done.invocations.push(invocation);
-    }
+fn whole(source: Source, event: Value, delays: Vec<Duration>, now: Instant) -> Box<dyn Poller> {
+    let mut events = AsyncEvents::new(source, delays);
+    events.send(event, now);
+    Box::new(events)
 }
 
 async fn until(instant: Option<Instant>) {

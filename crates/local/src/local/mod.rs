@@ -59,7 +59,9 @@ impl Local {
         request_id: impl Into<String>,
         event: impl Into<Bytes>,
     ) -> Result<Invocation, Error> {
-        self.pool.invoke(request_id.into(), event.into()).await
+        let mut all = self.pool.invoke(vec![(request_id.into(), event.into())]).await?;
+        // One event has one result.
+        all.invocations.pop().ok_or(Error::ShutDown)
     }
 
     /// Invokes the function with all of these events at the same time, in one process, as Lambda Managed Instances
@@ -72,7 +74,7 @@ impl Local {
     /// As [`Local::invoke`].
     pub async fn invoke_at_once(&self, events: &[Value]) -> Result<AtOnce, Error> {
         let events = events.iter().map(|event| (new_id(), event.to_string().into()));
-        self.pool.invoke_at_once(events.collect()).await
+        self.pool.invoke(events.collect()).await
     }
 
     /// The invocations that are running now.

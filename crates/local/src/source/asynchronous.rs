@@ -1,7 +1,9 @@
-//! Asynchronous invocation: how SNS and EventBridge call a function.
+//! Events that are an invocation each, which is tried again as a whole.
 //!
-//! Lambda accepts the event, answers at once, and invokes the function later. If the function fails, Lambda retries with
-//! the same request id after one minute and again after two; then it sends the event to the dead-letter queue.
+//! Of SNS and EventBridge, Lambda accepts the event, answers at once, and invokes the function later. If the function
+//! fails, Lambda retries with the same request id after one minute and again after two; then it sends the event to the
+//! dead-letter queue. A client of HTTP waits for the answer, and sends the same request again after a conflict, a server
+//! error or no answer, as the draft of the `Idempotency-Key` header says. A direct invocation is not tried again.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use serde_json::Value;
 use super::poller::{Batch, Delivery, Poller};
 use super::{DeadLetter, Disposition, Source, event::record_ids};
 use crate::InvocationResult;
+use crate::function::new_id;
 
 /// Settings of asynchronous invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,34 +21,39 @@ pub struct AsyncConfig {
     pub retry_delays: Vec<Duration>,
 }
 
-impl AsyncConfig {
-    /// What AWS does: two retries, after one minute and after two more.
-    pub fn aws() -> Self {
-        Self { retry_delays: vec![Duration::from_secs(60), Duration::from_secs(120)] }
-    }
-}
-
 impl Default for AsyncConfig {
     /// Two retries, after one second and after two more: as in AWS, but with seconds for minutes.
     fn default() -> Self {
-        Self { retry_delays: vec![Duration::from_secs(1), Duration::from_secs(2)] }
+        Self { retry_delays: [1, 2].map(Duration::from_secs).into() }
     }
 }
 
-/// Lambda's own queue of events that were accepted, as a source that is polled. Each event is an invocation, which is
-/// tried again as a whole.
+/// Settings of a client of HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// How long to wait before each further attempt. There are as many as delays.
+    pub retry_delays: Vec<Duration>,
+}
+
+impl Default for HttpConfig {
+    /// Four further attempts, after 200 ms, 400 ms, 800 ms and 1.6 s.
+    fn default() -> Self {
+        Self { retry_delays: [200, 400, 800, 1600].map(Duration::from_millis).into() }
+    }
+}
+
+/// Events of one source, as Lambda's own queue of events that were accepted.
 #[derive(Clone, Debug)]
 pub struct AsyncEvents {
     source: Source,
-    config: AsyncConfig,
+    retry_delays: Vec<Duration>,
     events: Vec<Accepted>,
     dead: Vec<DeadLetter>,
-    sent: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Accepted {
-    serial: u64,
+    request_id: String,
     event: Value,
     deliveries: u32,
     /// When it may be delivered; `None` while a process has it.
@@ -53,16 +61,15 @@ struct Accepted {
 }
 
 impl AsyncEvents {
-    /// An empty queue of events of this source, such as [`Source::EventBridge`].
-    pub fn new(source: Source, config: AsyncConfig) -> Self {
-        Self { source, config, events: Vec::new(), dead: Vec::new(), sent: 0 }
+    /// An empty queue of events of this source, such as [`Source::EventBridge`], with these delays before retries.
+    pub fn new(source: Source, retry_delays: Vec<Duration>) -> Self {
+        Self { source, retry_delays, events: Vec::new(), dead: Vec::new() }
     }
 
     /// Accepts an event.
     pub fn send(&mut self, event: Value, now: Instant) {
-        self.sent += 1;
-        let not_before = Some(now);
-        self.events.push(Accepted { serial: self.sent, event, deliveries: 0, not_before });
+        let (request_id, not_before) = (new_id(), Some(now));
+        self.events.push(Accepted { request_id, event, deliveries: 0, not_before });
     }
 
     /// Events that neither succeeded nor were given up.
@@ -73,6 +80,20 @@ impl AsyncEvents {
     /// Whether there is no such event.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
+    }
+
+    /// Whether the sender is content with this result.
+    fn is_final(&self, result: &InvocationResult) -> bool {
+        match result {
+            InvocationResult::Response(response) if self.source == Source::Http => {
+                match response.get("statusCode").and_then(Value::as_u64) {
+                    Some(status) => status < 500 && !matches!(status, 409 | 425 | 429),
+                    // API Gateway takes an answer without a status as the body of a 200.
+                    None => true,
+                }
+            }
+            result => result.is_response(),
+        }
     }
 }
 
@@ -88,12 +109,13 @@ impl Poller for AsyncEvents {
         next.deliveries += 1;
         let deliveries = record_ids(self.source, &next.event).into_iter().map(|id| Delivery {
             lane: String::new(),
-            serial: next.serial,
+            serial: 0,
             id,
             item: None,
             count: next.deliveries,
         });
-        Some(Batch::new(next.event.clone(), deliveries.collect()))
+        let batch = Batch::new(next.event.clone(), deliveries.collect());
+        Some(batch.with_request_id(next.request_id.clone()))
     }
 
     fn settle(
@@ -103,24 +125,25 @@ impl Poller for AsyncEvents {
         now: Instant,
     ) -> Vec<Disposition> {
         let records = batch.deliveries();
-        let serial = records.first().map(|delivery| delivery.serial);
-        let Some(at) = self.events.iter().position(|event| Some(event.serial) == serial) else {
+        let is_it = |event: &Accepted| event.request_id == batch.request_id();
+        let Some(at) = self.events.iter().position(is_it) else {
             return vec![Disposition::Done; records.len()];
         };
         let mut event = self.events.remove(at);
         // The delay after the nth delivery.
-        let mut delays = (1..).zip(&self.config.retry_delays);
+        let mut delays = (1..).zip(&self.retry_delays);
         let delay = delays.find_map(|(nth, delay)| (nth == event.deliveries).then_some(*delay));
-        let disposition = match (result.is_response(), delay) {
-            (true, _) => Disposition::Done,
-            (false, Some(delay)) => {
+        let disposition = match (self.is_final(result), delay, self.source) {
+            (true, ..) => Disposition::Done,
+            (false, Some(delay), _) => {
                 event.not_before = Some(now + delay);
                 self.events.insert(at, event);
                 Disposition::Returned
             }
-            (false, None) => {
+            (false, None, Source::Direct | Source::Http) => Disposition::Lost,
+            (false, None, source) => {
                 self.dead.push(DeadLetter {
-                    source: self.source,
+                    source,
                     record: records.first().and_then(|delivery| delivery.id.clone()),
                     receive_count: event.deliveries,
                     event: event.event,
@@ -153,7 +176,8 @@ mod tests {
     #[test]
     fn an_event_that_fails_is_tried_again_after_each_delay_and_given_up_then() {
         let now = Instant::now();
-        let mut events = AsyncEvents::new(Source::EventBridge, AsyncConfig::default());
+        let delays = AsyncConfig::default().retry_delays;
+        let mut events = AsyncEvents::new(Source::EventBridge, delays.clone());
         events.send(event("a"), now);
         events.send(event("b"), now);
         let (a, b) = (events.receive(now, 0).unwrap(), events.receive(now, 0).unwrap());
@@ -162,7 +186,7 @@ mod tests {
         assert_eq!(events.settle(&b, &done, now), [Disposition::Done]);
         let mut at = now;
         let mut batch = a;
-        for delay in AsyncConfig::default().retry_delays {
+        for delay in delays {
             let failed = events.settle(&batch, &InvocationResult::TimedOut, at);
             assert_eq!(failed, [Disposition::Returned]);
             assert!(events.receive(at, 0).is_none(), "not before the delay");
@@ -175,5 +199,21 @@ mod tests {
         assert_eq!(failed, [Disposition::DeadLettered]);
         assert!(events.is_empty());
         assert_eq!(Box::new(events).into_dead_letters()[0].receive_count, 3);
+    }
+
+    #[test]
+    fn a_client_of_http_sends_conflicts_and_server_errors_again() {
+        let client = AsyncEvents::new(Source::Http, Vec::new());
+        let ends = |status: u16| {
+            client.is_final(&InvocationResult::Response(json!({ "statusCode": status })))
+        };
+        for status in [200, 201, 303, 400, 404, 422] {
+            assert!(ends(status), "{status}");
+        }
+        for status in [409, 429, 500, 502, 503, 504] {
+            assert!(!ends(status), "{status}");
+        }
+        assert!(!client.is_final(&InvocationResult::TimedOut));
+        assert!(client.is_final(&InvocationResult::Response(json!("text"))));
     }
 }

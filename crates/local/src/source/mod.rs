@@ -1,37 +1,29 @@
 //! The sources: what AWS does between an event and a function.
 //!
 //! [`parse_event`] recognises an event by its shape. A source that is polled is a [`Poller`], a state machine without
-//! clock or network: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB), [`Kafka`], and a [`Pipe`]
-//! from a queue or stream, [`AsyncEvents`]. A notification of SNS or S3, an EventBridge event or a scheduled event is an asynchronous
-//! invocation with retries; so, here, is a batch of a message broker or of DocumentDB, which is delivered again as a
-//! whole. An HTTP request is sent again by its client.
+//! clock or network: [`Queue`] (SQS, standard and FIFO), [`Shards`] (Kinesis, DynamoDB, Kafka), a [`Pipe`] from a queue
+//! or stream, and [`AsyncEvents`]. A notification of SNS or S3, an EventBridge event or a scheduled event is an
+//! asynchronous invocation with retries; so, here, is a batch of a message broker or of DocumentDB, which is delivered
+//! again as a whole, and an HTTP request, which is sent again by its client.
 
 mod asynchronous;
-mod batch_response;
 mod event;
-mod http;
-mod kafka;
 mod lane;
 mod pipe;
 mod poller;
 mod report;
-mod shards;
 mod sqs;
+mod streams;
 
-pub use asynchronous::{AsyncConfig, AsyncEvents};
-pub use batch_response::BatchResponse;
+pub use asynchronous::{AsyncConfig, AsyncEvents, HttpConfig};
 pub use event::{Event, parse_event};
-pub use http::HttpConfig;
-pub use kafka::Kafka;
 pub use lane::StreamConfig;
 pub use pipe::Pipe;
 pub use poller::{Batch, Poller};
 pub use report::{DeadLetter, DeliveryReport, Disposition, InvocationReport, RecordReport};
-pub use shards::Shards;
 pub use sqs::{Queue, SqsConfig};
+pub use streams::Shards;
 
-pub(crate) use event::record_ids;
-pub(crate) use http::is_final;
 pub(crate) use report::report;
 
 /// Where a record comes from.

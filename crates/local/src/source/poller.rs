@@ -1,11 +1,13 @@
 //! The poller of an event source mapping: reads batches, invokes the function, and acts on its answer.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde_json::Value;
 
 use super::{DeadLetter, Disposition, Source};
 use crate::InvocationResult;
+use crate::function::new_id;
 
 /// A source that is polled: a state machine without clock or network, so that tests need not wait.
 pub trait Poller: Send {
@@ -33,6 +35,7 @@ pub trait Poller: Send {
 /// Records that were read together.
 #[derive(Clone, Debug)]
 pub struct Batch {
+    request_id: String,
     event: Value,
     deliveries: Vec<Delivery>,
 }
@@ -42,10 +45,10 @@ pub struct Batch {
 pub(crate) struct Delivery {
     /// The shard or partition.
     pub(crate) lane: String,
-    /// The id by which its source finds it.
+    /// The number by which its queue finds it.
     pub(crate) serial: u64,
     pub(crate) id: Option<String>,
-    /// The name of the record in the function's answer, if that is a text.
+    /// The name of the record in the function's answer.
     pub(crate) item: Option<String>,
     /// The number of this delivery of the record, from 1.
     pub(crate) count: u32,
@@ -53,7 +56,17 @@ pub(crate) struct Delivery {
 
 impl Batch {
     pub(crate) fn new(event: Value, deliveries: Vec<Delivery>) -> Self {
-        Self { event, deliveries }
+        Self { request_id: new_id(), event, deliveries }
+    }
+
+    /// The same in an invocation with this id, as its retries have it.
+    pub(crate) fn with_request_id(self, request_id: String) -> Self {
+        Self { request_id, ..self }
+    }
+
+    /// The id of its invocation.
+    pub fn request_id(&self) -> &str {
+        &self.request_id
     }
 
     /// The event for the function.
@@ -68,5 +81,100 @@ impl Batch {
 
     pub(crate) fn deliveries(&self) -> &[Delivery] {
         &self.deliveries
+    }
+
+    /// The positions of the records that failed, by the function's answer; `None` if the whole batch failed. An answer
+    /// that the poller does not understand fails the whole batch; one that it does not read (`partial` is false), none.
+    pub(crate) fn failed(
+        &self,
+        result: &InvocationResult,
+        partial: bool,
+    ) -> Option<BTreeSet<usize>> {
+        let InvocationResult::Response(response) = result else { return None };
+        if !partial || response.is_null() {
+            return Some(BTreeSet::new());
+        }
+        let failures = match response.as_object()?.get("batchItemFailures") {
+            None | Some(Value::Null) => return Some(BTreeSet::new()),
+            Some(failures) => failures.as_array()?,
+        };
+        let mut failed = BTreeSet::new();
+        for failure in failures {
+            let item = match failure.get("itemIdentifier")? {
+                Value::String(item) => item.clone(),
+                // Kafka's records are named by partition and offset.
+                item => offset_in(item.get("partition")?.as_str()?, item)?,
+            };
+            let named = |(_, delivery): &(usize, &Delivery)| delivery.item.as_ref() == Some(&item);
+            let mut named = self.deliveries.iter().enumerate().filter(named).peekable();
+            named.peek()?;
+            failed.extend(named.map(|(position, _)| position));
+        }
+        Some(failed)
+    }
+}
+
+/// `orders-0@17`: a record of Kafka, or its name in an answer, with the partition that it is in.
+pub(crate) fn offset_in(partition: &str, record: &Value) -> Option<String> {
+    let offset = record.get("offset")?.as_u64()?;
+    Some(format!("{partition}@{offset}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn failed(response: Value) -> Option<Vec<usize>> {
+        let delivery = |item: &str| Delivery {
+            lane: String::new(),
+            serial: 0,
+            id: None,
+            item: Some(item.to_owned()),
+            count: 1,
+        };
+        let batch = Batch::new(Value::Null, ["a", "b", "p@7"].map(delivery).into());
+        let failed = batch.failed(&InvocationResult::Response(response.clone()), true);
+        assert_eq!(
+            batch.failed(&InvocationResult::Response(response), false),
+            Some(BTreeSet::new()),
+            "not read"
+        );
+        assert_eq!(batch.failed(&InvocationResult::TimedOut, false), None);
+        failed.map(|failed| failed.into_iter().collect())
+    }
+
+    #[test]
+    fn a_response_without_failures_is_success() {
+        for response in [
+            json!(null),
+            json!({}),
+            json!({"batchItemFailures": null}),
+            json!({"batchItemFailures": []}),
+        ] {
+            assert_eq!(failed(response.clone()), Some(vec![]), "{response}");
+        }
+    }
+
+    #[test]
+    fn only_named_records_fail_and_an_invalid_response_fails_all() {
+        let one =
+            |failure: Value| json!({ "batchItemFailures": [{ "itemIdentifier": "a" }, failure] });
+        assert_eq!(failed(one(json!({ "itemIdentifier": "b" }))), Some(vec![0, 1]));
+        let offset = json!({ "itemIdentifier": { "partition": "p", "offset": 7 } });
+        assert_eq!(failed(one(offset)), Some(vec![0, 2]));
+        for response in [
+            one(json!({ "itemIdentifier": "" })),
+            one(json!({ "itemIdentifier": null })),
+            one(json!({ "itemIdentifier": "unknown" })),
+            one(json!({ "itemIdentifier": { "partition": "p", "offset": 8 } })),
+            one(json!({ "messageId": "b" })),
+            one(json!("b")),
+            json!({ "batchItemFailures": "a" }),
+            json!("ok"),
+        ] {
+            assert_eq!(failed(response.clone()), None, "{response}");
+        }
     }
 }

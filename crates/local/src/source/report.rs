@@ -39,12 +39,6 @@ impl DeliveryReport {
     pub fn is_complete(&self) -> bool {
         self.dead_letters.is_empty() && self.dispositions(Disposition::Lost) == 0
     }
-
-    /// Appends another report to this one.
-    pub fn extend(&mut self, other: Self) {
-        self.invocations.extend(other.invocations);
-        self.dead_letters.extend(other.dead_letters);
-    }
 }
 
 /// One invocation, and its records.
@@ -89,6 +83,17 @@ pub enum Disposition {
     DeadLettered,
     /// It failed, and its sender does not retry.
     Lost,
+}
+
+impl std::fmt::Display for Disposition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Done => "done",
+            Self::Returned => "returned",
+            Self::DeadLettered => "dead-lettered",
+            Self::Lost => "lost",
+        })
+    }
 }
 
 /// A record that failed too often.

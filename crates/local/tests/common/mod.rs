@@ -27,8 +27,8 @@ pub(crate) async fn binary() -> PathBuf {
     if modified(&built) > modified(&package.join("examples/scripted.rs")) {
         return built;
     }
-    let example = Build::example("lambda-idempotency-local", "scripted").workspace_features(true);
-    example.directory(package).run().await.unwrap()
+    let (example, directory) = (Some("scripted".to_owned()), package.join("../.."));
+    Build { example, directory, ..Build::default() }.run().await.unwrap()
 }
 
 pub(crate) async fn local(function: FunctionConfig) -> Local {

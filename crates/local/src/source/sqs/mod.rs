@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use self::message::Message;
 use super::poller::{Batch, Delivery, Poller};
-use super::{BatchResponse, DeadLetter, Disposition, Source};
+use super::{DeadLetter, Disposition, Source};
 use crate::InvocationResult;
 
 /// Settings of the queue and of its event source mapping.
@@ -78,12 +78,12 @@ impl Queue {
         invisible.filter_map(Message::group).map(str::to_owned).collect()
     }
 
-    fn settle_one(&mut self, delivery: &Delivery, batch_response: &BatchResponse) -> Disposition {
+    fn settle_one(&mut self, delivery: &Delivery, is_done: bool) -> Disposition {
         let Some(at) = self.messages.iter().position(|message| message.serial == delivery.serial)
         else {
             return Disposition::Done; // another delivery of the same message has deleted it
         };
-        if batch_response.is_done(delivery.id.as_deref()) {
+        if is_done {
             self.messages.remove(at);
             return Disposition::Done;
         }
@@ -139,11 +139,10 @@ impl Poller for Queue {
         result: &InvocationResult,
         _now: Instant,
     ) -> Vec<Disposition> {
-        let deliveries = batch.deliveries();
-        let ids: BTreeSet<String> = deliveries.iter().filter_map(|d| d.id.clone()).collect();
-        let batch_response =
-            BatchResponse::of(result, &ids, self.config.report_batch_item_failures);
-        deliveries.iter().map(|delivery| self.settle_one(delivery, &batch_response)).collect()
+        let failed = batch.failed(result, self.config.report_batch_item_failures);
+        let is_done = |position| failed.as_ref().is_some_and(|failed| !failed.contains(&position));
+        let deliveries = batch.deliveries().iter().enumerate();
+        deliveries.map(|(position, one)| self.settle_one(one, is_done(position))).collect()
     }
 
     fn next(&self) -> Option<Instant> {

@@ -1,54 +1,122 @@
-//! Finding the function to build: which package and binary of the workspace around a directory.
+//! Building the function with cargo: which package and binary of the workspace around a directory, and where it is.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::{Build, Error};
+use crate::Error;
 
 /// Which function to build. What is left out follows from the directory, as with `cargo run`: its package, and that
 /// package's only binary.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), lambda_idempotency_local::Error> {
-/// use lambda_idempotency_local::Target;
-/// let target = Target { bin: Some("orders".to_owned()), ..Target::default() };
-/// let function = target.find(".").await?.run().await?;
+/// use lambda_idempotency_local::Build;
+/// let function = Build { bin: Some("orders".to_owned()), ..Build::default() }.run().await?;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct Target {
+#[derive(Clone, Debug)]
+pub struct Build {
     /// The package. Default: the package around the directory, or any package of the workspace.
     pub package: Option<String>,
     /// The binary. Default: the only one, or the package's `default-run`.
     pub bin: Option<String>,
     /// An example instead of a binary.
     pub example: Option<String>,
+    /// Features of the package to turn on, beside its default ones.
+    pub features: Vec<String>,
+    /// Whether to build with `--release`.
+    pub release: bool,
+    /// Whether to hide cargo's progress; its errors are reported in any case. Default: true.
+    pub quiet: bool,
+    /// Where to build. Default: the current directory.
+    pub directory: PathBuf,
 }
 
-impl Target {
-    /// Finds the package and the binary with `cargo metadata`.
+impl Default for Build {
+    fn default() -> Self {
+        Self {
+            package: None,
+            bin: None,
+            example: None,
+            features: Vec::new(),
+            release: false,
+            quiet: true,
+            directory: ".".into(),
+        }
+    }
+}
+
+impl Build {
+    /// Finds the package and the binary, builds it, and returns its path.
     ///
     /// # Errors
-    /// [`Error::Build`]: there is no cargo package, no such binary, or there are several; the error lists them.
-    pub async fn find(&self, directory: impl AsRef<Path>) -> Result<Build, Error> {
-        let directory = directory.as_ref();
-        let failed = |what| Error::Build { what, source: None };
-        let here = std::fs::canonicalize(directory)
-            .map_err(|source| Error::Read { path: directory.to_path_buf(), source })?;
-        let metadata = metadata(directory).await?;
+    /// [`Error::Build`]: cargo cannot be started, there is no cargo package, no such binary, or there are several (the error
+    /// lists them), or the build fails. The error holds cargo's messages, or says that they were shown.
+    pub async fn run(&self) -> Result<PathBuf, Error> {
+        let here = std::fs::canonicalize(&self.directory)
+            .map_err(|source| Error::Read { path: self.directory.clone(), source })?;
+        let metadata = self.metadata().await?;
         let chosen = self.choose(&metadata, &here).map_err(failed)?;
-        let build = match &self.example {
-            Some(_) => Build::example(&chosen.package, &chosen.name),
-            None => Build::binary(&chosen.package, &chosen.name),
-        };
+        let kind = if self.example.is_some() { "--example" } else { "--bin" };
         // As cargo does at the root of a workspace: the dependencies have the same features for every binary, so that
         // none is compiled twice.
         let at_root = self.package.is_none() && current(&metadata, &here).is_none();
-        Ok(build.workspace_features(at_root).directory(directory))
+        let package =
+            if at_root { vec!["--workspace"] } else { vec!["--package", &chosen.package] };
+        let selection: Vec<&str> = package.into_iter().chain([kind, &chosen.name]).collect();
+        let mut arguments = vec!["build", "--message-format=json-render-diagnostics"];
+        arguments.extend(&selection);
+        let features = self.features.join(",");
+        if !features.is_empty() {
+            arguments.extend(["--features", &features]);
+        }
+        if self.release {
+            arguments.push("--release");
+        }
+        let output = self.cargo(&arguments, self.quiet).await?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let selection = selection.join(" ");
+            return Err(failed(match said.is_empty() {
+                true => format!("`cargo build {selection}` failed: see its messages above"),
+                false => format!("`cargo build {selection}` failed:\n{said}"),
+            }));
+        }
+        let built = executables(&String::from_utf8_lossy(&output.stdout)).pop();
+        built.ok_or_else(|| failed(format!("cargo built no binary `{}`", chosen.name)))
+    }
+
+    /// Runs cargo in the directory; what it writes to stderr is collected, or shown.
+    async fn cargo(&self, arguments: &[&str], collects: bool) -> Result<Output, Error> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let started = Command::new(cargo)
+            .args(arguments)
+            .current_dir(&self.directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(if collects { Stdio::piped() } else { Stdio::inherit() })
+            .kill_on_drop(true)
+            .spawn();
+        let started = started.map_err(|source| Error::Build {
+            what: "cargo could not be started: is it installed and on PATH?".to_owned(),
+            source: Some(source),
+        })?;
+        started.wait_with_output().await.map_err(Error::Process)
+    }
+
+    async fn metadata(&self) -> Result<Value, Error> {
+        let output = self.cargo(&["metadata", "--no-deps", "--format-version=1"], true).await?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(failed(said.trim().trim_start_matches("error: ").to_owned()));
+        }
+        serde_json::from_slice(&output.stdout).map_err(|error| {
+            failed(format!("cargo metadata answered with something that is not JSON: {error}"))
+        })
     }
 
     fn choose(&self, metadata: &Value, here: &Path) -> Result<Binary, String> {
@@ -138,28 +206,17 @@ fn binaries(metadata: &Value, kind: &str) -> Vec<Binary> {
     packages(metadata).filter_map(of_package).flatten().collect()
 }
 
-async fn metadata(directory: &Path) -> Result<Value, Error> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["metadata", "--no-deps", "--format-version=1"])
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await
-        .map_err(|source| Error::Build {
-            what: "cargo could not be started: is it installed and on PATH?".to_owned(),
-            source: Some(source),
-        })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().trim_start_matches("error: ");
-        return Err(Error::Build { what: said.to_owned(), source: None });
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| Error::Build {
-        what: format!("cargo metadata answered with something that is not JSON: {error}"),
-        source: None,
-    })
+/// The executables in cargo's messages. Cargo only lists those that were asked for.
+fn executables(messages: &str) -> Vec<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)))
+        .collect()
+}
+
+fn failed(what: String) -> Error {
+    Error::Build { what, source: None }
 }
 
 #[cfg(test)]
@@ -182,7 +239,7 @@ mod tests {
 
     fn choose(package: Option<&str>, bin: Option<&str>, here: &str) -> Result<String, String> {
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let target = Target { package: owned(package), bin: owned(bin), example: None };
+        let target = Build { package: owned(package), bin: owned(bin), ..Build::default() };
         Ok(target.choose(&workspace(), Path::new(here))?.name)
     }
 
@@ -205,11 +262,21 @@ mod tests {
     fn an_error_lists_the_binaries() {
         let mut metadata = workspace();
         metadata["packages"][1]["default_run"] = Value::Null;
-        let error = Target::default().choose(&metadata, Path::new("/")).unwrap_err();
+        let error = Build::default().choose(&metadata, Path::new("/")).unwrap_err();
         assert_eq!(error, "the workspace around / has several binaries; there is: one, two, three");
         let error = choose(None, Some("four"), INSIDE).unwrap_err();
         assert_eq!(error, "the package `here` has no binary `four`; there is: one, two, three");
         let error = choose(Some("here"), Some("two"), INSIDE).unwrap_err();
         assert!(error.starts_with("the package `here` has no binary `two`"), "{error}");
+    }
+
+    #[test]
+    fn executables_are_parsed_from_cargos_messages() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","executable":null}"#,
+            "\nnot json\n",
+            r#"{"reason":"compiler-artifact","executable":"/t/debug/orders"}"#,
+        );
+        assert_eq!(executables(messages), [PathBuf::from("/t/debug/orders")]);
     }
 }

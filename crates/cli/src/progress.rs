@@ -18,11 +18,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(total: u64) -> Self {
+    pub(crate) fn new(total: u64, what: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        if let Ok(style) =
-            ProgressStyle::with_template("{spinner} {bar:30} {pos}/{len} records  {elapsed}  {msg}")
-        {
+        let template =
+            format!("{{spinner}} {{bar:30}} {{pos}}/{{len}} {what}  {{elapsed}}  {{msg}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
         Self { bar, total }
@@ -48,6 +48,11 @@ impl Progress {
         };
         self.bar.finish_and_clear();
         result
+    }
+
+    /// So many records will not be delivered again.
+    pub(crate) fn set(&self, count: u64) {
+        self.bar.set_position(count);
     }
 
     /// Counts an invocation that has ended.
