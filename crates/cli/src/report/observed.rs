@@ -26,7 +26,9 @@ pub(super) fn of_invocation(
             if let Some(hash) = names.hash_of(item) {
                 let moments = keys.entry(names.of_hash(&hash)).or_default();
                 moments.extend(of_request(run, request, item, moments));
-            } else if item.verb != Verb::Read && item.answer == ItemAnswer::Done {
+            } else if !matches!(item.verb, Verb::Read | Verb::Check)
+                && item.answer == ItemAnswer::Done
+            {
                 // A write to a table of the application's own is an effect, too.
                 let name = format!("{}: {}", item.table, item.key);
                 let at = run.ms(request.began + request.took);
@@ -104,7 +106,7 @@ fn of_request(
     }
     let has_claim = earlier.iter().any(|moment| moment.kind == Kind::Claim);
     let (kind, text) = match (item.verb, item.status.as_deref(), item.answer) {
-        (Verb::Read, ..) => return None,
+        (Verb::Read | Verb::Check, ..) => return None,
         (_, _, ItemAnswer::Refused) => (Kind::Refused, "claim refused: the key is known"),
         (_, _, ItemAnswer::Failed) => (Kind::Fault, "the store answered with an error"),
         (_, Some("COMPLETED"), _) => (Kind::Completed, "completed"),

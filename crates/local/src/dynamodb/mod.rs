@@ -11,7 +11,6 @@ mod fault;
 mod proxy;
 mod request;
 mod table;
-mod trace;
 mod usage;
 
 use std::sync::Arc;
@@ -22,8 +21,8 @@ use serde_json::{Value, json};
 
 pub use fault::{Apply, Fault, FaultId, Faults, Gate};
 pub use proxy::Proxy;
+pub use request::{ItemAnswer, ItemRequest, StoreRequest, Verb};
 pub use table::Table;
-pub use trace::{ItemAnswer, ItemRequest, StoreRequest, Verb};
 pub use usage::Usage;
 
 use crate::Error;

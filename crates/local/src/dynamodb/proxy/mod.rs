@@ -14,8 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::fault::{Action, Apply, Faults};
-use super::request;
-use super::trace::{self, StoreRequest};
+use super::request::{self, StoreRequest};
 use super::usage::{Ledger, Usage};
 use crate::Error;
 use crate::http::{HangUp, Reply, Server};
@@ -118,11 +117,12 @@ impl Forwarding {
         let Ok(json) = serde_json::from_slice::<Value>(&body) else {
             return self.upstream.send(head, body).await.map(whole); // not ours to judge
         };
-        let tables = request::tables(&operation, &json);
+        let mut items = request::items(&operation, &json);
+        let tables = request::tables(&json, &items);
         let action = self.faults.inject(&operation, tables.iter());
         self.enter(Usage {
             operations: [(operation.clone(), 1)].into(),
-            actions: request::actions(&operation, &json)
+            actions: request::actions(&operation, &items)
                 .into_iter()
                 .map(|action| (action, 1))
                 .collect(),
@@ -130,13 +130,13 @@ impl Forwarding {
             ..Usage::default()
         });
         let (began, faulty) = (Instant::now(), action.is_some());
-        let mut items = trace::items(&operation, &json);
-        let call = Call { proxy: self, head, operation: operation.clone(), json };
+        let is_read = request::is_read(&operation, &items);
+        let call = Call { proxy: self, head, operation: operation.clone(), is_read, json };
         let answer = Self::carry_out(call, action).await;
         let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
         let body =
             answer.as_ref().ok().and_then(|answer| serde_json::from_slice(answer.body()).ok());
-        trace::answered(&mut items, status, &body.unwrap_or_default());
+        request::answered(&mut items, status, &body.unwrap_or_default());
         let took = began.elapsed();
         let request = StoreRequest { began, took, operation, faulty, items };
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
@@ -189,13 +189,13 @@ struct Call<'a> {
     proxy: &'a Forwarding,
     head: hyper::http::request::Parts,
     operation: String,
+    is_read: bool,
     json: Value,
 }
 
 impl Call<'_> {
     /// Lets the database carry it out, and counts the capacity used.
     async fn apply(mut self) -> Result<Response<Bytes>, HangUp> {
-        let read = request::is_read(&self.operation, &self.json);
         if let (true, Value::Object(fields)) =
             (request::reports_capacity(&self.operation), &mut self.json)
             && fields.get("ReturnConsumedCapacity").is_none_or(|asked| asked == "NONE")
@@ -206,7 +206,7 @@ impl Call<'_> {
         let answer = self.proxy.upstream.send(self.head, body.into()).await?;
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         let units = request::capacity(&body);
-        let (read_units, write_units) = if read { (units, 0.0) } else { (0.0, units) };
+        let (read_units, write_units) = if self.is_read { (units, 0.0) } else { (0.0, units) };
         let refused_conditions = request::refused_conditions(&body);
         self.proxy.enter(Usage { read_units, write_units, refused_conditions, ..Usage::default() });
         Ok(answer)
