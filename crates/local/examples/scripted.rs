@@ -7,10 +7,8 @@
 //! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
 //!   asks for what errors say;
 //! - `fail`: the function returns an error;
-//! - `garble`: the function names a record that was not sent;
 //! - `sleep`: it writes the line `sleeping`, and sleeps for an hour;
-//! - `abort`: the process aborts;
-//! - `fail-once`, `abort-once`, `sleep-once`: the same, if the variable `MARK` names a file that does not exist yet.
+//! - `abort`: the process aborts.
 
 #![allow(clippy::indexing_slicing, reason = "indexing a JSON value cannot panic")]
 
@@ -33,14 +31,8 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
     let mut failures = Vec::new();
     for (source, record, script) in records(&event.payload) {
         let step = script.get("do").and_then(Value::as_str).unwrap_or("succeed");
-        let step = match step.strip_suffix("-once") {
-            Some(step) if first_time() => step,
-            Some(_) => "succeed",
-            None => step,
-        };
         match step {
             "fail" => return Err("told to fail".into()),
-            "garble" => failures.push(json!({ "itemIdentifier": "nobody" })),
             "sleep" => {
                 eprintln!("sleeping");
                 tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -92,8 +84,4 @@ fn records(event: &Value) -> Vec<(&'static str, String, Value)> {
 
 fn shows_error_messages() -> bool {
     std::env::var("IDEMPOTENCY_LOG_ERROR_MESSAGES").is_ok_and(|value| value == "1")
-}
-
-fn first_time() -> bool {
-    std::env::var("MARK").is_ok_and(|mark| std::fs::File::create_new(mark).is_ok())
 }

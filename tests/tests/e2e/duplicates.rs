@@ -18,15 +18,6 @@ async fn messages_that_are_delivered_twice_are_processed_once() {
 }
 
 #[tokio::test]
-async fn an_order_that_is_published_twice_is_placed_once() {
-    let world = World::new().await;
-    let first = world.send(&batch([message("first", &order("o-1"))])).await;
-    let second = world.send(&batch([message("second", &order("o-1"))])).await;
-    assert_eq!((outcomes(&first), outcomes(&second)), (vec!["executed"], vec!["replayed"]));
-    world.assert_placed_once(["o-1"]);
-}
-
-#[tokio::test]
 async fn duplicates_inside_a_batch_share_one_execution() {
     let world = World::new().await;
     let other_payload = order_with("o-1", json!({ "sku": "mug-red" }));

@@ -100,14 +100,18 @@ fn events() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../events")
 }
 
+fn text(file: &str) -> String {
+    std::fs::read_to_string(events().join(file)).unwrap()
+}
+
 /// One function gets all events: no event may affect the next.
 #[tokio::test]
 async fn every_sample_event_has_the_outcome_in_its_readme() {
     let world = World::new().await;
     let mut placed = BTreeSet::new();
     for sample in SAMPLES {
-        let (file, path) = (sample.file, events().join(sample.file));
-        let report = world.deliver(&std::fs::read_to_string(&path).unwrap()).await.unwrap();
+        let file = sample.file;
+        let report = world.deliver(&text(file)).await.unwrap();
         let result = &report.invocations[0].invocation.result;
         match &sample.first {
             Returns(ids) => {
@@ -130,7 +134,7 @@ async fn every_sample_event_has_the_outcome_in_its_readme() {
         world.assert_placed_once(placed.iter().copied());
 
         // Delivered again, nothing is placed again.
-        let again = world.deliver(&std::fs::read_to_string(&path).unwrap()).await.unwrap();
+        let again = world.deliver(&text(file)).await.unwrap();
         assert_eq!(again.dead_letters.len(), sample.dead, "{file}, again");
         world.assert_placed_once(placed.iter().copied());
     }
@@ -143,17 +147,13 @@ async fn every_other_source_has_a_sample_that_is_placed_once() {
     for (file, binary, placed) in OTHERS {
         let world = World::of(function(binary)).await;
         for _ in 0..2 {
-            let report = world
-                .deliver(&std::fs::read_to_string(events().join(file)).unwrap())
-                .await
-                .unwrap();
+            let report = world.deliver(&text(file)).await.unwrap();
             assert!(report.is_complete(), "{file}: {:?}", world.lines());
             world.assert_placed_once(placed.iter().copied());
         }
     }
     let world = World::of(function(EVERY_SOURCE)).await;
-    let report =
-        world.deliver(&std::fs::read_to_string(events().join(DIRECT)).unwrap()).await.unwrap();
+    let report = world.deliver(&text(DIRECT)).await.unwrap();
     assert!(report.is_complete(), "{:?}", world.lines());
     world.assert_placed_once(["o-5001"]);
 }
@@ -174,10 +174,7 @@ fn every_sample_event_is_tested() {
 #[tokio::test]
 async fn a_bad_notification_is_tried_three_times_and_kept() {
     let world = World::new().await;
-    let report = world
-        .deliver(&std::fs::read_to_string(events().join("sns-bad-body.json")).unwrap())
-        .await
-        .unwrap();
+    let report = world.deliver(&text("sns-bad-body.json")).await.unwrap();
     assert_eq!(report.invocations.len(), 3);
     let dead = &report.dead_letters[0];
     assert_eq!((dead.source, dead.receive_count), (Source::Sns, 3));

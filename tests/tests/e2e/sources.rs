@@ -30,18 +30,6 @@ async fn one_function_handles_all_its_sources() {
     world.assert_placed_once(["o-1", "o-2", "o-3", "o-4"]);
 }
 
-#[tokio::test]
-async fn each_source_recognises_its_own_duplicates() {
-    let world = World::new().await;
-    for id in ["n-1", "n-2"] {
-        world.send(&notification(id, &order("o-2"))).await;
-    }
-    for id in ["e-1", "e-2"] {
-        world.send(&event(id, &order("o-3"))).await;
-    }
-    world.assert_placed_once(["o-2", "o-3"]);
-}
-
 /// All sources share one operation, so an order is the same work whichever source delivers it. Each source
 /// is the first for one of the orders.
 #[tokio::test]

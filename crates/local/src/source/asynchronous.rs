@@ -184,6 +184,7 @@ mod tests {
         assert!(events.receive(now, 0).is_none() && events.next().is_none(), "both are processed");
         let done = InvocationResult::Response(Value::Null);
         assert_eq!(events.settle(&b, &done, now), [Disposition::Done]);
+        let request_id = a.request_id().to_owned();
         let mut at = now;
         let mut batch = a;
         for delay in delays {
@@ -193,6 +194,7 @@ mod tests {
             at += delay;
             assert_eq!(events.next(), Some(at));
             batch = events.receive(at, 0).unwrap();
+            assert_eq!(batch.request_id(), request_id, "retries keep the request id");
         }
         assert_eq!(batch.records().collect::<Vec<_>>(), [(Some("a"), 3)]);
         let failed = events.settle(&batch, &InvocationResult::TimedOut, at);
