@@ -1,107 +1,70 @@
 //! The kinds of faults and their names.
 
-use std::{fmt, str::FromStr};
+use crate::named::named;
 
-use serde::{Serialize, Serializer};
-
-macro_rules! faults {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// A kind of fault.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum FaultKind {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl FaultKind {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// Those that need nothing of the function. For the others it has to follow a script.
-            pub const FOR_ANY_FUNCTION: &'static [Self] = &[
-                Self::Kill, Self::Stop, Self::Throttle, Self::Error, Self::Drop, Self::Slow, Self::Outage,
-                Self::Silence, Self::ServerKill,
-            ];
-
-            /// Those of the queue to which the function sends its messages.
-            pub const OF_MESSAGES: &'static [Self] =
-                &[Self::SendRefused, Self::SendLost, Self::SendSlow];
-
-            /// Its name.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-faults! {
-    /// `SIGKILL`, before the effect or between the effect and its completion.
-    Kill = "kill",
-    /// `SIGSTOP`, before the effect or after it, until the lease has expired and a successor may have
-    /// taken the key; then the process continues.
-    Stop = "stop",
-    /// A handler takes longer than its invocation may, before its effect or after it. It awaits, so that
-    /// the engine can drop it, or blocks the thread, so that the engine cannot.
-    Timeout = "timeout",
-    /// A handler returns an error a few times.
-    Fail = "fail",
-    /// A handler panics.
-    Panic = "panic",
-    /// A handler fails permanently: every copy has to end in the dead-letter queue.
-    DeadLetter = "dead-letter",
-    /// The store throttles: whole requests, and single members of a batch.
-    Throttle = "throttle",
-    /// The store answers 500, before the write is applied or after it.
-    Error = "error",
-    /// The store's connection closes, before the write is applied or after it.
-    Drop = "drop",
-    /// The store answers slowly, and still applies the write.
-    Slow = "slow",
-    /// The store is unavailable for a while, sometimes beyond the deadline of an invocation.
-    Outage = "outage",
-    /// The processes' clocks differ, within the clock skew.
-    Skew = "skew",
-    /// The store cancels transactions because of a conflict or of throttling of one of their items, or says that the
-    /// same request is in progress. Only where effects are in the transaction.
-    Conflict = "conflict",
-    /// The queue of the function's messages does not take a message. Only with messages.
-    SendRefused = "send-refused",
-    /// The queue takes a message, and its answer is lost. Only with messages.
-    SendLost = "send-lost",
-    /// The queue takes a message, and answers later than the sender waits. Only with messages.
-    SendSlow = "send-slow",
-    /// Nothing passes between the function and the server of its store for a while, and nobody is told. Only with a
-    /// server.
-    Silence = "silence",
-    /// The server of the store is killed, and started again. Only with a server that the rig has started.
-    ServerKill = "server-kill",
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+named! {
+    "a kind of fault";
+    /// A kind of fault.
+    pub enum FaultKind {
+        /// `SIGKILL`, before the effect or between the effect and its completion.
+        Kill = "kill",
+        /// `SIGSTOP`, before the effect or after it, until the lease has expired and a successor may have
+        /// taken the key; then the process continues.
+        Stop = "stop",
+        /// A handler takes longer than its invocation may, before its effect or after it. It awaits, so that
+        /// the engine can drop it, or blocks the thread, so that the engine cannot.
+        Timeout = "timeout",
+        /// A handler returns an error a few times.
+        Fail = "fail",
+        /// A handler panics.
+        Panic = "panic",
+        /// A handler fails permanently: every copy has to end in the dead-letter queue.
+        DeadLetter = "dead-letter",
+        /// The store throttles: whole requests, and single members of a batch.
+        Throttle = "throttle",
+        /// The store answers 500, before the write is applied or after it.
+        Error = "error",
+        /// The store's connection closes, before the write is applied or after it.
+        Drop = "drop",
+        /// The store answers slowly, and still applies the write.
+        Slow = "slow",
+        /// The store is unavailable for a while, sometimes beyond the deadline of an invocation.
+        Outage = "outage",
+        /// The processes' clocks differ, within the clock skew.
+        Skew = "skew",
+        /// The store cancels transactions because of a conflict or of throttling of one of their items, or says that the
+        /// same request is in progress. Only where effects are in the transaction.
+        Conflict = "conflict",
+        /// The queue of the function's messages does not take a message. Only with messages.
+        SendRefused = "send-refused",
+        /// The queue takes a message, and its answer is lost. Only with messages.
+        SendLost = "send-lost",
+        /// The queue takes a message, and answers later than the sender waits. Only with messages.
+        SendSlow = "send-slow",
+        /// Nothing passes between the function and the server of its store for a while, and nobody is told. Only with a
+        /// server.
+        Silence = "silence",
+        /// The server of the store is killed, and started again. Only with a server that the rig has started.
+        ServerKill = "server-kill",
     }
 }
 
-impl FromStr for FaultKind {
-    type Err = String;
+impl FaultKind {
+    /// Those that need nothing of the function. For the others it has to follow a script.
+    pub const FOR_ANY_FUNCTION: &'static [Self] = &[
+        Self::Kill,
+        Self::Stop,
+        Self::Throttle,
+        Self::Error,
+        Self::Drop,
+        Self::Slow,
+        Self::Outage,
+        Self::Silence,
+        Self::ServerKill,
+    ];
 
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.iter().copied().find(|kind| kind.as_str() == name).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.as_str()).collect();
-            format!("`{name}` is not a kind of fault: use {}", names.join(", "))
-        })
-    }
-}
-
-impl Serialize for FaultKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
+    /// Those of the queue to which the function sends its messages.
+    pub const OF_MESSAGES: &'static [Self] = &[Self::SendRefused, Self::SendLost, Self::SendSlow];
 }
 
 #[cfg(test)]

@@ -83,25 +83,32 @@ pub struct Violation {
 }
 
 /// What the audit found.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    pub(crate) effects: u64,
-    pub(crate) doubled: BTreeMap<Cause, u64>,
-    /// Effects that came after one with a higher fence.
-    pub(crate) stale: u64,
-    /// Executions that collected an effect of a transaction that was not applied.
-    pub(crate) not_committed: u64,
-    /// Effects of transactions whose executions logged nothing afterwards.
-    pub(crate) unanswered: u64,
-    /// Handlers that started for a completed key, where there are no claims.
-    pub(crate) ran_again: u64,
-    /// Executions that got the result of a step from an earlier one.
-    pub(crate) answered_steps: u64,
-    /// Messages that arrived, without copies.
-    pub(crate) sent: u64,
-    /// Messages that arrived again, by their accepted cause.
-    pub(crate) copies: BTreeMap<CopyCause, u64>,
-    pub(crate) violations: Vec<Violation>,
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Findings {
+    /// Effects.
+    pub effects: u64,
+    /// Effects beyond the first of their key, by their accepted cause.
+    pub doubled: BTreeMap<Cause, u64>,
+    /// Those among them that came after an effect with a higher fence: a system that compares
+    /// `Call::fence()` would have refused them.
+    pub stale: u64,
+    /// Executions that collected an effect for their transaction, which was not applied: the handler or its process
+    /// was stopped, or it had lost its key.
+    pub not_committed: u64,
+    /// Effects whose transaction was applied, while their execution logged nothing afterwards: it was killed or stopped,
+    /// or missed its deadline.
+    pub unanswered: u64,
+    /// Handlers that started for a completed key, and applied nothing: without claims they may.
+    pub ran_again: u64,
+    /// Executions that got the result of a step from an earlier one, and did not make its effect again.
+    pub answered_steps: u64,
+    /// Published messages that arrived at their queue, without copies.
+    pub sent: u64,
+    /// Messages that arrived again, by their accepted cause. A consumer drops them by their ids.
+    pub copies: BTreeMap<CopyCause, u64>,
+    /// Broken guarantees; empty if there are none.
+    pub violations: Vec<Violation>,
 }
 
 impl Findings {
@@ -117,5 +124,12 @@ impl Findings {
         trace: Vec<String>,
     ) {
         self.violations.push(Violation { offence, times, what, trace });
+    }
+
+    /// How often this kind of violation happened.
+    #[must_use]
+    pub fn count(&self, offence: Offence) -> u64 {
+        let of = self.violations.iter().filter(|violation| violation.offence == offence);
+        of.map(|violation| violation.times).sum()
     }
 }

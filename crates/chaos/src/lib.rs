@@ -14,14 +14,14 @@
 //! # async fn example() -> Result<(), lambda_idempotency_chaos::Error> {
 //! let report = run(&Settings { deliveries: 5000, ..Settings::new("target/debug/scripted_orders") }, |_| {}).await?;
 //! println!("{report}");
-//! assert!(report.violations.is_empty());
+//! assert!(report.findings.violations.is_empty());
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! | file | contents |
 //! |---|---|
-//! | `settings`, `mode`, `origin`, `fault`, `tested_store` | the settings of a run |
+//! | `settings`, `mode`, `origin`, `fault`, `tested_store`, `named` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `effects`, `history` | record what happened |
@@ -49,6 +49,7 @@ mod injector;
 mod ledger;
 mod messages;
 mod mode;
+mod named;
 mod origin;
 mod parcels;
 mod plan;
@@ -68,7 +69,7 @@ mod vary;
 
 pub use drive::{Progress, run, run_until};
 pub use fault::FaultKind;
-pub use findings::{Cause, CopyCause, Violation};
+pub use findings::{Cause, CopyCause, Findings, Violation};
 pub use history::Offence;
 pub use mode::Mode;
 pub use origin::Origin;
@@ -121,43 +122,9 @@ pub enum Error {
         /// Why the last record was not processed, if the function said so.
         problem: Option<String>,
     },
-    /// A fault needs a function that follows scripts.
-    #[error(
-        "the fault `{0}` needs a function that follows scripts: leave it out for your own function"
-    )]
-    ScriptedFault(FaultKind),
-    /// A fault needs another mode.
-    #[error(
-        "the fault `{0}` needs transactions: leave it out, or use the mode `transaction` or `optimistic`"
-    )]
-    TransactionFault(FaultKind),
-    /// A fault needs messages.
-    #[error("the fault `{0}` needs messages: leave it out, or let the orders publish messages")]
-    MessageFault(FaultKind),
-    /// Without a claim no messages are published.
-    #[error("without claims no messages are published: use the mode `transaction` or `claim`")]
-    MessagesWithoutClaims,
-    /// The store does not have what the mode needs.
-    #[error(
-        "the mode `{0}` and messages need a store that commits effects, and {1} commits none: use the mode `claim` or \
-         `steps` without messages, or another store"
-    )]
-    StoreWithoutEffects(Mode, TestedStore),
-    /// The store does not have this fault.
-    #[error(
-        "the fault `{0}` cannot happen with {1}, as the rig starts or reaches it: leave it out"
-    )]
-    StoreFault(FaultKind, TestedStore),
-    /// How a function that follows no scripts opens its store is not known.
-    #[error(
-        "another store than DynamoDB is that of the scripted orders function: leave it out for your own function"
-    )]
-    ScriptedStore,
-    /// The rig starts no server to which these settings could apply.
-    #[error(
-        "settings of the server are for one that the rig starts, and {0} is none: leave them out"
-    )]
-    ServerSettings(&'static str),
+    /// The settings do not fit together.
+    #[error("{0}")]
+    Settings(String),
     /// The run was stopped before its end.
     #[error("the run was stopped")]
     Stopped,
@@ -177,12 +144,6 @@ pub enum Error {
     /// The store could not be started, or does not answer the rig.
     #[error("cannot use the store: {0}")]
     Store(String),
-    /// What a function that follows no scripts does in this mode is not known.
-    #[error(
-        "messages, and modes other than `claim`, are those of the scripted orders function: leave them out for your own \
-         function"
-    )]
-    ScriptedMode,
     /// The queue of the function's messages could not be opened.
     #[error("cannot listen on a loopback port for the function's messages: {0}")]
     Queue(io::Error),

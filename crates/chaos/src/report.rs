@@ -1,17 +1,11 @@
 //! The result of a run, for people and for programs.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt};
 
-use lambda_idempotency_local::{Disposition, Outcome};
+use lambda_idempotency_local::Outcome;
 use serde::Serialize;
 
-use crate::{
-    FaultKind, Mode, Offence, Origin, Settings, Story, TestedStore,
-    findings::{Cause, CopyCause, Findings, Violation},
-    history::History,
-    parcels::Parcels,
-    schedule::Schedule,
-};
+use crate::{FaultKind, Mode, Offence, Origin, Story, TestedStore, findings::Findings};
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -55,29 +49,11 @@ pub struct Report {
     pub given_up: bool,
     /// Handlers started.
     pub executions: usize,
-    /// Effects.
-    pub effects: u64,
-    /// Effects beyond the first of their key, by their accepted cause.
-    pub doubled: BTreeMap<Cause, u64>,
-    /// Those among them that came after an effect with a higher fence: a system that compares
-    /// `Call::fence()` would have refused them.
-    pub stale: u64,
-    /// Executions that collected an effect for their transaction, which was not applied: the handler or its process
-    /// was stopped, or it had lost its key.
-    pub not_committed: u64,
-    /// Effects whose transaction was applied, while their execution logged nothing afterwards: it was killed or stopped,
-    /// or missed its deadline.
-    pub unanswered: u64,
-    /// Handlers that started for a completed key, and applied nothing: without claims they may.
-    pub ran_again: u64,
-    /// Executions that got the result of a step from an earlier one, and did not make its effect again.
-    pub answered_steps: u64,
+    /// What the audit found.
+    #[serde(flatten)]
+    pub findings: Findings,
     /// Messages that orders published.
     pub published: usize,
-    /// Those that arrived at their queue, without copies.
-    pub sent: u64,
-    /// Messages that arrived again, by their accepted cause. A consumer drops them by their ids.
-    pub copies: BTreeMap<CopyCause, u64>,
     /// Messages that the relay sent, because no delivery did.
     pub relayed: usize,
     /// Messages that were sent to the consumer, copies included.
@@ -90,8 +66,6 @@ pub struct Report {
     pub received: usize,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
-    /// Broken guarantees; empty if there are none.
-    pub violations: Vec<Violation>,
     /// Requests to the store, as they came through its proxy.
     pub requests: u64,
     /// Write units that these requests consumed, in DynamoDB.
@@ -104,102 +78,6 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(
-        settings: &Settings,
-        schedule: &Schedule,
-        history: &History,
-        findings: Findings,
-        injected: BTreeMap<FaultKind, u64>,
-    ) -> Self {
-        let settled = |disposition| {
-            history.settled.values().filter(|settled| **settled == disposition).count()
-        };
-        let outcomes = history.outcomes.iter();
-        Self {
-            seed: settings.seed,
-            schedule: format!("{:016x}", schedule.digest()),
-            processes: settings.processes,
-            mode: settings.mode,
-            store: settings.store.clone(),
-            source: schedule.origin(),
-            faults: settings.faults.iter().copied().collect(),
-            messages: schedule.messages.len(),
-            probes: 0,
-            keys: schedule.orders.len(),
-            deliveries: history.deliveries,
-            invocations: history.invocations.len(),
-            outcomes: outcomes.map(|(outcome, n)| (outcome.as_str().to_owned(), *n)).collect(),
-            acknowledged: settled(Disposition::Done),
-            dead_lettered: settled(Disposition::DeadLettered),
-            returned: history.returned,
-            left: 0,
-            given_up: false,
-            executions: history.attempts.len(),
-            effects: findings.effects,
-            doubled: findings.doubled,
-            stale: findings.stale,
-            not_committed: findings.not_committed,
-            unanswered: findings.unanswered,
-            ran_again: findings.ran_again,
-            answered_steps: findings.answered_steps,
-            published: 0,
-            sent: findings.sent,
-            copies: findings.copies,
-            relayed: 0,
-            to_consumer: 0,
-            redelivered: 0,
-            consumer_deliveries: 0,
-            received: 0,
-            injected,
-            violations: findings.violations,
-            requests: 0,
-            write_units: 0.0,
-            seconds: 0.0,
-            story: None,
-        }
-    }
-
-    pub(crate) fn with_cost(mut self, (requests, write_units): (u64, f64), took: Duration) -> Self {
-        self.requests = requests;
-        self.write_units = write_units;
-        self.seconds = took.as_secs_f64();
-        self
-    }
-
-    pub(crate) fn with_story(mut self, story: Option<Story>) -> Self {
-        self.story = story;
-        self
-    }
-
-    pub(crate) fn with_end(mut self, probes: usize, left: usize, given_up: bool) -> Self {
-        self.given_up = given_up;
-        self.probes = probes;
-        self.left = left;
-        self
-    }
-
-    pub(crate) fn with_messages(
-        mut self,
-        schedule: &Schedule,
-        parcels: &Parcels,
-        relayed: usize,
-    ) -> Self {
-        self.to_consumer = parcels.len();
-        self.redelivered = parcels.again;
-        self.consumer_deliveries = parcels.deliveries;
-        self.received = parcels.received.len();
-        self.published = schedule.orders.iter().map(|order| order.sending.messages).sum();
-        self.relayed = relayed;
-        self
-    }
-
-    /// How often this kind of violation happened.
-    #[must_use]
-    pub fn count(&self, offence: Offence) -> u64 {
-        let of = self.violations.iter().filter(|violation| violation.offence == offence);
-        of.map(|violation| violation.times).sum()
-    }
-
     /// Deliveries with this outcome.
     #[must_use]
     pub fn outcome(&self, outcome: &Outcome) -> u64 {
@@ -246,37 +124,45 @@ impl fmt::Display for Report {
         row(f, 0, "messages dead-lettered, as scripted", self.dead_lettered as u64)?;
         row(f, 0, "deliveries returned to their source", self.returned)?;
         row(f, 0, "handlers started", self.executions as u64)?;
-        row(f, 0, "effects", self.effects)?;
+        row(f, 0, "effects", self.findings.effects)?;
         if self.mode.commits() {
-            row(f, 2, "committed, and nothing logged afterwards", self.unanswered)?;
-            row(f, 0, "collected, and not committed", self.not_committed)?;
+            row(f, 2, "committed, and nothing logged afterwards", self.findings.unanswered)?;
+            row(f, 0, "collected, and not committed", self.findings.not_committed)?;
             if self.mode == Mode::Optimistic {
-                row(f, 0, "ran again, and applied nothing", self.ran_again)?;
+                row(f, 0, "ran again, and applied nothing", self.findings.ran_again)?;
             }
         } else {
             let doubled = match self.mode {
                 Mode::Steps => "step ran again unrecorded, with a cause",
                 _ => "doubled, with an accepted cause",
             };
-            row(f, 0, doubled, self.doubled.values().sum())?;
-            for (cause, count) in &self.doubled {
+            row(f, 0, doubled, self.findings.doubled.values().sum())?;
+            for (cause, count) in &self.findings.doubled {
                 row(f, 2, &cause.to_string(), *count)?;
             }
-            row(f, 2, "of these, a fence would refuse", self.stale)?;
+            row(f, 2, "of these, a fence would refuse", self.findings.stale)?;
             if self.mode == Mode::Steps {
-                row(f, 0, "executions answered from a recorded step", self.answered_steps)?;
+                row(
+                    f,
+                    0,
+                    "executions answered from a recorded step",
+                    self.findings.answered_steps,
+                )?;
             }
         }
         if self.published > 0 {
             row(f, 0, "messages published by orders", self.published as u64)?;
-            row(f, 2, "sent", self.sent)?;
+            row(f, 2, "sent", self.findings.sent)?;
             row(f, 2, "sent by the relay", self.relayed as u64)?;
-            row(f, 2, "sent again with the same id, with a cause", self.copies.values().sum())?;
-            for (cause, count) in &self.copies {
+            row(
+                f,
+                2,
+                "sent again with the same id, with a cause",
+                self.findings.copies.values().sum(),
+            )?;
+            for (cause, count) in &self.findings.copies {
                 row(f, 4, &cause.to_string(), *count)?;
             }
-        }
-        if self.published > 0 {
             row(f, 0, "messages for the consumer, with copies", self.to_consumer as u64)?;
             row(f, 2, "delivered again by its queue", self.redelivered)?;
             row(f, 2, "deliveries", self.consumer_deliveries)?;
@@ -287,27 +173,27 @@ impl fmt::Display for Report {
             row(f, 2, kind.as_str(), *count)?;
         }
         writeln!(f)?;
-        row(f, 0, "lost", self.count(Offence::Lost))?;
-        row(f, 0, "stuck", self.count(Offence::Stuck))?;
+        row(f, 0, "lost", self.findings.count(Offence::Lost))?;
+        row(f, 0, "stuck", self.findings.count(Offence::Stuck))?;
         let doubled = match self.mode {
             Mode::Claim | Mode::Steps => "doubled without a cause",
             Mode::Transaction | Mode::Optimistic => "doubled",
         };
-        row(f, 0, doubled, self.count(Offence::Doubled))?;
+        row(f, 0, doubled, self.findings.count(Offence::Doubled))?;
         if self.published > 0 {
-            row(f, 0, "messages not sent", self.count(Offence::Unsent))?;
-            row(f, 0, "messages with another id", self.count(Offence::MessageId))?;
+            row(f, 0, "messages not sent", self.findings.count(Offence::Unsent))?;
+            row(f, 0, "messages with another id", self.findings.count(Offence::MessageId))?;
         }
-        let all: u64 = self.violations.iter().map(|violation| violation.times).sum();
+        let all: u64 = self.findings.violations.iter().map(|violation| violation.times).sum();
         row(f, 0, "violations, all kinds", all)?;
-        for violation in self.violations.iter().take(SHOWN) {
+        for violation in self.findings.violations.iter().take(SHOWN) {
             writeln!(f, "  {:?}: {}", violation.offence, violation.what)?;
             for line in &violation.trace {
                 writeln!(f, "      {line}")?;
             }
         }
-        if self.violations.len() > SHOWN {
-            writeln!(f, "  and {} more", self.violations.len() - SHOWN)?;
+        if self.findings.violations.len() > SHOWN {
+            writeln!(f, "  and {} more", self.findings.violations.len() - SHOWN)?;
         }
         write!(f, "\n{} invocations, {} store requests, ", self.invocations, self.requests)?;
         if is_in_dynamodb {

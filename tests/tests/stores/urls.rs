@@ -114,7 +114,7 @@ async fn nothing_is_left(server: &Server, mode: Mode, messages: bool) -> Report 
     let before = server.contents().await;
     assert!(!before.is_empty(), "data of somebody else");
     let report = run(&settings(server, mode, messages), |_| {}).await.unwrap();
-    assert!(report.violations.is_empty(), "{mode}: {report}");
+    assert!(report.findings.violations.is_empty(), "{mode}: {report}");
     assert!(report.requests > 0, "the function has reached the server: {report}");
     assert_eq!(server.contents().await, before, "{mode}");
     report
@@ -243,7 +243,7 @@ async fn settings_of_a_server_that_the_rig_does_not_start_are_refused() {
         let mut settings = Settings::new("never started").with_store(store.parse().unwrap());
         settings.server_settings = vec![("appendonly".to_owned(), "no".to_owned())];
         let refused = run(&settings, |_| {}).await.map(|_| ());
-        assert!(matches!(refused, Err(Error::ServerSettings(_))), "{store}: {refused:?}");
+        assert!(matches!(refused, Err(Error::Settings(_))), "{store}: {refused:?}");
         settings.server_settings.clear();
         settings.check().unwrap();
     }

@@ -4,37 +4,72 @@ use crate::{Error, FaultKind, Mode, Settings, TestedStore};
 
 /// Whether the function can get what the settings ask for.
 pub(super) fn check(settings: &Settings) -> Result<(), Error> {
-    let scripted = settings.faults.iter().find(|kind| !FaultKind::FOR_ANY_FUNCTION.contains(kind));
-    if let (Some(_), Some(kind)) = (&settings.template, scripted) {
-        return Err(Error::ScriptedFault(*kind));
-    }
-    if settings.template.is_some() && (settings.mode != Mode::Claim || settings.messages) {
-        return Err(Error::ScriptedMode);
-    }
-    if settings.messages && settings.mode == Mode::Optimistic {
-        return Err(Error::MessagesWithoutClaims);
-    }
-    if settings.template.is_some() && settings.store != TestedStore::DynamoDb {
-        return Err(Error::ScriptedStore);
-    }
-    if (settings.mode.commits() || settings.messages) && !settings.store.commits() {
-        return Err(Error::StoreWithoutEffects(settings.mode, settings.store.clone()));
-    }
-    if !settings.server_settings.is_empty() {
-        match settings.store {
-            TestedStore::Postgres(None) | TestedStore::Redis(None) => {}
-            TestedStore::DynamoDb => return Err(Error::ServerSettings("the embedded DynamoDB")),
-            _ => return Err(Error::ServerSettings("that of a URL")),
+    problem(settings).map_or(Ok(()), |problem| Err(Error::Settings(problem)))
+}
+
+fn problem(settings: &Settings) -> Option<String> {
+    let Settings { mode, store, messages, .. } = settings;
+    let fault = |is_wrong: &dyn Fn(FaultKind) -> bool| {
+        settings.faults.iter().copied().find(|kind| is_wrong(*kind))
+    };
+    let is_of_messages = |kind: FaultKind| FaultKind::OF_MESSAGES.contains(&kind);
+    let for_scripts = &|kind| !FaultKind::FOR_ANY_FUNCTION.contains(&kind);
+    let text = |text: &str| Some(text.to_owned());
+    if settings.template.is_some() {
+        if let Some(kind) = fault(for_scripts) {
+            return Some(format!(
+                "the fault `{kind}` needs a function that follows scripts: leave it out for your own function"
+            ));
+        }
+        if *mode != Mode::Claim || *messages {
+            return text(
+                "messages, and modes other than `claim`, are those of the scripted orders function: leave them out for \
+                 your own function",
+            );
+        }
+        if *store != TestedStore::DynamoDb {
+            return text(
+                "another store than DynamoDB is that of the scripted orders function: leave it out for your own function",
+            );
         }
     }
-    if let Some(kind) = settings.faults.iter().find(|kind| !settings.store.has(**kind))
-        && (settings.mode.has(*kind) || FaultKind::OF_MESSAGES.contains(kind))
+    if *messages && *mode == Mode::Optimistic {
+        return text(
+            "without claims no messages are published: use the mode `transaction` or `claim`",
+        );
+    }
+    if (mode.commits() || *messages) && !store.commits() {
+        return Some(format!(
+            "the mode `{mode}` and messages need a store that commits effects, and {store} commits none: use the mode \
+             `claim` or `steps` without messages, or another store"
+        ));
+    }
+    if !settings.server_settings.is_empty() {
+        let other = match store {
+            TestedStore::Postgres(None) | TestedStore::Redis(None) => None,
+            TestedStore::DynamoDb => Some("the embedded DynamoDB"),
+            _ => Some("that of a URL"),
+        };
+        if let Some(other) = other {
+            return Some(format!(
+                "settings of the server are for one that the rig starts, and {other} is none: leave them out"
+            ));
+        }
+    }
+    if let Some(kind) = fault(&|kind| !store.has(kind) && (mode.has(kind) || is_of_messages(kind)))
     {
-        return Err(Error::StoreFault(*kind, settings.store.clone()));
+        return Some(format!(
+            "the fault `{kind}` cannot happen with {store}, as the rig starts or reaches it: leave it out"
+        ));
     }
-    match settings.faults.iter().find(|kind| !settings.allows(**kind)) {
-        Some(kind) if FaultKind::OF_MESSAGES.contains(kind) => Err(Error::MessageFault(*kind)),
-        Some(kind) => Err(Error::TransactionFault(*kind)),
-        None => Ok(()),
-    }
+    let kind = fault(&|kind| !settings.allows(kind))?;
+    Some(if is_of_messages(kind) {
+        format!(
+            "the fault `{kind}` needs messages: leave it out, or let the orders publish messages"
+        )
+    } else {
+        format!(
+            "the fault `{kind}` needs transactions: leave it out, or use the mode `transaction` or `optimistic`"
+        )
+    })
 }

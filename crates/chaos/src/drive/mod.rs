@@ -8,6 +8,7 @@ mod signals;
 
 use std::{future::pending, sync::Arc, time::Instant};
 
+use lambda_idempotency_local::Disposition;
 use tokio::sync::mpsc::unbounded_channel;
 
 pub use self::rig::Progress;
@@ -108,14 +109,47 @@ async fn run_in(
     }
     rig.parcels.audit(&mut rig.history);
     let findings = audit(&schedule, &rig.history, &rows, left);
-    let mut counts = rig.injector.counts(&store);
-    counts.extend(messages.iter().flat_map(MessageQueue::faults));
-    let report = Report::new(settings, &schedule, &rig.history, findings, counts)
-        .with_cost(store.usage(), begun.elapsed())
-        .with_end(probes, left, rig.given_up)
-        .with_messages(&schedule, &rig.parcels, rig.relayed)
-        .with_story(rig.story(begun));
-    drop(rig);
+    let mut injected = rig.injector.counts(&store);
+    injected.extend(messages.iter().flat_map(MessageQueue::faults));
+    let story = rig.story(begun);
+    let Rig { history, parcels, relayed, given_up, .. } = rig;
+    let settled =
+        |what| history.settled.values().filter(|disposition| **disposition == what).count();
+    let (requests, write_units) = store.usage();
+    let outcomes = history.outcomes.iter();
+    let report = Report {
+        seed: settings.seed,
+        schedule: format!("{:016x}", schedule.digest()),
+        processes: settings.processes,
+        mode: settings.mode,
+        store: settings.store.clone(),
+        source: schedule.origin(),
+        faults: settings.faults.iter().copied().collect(),
+        messages: schedule.messages.len(),
+        probes,
+        keys: schedule.orders.len(),
+        deliveries: history.deliveries,
+        invocations: history.invocations.len(),
+        outcomes: outcomes.map(|(outcome, n)| (outcome.as_str().to_owned(), *n)).collect(),
+        acknowledged: settled(Disposition::Done),
+        dead_lettered: settled(Disposition::DeadLettered),
+        returned: history.returned,
+        left,
+        given_up,
+        executions: history.attempts.len(),
+        findings,
+        published: schedule.orders.iter().map(|order| order.sending.messages).sum(),
+        relayed,
+        to_consumer: parcels.len(),
+        redelivered: parcels.again,
+        consumer_deliveries: parcels.deliveries,
+        received: parcels.received.len(),
+        injected,
+        requests,
+        write_units,
+        seconds: begun.elapsed().as_secs_f64(),
+        story,
+    };
     local.shutdown().await;
     Ok(report)
 }

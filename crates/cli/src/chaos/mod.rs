@@ -40,7 +40,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         let Some(report) = watch(&settings, arguments.json, stop.as_mut()).await? else {
             return Ok(ExitCode::from(INTERRUPTED));
         };
-        violated |= !report.violations.is_empty();
+        violated |= !report.findings.violations.is_empty();
         print(&if arguments.json {
             document(&serde_json::to_value(&report)?)
         } else {

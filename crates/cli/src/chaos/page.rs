@@ -9,8 +9,8 @@ use crate::report::{List, Run};
 /// Everything that the page shows.
 pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
     let faults: Vec<_> = report.faults.iter().map(|kind| kind.as_str()).collect();
-    let doubled: u64 = report.doubled.values().sum();
-    let violations: u64 = report.violations.iter().map(|violation| violation.times).sum();
+    let doubled: u64 = report.findings.doubled.values().sum();
+    let violations: u64 = report.findings.violations.iter().map(|violation| violation.times).sum();
     let commits = report.mode == Mode::Transaction;
     Run {
         title: "Run under faults".to_owned(),
@@ -29,9 +29,9 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
             (report.keys.to_string(), "pieces of work"),
             (report.deliveries.to_string(), "deliveries"),
             (report.injected.values().sum::<u64>().to_string(), "faults injected"),
-            (report.effects.to_string(), "effects"),
+            (report.findings.effects.to_string(), "effects"),
             match commits {
-                true => (report.not_committed.to_string(), "collected, and not committed"),
+                true => (report.findings.not_committed.to_string(), "collected, and not committed"),
                 false => (doubled.to_string(), "effects again, with a cause"),
             },
             (violations.to_string(), "violations"),
@@ -42,7 +42,11 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
             counts("Faults injected", &["fault", "times"], &report.injected),
             counts("Deliveries by outcome", &["outcome", "deliveries"], &report.outcomes),
             // In a transaction, no cause excuses a second effect: there is none to show.
-            counts("Effects that happened again", &["observed cause", "times"], &report.doubled),
+            counts(
+                "Effects that happened again",
+                &["observed cause", "times"],
+                &report.findings.doubled,
+            ),
         ],
         work_of: Story::work_of,
     }
@@ -69,7 +73,7 @@ fn violated(report: &Report) -> List {
     List {
         title: "Violations",
         header: &["kind", "times", "what", "executions"],
-        rows: report.violations.iter().map(row).collect(),
+        rows: report.findings.violations.iter().map(row).collect(),
     }
 }
 
