@@ -17,7 +17,6 @@ use super::{
     table::Work,
 };
 use crate::delivery::AfterFailure;
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
@@ -55,7 +54,7 @@ impl Machine<'_> {
     fn ended(&mut self, at: usize, outcome: Outcome, work: &mut Work, present: &mut Present<'_>) {
         self.moved(at, Stage::Done);
         self.answer_copies(at, &outcome, work);
-        if !outcome.is_acknowledged() && keeps(Rule::StopsTheGroup) {
+        if !outcome.is_acknowledged() {
             work.fails(self.records.position(at));
             // The rest of the group: the source delivers it again, in order.
             let rest = self.order.same_group(at).into_iter();
@@ -135,8 +134,7 @@ impl Machine<'_> {
     /// is treated. What comes before it in the event goes on: otherwise a bad record would keep the records before
     /// it from being tried at every delivery.
     pub(super) fn close_behind(&mut self, failed: usize) -> Vec<(usize, Event)> {
-        let is_whole =
-            self.setting.after_failure == AfterFailure::Batch && keeps(Rule::ClosesBehindAFailure);
+        let is_whole = self.setting.after_failure == AfterFailure::Batch;
         if !is_whole || !self.starts.close_behind(failed) {
             return Vec::new();
         }

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use super::{
     Collected, Ended,
     outcomes::{Why, done},
-    publishing::send_at_once,
     settling::{failed, not_started, settle, settle_with, settlement_of},
     step::{Next, Step},
 };
 use crate::delivery::Returned;
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,
     clock::Timestamp,
@@ -60,16 +58,9 @@ fn through(
         None => held,
     };
     let result = outcome.result().cloned();
-    let effects = effects.filter(|_| keeps(Rule::CommitsEffects));
     match (&outcome, effects) {
         (Outcome::Declined, _) => settle(step, held, Settlement::Decline, outcome),
-        (_, None) => {
-            let complete = Settlement::Complete { result, outbox };
-            if !keeps(Rule::SendsAfterTheCompletion) {
-                return send_at_once(step, &held, &complete, outcome);
-            }
-            settle(step, held, complete, outcome)
-        }
+        (_, None) => settle(step, held, Settlement::Complete { result, outbox }, outcome),
         (_, Some(effects)) => {
             let commit = Settlement::Commit { result, outbox };
             settle_with(step, held, commit, Some(effects), outcome)
@@ -118,13 +109,8 @@ pub(super) fn stopped(step: &mut Step<'_, '_>) -> Next {
         return Next::End(Outcome::TimedOut { permanent: false });
     };
     let settlement = match permanent {
-        _ if !keeps(Rule::StoppedKeepsItsLease) => Settlement::Undo,
         true => Settlement::FailPermanently { result: None, error_type: "a timeout".into() },
-        false if !keeps(Rule::RecordsThatItStopped) => {
-            return Next::End(Outcome::TimedOut { permanent: false });
-        }
         false => Settlement::LeaveStanding,
     };
-    let permanent = matches!(settlement, Settlement::FailPermanently { .. });
     settle(step, held, settlement, Outcome::TimedOut { permanent })
 }

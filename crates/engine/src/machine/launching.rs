@@ -7,7 +7,6 @@ use super::{
     starts::Turn,
     step::Event,
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 
 impl Machine<'_> {
@@ -56,16 +55,11 @@ impl Machine<'_> {
 
     /// Looks at keys that probably have an idempotency record.
     fn look(&mut self, present: &mut Present<'_>) -> bool {
-        if self.is_kept_clear() {
+        if self.quarantine.is_active() {
             return false;
         }
         let again = self.claim(self.starts.next_looks(self.claims.open()), present);
         self.claim(self.starts.next_unseen(self.claims.open()), present) || again
-    }
-
-    /// Whether the quarantine group that has its turn forbids other claims.
-    fn is_kept_clear(&self) -> bool {
-        self.quarantine.is_active() && keeps(Rule::QuarantineStopsClaims)
     }
 
     /// Lets other records be claimed and started once those that go first have gone.
@@ -112,7 +106,7 @@ impl Machine<'_> {
     }
 
     fn claim_ahead(&mut self, present: &mut Present<'_>) -> bool {
-        if self.is_kept_clear() || !self.starts.is_open() {
+        if self.quarantine.is_active() || !self.starts.is_open() {
             return false;
         }
         let records = &self.records;
@@ -131,7 +125,7 @@ impl Machine<'_> {
 
     /// Gives a quarantine group its turn when nothing else runs.
     fn admit_group(&mut self, present: &mut Present<'_>) -> bool {
-        let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
+        let is_clear = self.starts.is_idle()
             && !self.claims_hold_up_suspects()
             && !self.quarantine.is_active()
             && self.settlements.are_slow(present.now);

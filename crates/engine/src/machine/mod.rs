@@ -10,11 +10,11 @@
 //!
 //! # How it works
 //!
-//! Each record is a state machine of its own: it is in an [`entry::Stage`], and what happens to it is a
-//! [`step::Event`]. [`table`] says which rule handles which event in which stage. A rule is a function of one record
-//! (a [`step::Step`]) that returns what becomes of it (a [`step::Next`]); it sees neither the machine nor other
+//! Each record is a state machine of its own: it is in an `entry::Stage`, and what happens to it is a
+//! `step::Event`. `table` says which rule handles which event in which stage. A rule is a function of one record
+//! (a `step::Step`) that returns what becomes of it (a `step::Next`); it sees neither the machine nor other
 //! records. The loop of the table enters the stage, and continues with what follows for others until nothing is left.
-//! The stage says in which list a record is, and only [`lists`] changes either.
+//! The stage says in which list a record is, and only `lists` changes either.
 //!
 //! | question | file |
 //! |---|---|
@@ -120,10 +120,7 @@ use self::{
     step::Event,
     waiting::Waiting,
 };
-use crate::{
-    rules::{Rule, keeps},
-    unanswered::{each, unanswered, unsent},
-};
+use crate::unanswered::{each, unanswered, unsent};
 
 pub(crate) use calls::FIRST_CALL;
 
@@ -172,11 +169,8 @@ impl<'a> Machine<'a> {
         let mut order =
             Order::new(asks.map(|ask| (ask.key.as_ref(), whole.as_ref().or(ask.group.as_ref()))));
         // In a mutex each of them runs.
-        let can_be_copy = |entry: &&Entry<'_>| {
-            setting.policy.mode.keeps_completions()
-                || entry.ask().is_aside
-                || !keeps(Rule::CopiesOfAMutexRun)
-        };
+        let can_be_copy =
+            |entry: &&Entry<'_>| setting.policy.mode.keeps_completions() || entry.ask().is_aside;
         order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
         let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));
         let budget = Budget::new(now, end);
@@ -297,9 +291,9 @@ impl<'a> Machine<'a> {
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         let budget = self.starts.budget();
         let stop = (!self.starts.is_stopped()).then(|| budget.stop());
-        let ends = [stop, Some(budget.reply())].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
-        let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
-        let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWaitingRecords));
+        let ends = [stop, Some(budget.reply())].into_iter();
+        let lease = self.leases.next_due(now);
+        let waiting = self.waiting.next_due();
         let keeps_others = self.quarantine.is_active() || self.quarantine.is_waiting();
         let slow = self.settlements.next_slow(now).filter(|_| keeps_others);
         let due = [self.settlements.next_due(now), slow, lease, waiting];

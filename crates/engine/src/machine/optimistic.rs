@@ -14,12 +14,11 @@ use super::{
     step::{Next, Step},
     unsettled::give_up,
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Admission, Overtaken, Settled, admit},
     outcome::{Completion, Outcome},
     record::IdempotencyRecord,
-    store::{Guard, RecordVersion, StoreError, StoreErrorKind},
+    store::{StoreError, StoreErrorKind},
 };
 
 /// A completion was not inserted, because its guard did not hold.
@@ -34,15 +33,8 @@ pub(super) fn met(
         let completion = found.as_ref().and_then(Completion::of);
         return Next::End(recorded(settling.outcome.0, completion));
     }
-    let mut admission = admit(&settling.held.claim, found.as_ref(), now);
-    if let Some(found) = &found
-        && !keeps(Rule::AnswersFromWhatItMeets)
-    {
-        let (guard, held) = (Guard::Unchanged(RecordVersion::of(found)), (*settling.held).clone());
-        admission = Admission::Try { guard, held };
-    }
     let mut unsent = None;
-    let by = match admission {
+    let by = match admit(&settling.held.claim, found.as_ref(), now) {
         // What was in doubt may have been applied, and have been deleted since.
         Admission::Try { guard, held }
             if settling.again < AGAIN && !(settling.in_doubt && found.is_none()) =>

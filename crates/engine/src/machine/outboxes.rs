@@ -6,7 +6,6 @@ use super::{
     calls::{CallId, Calls, FIRST_CALL},
     carried::Carried,
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
@@ -88,7 +87,6 @@ impl Outboxes {
 impl Outbox {
     /// Those of its messages that can be in its next call.
     fn next(&self) -> &[OutgoingMessage] {
-        let run = if keeps(Rule::SendsInOrder) { run_length(&self.messages) } else { usize::MAX };
-        self.messages.get(..run.min(self.messages.len())).unwrap_or_default()
+        self.messages.get(..run_length(&self.messages)).unwrap_or_default()
     }
 }

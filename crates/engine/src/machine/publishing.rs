@@ -11,7 +11,6 @@ use super::{
     settling::settle,
     step::{Next, Step},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     outbox::{SendError, messages},
@@ -21,9 +20,6 @@ use lambda_idempotency_core::{
 
 /// Sends the messages of a completion; then the record has this outcome.
 pub(super) fn publish(step: &mut Step<'_, '_>, stored: Arc<Held>, outcome: Outcome) -> Next {
-    if !keeps(Rule::SendsBeforeItAcknowledges) {
-        return Next::End(outcome);
-    }
     let record = stored.record.clone();
     send(step, &record, Some(stored), outcome)
 }
@@ -43,19 +39,6 @@ pub(super) fn overtaken_by(
             publish(step, Arc::new(held.with_record(record)), outcome)
         }
         _ => Next::End(outcome),
-    }
-}
-
-/// Sends messages whose completion is not stored: a mistake, for the model to find.
-pub(super) fn send_at_once(
-    step: &mut Step<'_, '_>,
-    held: &Held,
-    complete: &Settlement,
-    outcome: Outcome,
-) -> Next {
-    match held.write(complete, step.now) {
-        (_, Some(record)) => send(step, &record, None, outcome),
-        _ => Next::Stay,
     }
 }
 
@@ -79,9 +62,9 @@ pub(super) fn send(
 /// The sender has answered.
 pub(super) fn sent(step: &mut Step<'_, '_>, outbox: Outbox, answer: Result<(), SendError>) -> Next {
     match answer {
-        Err(error) if keeps(Rule::MarksOnlyWhatIsSent) => unsent(step, &outbox.outcome.0, error),
-        _ if outbox.messages.is_empty() || answer.is_err() => all_sent(step, outbox),
-        _ => Next::Send(outbox),
+        Err(error) => unsent(step, &outbox.outcome.0, error),
+        Ok(()) if outbox.messages.is_empty() => all_sent(step, outbox),
+        Ok(()) => Next::Send(outbox),
     }
 }
 

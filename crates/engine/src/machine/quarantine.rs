@@ -16,7 +16,6 @@
 use std::cmp::Reverse;
 
 use super::entry::Stage;
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::admission::Held;
 
 /// What is known of the earlier attempts of a record.
@@ -45,7 +44,7 @@ impl Attempts {
     fn suspicion(&self, receives: u32) -> u32 {
         let was_passed_over = receives > self.tried.saturating_add(1);
         match self.losses {
-            1 if was_passed_over && keeps(Rule::LostOnceRunTogether) => 0,
+            1 if was_passed_over => 0,
             losses => losses,
         }
     }
@@ -100,7 +99,7 @@ impl Quarantine {
             return;
         }
         let most = self.waiting.iter().map(|suspect| suspect.receives).max().unwrap_or_default();
-        let goes_first = most > 0 && most.is_multiple_of(2) && keeps(Rule::SuspectsTakeTurns);
+        let goes_first = most > 0 && most.is_multiple_of(2);
         self.waiting.iter_mut().for_each(|suspect| suspect.goes_first = goes_first);
     }
 
@@ -150,8 +149,7 @@ impl Quarantine {
                 alike
             }
         };
-        let parts = 4_usize.saturating_pow(suspicion);
-        if keeps(Rule::SuspicionSplits) { most.div_ceil(parts) } else { most }
+        most.div_ceil(4_usize.saturating_pow(suspicion))
     }
 
     /// Whether a record of the group that has its turn stays in it in this stage.

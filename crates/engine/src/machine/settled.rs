@@ -10,7 +10,6 @@ use super::{
     step::{Next, Step},
     unsettled::{give_up, unsettled},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settled, Settlement},
     effects::RefusalReason,
@@ -34,9 +33,6 @@ pub(super) fn answered(
     step.learn(stored(write, &verdict));
     let found = match verdict {
         Verdict::Written => return in_store(step, settling, written, completion),
-        Verdict::EffectRefused(_) if !keeps(Rule::RefusedEffectsFail) => {
-            return Next::End(settling.outcome.0);
-        }
         // The next call has more time for it.
         Verdict::EffectRefused(refused)
             if refused.reason() == RefusalReason::TooSlow
@@ -118,7 +114,6 @@ fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
         // Its claim stands, as before.
         Verdict::EffectRefused(_) => None,
         // The write may have been applied or not: other invocations must not answer from it.
-        Verdict::Unknown(_) if keeps(Rule::LearnsOnlyAnsweredWrites) => None,
-        Verdict::Unknown(_) => write.record,
+        Verdict::Unknown(_) => None,
     }
 }

@@ -13,7 +13,6 @@ use super::{
     settlements::Settling,
     step::{Next, Step},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
@@ -53,10 +52,8 @@ pub(super) fn settlement_of(
 pub(super) fn not_started(step: &mut Step<'_, '_>, why: NotStarted) -> Next {
     let outcome = Outcome::Returned(why);
     match step.entry.held().cloned() {
-        Some(held) if keeps(Rule::UndoesUnstartedClaims) => {
-            settle(step, held, Settlement::Undo, outcome)
-        }
-        _ => Next::End(outcome),
+        Some(held) => settle(step, held, Settlement::Undo, outcome),
+        None => Next::End(outcome),
     }
 }
 
@@ -150,7 +147,7 @@ fn in_its_mode(step: &Step<'_, '_>, settlement: Settlement) -> Settlement {
         | Settlement::FailPermanently { .. }
         | Settlement::Release { .. }
         | Settlement::Decline
-            if step.is_mutex() && keeps(Rule::ForgetsWhatHasEnded) =>
+            if step.is_mutex() =>
         {
             Settlement::Forget
         }

@@ -8,7 +8,6 @@ use super::{
     leases::Leases,
     step::{Next, Step},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Json},
     store::StoreError,
@@ -16,9 +15,6 @@ use lambda_idempotency_core::{
 
 /// Steps of a running handler have ended; `steps` is the text of all that ended in any attempt.
 pub(super) fn ended(step: &mut Step<'_, '_>, leases: &mut Leases, steps: Json) -> Next {
-    if !keeps(Rule::StepsWaitForTheStore) {
-        step.host.steps_stored(step.at, &steps);
-    }
     step.entry.set_steps(steps);
     if let Some(held) = step.entry.held() {
         leases.write_steps(step.at, held, step.now);

@@ -1,7 +1,6 @@
 //! Ends the time for handlers, or the whole invocation.
 
 use super::{Machine, Present, entry::Stage, publishing, step::Event};
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::NotStarted;
 
 impl Machine<'_> {
@@ -9,9 +8,6 @@ impl Machine<'_> {
     /// suspended, its processor was busy, or the lease could not be renewed. A successor may have taken the
     /// key over.
     pub(super) fn stop_overdue(&mut self, present: &mut Present<'_>) {
-        if !keeps(Rule::StopsWithoutLease) {
-            return;
-        }
         if present.now > self.leases.terms().end() {
             self.stop(present);
         }

@@ -7,7 +7,6 @@ use super::{
     step::{Event, Next, Step},
     steps, unsettled,
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::outcome::{NotStarted, Outcome};
 
 /// What follows from a step for other records, and is not done yet.
@@ -135,10 +134,6 @@ impl Machine<'_> {
                 Stage::Ready => settling::not_started(s, why),
                 _ => Next::Stay,
             },
-            // A mistake, for the model to find.
-            (_, Event::LeaderDone(record)) if !keeps(Rule::WakesAFollowerOnce) => {
-                sharing::leader_done(s, record)
-            }
             // A late answer, or a second reason to stop.
             _ => Next::Stay,
         };

@@ -8,7 +8,6 @@ use super::{
     settling::settle,
     step::{Next, Step},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,
     failure::Failure,
@@ -23,9 +22,6 @@ pub(super) fn unsettled(
     error: StoreError,
 ) -> Next {
     settling.in_doubt |= settling.effects.is_some() && error.may_have_applied();
-    if settling.in_doubt && !keeps(Rule::RepeatsTheCommit) {
-        settling.effects = None;
-    }
     let shrunk = shrink(&mut settling, &error);
     if shrunk || settling.is_retried(&error, step.now) {
         Next::Settle(settling)
@@ -43,7 +39,7 @@ pub(super) fn unsettled(
 fn leave_uncommitted(step: &mut Step<'_, '_>, settling: Settling, error: StoreError) -> Next {
     let until = step.budget.settle_deadline(step.now);
     let is_late = until <= step.now;
-    if !keeps(Rule::ReturnsWhatIsUncommitted) || settling.assumed.is_some() || is_late {
+    if settling.assumed.is_some() || is_late {
         return give_up(step, settling, error);
     }
     step.host.returns(step.at);
@@ -88,9 +84,7 @@ pub(super) fn give_up(step: &mut Step<'_, '_>, settling: Settling, error: StoreE
         _ => {}
     }
     Next::End(match settling.outcome.0 {
-        Outcome::Executed { .. }
-            if settling.effects.is_some() && keeps(Rule::ReturnsWhatIsUncommitted) =>
-        {
+        Outcome::Executed { .. } if settling.effects.is_some() => {
             step.host.returns(step.at);
             let in_doubt = settling.in_doubt || error.may_have_applied();
             Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
