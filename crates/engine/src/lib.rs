@@ -31,6 +31,7 @@ mod pace;
 mod parts;
 pub mod process;
 mod record_id;
+mod rules;
 mod running;
 pub mod steps;
 mod store_calls;

@@ -13,7 +13,6 @@ mod guarantees;
 mod keys;
 mod links;
 mod messages;
-mod methods;
 mod modules;
 mod names;
 mod outcomes;

@@ -70,11 +70,9 @@ impl Claims {
         undone.map(|pending| pending.wanted.at)
     }
 
-    /// Makes room for this many claims at once, if there is none.
+    /// Makes room for this many more claims at once.
     pub(super) fn reserve(&mut self, claims: usize) {
-        if self.to_send.capacity() == 0 {
-            self.to_send.reserve_exact(claims);
-        }
+        self.to_send.reserve_exact(claims);
     }
 
     pub(super) fn add(&mut self, wanted: Wanted) {
