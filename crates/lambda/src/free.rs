@@ -46,8 +46,8 @@ impl Idempotency {
     /// seconds each. `lambda-idempotency records evict` has the same rules.
     ///
     /// # What happens next
-    /// This process forgets the completion at once. **Other processes** that saw the key completed
-    /// answer from memory for up to 60 seconds more, or as [`with_cache`](Self::with_cache) says. A duplicate of the *old*
+    /// This `Idempotency` and its clones forget the completion at once. **Other ones, and other processes,** that saw the key
+    /// completed answer from memory for up to 60 seconds more, or as [`with_cache`](Self::with_cache) says. A duplicate of the *old*
     /// event that comes later is new work, too: free a key only when its sender has had its answer and will not repeat
     /// it. (A worker that got no answer to its completion sends it again, and a key that was freed between the two is
     /// completed again.) After [`Freed::Unfinished`] what an earlier attempt did may have happened, and the next one is not told of

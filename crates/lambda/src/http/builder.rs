@@ -262,8 +262,8 @@ impl<K> Http<K> {
     ///
     /// ```
     /// # use lambda_idempotency::http::Http;
-    /// // For handlers that undo their work before they return a 5xx:
-    /// let charges = Http::by_header().keep(|status| status.is_success());
+    /// // For handlers that undo their work before they return an error:
+    /// let charges = Http::by_header().keep(|status| !status.is_client_error() && !status.is_server_error());
     /// # let _ = charges;
     /// ```
     pub fn keep(self, keeps: impl Fn(StatusCode) -> bool + Send + Sync + 'static) -> Self {

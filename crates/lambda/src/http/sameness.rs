@@ -1,6 +1,6 @@
 //! When two requests are the same: the scope of a key, and the fingerprint of a request.
 
-use lambda_http::{Request, RequestExt as _, request::RequestContext};
+use lambda_http::{Request, RequestExt as _, http::header::HOST, request::RequestContext};
 use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_keys::{Digest, KeyFormat};
 
@@ -37,7 +37,7 @@ pub(super) fn target(request: &Request, format: &KeyFormat) -> String {
     let mut target = format.digest(b"lambda-idempotency http target 2");
     target.part(request.method().as_str().as_bytes());
     // A function may serve several hosts, with different customers.
-    target.part(uri.host().unwrap_or_default().to_ascii_lowercase().as_bytes());
+    target.part(host(request).to_ascii_lowercase().as_bytes());
     target.part(base_path(request).as_bytes());
     // The path of the event, because the URL that `lambda_http` makes from it may lose parts (after
     // a `#`, `..`, tabs) and begins with the stage.
@@ -45,6 +45,12 @@ pub(super) fn target(request: &Request, format: &KeyFormat) -> String {
     target.part(path.unwrap_or_else(|| uri.path()).as_bytes());
     target.part(query(request).as_bytes());
     target.hex()
+}
+
+/// Outside of Lambda, the URL of a request has only its path.
+fn host(request: &Request) -> &str {
+    let named = || request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    request.uri().host().or_else(named).unwrap_or_default()
 }
 
 /// The path that the client sent, in which API Gateway keeps the stage or the base path of a custom

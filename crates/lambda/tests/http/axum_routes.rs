@@ -150,6 +150,22 @@ async fn routes_of_nested_routers_with_the_same_rest_of_the_path_are_told_apart(
     assert_eq!(send(&world, &app, pay("/cards/pay")).await, got(200, "1 ", true));
 }
 
+/// A server that is not Lambda's gets the host of a request in its header.
+#[tokio::test]
+async fn requests_to_two_hosts_of_a_server_are_told_apart() {
+    let world = World::new();
+    let app = Router::new()
+        .route("/pay", post(called).layer(world.layer(&charges())))
+        .layer(Extension(world.clone()));
+    let mut answers = Vec::new();
+    for host in ["eu.example.com", "us.example.com", "EU.example.com"] {
+        let mut request = asked(Method::POST, "/pay", Some("\"k-1\""), "{}");
+        request.headers_mut().insert("host", host.parse().unwrap());
+        answers.push(sent(&world, &app, request).await.status().as_u16());
+    }
+    assert_eq!((answers, world.calls()), (vec![200, 422, 200], 1));
+}
+
 #[tokio::test]
 async fn head_and_preflight_requests_need_no_key_and_claim_none() {
     let world = World::new();
