@@ -45,7 +45,7 @@ pub struct Report {
     pub returned: u64,
     /// Messages neither acknowledged nor dead-lettered at the end.
     pub left: usize,
-    /// Whether the run ended because no message was settled for [`Settings::patience`]: it is unfinished then.
+    /// Whether the run ended because no message was settled for [`Settings::patience`](crate::Settings::patience): it is unfinished then.
     pub given_up: bool,
     /// Handlers started.
     pub executions: usize,
@@ -72,7 +72,7 @@ pub struct Report {
     pub write_units: f64,
     /// How long the run took, in seconds.
     pub seconds: f64,
-    /// What happened, if [`Settings::story`] asked for it. It is not in the JSON.
+    /// What happened, if [`Settings::story`](crate::Settings::story) asked for it. It is not in the JSON.
     #[serde(skip)]
     pub story: Option<Story>,
 }
