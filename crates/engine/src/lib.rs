@@ -31,7 +31,6 @@ mod pace;
 mod parts;
 pub mod process;
 mod record_id;
-mod rules;
 mod running;
 pub mod steps;
 mod store_calls;

@@ -13,6 +13,7 @@ mod guarantees;
 mod keys;
 mod links;
 mod messages;
+mod methods;
 mod modules;
 mod names;
 mod outcomes;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::carried::Carried;
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     outcome::Rejected,
     record::{Fingerprint, Json},
@@ -73,7 +72,6 @@ impl<'a> Ask<'a> {
     /// or, without fingerprints, equal payloads.
     pub(super) fn same(&self) -> Same<'_> {
         match &self.fingerprint {
-            _ if !keeps(Rule::CopiesNeedEqualContent) => Same::Payload(""),
             Some(fingerprint) => Same::Fingerprint(fingerprint),
             None => Same::Payload(self.payload),
         }

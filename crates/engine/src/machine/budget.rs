@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::clock::Timestamp;
 
 /// The instants at which the parts of an invocation end.
@@ -61,8 +60,7 @@ impl Budget {
 
     /// Until when to try a settlement that begins now.
     pub(super) fn settle_deadline(&self, now: Timestamp) -> Timestamp {
-        let last = if keeps(Rule::SettlesUntilTheReply) { self.reply() } else { self.stop() };
-        last.min(now.plus(SETTLE_PATIENCE))
+        self.reply().min(now.plus(SETTLE_PATIENCE))
     }
 
     /// Until when to try a commit that begins now. A fourth of the time is left, or a second if that is less:

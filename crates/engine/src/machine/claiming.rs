@@ -1,8 +1,16 @@
-//! Handles the answer to a claim: the record is ready, waits, or gets its outcome.
+//! A record begins, and its claim is answered: it is ready, waits, or gets its outcome.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Machine, Present, entry::Stage, waiting::pause, wanted::Claimed};
+use super::{
+    ask::Task,
+    entry::{Stage, Wait},
+    publishing::publish,
+    settling::{failed, not_started},
+    step::{Next, Step},
+    waiting::pause,
+    wanted::Claimed,
+};
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
@@ -13,152 +21,138 @@ use lambda_idempotency_core::{
     store::{StoreError, StoreErrorKind},
 };
 
-impl Machine<'_> {
-    pub(super) fn claimed(&mut self, at: usize, claimed: Claimed, present: &mut Present<'_>) {
-        if matches!(claimed, Claimed::Unavailable(_)) && self.quarantine.has_turn(at) {
-            self.starts.hold_up();
-        }
-        let closed = self.closed(at);
-        match claimed {
-            Claimed::Held(held) => {
-                self.leases.keep(at, &held);
-                self.records.at(at).granted(Arc::clone(&held));
-                present.host.holds(at);
-                match closed {
-                    Some(why) => self.not_started(at, why, present),
-                    None if self.gives_up(at, &held) => {
-                        self.leases.forget(at);
-                        let failure = Failure::lost(held.consecutive_losses());
-                        self.failed(at, held, failure, present);
-                    }
-                    None => self.starts.add_ready(at),
+/// The record is the first of its key and its group: it is looked at, claimed or started, unless its outcome is
+/// known, or needs none of them.
+pub(super) fn begin(step: &mut Step<'_, '_>, looks: bool) -> Next {
+    if let Some(known) = step.entry.take_preset() {
+        return Next::End(known);
+    }
+    match (&step.entry.ask().task, step.closed) {
+        (Task::Skip, _) => Next::End(Outcome::Skipped),
+        (Task::Reject(rejection), _) => Next::End(Outcome::Rejected(rejection.0.clone())),
+        (Task::Keyed | Task::Unprotected, Some(why)) => Next::End(Outcome::Returned(why)),
+        (Task::Keyed, None) if looks => Next::To(Stage::ToLook),
+        (Task::Keyed, None) => Next::To(Stage::ToClaim),
+        (Task::Unprotected, None) => Next::To(Stage::Ready),
+    }
+}
+
+/// Its look or its claim was answered.
+pub(super) fn claimed(step: &mut Step<'_, '_>, claimed: Claimed) -> Next {
+    match claimed {
+        Claimed::Held(held) => {
+            step.entry.granted(Arc::clone(&held));
+            step.host.holds(step.at);
+            match step.closed {
+                Some(why) => not_started(step, why),
+                None if gives_up(step, &held) => {
+                    let failure = Failure::lost(held.consecutive_losses());
+                    failed(step, held, failure)
                 }
+                None => Next::To(Stage::Ready),
             }
-            Claimed::Assumed { held, guard } => {
-                self.leases.keep(at, &held);
-                self.records.at(at).assumed(held, guard);
-                match closed {
-                    Some(why) => self.not_started(at, why, present),
-                    None => self.starts.add_ready(at),
-                }
+        }
+        Claimed::Assumed { held, guard } => {
+            step.entry.assumed(held, guard);
+            match step.closed {
+                Some(why) => not_started(step, why),
+                None => Next::To(Stage::Ready),
             }
-            Claimed::Replay(result, completion) => {
-                let outcome = self.replayed(result, completion, present.now);
-                self.finish(at, outcome, present);
+        }
+        Claimed::Replay(result, completion) => Next::End(replayed(step, result, completion)),
+        Claimed::Unsent(stored) => {
+            let (result, completion) =
+                (stored.record.result.clone(), Completion::of(&stored.record));
+            let outcome = replayed(step, result, completion);
+            publish(step, stored, outcome)
+        }
+        Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
+            step.entry.found_final(fence);
+            Next::End(Outcome::PermanentlyFailed { error_type, failed_attempts })
+        }
+        Claimed::Mismatch { fence } => {
+            step.entry.found_final(fence);
+            Next::End(Outcome::Mismatch)
+        }
+        Claimed::Busy { until, is_given_up } => {
+            let conflict = step.conflict();
+            let conflict = if is_given_up { conflict.or_return() } else { conflict };
+            busy(step, until, conflict)
+        }
+        Claimed::Foreign { application } => Next::End(Outcome::Foreign(step.foreign(application))),
+        Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. }
+            if step.closed.is_some() =>
+        {
+            Next::End(Outcome::Returned(step.closed.unwrap_or(NotStarted::Deadline)))
+        }
+        // Until it is claimed, it does not hold its key in this process either: other records may have to start first.
+        Claimed::Free { seen } => {
+            step.host.leave(step.at);
+            step.entry.found_free(seen);
+            Next::To(Stage::ToClaim)
+        }
+        Claimed::Unseen => {
+            step.host.leave(step.at);
+            Next::To(Stage::Unseen)
+        }
+        Claimed::Suspect { attempts, seen } => {
+            step.host.leave(step.at);
+            step.entry.suspected(attempts.losses(), seen);
+            Next::Suspect(attempts)
+        }
+        Claimed::Unavailable(error) => {
+            step.held_up = step.has_turn;
+            if !runs_without(step, &error) {
+                return Next::End(Outcome::Unavailable(error));
             }
-            Claimed::Unsent(stored) => {
-                let (result, completion) =
-                    (stored.record.result.clone(), Completion::of(&stored.record));
-                let outcome = self.replayed(result, completion, present.now);
-                self.publish(at, stored, outcome, present);
-            }
-            Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
-                self.records.at(at).found_final(fence);
-                self.finish(
-                    at,
-                    Outcome::PermanentlyFailed { error_type, failed_attempts },
-                    present,
-                );
-            }
-            Claimed::Mismatch { fence } => {
-                self.records.at(at).found_final(fence);
-                self.finish(at, Outcome::Mismatch, present);
-            }
-            Claimed::Busy { until, is_given_up } => {
-                let conflict = self.conflict(at);
-                let conflict = if is_given_up { conflict.or_return() } else { conflict };
-                self.busy(at, until, conflict, present);
-            }
-            Claimed::Foreign { application } => {
-                let foreign = self.foreign(application);
-                self.finish(at, Outcome::Foreign(foreign), present);
-            }
-            Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. }
-                if closed.is_some() =>
-            {
-                let why = closed.unwrap_or(NotStarted::Deadline);
-                self.finish(at, Outcome::Returned(why), present);
-            }
-            Claimed::Free { seen } => {
-                // Other records may have to start first, and this one must not delay them meanwhile.
-                present.host.leave(at);
-                self.quarantine.leave(at);
-                self.records.at(at).found_free(seen);
-                self.starts.add_claim(at);
-            }
-            Claimed::Unseen => {
-                present.host.leave(at);
-                self.quarantine.leave(at);
-                self.starts.add_unseen(at);
-            }
-            Claimed::Suspect { attempts, seen } => {
-                // While it waits for its turn, it holds neither its key in this process nor a claim.
-                present.host.leave(at);
-                let entry = self.records.at(at);
-                entry.quarantined(attempts.losses(), seen);
-                let receives = entry.ask().receives;
-                self.quarantine.leave(at);
-                self.quarantine.add(at, attempts, receives);
-            }
-            Claimed::Unavailable(error) if self.runs_without(at, &error) => {
-                self.records.at(at).runs_without_claim(Some(error));
-                self.starts.add_ready(at);
-            }
-            Claimed::Unavailable(error) => self.finish(at, Outcome::Unavailable(error), present),
+            step.entry.runs_without_claim(Some(error));
+            Next::To(Stage::Ready)
         }
     }
+}
 
-    /// The answer from a completion: without its result, once that is not given any more.
-    fn replayed(
-        &self,
-        result: Option<Json>,
-        completion: Option<Completion>,
-        now: Timestamp,
-    ) -> Outcome {
-        let result = result.filter(|_| self.setting.policy.gives_result_of(completion, now));
-        Outcome::Replayed { result, completion }
-    }
+/// The answer from a completion: without its result, once that is not given any more.
+fn replayed(step: &Step<'_, '_>, result: Option<Json>, completion: Option<Completion>) -> Outcome {
+    let result = result.filter(|_| step.setting.policy.gives_result_of(completion, step.now));
+    Outcome::Replayed { result, completion }
+}
 
-    /// Whether the key has lost so many workers in a row that its handler is not called again. A sink is tried
-    /// again all the same, and a mutex keeps no failure.
-    fn gives_up(&self, at: usize, held: &Held) -> bool {
-        let is_aside = self.records.get(at).is_some_and(|entry| entry.ask().is_aside);
-        let keeps_failures = !is_aside && !self.is_mutex(at);
-        keeps_failures && self.setting.policy.gives_up(held.consecutive_losses())
-    }
+/// Whether the key has lost so many workers in a row that its handler is not called again. A sink is tried
+/// again all the same, and a mutex keeps no failure.
+fn gives_up(step: &Step<'_, '_>, held: &Held) -> bool {
+    let keeps_failures = !step.entry.ask().is_aside && !step.is_mutex();
+    keeps_failures && step.setting.policy.gives_up(held.consecutive_losses())
+}
 
-    /// Whether the policy runs handlers unprotected during an outage.
-    fn runs_without(&self, at: usize, error: &StoreError) -> bool {
-        let outage =
-            matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
-        let chosen = self.setting.policy.on_outage.runs_unprotected();
-        outage && chosen && self.closed(at).is_none()
-    }
+/// Whether the policy runs handlers unprotected during an outage.
+fn runs_without(step: &Step<'_, '_>, error: &StoreError) -> bool {
+    let outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
+    outage && step.setting.policy.on_outage.runs_unprotected() && step.closed.is_none()
+}
 
-    fn busy(
-        &mut self,
-        at: usize,
-        until: Timestamp,
-        conflict: OnConflict,
-        present: &mut Present<'_>,
-    ) {
-        let now = present.now;
-        let entry = self.records.at(at);
-        let since = entry.met_busy(now);
-        let pause = pause(entry.looks());
-        entry.looked();
-        if conflict.skips() {
-            return self.finish(at, Outcome::Skipped, present);
-        }
-        let limit = conflict.waits_until(since, until);
-        let past = until.plus(Duration::from_millis(1));
-        let wake = now.plus(pause).min(past.max(now)).min(limit);
-        let in_time = wake < self.starts.budget().stop();
-        if self.closed(at).is_some() || now >= limit || !in_time {
-            return self.finish(at, Outcome::Busy { until }, present);
-        }
-        self.records.at(at).enter(Stage::Waiting);
-        self.waiting.add(at, wake, until, now);
-        self.quarantine.leave(at);
+/// Its key is busy: it waits, if the policy and the time allow that.
+fn busy(step: &mut Step<'_, '_>, until: Timestamp, conflict: OnConflict) -> Next {
+    let now = step.now;
+    let since = step.entry.met_busy(now);
+    let pause = pause(step.entry.looks());
+    step.entry.looked();
+    if conflict.skips() {
+        return Next::End(Outcome::Skipped);
     }
+    let limit = conflict.waits_until(since, until);
+    let past = until.plus(Duration::from_millis(1));
+    let wake = now.plus(pause).min(past.max(now)).min(limit);
+    let in_time = wake < step.budget.stop();
+    if step.closed.is_some() || now >= limit || !in_time {
+        return Next::End(Outcome::Busy { until });
+    }
+    Next::To(Stage::Waiting(Wait { wake, until, since: now }))
+}
+
+/// The response is due, and the claim has no answer.
+pub(super) fn unanswered() -> Next {
+    Next::End(Outcome::Unavailable(StoreError::new(
+        StoreErrorKind::Unavailable,
+        "no answer from the store before the invocation's deadline",
+    )))
 }

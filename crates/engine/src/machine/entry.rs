@@ -16,26 +16,58 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// The stage that a record has reached.
+/// The stage that a record has reached. It says in which list the record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     /// Behind another record of its key or group.
     Queued,
-    /// It is about to be claimed, or its claim is on its way.
+    /// Its key probably has an idempotency record, which has to be read before it is claimed.
+    ToLook,
+    /// Its look failed. Its claim comes before those of others, because it shows whether the record is a suspect.
+    Unseen,
+    /// It is to be claimed.
+    ToClaim,
+    /// Its key may have killed a process; it waits for its turn in quarantine.
+    Suspected,
+    /// Its look or its claim is due or on its way.
     Claiming,
     /// Its key is busy; it is looked at again.
-    Waiting,
-    /// Its key may have killed a process; it waits for its turn in quarantine.
-    Quarantined,
+    Waiting(Wait),
     /// It may start when there is room.
     Ready,
     /// Its handler was started.
     Running,
-    /// Its handler has ended or is not called; the outcome waits for the store or for what puts the
-    /// record aside.
-    Ending,
+    /// What became of its claim is to be written, or on its way.
+    Settling,
+    /// Its messages are to be sent, or on their way.
+    Sending,
+    /// It waits for what puts it aside.
+    Aside,
     /// It has its outcome.
     Done,
+}
+
+/// The wait for a busy key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wait {
+    pub(super) wake: Timestamp,
+    /// Until when the key is known to be busy.
+    pub(super) until: Timestamp,
+    pub(super) since: Timestamp,
+}
+
+impl Stage {
+    /// Whether it waits for a busy key, for its claim, for its turn in quarantine, or for its handler.
+    pub(super) const fn has_not_begun(self) -> bool {
+        let is_wanted =
+            matches!(self, Self::ToLook | Self::Unseen | Self::ToClaim | Self::Suspected);
+        is_wanted || matches!(self, Self::Waiting(_) | Self::Ready)
+    }
+
+    /// Whether its lease, if it has one, is kept for a handler that runs or will.
+    pub(super) const fn is_kept(self) -> bool {
+        matches!(self, Self::Ready | Self::Running)
+    }
 }
 
 /// One record and its stage.
@@ -106,17 +138,8 @@ impl<'a> Entry<'a> {
         self.stage
     }
 
-    pub(super) fn is_done(&self) -> bool {
-        self.stage == Stage::Done
-    }
-
     pub(super) const fn held(&self) -> Option<&Arc<Held>> {
         self.held.as_ref()
-    }
-
-    /// Whether its key is held for a handler that runs or will.
-    pub(super) fn is_kept(&self) -> bool {
-        self.held.is_some() && matches!(self.stage, Stage::Ready | Stage::Running)
     }
 
     pub(super) fn outage(&self) -> Option<StoreError> {
@@ -173,20 +196,19 @@ impl<'a> Entry<'a> {
         (self.ask.receives.saturating_sub(tried), self.ask.receives)
     }
 
-    /// Its last `losses` attempts were lost; it waits for its turn in quarantine.
-    pub(super) fn quarantined(&mut self, losses: u32, seen: Option<Box<IdempotencyRecord>>) {
+    /// Its last `losses` attempts were lost.
+    pub(super) fn suspected(&mut self, losses: u32, seen: Option<Box<IdempotencyRecord>>) {
         self.seen = seen;
         self.losses = losses;
-        self.stage = Stage::Quarantined;
     }
 
-    pub(super) const fn enter(&mut self, stage: Stage) {
-        self.stage = stage;
+    /// Enters a stage; returns the one before. Only the machine does this, which keeps the lists.
+    pub(super) const fn enter(&mut self, stage: Stage) -> Stage {
+        std::mem::replace(&mut self.stage, stage)
     }
 
     /// It has its outcome. Its claim is dropped now and not with the batch: an event can hold very many records.
     pub(super) fn done(&mut self) {
-        self.stage = Stage::Done;
         self.ask.key = None;
         (self.held, self.assumed, self.seen) = (None, None, None);
     }
@@ -194,7 +216,6 @@ impl<'a> Entry<'a> {
     /// Its claim was granted.
     pub(super) fn granted(&mut self, held: Arc<Held>) {
         self.held = Some(held);
-        self.stage = Stage::Ready;
     }
 
     /// It runs without a claim that was written: its completion is written under this guard.
@@ -227,7 +248,6 @@ impl<'a> Entry<'a> {
     pub(super) fn runs_without_claim(&mut self, error: Option<StoreError>) {
         self.ask.task = Task::Unprotected;
         self.outage = error.map(|error| Box::new(Carried(error)));
-        self.stage = Stage::Ready;
     }
 
     /// Its key was found busy. Returns when that was found first.
@@ -242,7 +262,6 @@ impl<'a> Entry<'a> {
 
     /// Its handler has ended. `since` is when it was called, if it was.
     pub(super) fn ended(&mut self, since: Option<Timestamp>, now: Timestamp) {
-        self.stage = Stage::Ending;
         self.ran_for = since.map(|since| now.since(since));
     }
 
@@ -263,7 +282,6 @@ impl<'a> Entry<'a> {
     pub(super) fn put_aside(&mut self, why: Why) {
         self.ask.can_be_put_aside = false;
         self.why = Some(Box::new(Carried(why)));
-        self.stage = Stage::Ending;
     }
 
     pub(super) fn set_unrecorded(&mut self, error: Option<StoreError>) {
@@ -299,8 +317,8 @@ mod tests {
         let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
         entry.assumed(held(1_000), Box::new(Guard::Absent));
         assert!(entry.key().is_some() && entry.held().is_some() && entry.assumption().is_some());
+        assert_eq!((entry.enter(Stage::Done), entry.stage()), (Stage::Queued, Stage::Done));
         entry.done();
-        assert!(entry.is_done());
         assert!(entry.key().is_none() && entry.held().is_none() && entry.assumption().is_none());
     }
 

@@ -1,28 +1,19 @@
-//! Starts looks, claims ahead of their handlers, handlers while there is room and time, and quarantine
+//! The schedule: starts looks, claims ahead of their handlers, handlers while there is room and time, and quarantine
 //! groups when nothing else runs.
 
 use super::{
-    Action, Machine, Present,
-    calls::PATIENCE,
-    claims::Request,
+    Machine, Present,
     entry::{Entry, Stage},
-    sharing::Shared,
     starts::Turn,
-    wanted::{Answer, Begins, Claimed, Wanted},
+    step::Event,
 };
-use crate::rules::{Rule, keeps};
-use lambda_idempotency_core::{
-    clock::Timestamp,
-    outcome::{NotStarted, Outcome},
-    store::{StoreError, StoreErrorKind},
-};
+use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 
 impl Machine<'_> {
     /// Begins all that can begin.
     pub(super) fn launch(&mut self, present: &mut Present<'_>) {
-        while let Some(at) = self.waiting.pop_due(present.now) {
-            self.records.at(at).enter(Stage::Claiming);
-            self.starts.add_look(at);
+        while let Some(at) = self.next_to_wake(present.now) {
+            self.run(at, Event::Woken, present);
         }
         // Again, because records that are answered without the store make room for others.
         let mut again = true;
@@ -34,6 +25,16 @@ impl Machine<'_> {
             again |= self.admit_group(present);
             again |= self.send_claims(present);
         }
+    }
+
+    /// A record whose wake-up time has come, or whose wait began before the clock stepped back.
+    fn next_to_wake(&self, now: Timestamp) -> Option<usize> {
+        let (wake, at) = self.waiting.next()?;
+        let stepped_back = || match self.records.get(at).map(Entry::stage) {
+            Some(Stage::Waiting(wait)) => wait.since > now,
+            _ => false,
+        };
+        (wake <= now || stepped_back()).then_some(at)
     }
 
     /// Ends the turn of suspects that cannot kill the process any more: their handler has ended, and their
@@ -54,18 +55,11 @@ impl Machine<'_> {
 
     /// Looks at keys that probably have an idempotency record.
     fn look(&mut self, present: &mut Present<'_>) -> bool {
-        if self.is_kept_clear() {
+        if self.quarantine.is_active() {
             return false;
         }
-        let records = self.starts.take_looks(self.claims.open());
-        let again = self.claim(records, true, present);
-        let unseen = self.starts.take_unseen(self.claims.open());
-        self.claim(unseen, false, present) || again
-    }
-
-    /// Whether the quarantine group that has its turn forbids other claims.
-    fn is_kept_clear(&self) -> bool {
-        self.quarantine.is_active() && keeps(Rule::QuarantineStopsClaims)
+        let again = self.claim(self.starts.next_looks(self.claims.open()), present);
+        self.claim(self.starts.next_unseen(self.claims.open()), present) || again
     }
 
     /// Lets other records be claimed and started once those that go first have gone.
@@ -96,14 +90,13 @@ impl Machine<'_> {
         }) {
             let lease = self.records.at(at).held().and_then(|held| held.record.lease_until);
             // It may have waited for its turn for longer than its lease.
-            if lease.is_some_and(|until| present.now > until) {
-                self.not_started(at, NotStarted::Lease, present);
-                continue;
-            }
-            match self.turn(at, present) {
-                Turn::Start => self.start(at),
-                Turn::Return(why) => self.not_started(at, why, present),
-            }
+            let has_lapsed = lease.is_some_and(|until| present.now > until);
+            let event = match self.turn(at, present) {
+                _ if has_lapsed => Event::Close(NotStarted::Lease),
+                Turn::Start => Event::Start,
+                Turn::Return(why) => Event::Close(why),
+            };
+            self.run(at, event, present);
         }
     }
 
@@ -112,29 +105,16 @@ impl Machine<'_> {
         self.starts.turn(waited, present.now, present.host.pace())
     }
 
-    fn start(&mut self, at: usize) {
-        let entry = self.records.at(at);
-        entry.enter(Stage::Running);
-        let held = entry.held().cloned();
-        self.starts.started();
-        let stop = self.starts.budget().stop();
-        self.actions.push_back(Action::Start { at, held, stop });
-    }
-
     fn claim_ahead(&mut self, present: &mut Present<'_>) -> bool {
-        if self.is_kept_clear() || !self.starts.is_open() {
+        if self.quarantine.is_active() || !self.starts.is_open() {
             return false;
         }
         let records = &self.records;
         let waited = |at| records.get(at).is_some_and(Entry::has_waited);
-        let late = self.starts.take_late(waited, present.now, present.host.pace());
-        for at in late {
-            self.finish(at, Outcome::Returned(NotStarted::Deadline), present);
+        for at in self.starts.late(waited, present.now, present.host.pace()) {
+            self.run(at, Event::Close(NotStarted::Deadline), present);
         }
-        match self.starts.take_claims(self.claims.open()) {
-            Some(records) => self.claim(records, false, present),
-            None => false,
-        }
+        self.claim(self.starts.next_claims(self.claims.open()), present)
     }
 
     /// Whether suspects wait for a claim that has no answer. A slow claim of a record that nothing delivers again may be
@@ -145,7 +125,7 @@ impl Machine<'_> {
 
     /// Gives a quarantine group its turn when nothing else runs.
     fn admit_group(&mut self, present: &mut Present<'_>) -> bool {
-        let is_clear = (self.starts.is_idle() || !keeps(Rule::QuarantineWaitsForTheOthers))
+        let is_clear = self.starts.is_idle()
             && !self.claims_hold_up_suspects()
             && !self.quarantine.is_active()
             && self.settlements.are_slow(present.now);
@@ -160,133 +140,20 @@ impl Machine<'_> {
         let is_late = |at: &usize| self.turn(*at, present) != Turn::Start;
         if group.first().is_some_and(is_late) {
             for at in group {
-                self.finish(at, Outcome::Returned(NotStarted::Deadline), present);
+                self.run(at, Event::Close(NotStarted::Deadline), present);
             }
-            return true;
+        } else {
+            self.claim(group, present);
         }
-        for at in &group {
-            self.records.at(*at).enter(Stage::Claiming);
-        }
-        self.claim(group, false, present);
         true
     }
 
-    /// Claims these records, as far as this process does not know the answer, or only looks at them.
-    /// Says whether one needed no call of the store.
-    fn claim(&mut self, records: Vec<usize>, looks: bool, present: &mut Present<'_>) -> bool {
-        let (mut known, mut follows) = (Vec::new(), false);
-        let mut records = records.into_iter();
-        while let Some(at) = records.next() {
-            match self.share(at, present) {
-                Shared::Follows => follows = true,
-                Shared::Knows(claimed) => known.push(Answer::new(at, claimed)),
-                Shared::Leads => match self.wanted(at, looks, present) {
-                    Some(Ok(wanted)) => {
-                        self.claims.reserve(records.len() + 1);
-                        self.claims.add(wanted);
-                    }
-                    Some(Err(error)) => known.push(Answer::new(at, Claimed::Unavailable(error))),
-                    None => {}
-                },
-            }
-        }
-        let answered = follows || !known.is_empty();
-        self.answered(known, present);
-        answered
-    }
-
-    fn wanted(
-        &mut self,
-        at: usize,
-        looks: bool,
-        present: &mut Present<'_>,
-    ) -> Option<Result<Wanted, StoreError>> {
-        let key = self.records.get(at)?.key()?.clone();
-        let owner = match present.host.owner() {
-            Ok(owner) => owner,
-            Err(error) => {
-                let error = StoreError::new(StoreErrorKind::Unavailable, error.to_string());
-                return Some(Err(error));
-            }
-        };
-        let provenance = present.host.provenance(at, present.now);
-        let is_beside_others = self.records.open() > 1;
-        let entry = self.records.at(at);
-        let begins = if looks { Begins::Look } else { Begins::Write(entry.take_seen()) };
-        let has_turn = self.quarantine.has_turn(at);
-        let losses = if has_turn { entry.losses() } else { 0 };
-        let budget = self.starts.budget();
-        // A claim is useless if its lease has ended when it is granted.
-        let lease_until = self.leases.terms().lease_until(present.now);
-        let mut until = budget.claim_deadline(present.now).min(lease_until);
-        let mut last = until;
-        if !self.setting.is_redelivered {
-            // A record that has waited for a busy key is looked up later, too: it may get a result.
-            last = budget.claim_deadline(present.now);
-            last = last.max(budget.last_claim(present.now, present.host.pace()));
-        }
-        if self.setting.claims_to_the_end() {
-            until = last;
-        }
-        if has_turn && is_beside_others {
-            // All others wait for it.
-            let soon = present.now.plus(PATIENCE);
-            (until, last) = (until.min(soon), last.min(soon));
-        }
-        let is_optimistic =
-            !self.setting.policy.mode.claims() && !self.records.at(at).ask().is_aside;
-        Some(Ok(Wanted {
-            at,
-            key,
-            is_optimistic,
-            claim: self.claim_by(owner, at, present.now, provenance),
-            begins,
-            losses,
-            until,
-            last,
-        }))
-    }
-
-    /// Sends the claims that are to be sent. Says whether one was answered without the store: then
-    /// more may begin.
-    pub(super) fn send_claims(&mut self, present: &mut Present<'_>) -> bool {
+    /// Gives these records their turn to be looked at or claimed. Says whether one needed no call of the store.
+    fn claim(&mut self, records: Vec<usize>, present: &mut Present<'_>) -> bool {
         let mut answered = false;
-        loop {
-            let (now, mut answers) = (present.now, Vec::new());
-            let call = self.call_ids.next();
-            let lease_until = self.leases.terms().lease_until(now);
-            let ends = (lease_until, self.starts.budget().doubt_deadline(now));
-            let is_only = self.records.all().len() == 1;
-            let sent = self.claims.send(call, now, ends, is_only, &mut answers);
-            answered |= !answers.is_empty();
-            self.answered(answers, present);
-            match sent {
-                Some((Request::Read(keys), deadline)) => {
-                    self.call_ids.sent();
-                    self.actions.push_back(Action::Read { call, keys, deadline });
-                }
-                Some((Request::Write(writes), deadline)) => {
-                    self.call_ids.sent();
-                    self.actions.push_back(Action::Write { call, writes, deadline });
-                }
-                None => return answered,
-            }
+        for at in records {
+            answered |= self.run(at, Event::Turn, present) != Stage::Claiming;
         }
-    }
-
-    /// Renews the leases that are due.
-    pub(super) fn renew(&mut self, now: Timestamp) {
-        let records = &self.records;
-        let held = |at| {
-            let entry = records.get(at).filter(|entry| entry.is_kept())?;
-            Some((entry.key()?, entry.held()?))
-        };
-        let call = self.call_ids.next();
-        if let Some((writes, deadline)) =
-            self.leases.send(call, now, self.starts.budget().reply(), held)
-        {
-            self.call_ids.sent();
-            self.actions.push_back(Action::Write { call, writes, deadline });
-        }
+        answered
     }
 }

@@ -10,7 +10,6 @@
 use std::{sync::Arc, time::Duration};
 
 use super::calls::{Answered, CallId, Calls, FIRST_CALL, PATIENCE, ends};
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
@@ -169,11 +168,7 @@ impl Leases {
         let last = ends(now, share(FIRST_CALL), tries);
         // Nor the invocation: a lease that is not renewed by itself ends after it.
         let last = last.min(reply);
-        let deadline = if keeps(Rule::RenewsWithinTheLease) {
-            lapse.min(last)
-        } else {
-            lapse.plus(last.since(now))
-        };
+        let deadline = lapse.min(last);
         self.calls.add(call, members, now, deadline, share(PATIENCE));
         self.look_ahead(now);
         Some((writes, deadline))

@@ -8,62 +8,67 @@
 //! outputs, and a machine can be cloned, compared and hashed, so that a model checker can drive this very
 //! code.
 //!
-//! # Which question, which file
+//! # How it works
+//!
+//! Each record is a state machine of its own: it is in an `entry::Stage`, and what happens to it is a
+//! `step::Event`. `table` says which rule handles which event in which stage. A rule is a function of one record
+//! (a `step::Step`) that returns what becomes of it (a `step::Next`); it sees neither the machine nor other
+//! records. The loop of the table enters the stage, and continues with what follows for others until nothing is left.
+//! The stage says in which list a record is, and only `lists` changes either.
 //!
 //! | question | file |
 //! |---|---|
-//! | What is asked for with a record? Which records ask for the same? | `ask` |
-//! | Which stage is a record in? What is known of it? | `entry`; all of them are the `records` |
+//! | *A record* | |
+//! | What is asked for with it? Which records ask for the same? | `ask` |
+//! | Which stages are there? What is known of the record? | `entry`; all of them are the `records` |
+//! | What can happen to it, and what does a rule see of it? | `step` |
+//! | Which rule handles that? | `table` |
+//! | In which list is it? | `lists` |
+//! | *Rules, for one record* | |
+//! | What follows when it begins, and from the answer to its claim? | `claiming` |
+//! | What does its turn to be claimed begin with? What does this process know already? | `sharing` |
+//! | What follows when its handler has ended or is stopped? | `handlers` |
+//! | What is written then? | `settling` |
+//! | What follows from the answer? | `settled`; without a claim `optimistic`, and `unsettled` if it was not applied |
+//! | When are the messages of a completion sent, and what if they cannot be? | `publishing` |
+//! | What follows from a renewal, and when the lease is lost? | `lost_leases` |
+//! | What follows when a step of its handler has ended? | `steps` |
+//! | *The machine, for all records* | |
+//! | What is looked at, claimed and started next? | `launching` |
+//! | What is sent next? Whom does an answer concern? | `sending`, `store_answers` |
+//! | Which records get the outcome of one, stop or begin after it? How is a record put aside? | `ending` |
+//! | When do starts and handlers end? | `stopping` |
+//! | *Parts, which own their state* | |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | What may be looked at, claimed and started now? Is the end of starts reached? | `starts` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
-//! | Which records wait for a busy key, and until when? | `waiting` |
+//! | Which records wait for a busy key? | `waiting` |
 //! | What does a record want of its key, and which answers are there? | `wanted` |
-//! | Which claims are on their way? | `claims`; one claim is a `claims::pending` |
-//! | When is a claim in doubt asked again, and when undone? | `claims::in_doubt` |
+//! | Which claims are on their way? When is one in doubt asked again, and when undone? | `claims` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | Which messages are to be sent, which were handed to the sender? | `outboxes` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
-//! | What goes in and what comes out? | `inputs_outputs`, `host` |
 //! | For how long does a call of the store delay the next one? | `calls` |
+//! | What goes in and what comes out? | `inputs_outputs`, `host` |
 //! | How are errors, which have no equality, part of a state that is compared? | `carried` |
-//! | What does an outcome mean for copies, for sinks, for a lost lease? | `outcomes` |
-//! | *and what happens then:* | |
-//! | What is claimed, started and renewed next? What do the invocations of this process tell each other? | `launching`, `sharing` |
-//! | Which part gets an answer of the store? | `store_answers` |
-//! | What follows from the answer to a claim? | `claiming` |
-//! | What is written when a handler has ended, and what follows from the answer? | `settling` |
-//! | What becomes of a settlement that the store did not apply? | `unsettled` |
-//! | What follows when a step of a handler has ended? | `steps` |
-//! | What is kept of an attempt where keys only exclude each other? | `mutex` |
-//! | Which record was in the way of a completion whose key was not claimed? What follows? | `optimistic` |
-//! | What follows from a renewal, and for a handler whose lease is lost? | `lost_leases` |
-//! | Which records get the outcome of one? What begins after it? | `finishing` |
-//! | Where does a group, or the batch, stop after a failure? | `after_failure` |
-//! | How is a record put aside? | `diverting` |
-//! | When are the messages of a completion sent, and what if they cannot be? | `publishing` |
-//! | When do starts and handlers end? What is then undone, dropped and returned? | `stopping`; called from `mod` and `lost_leases` |
-//!
-//! The first group are parts: each owns its state and is asked through its methods. The second group are
-//! the rules of the machine, which move records from part to part.
+//! | Which outcome follows from a result, an error or a stored record? | `outcomes` |
 
-mod after_failure;
 mod ask;
 mod budget;
 mod calls;
 mod carried;
 mod claiming;
 mod claims;
-mod diverting;
+mod ending;
 mod entry;
-mod finishing;
+mod handlers;
 mod host;
 mod inputs_outputs;
 mod launching;
 mod leases;
+mod lists;
 mod lost_leases;
-mod mutex;
 mod optimistic;
 mod order;
 mod outboxes;
@@ -71,13 +76,17 @@ mod outcomes;
 mod publishing;
 mod quarantine;
 mod records;
+mod sending;
+mod settled;
 mod settlements;
 mod settling;
 mod sharing;
 mod starts;
+mod step;
 mod steps;
 mod stopping;
 mod store_answers;
+mod table;
 #[cfg(test)]
 mod testing;
 mod unsettled;
@@ -86,11 +95,7 @@ mod wanted;
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use lambda_idempotency_core::{
-    clock::Timestamp,
-    outcome::{Foreign, NotStarted},
-    store::Verdict,
-};
+use lambda_idempotency_core::{clock::Timestamp, store::Verdict};
 
 pub use self::{
     ask::{Ask, Task},
@@ -112,12 +117,10 @@ use self::{
     records::Records,
     settlements::Settlements,
     starts::Starts,
+    step::Event,
     waiting::Waiting,
 };
-use crate::{
-    rules::{Rule, keeps},
-    unanswered::{each, unanswered, unsent},
-};
+use crate::unanswered::{each, unanswered, unsent};
 
 pub(crate) use calls::FIRST_CALL;
 
@@ -166,11 +169,8 @@ impl<'a> Machine<'a> {
         let mut order =
             Order::new(asks.map(|ask| (ask.key.as_ref(), whole.as_ref().or(ask.group.as_ref()))));
         // In a mutex each of them runs.
-        let can_be_copy = |entry: &&Entry<'_>| {
-            setting.policy.mode.keeps_completions()
-                || entry.ask().is_aside
-                || !keeps(Rule::CopiesOfAMutexRun)
-        };
+        let can_be_copy =
+            |entry: &&Entry<'_>| setting.policy.mode.keeps_completions() || entry.ask().is_aside;
         order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
         let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));
         let budget = Budget::new(now, end);
@@ -193,7 +193,7 @@ impl<'a> Machine<'a> {
         };
         let present = &mut Present { now, host };
         for (at, receives) in machine.by_receives() {
-            machine.begin_if_first(at, receives > 1, present);
+            machine.run(at, Event::Begin { looks: receives > 1 }, present);
         }
         machine
     }
@@ -223,11 +223,15 @@ impl<'a> Machine<'a> {
             }
             Input::Ended { at, ended, since, polled } => {
                 self.polled += polled;
-                self.ended(at, ended, since, present);
+                self.run(at, Event::Ended(ended, since), present);
             }
-            Input::Steps { at, steps } => self.steps_ended(at, steps, present),
+            Input::Steps { at, steps } => {
+                self.run(at, Event::Steps(steps), present);
+            }
             Input::Polled { polled } => self.polled += polled,
-            Input::LeaderDone { at, record } => self.leader_done(at, record, present),
+            Input::LeaderDone { at, record } => {
+                self.run(at, Event::LeaderDone(record), present);
+            }
         }
     }
 
@@ -243,7 +247,7 @@ impl<'a> Machine<'a> {
             } else {
                 self.launch(present);
             }
-            self.send_messages(present);
+            self.send_messages(now);
             self.renew(now);
             // Once the response is due, the machine would not see the answer to a write.
             let presses = self.presses(Duration::ZERO) && !self.is_reply_due(now);
@@ -275,6 +279,7 @@ impl<'a> Machine<'a> {
             self.abandon(present);
         }
         self.send_settlements(false, now);
+        debug_assert!(self.lists_follow(), "a record is in the list of another stage");
         !self.actions.is_empty()
     }
 
@@ -282,23 +287,13 @@ impl<'a> Machine<'a> {
         now >= self.starts.budget().reply()
     }
 
-    fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
-        let call = self.call_ids.next();
-        let Some((writes, deadline)) = self.settlements.send(call, presses, now) else {
-            return false;
-        };
-        self.call_ids.sent();
-        self.actions.push_back(Action::Write { call, writes, deadline });
-        true
-    }
-
     /// When to ask the machine again if nothing happens before.
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         let budget = self.starts.budget();
         let stop = (!self.starts.is_stopped()).then(|| budget.stop());
-        let ends = [stop, Some(budget.reply())].into_iter().filter(|_| keeps(Rule::WakesForTheEnd));
-        let lease = self.leases.next_due(now).filter(|_| keeps(Rule::WakesForLeases));
-        let waiting = self.waiting.next_due().filter(|_| keeps(Rule::WakesWaitingRecords));
+        let ends = [stop, Some(budget.reply())].into_iter();
+        let lease = self.leases.next_due(now);
+        let waiting = self.waiting.next_due();
         let keeps_others = self.quarantine.is_active() || self.quarantine.is_waiting();
         let slow = self.settlements.next_slow(now).filter(|_| keeps_others);
         let due = [self.settlements.next_due(now), slow, lease, waiting];
@@ -308,15 +303,5 @@ impl<'a> Machine<'a> {
     /// Whether every record has its outcome, and nothing is left to be settled.
     pub fn is_done(&self) -> bool {
         self.records.open() == 0 && self.settlements.is_empty() && self.actions.is_empty()
-    }
-
-    /// Describes the other application that owns a key.
-    fn foreign(&self, theirs: Arc<str>) -> Foreign {
-        Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
-    }
-
-    /// Why record `at` will not be started, if that is decided.
-    fn closed(&self, at: usize) -> Option<NotStarted> {
-        self.starts.closed(self.records.position(at))
     }
 }

@@ -6,7 +6,6 @@ use super::{
     calls::{CallId, Calls, FIRST_CALL},
     carried::Carried,
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
@@ -34,14 +33,6 @@ pub(super) struct Outboxes {
     calls: Calls<Outbox>,
 }
 
-/// What became of an outbox in a call.
-pub(super) enum Sent {
-    /// All messages are sent.
-    All(Outbox),
-    /// One was not sent, and none of those behind it.
-    Failed(Outbox, SendError),
-}
-
 impl Outboxes {
     pub(super) fn add(&mut self, outbox: Outbox) {
         self.waiting.push(outbox);
@@ -66,29 +57,23 @@ impl Outboxes {
         Some((messages, deadline))
     }
 
-    /// A call was answered. Outboxes that have more messages wait for their next call.
+    /// A call was answered: the outboxes in it, each with what is left to be sent, and with what became of the rest.
     pub(super) fn sent(
         &mut self,
         call: CallId,
         mut answers: impl Iterator<Item = Result<(), SendError>>,
         now: Timestamp,
-    ) -> Vec<Sent> {
+    ) -> Vec<(Outbox, Result<(), SendError>)> {
         let Some(answered) = self.calls.answered(call, now) else { return Vec::new() };
         let mut sent = Vec::with_capacity(answered.members.len());
         for mut outbox in answered.members {
             let members = outbox.next().len();
             // All are taken, so that the next outbox gets its own answers.
             let failed = answers.by_ref().take(members).filter_map(Result::err).last();
-            match failed {
-                Some(error) => sent.push(Sent::Failed(outbox, error)),
-                None => {
-                    outbox.messages.drain(..members);
-                    match outbox.messages.is_empty() {
-                        true => sent.push(Sent::All(outbox)),
-                        false => self.waiting.push(outbox),
-                    }
-                }
+            if failed.is_none() {
+                outbox.messages.drain(..members);
             }
+            sent.push((outbox, failed.map_or(Ok(()), Err)));
         }
         sent
     }
@@ -102,7 +87,6 @@ impl Outboxes {
 impl Outbox {
     /// Those of its messages that can be in its next call.
     fn next(&self) -> &[OutgoingMessage] {
-        let run = if keeps(Rule::SendsInOrder) { run_length(&self.messages) } else { usize::MAX };
-        self.messages.get(..run.min(self.messages.len())).unwrap_or_default()
+        self.messages.get(..run_length(&self.messages)).unwrap_or_default()
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::settlements::Settling;
 use crate::delivery::Returned;
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},
     failure::Failure,
@@ -57,9 +56,6 @@ pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
             Some(Outcome::Coalesced { result, completion })
         }
         Outcome::Diverted(_) => Some(Outcome::Coalesced { result: None, completion: None }),
-        Outcome::Unprotected { result, .. } if !keeps(Rule::UnprotectedIsNotShared) => {
-            Some(Outcome::Coalesced { result: result.clone(), completion: None })
-        }
         Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
         other => Some(other.clone()),
     }

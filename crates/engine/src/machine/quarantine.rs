@@ -15,7 +15,7 @@
 
 use std::cmp::Reverse;
 
-use crate::rules::{Rule, keeps};
+use super::entry::Stage;
 use lambda_idempotency_core::admission::Held;
 
 /// What is known of the earlier attempts of a record.
@@ -44,7 +44,7 @@ impl Attempts {
     fn suspicion(&self, receives: u32) -> u32 {
         let was_passed_over = receives > self.tried.saturating_add(1);
         match self.losses {
-            1 if was_passed_over && keeps(Rule::LostOnceRunTogether) => 0,
+            1 if was_passed_over => 0,
             losses => losses,
         }
     }
@@ -99,7 +99,7 @@ impl Quarantine {
             return;
         }
         let most = self.waiting.iter().map(|suspect| suspect.receives).max().unwrap_or_default();
-        let goes_first = most > 0 && most.is_multiple_of(2) && keeps(Rule::SuspectsTakeTurns);
+        let goes_first = most > 0 && most.is_multiple_of(2);
         self.waiting.iter_mut().for_each(|suspect| suspect.goes_first = goes_first);
     }
 
@@ -123,14 +123,14 @@ impl Quarantine {
         !self.waiting.is_empty()
     }
 
-    /// Gives the next group its turn, while nothing else runs: records of one suspicion, as many as
+    /// Chooses the next group, while nothing else runs: records of one suspicion, as many as
     /// that allows, and not more than `most`.
     pub(super) fn next_group(&mut self, most: usize) -> Vec<usize> {
         let Some(first) = self.waiting.first().copied() else { return Vec::new() };
         let size = self.size(first.suspicion).min(most).max(1);
         let alike = |suspect: &Suspect| suspect.kind() == first.kind();
         let count = self.waiting.iter().take(size).take_while(|suspect| alike(suspect)).count();
-        self.group = self.waiting.drain(..count).map(|suspect| suspect.at).collect();
+        self.group = self.waiting.iter().take(count).map(|suspect| suspect.at).collect();
         self.group.clone()
     }
 
@@ -149,19 +149,29 @@ impl Quarantine {
                 alike
             }
         };
-        let parts = 4_usize.saturating_pow(suspicion);
-        if keeps(Rule::SuspicionSplits) { most.div_ceil(parts) } else { most }
+        most.div_ceil(4_usize.saturating_pow(suspicion))
     }
 
-    /// Record `at` has its outcome, or waits for another worker.
+    /// Whether a record of the group that has its turn stays in it in this stage.
+    pub(super) const fn keeps_turn(stage: Stage) -> bool {
+        matches!(stage, Stage::Claiming | Stage::Ready | Stage::Running | Stage::Settling)
+    }
+
+    /// Record `at` cannot kill the process any more, or waits for another worker.
     pub(super) fn leave(&mut self, at: usize) {
         self.group.retain(|member| *member != at);
     }
 
-    /// Takes those of these records that wait for their turn: they are not started any more.
-    pub(super) fn take_waiting(&mut self, which: impl Fn(usize) -> bool) -> Vec<usize> {
-        let taken = self.waiting.extract_if(.., |suspect| which(suspect.at));
-        taken.map(|suspect| suspect.at).collect()
+    /// Record `at` does not wait for its turn any more.
+    pub(super) fn remove(&mut self, at: usize) {
+        if let Some(index) = self.waiting.iter().position(|suspect| suspect.at == at) {
+            self.waiting.remove(index);
+        }
+    }
+
+    /// The suspects that wait for their turn.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
+        self.waiting.iter().map(|suspect| suspect.at)
     }
 }
 
@@ -189,7 +199,10 @@ mod tests {
         let mut groups = Vec::new();
         while quarantine.is_waiting() {
             let group = quarantine.next_group(most);
-            group.iter().for_each(|at| quarantine.leave(*at));
+            for at in &group {
+                quarantine.remove(*at);
+                quarantine.leave(*at);
+            }
             groups.push(group);
         }
         groups
@@ -240,7 +253,9 @@ mod tests {
         late.add(1, lost(1), 4);
         late.choose_side();
         assert!(late.goes_first());
-        assert_eq!((late.next_group(16), late.goes_first()), (vec![0], false));
+        assert_eq!(late.next_group(16), [0]);
+        late.remove(0);
+        assert!(!late.goes_first());
         let mut late = quarantine(&[]);
         late.add(0, lost(1), 2);
         late.choose_side();

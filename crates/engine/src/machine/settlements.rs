@@ -1,5 +1,6 @@
 //! Settlements to send. All that are due share one call of the store. The next call waits for the one
 //! before, unless that takes long.
+#![expect(clippy::vec_box, reason = "they go from record to list to call and back, and are large")]
 
 use std::{sync::Arc, time::Duration};
 
@@ -134,12 +135,12 @@ impl Settling {
 /// Settlements that wait, and those that were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Settlements {
-    waiting: Vec<Settling>,
-    calls: Calls<Settling>,
+    waiting: Vec<Box<Settling>>,
+    calls: Calls<Box<Settling>>,
 }
 
 impl Settlements {
-    pub(super) fn add(&mut self, settling: Settling) {
+    pub(super) fn add(&mut self, settling: Box<Settling>) {
         if self.waiting.capacity() == 0 {
             // As with calls: a list would make room for four.
             self.waiting.reserve_exact(1);
@@ -170,10 +171,10 @@ impl Settlements {
     /// When the next one becomes slow.
     pub(super) fn next_slow(&self, now: Timestamp) -> Option<Timestamp> {
         let others = self.all().filter(|settling| !settling.is_slow(now));
-        others.map(Settling::slow_from).min()
+        others.map(|settling| settling.slow_from()).min()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Settling> {
+    fn all(&self) -> impl Iterator<Item = &Box<Settling>> {
         self.waiting.iter().chain(self.calls.members())
     }
 
@@ -194,7 +195,7 @@ impl Settlements {
             return None;
         }
         let is_due = |settling: &Settling| settling.due(now) <= now;
-        let mut members = if self.waiting.iter().all(is_due) {
+        let mut members = if self.waiting.iter().all(|settling| is_due(settling)) {
             std::mem::take(&mut self.waiting)
         } else {
             self.waiting.extract_if(.., |settling| is_due(settling)).collect()
@@ -208,12 +209,12 @@ impl Settlements {
     }
 
     /// A call was answered. `None` if it is not one of settlements.
-    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Vec<Settling>> {
+    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Vec<Box<Settling>>> {
         Some(self.calls.answered(call, now)?.members)
     }
 
     /// Gives up all settlements, sent or not.
-    pub(super) fn abandon(&mut self) -> Vec<Settling> {
+    pub(super) fn abandon(&mut self) -> Vec<Box<Settling>> {
         self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
     }
 }

@@ -29,7 +29,7 @@ fn is_retried(insists: bool, kind: StoreErrorKind, now: Timestamp) -> bool {
     settling.is_retried(&StoreError::new(kind, "no luck"), now)
 }
 
-fn places(sent: Vec<Settling>) -> Vec<usize> {
+fn places(sent: Vec<Box<Settling>>) -> Vec<usize> {
     sent.into_iter().map(|settling| settling.at).collect()
 }
 
@@ -65,7 +65,7 @@ fn a_settlement_is_retried_if_that_is_before_its_end() {
 fn settlements_are_there_until_they_are_answered() {
     let mut settlements = Settlements::default();
     assert!(settlements.is_empty());
-    settlements.add(settling(0));
+    settlements.add(Box::new(settling(0)));
     assert!(!settlements.is_empty(), "it waits");
     assert!(settlements.send(call(), false, START).is_some());
     assert!(!settlements.is_empty(), "it is on its way");
@@ -76,11 +76,11 @@ fn settlements_are_there_until_they_are_answered() {
 #[test]
 fn a_settlement_is_overdue_after_its_instant_and_not_while_a_call_may_be_back_soon() {
     let mut settlements = Settlements::default();
-    settlements.add(settling(0));
+    settlements.add(Box::new(settling(0)));
     assert!(!settlements.is_overdue(START));
     assert!(settlements.is_overdue(after(1)));
     settlements.send(call(), false, START);
-    settlements.add(settling(1));
+    settlements.add(Box::new(settling(1)));
     assert!(!settlements.is_overdue(after(1_000)));
     assert!(settlements.is_overdue(after(1_001)));
 }
@@ -88,9 +88,9 @@ fn a_settlement_is_overdue_after_its_instant_and_not_while_a_call_may_be_back_so
 #[test]
 fn what_presses_does_not_wait_for_a_call_on_its_way() {
     let mut settlements = Settlements::default();
-    settlements.add(settling(0));
+    settlements.add(Box::new(settling(0)));
     settlements.send(call(), false, START);
-    settlements.add(settling(1));
+    settlements.add(Box::new(settling(1)));
     assert!(settlements.send(call(), false, after(999)).is_none());
     assert!(settlements.send(call(), true, after(999)).is_some());
 }
@@ -98,8 +98,8 @@ fn what_presses_does_not_wait_for_a_call_on_its_way() {
 #[test]
 fn what_is_due_later_is_sent_later() {
     let mut settlements = Settlements::default();
-    settlements.add(Settling { due: after(100), ..settling(0) });
-    settlements.add(settling(1));
+    settlements.add(Box::new(Settling { due: after(100), ..settling(0) }));
+    settlements.add(Box::new(settling(1)));
     let (writes, _) = settlements.send(call(), false, START).unwrap();
     assert_eq!(writes.len(), 1);
     assert_eq!(settlements.written(call(), START).map(places), Some(vec![1]));
@@ -110,20 +110,20 @@ fn what_is_due_later_is_sent_later() {
 #[test]
 fn a_call_ends_with_the_first_settlement_that_is_given_up() {
     let mut settlements = Settlements::default();
-    settlements.add(settling(0));
-    settlements.add(Settling { until: after(3_000), ..settling(1) });
+    settlements.add(Box::new(settling(0)));
+    settlements.add(Box::new(Settling { until: after(3_000), ..settling(1) }));
     assert_eq!(settlements.send(call(), false, START).unwrap().1, after(3_000));
     settlements.abandon();
-    settlements.add(Settling { tries: 1, until: after(60_000), ..settling(2) });
+    settlements.add(Box::new(Settling { tries: 1, until: after(60_000), ..settling(2) }));
     assert_eq!(settlements.send(call(), false, START).unwrap().1, after(10_000), "twice 5 s");
 }
 
 #[test]
 fn all_settlements_are_given_up_sent_or_not() {
     let mut settlements = Settlements::default();
-    settlements.add(settling(0));
+    settlements.add(Box::new(settling(0)));
     settlements.send(call(), false, START);
-    settlements.add(settling(1));
+    settlements.add(Box::new(settling(1)));
     assert_eq!(places(settlements.abandon()), [0, 1]);
     assert!(settlements.is_empty());
 }

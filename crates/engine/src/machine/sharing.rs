@@ -1,143 +1,120 @@
-//! Single flight and the cache: what this invocation shares with others of its process.
+//! A record has its turn to be looked at or claimed: as far as this process does not know the answer, it asks the
+//! store. Single flight and the cache are what this invocation shares with others of its process.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Machine, Present, entry::Stage, host::Join, waiting::pause, wanted::Claimed};
-use crate::rules::{Rule, keeps};
-use lambda_idempotency_core::{
-    admission::{Claim, admit},
-    clock::Timestamp,
-    outcome::Outcome,
-    record::{IdempotencyRecord, Owner, Provenance},
+use super::{
+    calls::PATIENCE,
+    claiming::claimed,
+    entry::{Stage, Wait},
+    host::Join,
+    step::{Next, Step},
+    waiting::pause,
+    wanted::{Begins, Claimed, Wanted},
 };
+use lambda_idempotency_core::{
+    admission::admit,
+    clock::Timestamp,
+    outcome::{NotStarted, Outcome},
+    record::{IdempotencyRecord, Owner},
+    store::{StoreError, StoreErrorKind},
+};
+use lambda_idempotency_keys::Key;
 
-/// What this process knows of a key before it is claimed in the store.
-pub(super) enum Shared {
-    /// Nothing: the record leads.
-    Leads,
-    /// There is no need to claim.
-    Knows(Claimed),
-    /// Another invocation has the key; the record waits, or has its outcome.
-    Follows,
+/// Asks for the key of a record, in this process and then in the store.
+///
+/// The lead in this process lasts as long as this invocation can hold the key, renewed or not. The cache is read
+/// after that, so that it contains what the last leader learned.
+pub(super) fn turn(step: &mut Step<'_, '_>, looks: bool) -> Next {
+    let Some(key) = step.entry.key().cloned() else {
+        return Next::End(Outcome::Returned(NotStarted::Deadline));
+    };
+    let until = step.terms.end().plus(step.setting.policy.clock_skew);
+    if let Join::Follows { until, holds } = step.host.join(step.at, &key, step.now, until) {
+        return follow(step, until, holds);
+    }
+    let known = step.host.known(&key, step.now).and_then(|record| judge(step, &record));
+    // A cached mismatch would put the record aside. If its idempotency record was deleted since,
+    // it is to be processed, so the store is asked.
+    let can_be_put_aside = step.entry.ask().can_be_put_aside;
+    match known {
+        Some(known) if !(can_be_put_aside && matches!(known, Claimed::Mismatch { .. })) => {
+            claimed(step, known)
+        }
+        _ => ask(step, key, looks),
+    }
 }
 
-impl Machine<'_> {
-    /// Asks for the key of a record in this process.
-    ///
-    /// The lead lasts as long as this invocation can hold the key, renewed or not. The cache is read after
-    /// that, so that it contains what the last leader learned.
-    pub(super) fn share(&mut self, at: usize, present: &mut Present<'_>) -> Shared {
-        let now = present.now;
-        let Some(key) = self.records.get(at).and_then(|entry| entry.key()) else {
-            return Shared::Leads;
-        };
-        let until = self.leases.terms().end().plus(self.setting.policy.clock_skew);
-        if let Join::Follows { until, holds } = present.host.join(at, key, now, until) {
-            return self.follow(at, until, holds, present);
+/// Asks the store for the key.
+fn ask(step: &mut Step<'_, '_>, key: Key, looks: bool) -> Next {
+    let now = step.now;
+    let owner = match step.host.owner() {
+        Ok(owner) => owner,
+        Err(error) => {
+            let error = StoreError::new(StoreErrorKind::Unavailable, error.to_string());
+            return claimed(step, Claimed::Unavailable(error));
         }
-        let known = present.host.known(key, now);
-        let known = known.and_then(|record| self.judge(at, &record, now));
-        // A cached mismatch would put the record aside. If its idempotency record was deleted since,
-        // it is to be processed, so the store is asked.
-        let can_be_put_aside =
-            self.records.get(at).is_some_and(|entry| entry.ask().can_be_put_aside);
-        let known = known
-            .filter(|claimed| !matches!(claimed, Claimed::Mismatch { .. }) || !can_be_put_aside);
-        known.map_or(Shared::Leads, Shared::Knows)
+    };
+    let provenance = step.host.provenance(step.at, now);
+    let begins = if looks { Begins::Look } else { Begins::Write(step.entry.take_seen()) };
+    let losses = if step.has_turn { step.entry.losses() } else { 0 };
+    // A claim is useless if its lease has ended when it is granted.
+    let lease_until = step.terms.lease_until(now);
+    let mut until = step.budget.claim_deadline(now).min(lease_until);
+    let mut last = until;
+    if !step.setting.is_redelivered {
+        // A record that has waited for a busy key is looked up later, too: it may get a result.
+        last = step.budget.claim_deadline(now);
+        last = last.max(step.budget.last_claim(now, step.host.pace()));
     }
-
-    /// Waits until the leader ends, for as long as the policy allows.
-    fn follow(
-        &mut self,
-        at: usize,
-        until: Timestamp,
-        holds: bool,
-        present: &mut Present<'_>,
-    ) -> Shared {
-        let now = present.now;
-        let conflict = self.conflict(at);
-        let entry = self.records.at(at);
-        let since = entry.met_busy(now);
-        let past = until.plus(Duration::from_millis(1));
-        let limit = conflict.follows_until(since);
-        let mut wake = past;
-        if conflict.skips() && !holds {
-            // A leader without a claim may fail to get one, and one that is being returned gives its claim up.
-            // If this record were acknowledged because of such a leader, the record could be lost. So it
-            // asks again until the leader has a claim.
-            if now >= limit {
-                self.finish(at, Outcome::Busy { until }, present);
-                return Shared::Follows;
-            }
-            wake = now.plus(pause(0));
-        } else if conflict.skips() || now >= limit {
-            return Shared::Knows(Claimed::Busy { until, is_given_up: false });
-        }
-        entry.enter(Stage::Waiting);
-        self.quarantine.leave(at);
-        self.waiting.add(at, limit.min(wake).min(past), until, now);
-        Shared::Follows
+    if step.setting.claims_to_the_end() {
+        until = last;
     }
-
-    /// The leader has ended: the record is answered from what the leader knew, or is claimed.
-    pub(super) fn leader_done(
-        &mut self,
-        at: usize,
-        record: Option<Arc<IdempotencyRecord>>,
-        present: &mut Present<'_>,
-    ) {
-        // A timer may have woken it before, and then it is being claimed already.
-        if !self.waiting.remove(at) && keeps(Rule::WakesAFollowerOnce) {
-            return;
-        }
-        self.records.at(at).enter(Stage::Claiming);
-        match record.and_then(|record| self.judge(at, &record, present.now)) {
-            Some(claimed) => self.claimed(at, claimed, present),
-            None => self.starts.add_claim(at),
-        }
+    if step.has_turn && step.is_beside_others {
+        // All others wait for it.
+        let soon = now.plus(PATIENCE);
+        (until, last) = (until.min(soon), last.min(soon));
     }
+    let is_optimistic = !step.setting.policy.mode.claims() && !step.entry.ask().is_aside;
+    let claim = step.claim_by(owner, provenance);
+    Next::Claim(Wanted { at: step.at, key, claim, begins, losses, until, last, is_optimistic })
+}
 
-    /// Passes a record that was read in the store to the other invocations of this process.
-    pub(super) fn learn(
-        &mut self,
-        at: usize,
-        seen: Option<IdempotencyRecord>,
-        present: &mut Present<'_>,
-    ) {
-        let key = self.records.get(at).and_then(|entry| entry.key());
-        if let (Some(key), Some(record)) = (key, seen) {
-            present.host.learn(at, key, record, present.now);
+/// Waits until the leader ends, for as long as the policy allows.
+fn follow(step: &mut Step<'_, '_>, until: Timestamp, holds: bool) -> Next {
+    let now = step.now;
+    let conflict = step.conflict();
+    let since = step.entry.met_busy(now);
+    let past = until.plus(Duration::from_millis(1));
+    let limit = conflict.follows_until(since);
+    let mut wake = past;
+    if conflict.skips() && !holds {
+        // A leader without a claim may fail to get one, and one that is being returned gives its claim up.
+        // If this record were acknowledged because of such a leader, the record could be lost. So it
+        // asks again until the leader has a claim.
+        if now >= limit {
+            return Next::End(Outcome::Busy { until });
         }
+        wake = now.plus(pause(0));
+    } else if conflict.skips() || now >= limit {
+        return claimed(step, Claimed::Busy { until, is_given_up: false });
     }
+    Next::To(Stage::Waiting(Wait { wake: limit.min(wake).min(past), until, since: now }))
+}
 
-    /// The answer to a claim that finds this record; `None` if the claim has to be sent.
-    fn judge(&self, at: usize, record: &IdempotencyRecord, now: Timestamp) -> Option<Claimed> {
-        let no_owner = Owner::from_bits(0);
-        let admission = admit(&self.claim_by(no_owner, at, now, None), Some(record), now);
-        match Claimed::of(admission, Some(record)) {
-            Ok(Claimed::Held(_)) | Err(_) => None,
-            Ok(claimed) => Some(claimed),
-        }
+/// The leader has ended: the record is answered from what the leader knew, or is claimed.
+pub(super) fn leader_done(step: &mut Step<'_, '_>, record: Option<Arc<IdempotencyRecord>>) -> Next {
+    match record.and_then(|record| judge(step, &record)) {
+        Some(known) => claimed(step, known),
+        None => Next::To(Stage::ToClaim),
     }
+}
 
-    /// The claim that a record makes now.
-    pub(super) fn claim_by(
-        &self,
-        owner: Owner,
-        at: usize,
-        now: Timestamp,
-        provenance: Option<Provenance>,
-    ) -> Claim {
-        let ask = self.records.get(at).map(|entry| entry.ask());
-        Claim {
-            owner,
-            lease_until: self.leases.terms().lease_until(now),
-            retention: self.setting.policy.retention,
-            clock_skew: self.setting.policy.clock_skew,
-            fingerprint: ask.and_then(|ask| ask.fingerprint.clone()),
-            application: self.setting.application.clone(),
-            provenance,
-            payload: ask.and_then(|ask| ask.kept.clone()),
-        }
+/// The answer to a claim that finds this record; `None` if the claim has to be sent.
+fn judge(step: &Step<'_, '_>, record: &IdempotencyRecord) -> Option<Claimed> {
+    let claim = step.claim_by(Owner::from_bits(0), None);
+    match Claimed::of(admit(&claim, Some(record), step.now), Some(record)) {
+        Ok(Claimed::Held(_)) | Err(_) => None,
+        Ok(claimed) => Some(claimed),
     }
 }

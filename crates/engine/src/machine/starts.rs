@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::budget::Budget;
+use super::{budget::Budget, entry::Stage};
 use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 
 /// How many claims may be on their way or wait for their handler: enough for four full calls of
@@ -82,6 +82,11 @@ impl Starts {
         self.concurrency
     }
 
+    /// How many handlers run.
+    pub(super) const fn running(&self) -> usize {
+        self.running
+    }
+
     pub(super) const fn is_open(&self) -> bool {
         self.is_open
     }
@@ -111,17 +116,48 @@ impl Starts {
         is_new
     }
 
-    /// Takes those of these records that wait to be looked at or claimed, and those that wait to start.
-    pub(super) fn take(&mut self, which: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
-        let take = |queue: &mut VecDeque<usize>| -> Vec<usize> {
-            let taken = queue.iter().copied().filter(|at| which(*at)).collect();
-            queue.retain(|at| !which(*at));
-            taken
-        };
-        let mut unclaimed = take(&mut self.to_look);
-        unclaimed.append(&mut take(&mut self.unseen));
-        unclaimed.append(&mut take(&mut self.to_claim));
-        (unclaimed, take(&mut self.ready))
+    /// Record `at` moves from one stage to another. If it ran, `called` says whether its handler was called at all.
+    pub(super) fn moved(&mut self, at: usize, was: Stage, to: Stage, called: bool) {
+        if let Some(queue) = self.queue(was)
+            && let Some(index) = queue.iter().position(|other| *other == at)
+        {
+            queue.remove(index);
+        }
+        if was == Stage::Running {
+            self.running -= 1;
+            self.started -= usize::from(!called);
+        }
+        if to == Stage::Ready && self.ready.capacity() == 0 {
+            self.ready.reserve_exact(self.to_claim.capacity().min(CLAIM_AHEAD));
+        }
+        if let Some(queue) = self.queue(to) {
+            queue.push_back(at);
+        }
+        if to == Stage::Running {
+            self.running += 1;
+            self.started += 1;
+        }
+    }
+
+    /// The records in this stage, if they are in a queue.
+    const fn queue(&mut self, stage: Stage) -> Option<&mut VecDeque<usize>> {
+        match stage {
+            Stage::ToLook => Some(&mut self.to_look),
+            Stage::Unseen => Some(&mut self.unseen),
+            Stage::ToClaim => Some(&mut self.to_claim),
+            Stage::Ready => Some(&mut self.ready),
+            _ => None,
+        }
+    }
+
+    /// How many claims may be made now, at most: one more than what waits.
+    pub(super) fn most_claims(&self) -> usize {
+        CLAIM_AHEAD.min(1 + self.to_look.len() + self.unseen.len() + self.to_claim.len())
+    }
+
+    /// The records that wait to be looked at or claimed.
+    pub(super) fn unclaimed(&self) -> impl Iterator<Item = usize> {
+        self.to_look.iter().chain(&self.unseen).chain(&self.to_claim).copied()
     }
 
     pub(super) const fn is_stopped(&self) -> bool {
@@ -135,49 +171,19 @@ impl Starts {
         first
     }
 
-    /// Record `at` is to be looked at.
-    pub(super) fn add_look(&mut self, at: usize) {
-        self.to_look.push_back(at);
+    /// The records that are to be looked at now, while `claims` are on their way.
+    pub(super) fn next_looks(&self, claims: usize) -> Vec<usize> {
+        self.to_look.iter().copied().take(CLAIM_AHEAD.saturating_sub(claims)).collect()
     }
 
-    /// Takes the records that are to be looked at now, while `claims` are on their way.
-    pub(super) fn take_looks(&mut self, claims: usize) -> Vec<usize> {
-        let room = CLAIM_AHEAD.saturating_sub(claims).min(self.to_look.len());
-        self.to_look.drain(..room).collect()
-    }
-
-    /// Record `at` is to be claimed although its look failed.
-    pub(super) fn add_unseen(&mut self, at: usize) {
-        self.unseen.push_back(at);
-    }
-
-    /// Takes the records that are to be claimed now because their look failed.
-    pub(super) fn take_unseen(&mut self, claims: usize) -> Vec<usize> {
-        let room = CLAIM_AHEAD.saturating_sub(claims).min(self.unseen.len());
-        self.unseen.drain(..room).collect()
+    /// The records that are to be claimed now because their look failed.
+    pub(super) fn next_unseen(&self, claims: usize) -> Vec<usize> {
+        self.unseen.iter().copied().take(CLAIM_AHEAD.saturating_sub(claims)).collect()
     }
 
     /// Whether one more may be looked at before others are claimed.
     pub(super) fn has_room_for_looks(&self) -> bool {
         self.to_look.len() < CLAIM_AHEAD
-    }
-
-    /// Record `at` is to be claimed.
-    pub(super) fn add_claim(&mut self, at: usize) {
-        self.to_claim.push_back(at);
-    }
-
-    /// Record `at` may start when there is room.
-    pub(super) fn add_ready(&mut self, at: usize) {
-        if self.ready.capacity() == 0 {
-            self.ready.reserve_exact(self.to_claim.capacity().min(CLAIM_AHEAD));
-        }
-        self.ready.push_back(at);
-    }
-
-    /// Record `at` does not start after all.
-    pub(super) fn remove_ready(&mut self, at: usize) {
-        self.ready.retain(|other| *other != at);
     }
 
     /// The records that may start when there is room.
@@ -186,12 +192,11 @@ impl Starts {
     }
 
     /// The next record that has room to start and that `admits` lets start.
-    pub(super) fn next_ready(&mut self, admits: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(super) fn next_ready(&self, admits: impl Fn(usize) -> bool) -> Option<usize> {
         if self.running >= self.concurrency {
             return None;
         }
-        let index = self.ready.iter().position(|at| admits(*at))?;
-        self.ready.remove(index)
+        self.ready().find(|at| admits(*at))
     }
 
     /// Whether a record may start now. The first record always may: otherwise a record that is expected to
@@ -216,48 +221,28 @@ impl Starts {
         self.held_up = true;
     }
 
-    /// A handler was started.
-    pub(super) const fn started(&mut self) {
-        self.running += 1;
-        self.started += 1;
-    }
-
-    /// A handler that was started has ended; `called` says whether it was called at all.
-    pub(super) const fn ended(&mut self, called: bool) {
-        self.running = self.running.saturating_sub(1);
-        if !called {
-            self.started = self.started.saturating_sub(1);
-        }
-    }
-
-    /// Takes the records for which there is no time any more, from those that are to be claimed.
+    /// The records for which there is no time any more, of those that are to be claimed.
     /// Those that have `waited` for another worker stay: they may still get its result.
-    pub(super) fn take_late(
-        &mut self,
+    pub(super) fn late(
+        &self,
         waited: impl Fn(usize) -> bool,
         now: Timestamp,
         pace: std::time::Duration,
-    ) -> VecDeque<usize> {
-        if (self.started == 0 && !self.held_up)
-            || self.to_claim.is_empty()
-            || self.budget.allows(now, pace)
-        {
-            return VecDeque::new();
+    ) -> Vec<usize> {
+        let always = self.started == 0 && !self.held_up;
+        if always || self.to_claim.is_empty() || self.budget.allows(now, pace) {
+            return Vec::new();
         }
-        let (stay, late) =
-            std::mem::take(&mut self.to_claim).into_iter().partition(|at| waited(*at));
-        self.to_claim = stay;
-        late
+        self.to_claim.iter().copied().filter(|at| !waited(*at)).collect()
     }
 
-    /// Takes the records that are to be claimed now, while `claims` are on their way: many
+    /// The records that are to be claimed now, while `claims` are on their way: many
     /// together, not one at a time as room comes free.
-    pub(super) fn take_claims(&mut self, claims: usize) -> Option<Vec<usize>> {
+    pub(super) fn next_claims(&self, claims: usize) -> Vec<usize> {
         let room = CLAIM_AHEAD.saturating_sub(claims + self.ready.len());
-        if self.to_claim.is_empty() || room < self.to_claim.len().min(CLAIM_AHEAD / 2) {
-            return None;
-        }
-        Some(self.to_claim.drain(..room.min(self.to_claim.len())).collect())
+        let least = self.to_claim.len().min(CLAIM_AHEAD / 2);
+        let count = if room < least { 0 } else { room };
+        self.to_claim.iter().copied().take(count).collect()
     }
 
     /// Whether nothing runs or is about to. What is held back until this is open is not.

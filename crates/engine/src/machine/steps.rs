@@ -4,55 +4,37 @@
 //! The claim knows all steps that have ended, so whatever is written of it meanwhile carries them: a release
 //! after a failure, or that the handler was stopped.
 
-use super::{Machine, Present, entry::Stage};
-use crate::rules::{Rule, keeps};
+use super::{
+    leases::Leases,
+    step::{Next, Step},
+};
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Json},
     store::StoreError,
 };
 
-impl Machine<'_> {
-    /// Steps of a running handler have ended; `steps` is the text of all that ended in any attempt.
-    pub(super) fn steps_ended(&mut self, at: usize, steps: Json, present: &mut Present<'_>) {
-        let entry = self.records.at(at);
-        // It may have been stopped just now.
-        if entry.stage() != Stage::Running {
-            return;
-        }
-        if !keeps(Rule::StepsWaitForTheStore) {
-            present.host.steps_stored(at, &steps);
-        }
-        entry.set_steps(steps);
-        if let Some(held) = entry.held() {
-            self.leases.write_steps(at, held, present.now);
-        }
+/// Steps of a running handler have ended; `steps` is the text of all that ended in any attempt.
+pub(super) fn ended(step: &mut Step<'_, '_>, leases: &mut Leases, steps: Json) -> Next {
+    step.entry.set_steps(steps);
+    if let Some(held) = step.entry.held() {
+        leases.write_steps(step.at, held, step.now);
     }
+    Next::Stay
+}
 
-    /// The store has this record: steps that are in it will be known to every later attempt.
-    pub(super) fn steps_stored(
-        &mut self,
-        at: usize,
-        record: &IdempotencyRecord,
-        present: &mut Present<'_>,
-    ) {
-        if let Some(steps) = &record.steps {
-            present.host.steps_stored(at, steps);
-        }
-        let held = self.records.get(at).and_then(|entry| entry.held());
-        if let Some(held) = held.filter(|held| held.record.steps != record.steps) {
-            self.leases.write_steps(at, held, present.now);
-        }
+/// The store has this record: steps that are in it will be known to every later attempt.
+pub(super) fn stored(step: &mut Step<'_, '_>, leases: &mut Leases, record: &IdempotencyRecord) {
+    if let Some(steps) = &record.steps {
+        step.host.steps_stored(step.at, steps);
     }
+    if let Some(held) = step.entry.held().filter(|held| held.record.steps != record.steps) {
+        leases.write_steps(step.at, held, step.now);
+    }
+}
 
-    /// A renewal was refused. If waiting does not help, steps that wait for it are told so.
-    pub(super) fn steps_refused(
-        &mut self,
-        at: usize,
-        error: &StoreError,
-        present: &mut Present<'_>,
-    ) {
-        if !error.is_transient() {
-            present.host.steps_refused(at, error);
-        }
+/// A renewal was refused. If waiting does not help, steps that wait for it are told so.
+pub(super) fn refused(step: &mut Step<'_, '_>, error: &StoreError) {
+    if !error.is_transient() {
+        step.host.steps_refused(step.at, error);
     }
 }

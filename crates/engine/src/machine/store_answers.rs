@@ -1,10 +1,8 @@
-//! Passes each answer of the store to the part that asked, and the record in it to the other invocations of
-//! the process.
+//! Passes each answer of the store, and of the sender, to the records that it is for.
 
-use super::{CallId, Machine, Present, wanted::Answer};
-use crate::rules::{Rule, keeps};
+use super::{CallId, Machine, Present, step::Event, wanted::Answer};
 use lambda_idempotency_core::{
-    outcome::Completion,
+    outbox::SendError,
     record::IdempotencyRecord,
     store::{StoreError, Verdict, Write},
 };
@@ -30,42 +28,35 @@ impl Machine<'_> {
     ) {
         let now = present.now;
         if let Some(settled) = self.settlements.written(call, now) {
-            let answers = settled.into_iter().zip(writes).zip(verdicts);
-            for ((settling, write), verdict) in answers {
-                // Kept only if it has messages: they are sent next.
-                let written =
-                    write.record.as_ref().filter(|record| record.outbox.is_some()).cloned();
-                let completion = write.record.as_ref().and_then(Completion::of);
-                self.learn(settling.at, stored(write, &verdict), present);
-                self.settled(settling, written, completion, verdict, present);
+            for (settling, answer) in settled.into_iter().zip(writes.into_iter().zip(verdicts)) {
+                let (at, answer) = (settling.at, Box::new(answer));
+                self.run(at, Event::Settled { settling, answer }, present);
             }
         } else if let Some(renewed) = self.leases.written(call, now) {
-            let answers = renewed.members.into_iter().zip(writes).zip(verdicts);
-            for ((kept, write), verdict) in answers {
-                self.renewed(kept, write.record, verdict, present);
+            let members = renewed.members.into_iter();
+            for (kept, answer) in members.zip(writes.into_iter().zip(verdicts)) {
+                let (at, answer) = (kept.at, Box::new(answer));
+                self.run(at, Event::Renewed { kept, answer }, present);
             }
         } else if let Some(answers) = self.claims.written(call, writes, verdicts, now) {
             self.answered(answers, present);
         }
     }
 
-    pub(super) fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
-        for Answer { at, claimed, seen } in answers {
-            self.learn(at, seen, present);
-            self.claimed(at, claimed, present);
+    pub(super) fn sent(
+        &mut self,
+        call: CallId,
+        answers: impl Iterator<Item = Result<(), SendError>>,
+        present: &mut Present<'_>,
+    ) {
+        for (outbox, answer) in self.outboxes.sent(call, answers, present.now) {
+            self.run(outbox.at, Event::Sent(outbox, answer), present);
         }
     }
-}
 
-/// The record that the store holds after a write, if the verdict says so.
-fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
-    match verdict {
-        Verdict::Written => write.record,
-        Verdict::Found(found) => found.clone(),
-        // Its claim stands, as before.
-        Verdict::EffectRefused(_) => None,
-        // The write may have been applied or not: other invocations must not answer from it.
-        Verdict::Unknown(_) if keeps(Rule::LearnsOnlyAnsweredWrites) => None,
-        Verdict::Unknown(_) => write.record,
+    pub(super) fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
+        for answer in answers {
+            self.run(answer.at, Event::Claimed(Box::new(answer)), present);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Records that wait for a busy key, ordered by wake-up time.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
+use super::entry::Stage;
 use lambda_idempotency_core::clock::Timestamp;
 
 /// The first pause between two looks at a busy key; it doubles up to [`LONGEST_PAUSE`].
@@ -13,56 +14,33 @@ pub(super) fn pause(looks: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << looks.min(8)).min(LONGEST_PAUSE)
 }
 
-/// The wait of one record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Wait {
-    /// Until when the key is known to be busy.
-    until: Timestamp,
-    since: Timestamp,
-}
-
-/// The waiting records, in an order that makes it cheap to find the one that wakes next.
+/// The waiting records, by their wake-up times and positions in the batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Waiting {
-    /// By the wake-up time and the position in the batch.
-    by_wake: BTreeMap<(Timestamp, usize), Wait>,
-    wakes: BTreeMap<usize, Timestamp>,
-}
+pub(super) struct Waiting(BTreeSet<(Timestamp, usize)>);
 
 impl Waiting {
-    /// Record `at` waits from `now` until `wake`; its key is busy until `until`.
-    pub(super) fn add(&mut self, at: usize, wake: Timestamp, until: Timestamp, now: Timestamp) {
-        self.wakes.insert(at, wake);
-        self.by_wake.insert((wake, at), Wait { until, since: now });
-    }
-
-    /// Wakes record `at` early. Says whether it was waiting.
-    pub(super) fn remove(&mut self, at: usize) -> bool {
-        let wake = self.wakes.remove(&at);
-        wake.is_some_and(|wake| self.by_wake.remove(&(wake, at)).is_some())
+    /// Record `at` moves from one stage to another.
+    pub(super) fn moved(&mut self, at: usize, was: Stage, to: Stage) {
+        if let Stage::Waiting(wait) = was {
+            self.0.remove(&(wait.wake, at));
+        }
+        if let Stage::Waiting(wait) = to {
+            self.0.insert((wait.wake, at));
+        }
     }
 
     /// When the next record wakes.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
-        self.by_wake.first_key_value().map(|((wake, _), _)| *wake)
+        self.next().map(|(wake, _)| wake)
     }
 
-    /// Wakes a record whose wake-up time has come, or whose wait began before the clock stepped back.
-    pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<usize> {
-        let ((wake, at), wait) = self.by_wake.first_key_value()?;
-        if *wake > now && wait.since <= now {
-            return None;
-        }
-        let at = *at;
-        self.remove(at);
-        Some(at)
+    /// When the next record wakes, and which.
+    pub(super) fn next(&self) -> Option<(Timestamp, usize)> {
+        self.0.first().copied()
     }
 
-    /// Wakes those of these records that wait: their positions in the batch, and until when each key is busy.
-    pub(super) fn take(&mut self, which: impl Fn(usize) -> bool) -> Vec<(usize, Timestamp)> {
-        let taken = self.by_wake.extract_if(.., |(_, at), _| which(*at));
-        let taken: Vec<_> = taken.map(|((_, at), wait)| (at, wait.until)).collect();
-        self.wakes.retain(|at, _| !which(*at));
-        taken
+    /// The waiting records.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|(_, at)| *at)
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::quarantine::Attempts;
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held},
     clock::Timestamp,
@@ -84,10 +83,6 @@ impl Claimed {
         Ok(match admission {
             Admission::Try { guard, held } => return Err((guard, held)),
             Admission::Won(held) => Self::Held(Arc::new(held)),
-            Admission::Unsent(held) if !keeps(Rule::SendsWhatIsLeft) => {
-                let completion = Completion::of(&held.record);
-                Self::Replay(held.record.result, completion)
-            }
             Admission::Unsent(held) => Self::Unsent(Arc::new(held)),
             Admission::Replay(result) => Self::Replay(result, found.and_then(Completion::of)),
             Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_engine::batch::Returned;
 use stateright::{Model, Property};
 
 use crate::{
     answers::How,
-    delivery::Returned,
     invocation::{advance, begin},
     machine::{Collected, Ended, Input},
     outboxes, properties, rules,

@@ -10,9 +10,9 @@ use lambda_idempotency_core::{
     record::{Fingerprint, IdempotencyRecord, Status},
     store::Write,
 };
+use lambda_idempotency_engine::batch::AfterFailure;
 
 use crate::{
-    delivery::AfterFailure,
     host::Surroundings,
     machine::{Action, Ask, Ended, Input, Machine, RecordOutcome, Setting, Task},
     outboxes,

@@ -32,8 +32,9 @@
 //!
 //! # How a rule is left out
 //!
-//! The machine's sources are compiled again here, with a [`rules`] module that can turn one rule off.
-//! Nothing else differs from the code of functions.
+//! The machine's sources are compiled again, with a question at each rule that can be left out, by a
+//! [package](../../../../tests/mutated/src/lib.rs) whose build script applies `rules.patch` to them. Nothing else
+//! differs from the code of functions.
 
 #![allow(
     clippy::expect_used,
@@ -43,21 +44,7 @@
     reason = "a panic here is a failing test"
 )]
 
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "the engine's own sources, of which some are not needed here"
-)]
-#[path = "../../src/machine/mod.rs"]
-mod machine;
-#[path = "../../src/unanswered.rs"]
-mod unanswered;
-
-/// The types that the machine imports from the engine.
-mod delivery {
-    pub(crate) use lambda_idempotency_engine::batch::{AfterFailure, Returned};
-}
+use lambda_idempotency_mutated::{machine, rules};
 
 mod answers;
 mod deaths;
@@ -73,7 +60,6 @@ mod optimistic;
 mod outboxes;
 mod properties;
 mod recovery;
-mod rules;
 mod run;
 mod setup;
 mod steps;

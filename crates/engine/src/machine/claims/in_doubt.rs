@@ -12,7 +12,6 @@ use super::{
     Claims,
     pending::{PendingClaim, Step},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::Settlement,
     clock::Timestamp,
@@ -75,7 +74,6 @@ impl PendingClaim {
     pub(super) fn undo(&self, now: Timestamp) -> Option<Write> {
         let held = self.doubt.as_deref()?;
         let (guard, record) = held.write(&Settlement::Undo, now);
-        let record = record.filter(|_| keeps(Rule::UndoKeepsHistory));
         Some(Write::new(self.wanted.key.clone(), guard, record))
     }
 }

@@ -70,9 +70,11 @@ impl Claims {
         undone.map(|pending| pending.wanted.at)
     }
 
-    /// Makes room for this many more claims at once.
+    /// Makes room for this many claims at once, if there is none.
     pub(super) fn reserve(&mut self, claims: usize) {
-        self.to_send.reserve_exact(claims);
+        if self.to_send.capacity() == 0 {
+            self.to_send.reserve_exact(claims);
+        }
     }
 
     pub(super) fn add(&mut self, wanted: Wanted) {

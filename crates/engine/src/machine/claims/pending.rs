@@ -5,7 +5,6 @@ use super::super::{
     quarantine::Attempts,
     wanted::{Answer, Begins, Claimed, Wanted},
 };
-use crate::rules::{Rule, keeps};
 use lambda_idempotency_core::{
     admission::{Held, admit},
     clock::Timestamp,
@@ -77,10 +76,7 @@ pub(super) fn judge(
     let at = wanted.at;
     match Claimed::of(admit(&wanted.claim, seen.as_ref(), now), seen.as_ref()) {
         Ok(claimed) => Err(Answer { at, claimed, seen }),
-        Err((guard, held))
-            if held.consecutive_losses() == wanted.losses
-                || !keeps(Rule::QuarantinesAfterLosses) =>
-        {
+        Err((guard, held)) if held.consecutive_losses() == wanted.losses => {
             Ok(Free { guard, held, seen })
         }
         Err((_, held)) => {

@@ -1,0 +1,162 @@
+//! What happens to a record, what a rule sees of it, and what becomes of it.
+//!
+//! A rule is a function of one record in its [`Step`]. It returns the [`Next`] stage of the record. It does not see
+//! the machine, nor other records, and calls no rule that could call it: what follows for other records is the
+//! machine's part.
+
+use std::sync::Arc;
+
+use super::{
+    Ended, Host, Setting,
+    budget::Budget,
+    entry::{Entry, Stage},
+    leases::{Kept, Terms},
+    outboxes::Outbox,
+    outcomes::Why,
+    quarantine::Attempts,
+    settlements::Settling,
+    wanted::{Answer, Wanted},
+};
+use lambda_idempotency_core::{
+    admission::Claim,
+    clock::Timestamp,
+    outbox::SendError,
+    outcome::{Foreign, NotStarted, Outcome},
+    policy::OnConflict,
+    record::{IdempotencyRecord, Json, Owner, Provenance},
+    store::{Verdict, Write},
+};
+
+/// What happens to a record. It is moved several times, so what is large is in a box.
+pub(super) enum Event {
+    /// It may be the first of its key and its group. If it `looks`, its key probably has an idempotency record.
+    Begin { looks: bool },
+    /// It is looked at or claimed now.
+    Turn,
+    /// Its wait for a busy key is over.
+    Woken,
+    /// The leader of its key, in another invocation of this process, has ended.
+    LeaderDone(Option<Arc<IdempotencyRecord>>),
+    /// Its look or its claim was answered.
+    Claimed(Box<Answer>),
+    /// There is room for its handler.
+    Start,
+    /// Its handler has ended; and when it was called, if it was.
+    Ended(Ended, Option<Timestamp>),
+    /// Steps of its handler have ended.
+    Steps(Json),
+    /// A renewal of its lease was answered.
+    Renewed { kept: Kept, answer: Box<(Write, Verdict)> },
+    /// Its lease has ended.
+    Lapsed,
+    /// The time for handlers is over.
+    Stop,
+    /// Its settlement was answered.
+    Settled { settling: Box<Settling>, answer: Box<(Write, Verdict)> },
+    /// The sender has answered.
+    Sent(Outbox, Result<(), SendError>),
+    /// It is not started any more.
+    Close(NotStarted),
+    /// The same, even if its handler was started, unless that was called already.
+    Withdraw(NotStarted),
+    /// What puts it aside has this outcome.
+    Aside(Outcome),
+    /// The response is due, and its claim has no answer.
+    Unanswered,
+    /// The response is due, and its settlement has no answer.
+    Unsettled(Box<Settling>),
+}
+
+/// What becomes of a record. The machine enters the stage, and moves the record from list to list.
+pub(super) enum Next {
+    /// It stays in its stage.
+    Stay,
+    /// A stage that has no other data.
+    To(Stage),
+    /// It may have killed its process: it waits for its turn in quarantine.
+    Suspect(Attempts),
+    /// Its key is looked at or claimed.
+    Claim(Wanted),
+    /// What became of its claim is written.
+    Settle(Box<Settling>),
+    /// Its messages are sent.
+    Send(Outbox),
+    /// It is put aside.
+    Aside(Why),
+    /// It has this outcome.
+    End(Outcome),
+}
+
+/// A record to which something happens: what its rules see, and what they say besides its next stage.
+pub(super) struct Step<'s, 'a> {
+    pub(super) at: usize,
+    pub(super) entry: &'s mut Entry<'a>,
+    pub(super) now: Timestamp,
+    pub(super) host: &'s mut dyn Host,
+    pub(super) setting: &'s Setting<'a>,
+    pub(super) budget: Budget,
+    pub(super) terms: Terms,
+    /// Why it will not be started, if that is decided.
+    pub(super) closed: Option<NotStarted>,
+    /// The time for handlers is over.
+    pub(super) is_stopped: bool,
+    /// Whether it is in the quarantine group that has its turn.
+    pub(super) has_turn: bool,
+    /// Whether other records have no outcome yet.
+    pub(super) is_beside_others: bool,
+    /// Said by a rule: its outcome will be that it is returned, and waits for the store.
+    pub(super) goes_back: bool,
+    /// Said by a rule: the others waited for it, and its key could not be claimed.
+    pub(super) held_up: bool,
+}
+
+impl Step<'_, '_> {
+    /// Passes a record that was read in the store to the other invocations of this process.
+    pub(super) fn learn(&mut self, seen: Option<IdempotencyRecord>) {
+        if let (Some(key), Some(record)) = (self.entry.key(), seen) {
+            self.host.learn(self.at, key, record, self.now);
+        }
+    }
+
+    /// The claim that the record makes now.
+    pub(super) fn claim_by(&self, owner: Owner, provenance: Option<Provenance>) -> Claim {
+        let ask = self.entry.ask();
+        Claim {
+            owner,
+            lease_until: self.terms.lease_until(self.now),
+            retention: self.setting.policy.retention,
+            clock_skew: self.setting.policy.clock_skew,
+            fingerprint: ask.fingerprint.clone(),
+            application: self.setting.application.clone(),
+            provenance,
+            payload: ask.kept.clone(),
+        }
+    }
+
+    /// Describes the other application that owns a key.
+    pub(super) fn foreign(&self, theirs: Arc<str>) -> Foreign {
+        Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
+    }
+
+    /// The outcome of a delivery whose key another worker holds. That worker may fail to put the record
+    /// aside, so the delivery is acknowledged only after the record was put aside.
+    pub(super) fn conflict(&self) -> OnConflict {
+        let conflict = self.setting.policy.on_conflict;
+        if self.entry.ask().is_aside { conflict.or_return() } else { conflict }
+    }
+
+    /// Whether nothing is kept of its attempts. What puts a record aside is done once.
+    pub(super) fn is_mutex(&self) -> bool {
+        !self.setting.policy.mode.keeps_completions() && !self.entry.ask().is_aside
+    }
+
+    /// Whether it can be put aside now.
+    pub(super) fn can_put_aside(&self) -> bool {
+        self.entry.ask().can_be_put_aside && self.closed.is_none() && !self.is_stopped
+    }
+
+    /// Whether the response is due.
+    pub(super) fn is_reply_due(&self) -> bool {
+        self.now >= self.budget.reply()
+    }
+}

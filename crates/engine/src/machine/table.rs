@@ -1,0 +1,181 @@
+//! What happens in which stage, and the loop that carries it out.
+
+use super::{
+    Action, Ended, Machine, Present, claiming,
+    entry::Stage,
+    handlers, lost_leases, publishing, settled, settling, sharing,
+    step::{Event, Next, Step},
+    steps, unsettled,
+    wanted::Answer,
+};
+use lambda_idempotency_core::outcome::{NotStarted, Outcome};
+
+/// What follows from a step for other records, and is not done yet.
+#[derive(Default)]
+pub(super) struct Work {
+    /// What happens to which record; the last comes first.
+    pub(super) open: Vec<(usize, Event)>,
+    /// Records that may begin when nothing else is to be done: a record whose group has just failed must not begin.
+    pub(super) candidates: Vec<usize>,
+    /// The first position in the event of a record that is returned: nothing behind it may start, where a failure
+    /// ends the batch.
+    pub(super) failed: Option<usize>,
+}
+
+impl Work {
+    /// The record at this position is returned.
+    pub(super) fn fails(&mut self, position: usize) {
+        self.failed = Some(self.failed.map_or(position, |before| before.min(position)));
+    }
+}
+
+impl Machine<'_> {
+    /// Something happens to a record; does all that follows. Says which stage the record has then.
+    pub(super) fn run(&mut self, at: usize, event: Event, present: &mut Present<'_>) -> Stage {
+        let mut work = Work::default();
+        self.happens(at, event, &mut work, present);
+        while let Some((at, event)) = self.next_event(&mut work) {
+            self.happens(at, event, &mut work, present);
+        }
+        self.records.at(at).stage()
+    }
+
+    fn next_event(&mut self, work: &mut Work) -> Option<(usize, Event)> {
+        if let Some(open) = work.open.pop() {
+            return Some(open);
+        }
+        if let Some(at) = work.candidates.pop() {
+            return Some((at, Event::Begin { looks: false }));
+        }
+        work.open = self.close_behind(work.failed.take()?);
+        work.open.pop()
+    }
+
+    /// A handler that is to be withdrawn is taken back first, and goes on if it was called.
+    fn happens(&mut self, at: usize, event: Event, work: &mut Work, present: &mut Present<'_>) {
+        let next = match event {
+            Event::Withdraw(why) if self.records.at(at).stage() == Stage::Running => {
+                if !self.withdraw(at, present) {
+                    return;
+                }
+                self.step(at, Event::Ended(Ended::NotBegun(why), None), work, present)
+            }
+            event => self.step(at, event, work, present),
+        };
+        self.enter(at, next, work, present);
+    }
+
+    /// What becomes of a record to which this happens.
+    fn step(
+        &mut self,
+        at: usize,
+        event: Event,
+        work: &mut Work,
+        present: &mut Present<'_>,
+    ) -> Next {
+        let position = self.records.position(at);
+        let mut step = Step {
+            at,
+            now: present.now,
+            host: &mut *present.host,
+            setting: &self.setting,
+            budget: *self.starts.budget(),
+            terms: *self.leases.terms(),
+            closed: self.starts.closed(position),
+            is_stopped: self.starts.is_stopped(),
+            has_turn: self.quarantine.has_turn(at),
+            is_beside_others: self.records.open() > 1,
+            goes_back: false,
+            held_up: false,
+            entry: self.records.at(at),
+        };
+        let (s, leases) = (&mut step, &mut self.leases);
+        let next = match (s.entry.stage(), event) {
+            (Stage::Queued, Event::Begin { looks }) if self.order.may_go(at) => {
+                claiming::begin(s, looks && self.starts.has_room_for_looks())
+            }
+            (Stage::ToLook, Event::Turn) => sharing::turn(s, true),
+            (Stage::Unseen | Stage::ToClaim | Stage::Suspected, Event::Turn) => {
+                sharing::turn(s, false)
+            }
+            (Stage::Claiming, Event::Claimed(answer)) => {
+                let Answer { claimed, seen, .. } = *answer;
+                s.learn(seen);
+                claiming::claimed(s, claimed)
+            }
+            (Stage::Claiming, Event::Unanswered) => claiming::unanswered(),
+            (Stage::Waiting(_), Event::Woken) => Next::To(Stage::ToLook),
+            (Stage::Waiting(_), Event::LeaderDone(record)) => sharing::leader_done(s, record),
+            (Stage::Ready, Event::Start) => {
+                let held = s.entry.held().cloned();
+                self.actions.push_back(Action::Start { at, held, stop: s.budget.stop() });
+                Next::To(Stage::Running)
+            }
+            (Stage::Running, Event::Ended(ended, since)) => handlers::ended(s, ended, since),
+            (Stage::Running, Event::Stop) => handlers::stopped(s),
+            (Stage::Running, Event::Steps(steps)) => steps::ended(s, leases, steps),
+            (Stage::Ready | Stage::Running, Event::Renewed { kept, answer }) => {
+                let (write, verdict) = *answer;
+                lost_leases::renewed(s, leases, kept, write.record, verdict)
+            }
+            (Stage::Ready, Event::Lapsed) => settling::not_started(s, NotStarted::Lease),
+            (Stage::Running, Event::Lapsed) => lost_leases::lapsed(s),
+            (Stage::Settling, Event::Settled { settling, answer }) => {
+                let (write, verdict) = *answer;
+                settled::answered(s, settling, write, verdict)
+            }
+            (Stage::Settling, Event::Unsettled(settling)) => {
+                unsettled::give_up(s, settling, unsettled::too_late())
+            }
+            (Stage::Sending, Event::Sent(outbox, answer)) => publishing::sent(s, outbox, answer),
+            (Stage::Aside, Event::Aside(outcome)) => Next::End(outcome),
+            (stage, Event::Close(why) | Event::Withdraw(why)) => match stage {
+                Stage::Queued
+                | Stage::ToLook
+                | Stage::Unseen
+                | Stage::ToClaim
+                | Stage::Suspected => Next::End(Outcome::Returned(why)),
+                Stage::Waiting(wait) => Next::End(Outcome::Busy { until: wait.until }),
+                Stage::Ready => settling::not_started(s, why),
+                _ => Next::Stay,
+            },
+            // A late answer, or a second reason to stop.
+            _ => Next::Stay,
+        };
+        let (goes_back, held_up) = (step.goes_back, step.held_up);
+        if goes_back {
+            work.fails(position);
+        }
+        if held_up {
+            self.starts.hold_up();
+        }
+        next
+    }
+
+    /// Carries out what becomes of a record.
+    fn enter(&mut self, at: usize, next: Next, work: &mut Work, present: &mut Present<'_>) {
+        match next {
+            Next::Stay => {}
+            Next::To(stage) => self.moved(at, stage),
+            Next::Suspect(attempts) => {
+                self.moved(at, Stage::Suspected);
+                self.quarantine.add(at, attempts, self.records.at(at).ask().receives);
+            }
+            Next::Claim(wanted) => {
+                self.moved(at, Stage::Claiming);
+                self.claims.reserve(self.starts.most_claims());
+                self.claims.add(wanted);
+            }
+            Next::Settle(settling) => {
+                self.moved(at, Stage::Settling);
+                self.settlements.add(settling);
+            }
+            Next::Send(outbox) => {
+                self.moved(at, Stage::Sending);
+                self.outboxes.add(outbox);
+            }
+            Next::Aside(why) => self.put_aside(at, why, work, present),
+            Next::End(outcome) => self.end(at, outcome, work, present),
+        }
+    }
+}
