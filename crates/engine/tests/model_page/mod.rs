@@ -4,9 +4,10 @@ use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
 
 pub(crate) static PAGE: LazyLock<String> = LazyLock::new(|| read("../../docs/model.md"));
 
-/// The text of a file, whose path is relative to the package.
+/// The text of a file, whose path is relative to the engine. Another package runs the protocol's model, too.
 pub(crate) fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine");
+    fs::read_to_string(engine.join(path)).expect(path)
 }
 
 /// The rows of the table under a heading of a text, without those of the column names.
