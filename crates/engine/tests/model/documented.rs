@@ -3,10 +3,10 @@
 //! Each explored configuration looks for its row, and fails with the correct row. The tests below find rows of
 //! configurations and properties that no longer exist, and mutants and properties without a check.
 
-use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
+use std::{collections::BTreeSet, fs, sync::LazyLock};
 
 use crate::{
-    model_page::{self, PAGE, grouped, read},
+    model_page::{self, PAGE, grouped, in_engine, read},
     properties,
     setup::Setup,
 };
@@ -88,7 +88,7 @@ fn each_property_is_broken_by_a_protocol() {
 
 #[test]
 fn each_mutant_is_caught() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/mutants");
+    let folder = in_engine("tests/model/mutants");
     let files = fs::read_dir(folder).expect("the mutants").map(|file| file.expect("a file").path());
     let sources: Vec<_> = files.map(|file| fs::read_to_string(file).expect("a source")).collect();
     let written: BTreeSet<_> = sources.iter().flat_map(|source| mutants(source)).collect();

@@ -1,13 +1,22 @@
 //! The tables that both models compare with their runs: those of `docs/model.md`, and the recorded figures.
 
-use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
 pub(crate) static PAGE: LazyLock<String> = LazyLock::new(|| read("../../docs/model.md"));
 
-/// The text of a file, whose path is relative to the engine. Another package runs the protocol's model, too.
+/// A path in the engine's package. Another package runs the protocol's model, too.
+pub(crate) fn in_engine(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine").join(path)
+}
+
+/// The text of a file of the engine's package.
 pub(crate) fn read(path: &str) -> String {
-    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine");
-    fs::read_to_string(engine.join(path)).expect(path)
+    fs::read_to_string(in_engine(path)).expect(path)
 }
 
 /// The rows of the table under a heading of a text, without those of the column names.
