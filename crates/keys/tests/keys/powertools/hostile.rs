@@ -11,22 +11,14 @@ use flate2::{Compression, write::GzEncoder};
 use lambda_idempotency_keys::powertools::{PowertoolsKeys, PowertoolsLanguage};
 use lambda_idempotency_keys::{DocumentError, SelectionError};
 
+use super::select;
+
 const MIB: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn both() -> [PowertoolsKeys; 2] {
     [PowertoolsLanguage::Python, PowertoolsLanguage::TypeScript]
         .map(|language| PowertoolsKeys::of(language, "p").accept_collisions())
-}
-
-fn select(
-    powertools: &PowertoolsKeys,
-    expression: &str,
-    json: &str,
-) -> Result<String, SelectionError> {
-    let expression = powertools.compile(expression).unwrap();
-    let selection = powertools.select(&powertools.read(json).unwrap(), Some(&expression))?;
-    Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
 }
 
 fn packed(plain: &[u8]) -> String {

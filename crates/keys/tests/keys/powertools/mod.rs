@@ -5,3 +5,16 @@ mod hostile;
 mod key_specs;
 mod recorded;
 mod requests;
+
+use lambda_idempotency_keys::{SelectionError, powertools::PowertoolsKeys};
+
+/// What an expression selects from a document, as it is hashed.
+fn select(
+    powertools: &PowertoolsKeys,
+    expression: &str,
+    json: &str,
+) -> Result<String, SelectionError> {
+    let expression = powertools.compile(expression).unwrap();
+    let selection = powertools.select(&powertools.read(json).unwrap(), Some(&expression))?;
+    Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
+}
