@@ -131,7 +131,7 @@ impl Machine<'_> {
     }
 
     /// Starts nothing any more behind this position of the event, whose record is returned, if that is how the batch
-    /// is treated. What comes before it in the event goes on: otherwise a bad record would keep the records before
+    /// is treated. Records before it in the event go on: otherwise a bad record would keep the records before
     /// it from being tried at every delivery.
     pub(super) fn close_behind(&mut self, failed: usize) -> Vec<(usize, Event)> {
         let is_whole = self.setting.after_failure == AfterFailure::Batch;

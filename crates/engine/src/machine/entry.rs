@@ -37,7 +37,7 @@ pub(super) enum Stage {
     Ready,
     /// Its handler was started.
     Running,
-    /// What became of its claim is to be written, or on its way.
+    /// Its settlement is due, or on its way.
     Settling,
     /// Its messages are to be sent, or on their way.
     Sending,

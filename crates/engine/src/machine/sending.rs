@@ -1,4 +1,4 @@
-//! What is due is sent: claims, settlements and renewals to the store, messages to the sender.
+//! Sends the calls that are due: claims, settlements and renewals to the store, messages to the sender.
 
 use super::{Action, Machine, Present, claims::Request, entry::Entry};
 use lambda_idempotency_core::{clock::Timestamp, store::Write};

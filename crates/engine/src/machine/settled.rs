@@ -5,7 +5,7 @@ use super::{
     optimistic::met,
     outcomes::{overtaken, recorded},
     publishing::{overtaken_by, publish},
-    settlements::{AGAIN, Settling},
+    settlements::{AGAIN, Settling, Written},
     settling::failed,
     step::{Next, Step},
     unsettled::{give_up, unsettled},
@@ -20,19 +20,16 @@ use lambda_idempotency_core::{
 };
 use std::sync::Arc;
 
-/// The settlement that this write carries was answered.
+/// A settlement was answered.
 pub(super) fn answered(
     step: &mut Step<'_, '_>,
     mut settling: Box<Settling>,
-    write: Write,
+    written: Written,
     verdict: Verdict,
 ) -> Next {
-    // Kept only if it has messages: they are sent next.
-    let written = write.record.as_ref().filter(|record| record.outbox.is_some()).cloned();
-    let completion = write.record.as_ref().and_then(Completion::of);
-    step.learn(stored(write, &verdict));
+    let Written { unsent, completion } = written;
     let found = match verdict {
-        Verdict::Written => return in_store(step, settling, written, completion),
+        Verdict::Written => return in_store(step, settling, unsent, completion),
         // The next call has more time for it.
         Verdict::EffectRefused(refused)
             if refused.reason() == RefusalReason::TooSlow
@@ -54,11 +51,11 @@ pub(super) fn answered(
     };
     let completion = found.as_ref().and_then(Completion::of);
     match settling.held.settled(&settling.settlement, found.as_ref(), step.now) {
-        Settled::Done => in_store(step, settling, found, completion),
+        Settled::Done => in_store(step, settling, found.map(Box::new), completion),
         // The commit had no answer, and was applied.
         Settled::Overtaken(Overtaken::Completed(_)) if settling.is_committed(found.as_ref()) => {
             settling.outcome = settling.committed.take().unwrap_or(settling.outcome);
-            in_store(step, settling, found, completion)
+            in_store(step, settling, found.map(Box::new), completion)
         }
         Settled::Overtaken(by) => {
             if let Overtaken::PermanentlyFailed { fence, .. } = by {
@@ -91,13 +88,13 @@ pub(super) fn answered(
 fn in_store(
     step: &mut Step<'_, '_>,
     settling: Box<Settling>,
-    record: Option<IdempotencyRecord>,
+    record: Option<Box<IdempotencyRecord>>,
     completion: Option<Completion>,
 ) -> Next {
     let is_mark = matches!(settling.settlement, Settlement::MarkSent);
     match record.filter(|record| record.outbox.is_some() && !is_mark) {
         Some(record) => {
-            let stored = Arc::new(settling.held.with_record(record));
+            let stored = Arc::new(settling.held.with_record(*record));
             publish(step, stored, recorded(settling.settled(), completion))
         }
         // It was said when the completion was recorded.
@@ -107,7 +104,7 @@ fn in_store(
 }
 
 /// The record that the store holds after a write, if the verdict says so.
-fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
+pub(super) fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
     match verdict {
         Verdict::Written => write.record,
         Verdict::Found(found) => found.clone(),

@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
     effects::Effects,
-    outcome::Outcome,
+    outcome::{Completion, Outcome},
     record::IdempotencyRecord,
     store::{Guard, StoreError, StoreErrorKind, Write},
 };
@@ -129,6 +129,21 @@ impl Settling {
         let patience = self.begun.plus(REFUSED_PATIENCE);
         let until = if error.is_transient() { self.until } else { self.until.min(patience) };
         retried && self.due < until
+    }
+}
+
+/// What a settlement writes.
+pub(super) struct Written {
+    /// The record, if it has messages: they are sent next.
+    pub(super) unsent: Option<Box<IdempotencyRecord>>,
+    pub(super) completion: Option<Completion>,
+}
+
+impl Written {
+    pub(super) fn of(write: &Write) -> Self {
+        let record = write.record.as_ref();
+        let unsent = record.filter(|record| record.outbox.is_some()).cloned().map(Box::new);
+        Self { unsent, completion: record.and_then(Completion::of) }
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) fn settle_with(
     // An optimistic commit records no give-up; reserve no time for it.
     let kept_for = effects.as_ref().filter(|_| assumed.is_none());
     let until = settle_until(step, &settlement, kept_for);
-    // What was not committed was not done, so the next delivery may do it.
+    // Effects that are not committed did not happen, so the next delivery may repeat the work.
     let insists = !step.entry.ask().is_aside && effects.is_none();
     let Some(key) = step.entry.key().cloned() else { return Next::End(outcome) };
     let is_put_aside = step.can_put_aside() && Why::of(&outcome).is_some();

@@ -14,8 +14,8 @@ use super::{
     outboxes::Outbox,
     outcomes::Why,
     quarantine::Attempts,
-    settlements::Settling,
-    wanted::{Answer, Wanted},
+    settlements::{Settling, Written},
+    wanted::{Claimed, Wanted},
 };
 use lambda_idempotency_core::{
     admission::Claim,
@@ -24,10 +24,10 @@ use lambda_idempotency_core::{
     outcome::{Foreign, NotStarted, Outcome},
     policy::OnConflict,
     record::{IdempotencyRecord, Json, Owner, Provenance},
-    store::{Verdict, Write},
+    store::Verdict,
 };
 
-/// What happens to a record. It is moved several times, so what is large is in a box.
+/// What happens to a record. An event is moved several times, so a settlement is in a box.
 pub(super) enum Event {
     /// It may be the first of its key and its group. If it `looks`, its key probably has an idempotency record.
     Begin { looks: bool },
@@ -38,7 +38,7 @@ pub(super) enum Event {
     /// The leader of its key, in another invocation of this process, has ended.
     LeaderDone(Option<Arc<IdempotencyRecord>>),
     /// Its look or its claim was answered.
-    Claimed(Box<Answer>),
+    Claimed(Claimed),
     /// There is room for its handler.
     Start,
     /// Its handler has ended; and when it was called, if it was.
@@ -46,20 +46,20 @@ pub(super) enum Event {
     /// Steps of its handler have ended.
     Steps(Json),
     /// A renewal of its lease was answered.
-    Renewed { kept: Kept, answer: Box<(Write, Verdict)> },
+    Renewed { kept: Kept, record: Option<Box<IdempotencyRecord>>, verdict: Box<Verdict> },
     /// Its lease has ended.
     Lapsed,
     /// The time for handlers is over.
     Stop,
-    /// Its settlement was answered.
-    Settled { settling: Box<Settling>, answer: Box<(Write, Verdict)> },
+    /// Its settlement was answered, which writes this; without a verdict, as most are, it is written.
+    Settled { settling: Box<Settling>, written: Written, verdict: Option<Box<Verdict>> },
     /// The sender has answered.
     Sent(Outbox, Result<(), SendError>),
     /// It is not started any more.
     Close(NotStarted),
     /// The same, even if its handler was started, unless that was called already.
     Withdraw(NotStarted),
-    /// What puts it aside has this outcome.
+    /// The second record, which puts it aside, has this outcome.
     Aside(Outcome),
     /// The response is due, and its claim has no answer.
     Unanswered,
@@ -77,7 +77,7 @@ pub(super) enum Next {
     Suspect(Attempts),
     /// Its key is looked at or claimed.
     Claim(Wanted),
-    /// What became of its claim is written.
+    /// Its claim is settled.
     Settle(Box<Settling>),
     /// Its messages are sent.
     Send(Outbox),
@@ -111,13 +111,6 @@ pub(super) struct Step<'s, 'a> {
 }
 
 impl Step<'_, '_> {
-    /// Passes a record that was read in the store to the other invocations of this process.
-    pub(super) fn learn(&mut self, seen: Option<IdempotencyRecord>) {
-        if let (Some(key), Some(record)) = (self.entry.key(), seen) {
-            self.host.learn(self.at, key, record, self.now);
-        }
-    }
-
     /// The claim that the record makes now.
     pub(super) fn claim_by(&self, owner: Owner, provenance: Option<Provenance>) -> Claim {
         let ask = self.entry.ask();

@@ -1,6 +1,8 @@
 //! Passes each answer of the store, and of the sender, to the records that it is for.
 
-use super::{CallId, Machine, Present, step::Event, wanted::Answer};
+use super::{
+    CallId, Machine, Present, settled::stored, settlements::Written, step::Event, wanted::Answer,
+};
 use lambda_idempotency_core::{
     outbox::SendError,
     record::IdempotencyRecord,
@@ -28,15 +30,17 @@ impl Machine<'_> {
     ) {
         let now = present.now;
         if let Some(settled) = self.settlements.written(call, now) {
-            for (settling, answer) in settled.into_iter().zip(writes.into_iter().zip(verdicts)) {
-                let (at, answer) = (settling.at, Box::new(answer));
-                self.run(at, Event::Settled { settling, answer }, present);
+            for ((settling, write), verdict) in settled.into_iter().zip(writes).zip(verdicts) {
+                let (at, written) = (settling.at, Written::of(&write));
+                self.learn(at, stored(write, &verdict), present);
+                let verdict = (!matches!(verdict, Verdict::Written)).then(|| Box::new(verdict));
+                self.run(at, Event::Settled { settling, written, verdict }, present);
             }
         } else if let Some(renewed) = self.leases.written(call, now) {
-            let members = renewed.members.into_iter();
-            for (kept, answer) in members.zip(writes.into_iter().zip(verdicts)) {
-                let (at, answer) = (kept.at, Box::new(answer));
-                self.run(at, Event::Renewed { kept, answer }, present);
+            for ((kept, write), verdict) in renewed.members.into_iter().zip(writes).zip(verdicts) {
+                let (at, record) = (kept.at, write.record.map(Box::new));
+                let verdict = Box::new(verdict);
+                self.run(at, Event::Renewed { kept, record, verdict }, present);
             }
         } else if let Some(answers) = self.claims.written(call, writes, verdicts, now) {
             self.answered(answers, present);
@@ -55,8 +59,16 @@ impl Machine<'_> {
     }
 
     pub(super) fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
-        for answer in answers {
-            self.run(answer.at, Event::Claimed(Box::new(answer)), present);
+        for Answer { at, claimed, seen } in answers {
+            self.learn(at, seen, present);
+            self.run(at, Event::Claimed(claimed), present);
+        }
+    }
+
+    /// Passes a record that was read in the store to the other invocations of this process.
+    fn learn(&mut self, at: usize, seen: Option<IdempotencyRecord>, present: &mut Present<'_>) {
+        if let (Some(key), Some(record)) = (self.records.at(at).key(), seen) {
+            present.host.learn(at, key, record, present.now);
         }
     }
 }

@@ -6,9 +6,11 @@ use super::{
     handlers, lost_leases, publishing, settled, settling, sharing,
     step::{Event, Next, Step},
     steps, unsettled,
-    wanted::Answer,
 };
-use lambda_idempotency_core::outcome::{NotStarted, Outcome};
+use lambda_idempotency_core::{
+    outcome::{NotStarted, Outcome},
+    store::Verdict,
+};
 
 /// What follows from a step for other records, and is not done yet.
 #[derive(Default)]
@@ -98,11 +100,7 @@ impl Machine<'_> {
             (Stage::Unseen | Stage::ToClaim | Stage::Suspected, Event::Turn) => {
                 sharing::turn(s, false)
             }
-            (Stage::Claiming, Event::Claimed(answer)) => {
-                let Answer { claimed, seen, .. } = *answer;
-                s.learn(seen);
-                claiming::claimed(s, claimed)
-            }
+            (Stage::Claiming, Event::Claimed(claimed)) => claiming::claimed(s, claimed),
             (Stage::Claiming, Event::Unanswered) => claiming::unanswered(),
             (Stage::Waiting(_), Event::Woken) => Next::To(Stage::ToLook),
             (Stage::Waiting(_), Event::LeaderDone(record)) => sharing::leader_done(s, record),
@@ -114,15 +112,14 @@ impl Machine<'_> {
             (Stage::Running, Event::Ended(ended, since)) => handlers::ended(s, ended, since),
             (Stage::Running, Event::Stop) => handlers::stopped(s),
             (Stage::Running, Event::Steps(steps)) => steps::ended(s, leases, steps),
-            (Stage::Ready | Stage::Running, Event::Renewed { kept, answer }) => {
-                let (write, verdict) = *answer;
-                lost_leases::renewed(s, leases, kept, write.record, verdict)
+            (Stage::Ready | Stage::Running, Event::Renewed { kept, record, verdict }) => {
+                lost_leases::renewed(s, leases, kept, record.map(|record| *record), *verdict)
             }
             (Stage::Ready, Event::Lapsed) => settling::not_started(s, NotStarted::Lease),
             (Stage::Running, Event::Lapsed) => lost_leases::lapsed(s),
-            (Stage::Settling, Event::Settled { settling, answer }) => {
-                let (write, verdict) = *answer;
-                settled::answered(s, settling, write, verdict)
+            (Stage::Settling, Event::Settled { settling, written, verdict }) => {
+                let verdict = verdict.map_or(Verdict::Written, |verdict| *verdict);
+                settled::answered(s, settling, written, verdict)
             }
             (Stage::Settling, Event::Unsettled(settling)) => {
                 unsettled::give_up(s, settling, unsettled::too_late())

@@ -1,14 +1,14 @@
 //! Explores the engine's own state machine exhaustively: every order of every event, in small worlds.
 //!
-//! [`tests/model`](../model/main.rs) explores the protocol, with a simple worker that follows the engine's
+//! [The model of the protocol](../../../../crates/engine/tests/model/main.rs) explores the protocol, with a simple worker that follows the engine's
 //! documentation. Here **the worker is the engine**: each invocation is a real
 //! [`Machine`](machine::Machine), with its claims ahead, batches, queues, time budgets, quarantine, renewals
 //! and timers. The checker decides in which order the store answers, handlers end, time passes, processes
 //! die and late writes are applied.
 //!
 //! ```text
-//! cargo test -p lambda-idempotency-engine --test machine_model -- --nocapture        # part of the gate
-//! MODEL=large cargo test --release -p lambda-idempotency-engine --test machine_model -- --nocapture
+//! cargo test -p lambda-idempotency-mutated --test machine_model -- --nocapture        # part of the gate
+//! MODEL=large cargo test --release -p lambda-idempotency-mutated --test machine_model -- --nocapture
 //! ```
 //!
 //! `docs/model.md` lists the properties and the mutants, and `recorded.txt` the worlds with the number of their
@@ -32,9 +32,8 @@
 //!
 //! # How a rule is left out
 //!
-//! The machine's sources are compiled again, with a question at each rule that can be left out, by a
-//! [package](../../../../tests/mutated/src/lib.rs) whose build script applies `rules.patch` to them. Nothing else
-//! differs from the code of functions.
+//! The machine's sources are compiled again, with a question at each rule that can be left out: the build script of
+//! [this package](../../src/lib.rs) applies `rules.patch` to them. Nothing else differs from the code of functions.
 
 #![allow(
     clippy::expect_used,
@@ -52,7 +51,7 @@ mod documented;
 mod explorer;
 mod host;
 mod invocation;
-#[path = "../model_page/mod.rs"]
+#[path = "../../../../crates/engine/tests/model_page/mod.rs"]
 mod model_page;
 mod mutants;
 mod mutex;
