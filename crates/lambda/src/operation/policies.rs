@@ -88,7 +88,8 @@ impl Operation {
     /// How long a duplicate is answered with the *result*, counted from when the work was done. After that the key still
     /// answers: the work is not done again, and the duplicate is answered as if the result had not been kept
     /// ([`ResultLost::NotKept`](crate::error::ResultLost::NotKept) from [`run`](crate::Idempotency::run) and
-    /// [`kept_result`](crate::Idempotency::kept_result)). Default: as long as the key answers.
+    /// [`kept_result`](crate::Idempotency::kept_result)). Default: as long as the key answers; a time
+    /// that is not shorter than the [`retention`](Self::retention) is refused.
     ///
     /// For results that must not be given for as long as duplicates have to be recognised, such as a response with a
     /// session cookie. It is compared when a duplicate is answered, so a change applies to the records that are

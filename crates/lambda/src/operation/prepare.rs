@@ -42,6 +42,12 @@ impl Operation {
                  recognised"
             )));
         }
+        if self.policy.result_retention.is_some_and(|most| most >= self.policy.retention) {
+            return Err(ConfigError::setting(format!(
+                "operation `{name}` answers with results for as long as its keys answer, so `.result_retention(..)` has no \
+                 effect; give it less time than `.retention(..)`, or remove it"
+            )));
+        }
         self.check_lengths()?;
         self.check_mode(source)?;
         let Compiled { operation, key_format, keys, .. } = self.compiled(source)?;

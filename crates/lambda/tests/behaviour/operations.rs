@@ -109,6 +109,17 @@ fn a_retention_of_zero_is_refused() {
     );
 }
 
+#[test]
+fn a_retention_of_results_that_is_not_shorter_than_that_of_keys_is_refused() {
+    let operation = Operation::new("place").retention(Duration::from_mins(10));
+    for most in [10, 11] {
+        let error = operation.clone().result_retention(Duration::from_mins(most)).check();
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("`.result_retention(..)` has no effect"), "{error}");
+    }
+    assert_eq!(operation.result_retention(Duration::from_mins(9)).check(), Ok(()));
+}
+
 /// With `.powertools(..)`, the expression would not know the function, or would call Powertools' function of
 /// the same name.
 #[test]
