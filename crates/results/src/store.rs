@@ -190,14 +190,18 @@ impl<S: Store> Results<S> {
         turns: &Turns,
         deadline: Timestamp,
     ) -> Result<(), StoreError> {
-        let unread = record.unread_result.take();
+        // The result that was left as it is stored. It stays noted for a store of results below, which may have left it.
+        let unread = record.unread_result.clone();
+        if record.result.is_none() {
+            record.result = unread.clone();
+        }
         for part in Part::ALL {
             let place = (part, key, record.owner);
             let stored = match part.of(record) {
-                None if part == Part::Result => unread.clone(),
                 None => None,
                 Some(text) => match form::noted(&self.codec, place, text) {
                     Some(stored) => Some(stored),
+                    None if part == Part::Result && unread.as_ref() == Some(text) => unread.clone(),
                     None => {
                         let stored = self.codec.encode(place, record, turns, deadline).await?;
                         if let Some(stored) = &stored {
@@ -335,9 +339,12 @@ impl<S> Results<S> {
     }
 }
 
-/// As if the record had no result. A write of it leaves the one that is stored.
+/// As if the record had no result. A write of it leaves the one that is stored, which a store of results below may have
+/// left already.
 fn leave_result(record: &mut IdempotencyRecord) {
-    record.unread_result = record.result.take();
+    if let Some(result) = record.result.take() {
+        record.unread_result = Some(result);
+    }
 }
 
 /// Whether the record found is one of another application or payload than the one to be written. Then its result answers

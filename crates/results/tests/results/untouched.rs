@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use lambda_idempotency::outbox::{MemorySender, Relay};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held, Settlement, admit},
-    browse::Browse as _,
+    browse::Browse,
     clock::{Clock as _, SystemClock, Timestamp},
     key::Key,
     memory::MemoryStore,
@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
 
-use crate::support::{completed, get, key, long, put, soon};
+use crate::support::{completed, get, key, long, put, result, soon};
 
 type Records = Arc<MemoryStore>;
 type Wrap = fn(Records, &MemoryResults) -> Results<Records>;
@@ -70,7 +70,7 @@ fn with_messages(result: String) -> IdempotencyRecord {
     record
 }
 
-async fn relays(store: Results<Records>, records: u64) {
+async fn relays(store: impl Store + Browse, records: u64) {
     let sender = Arc::new(MemorySender::new());
     let relay = Relay::new(store, Arc::clone(&sender)).with_min_age(Duration::ZERO);
     let relayed = relay.run(None, soon()).await.unwrap();
@@ -91,6 +91,20 @@ async fn a_relay_leaves_results_as_they_are_stored() {
             assert_eq!(all(&records).await, before, "{writer}, and a relay that {other}");
         }
     }
+}
+
+/// As the functions of one team have, whose platform gives them a store that encrypts.
+#[tokio::test]
+async fn a_relay_through_two_stores_of_results_leaves_results_as_they_are_stored() {
+    let records = Records::default();
+    let inner = |records| Results::new(records).encrypt_with(keys());
+    let outer = || Results::new(inner(Arc::clone(&records))).compress_above(100);
+    put(&outer(), &with_messages(long(5000))).await;
+    let mut before = all(&records).await;
+    relays(outer(), 1).await;
+    before[0].1.outbox = None;
+    assert_eq!(all(&records).await, before);
+    assert_eq!(result(&outer()).await, Some(long(5000)));
 }
 
 /// A result of 600 KB fits because it is compressed.
