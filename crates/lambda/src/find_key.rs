@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     operation::{CompiledPowertools, FieldSets, OnMissingKey, Path, Prepared},
     rejection::Rejection,
-    source::{DivertedRecord, Record},
+    source::{DivertedRecord, Record, forgotten},
 };
 
 /// Finds the keys of records for one operation and tenant.
@@ -230,7 +230,9 @@ impl<'a> Extraction<'a> {
             Ok(selection) => {
                 Ok((self.operation.key_format.key(&self.scope(), &selection), Some(selection)))
             }
-            Err(error) => Err(self.no_key(Arc::clone(&path.text), error, views.text(path.view))),
+            Err(error) => {
+                Err(self.no_key(Arc::clone(&path.text), error, views.text(path.view), views.record))
+            }
         }
     }
 
@@ -244,13 +246,27 @@ impl<'a> Extraction<'a> {
         match powertools.key(texts, self.tenant).map_err(Missing::Reject)? {
             Ok((key, selection)) => Ok((key, Some(selection))),
             Err(error) => {
-                Err(self.no_key(powertools.key_text(), error, powertools.key_seen(texts)))
+                let reads = powertools.key_seen(texts);
+                Err(self.no_key(powertools.key_text(), error, reads, views.record))
             }
         }
     }
 
     /// What happens to a record in which the expression finds no key in the text that it `reads`.
-    fn no_key(&self, expression: Arc<str>, error: SelectionError, reads: &str) -> Missing {
+    fn no_key(
+        &self,
+        expression: Arc<str>,
+        error: SelectionError,
+        reads: &str,
+        record: &str,
+    ) -> Missing {
+        // A payload that is the record itself, such as an event of EventBridge, is in no envelope.
+        if error.is_missing()
+            && reads != record
+            && let Some(envelope) = forgotten(reads, &expression)
+        {
+            return Missing::Reject(Rejection::InEnvelope(envelope));
+        }
         // Acknowledged is only what could have had a key: not a list of payloads, nor one written into a string.
         let reads = reads.trim();
         let is_one = reads.starts_with('{') || reads == "null";

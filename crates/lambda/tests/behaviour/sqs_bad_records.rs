@@ -135,6 +135,32 @@ async fn json_of_another_kind_than_the_payload_is_not_skipped() {
     assert_eq!(world.ledger.total(), 0);
 }
 
+/// Otherwise whole queues are acknowledged because one setting was forgotten.
+#[tokio::test]
+async fn no_policy_for_missing_keys_accepts_a_payload_that_is_still_in_its_envelope() {
+    let notification = r#"{"Type":"Notification","MessageId":"n-1","TopicArn":"arn:aws:sns:eu-west-1:1:t",
+        "Message":"{\"order\":\"a\"}"}"#;
+    let event = r#"{"id":"e-1","detail-type":"Placed","source":"shop","detail":{"order":"a"}}"#;
+    let upload = r#"{"Records":[{"eventSource":"aws:s3","s3":{}}]}"#;
+    let bodies = [("m-1", notification), ("m-2", event), ("m-3", upload), ("m-4", "{}")];
+    for (source, policy, returned) in [
+        (Sqs::new(), OnMissingKey::RunUnprotected, vec!["m-1", "m-2", "m-3"]),
+        (Sqs::new().skip_without_key(), OnMissingKey::Return, vec!["m-1", "m-2", "m-3"]),
+        // An expression that reads what is inside knows the envelope.
+        (
+            Sqs::new().key("detail.number").skip_without_key(),
+            OnMissingKey::Return,
+            vec!["m-1", "m-3"],
+        ),
+    ] {
+        let world = World::new();
+        let operation = Operation::new("place").key("order").on_missing_key(policy);
+        let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+        let event = batch(bodies.map(|(id, body)| with_body(id, body)));
+        assert_eq!(world.returned(&function, &event).await, returned);
+    }
+}
+
 /// The policy is for missing keys, not for keys that cannot be used.
 #[tokio::test]
 async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
