@@ -3,7 +3,7 @@
 //! Of SNS and EventBridge, Lambda accepts the event, answers at once, and invokes the function later. If the function
 //! fails, Lambda retries with the same request id after one minute and again after two; then it sends the event to the
 //! dead-letter queue. A client of HTTP waits for the answer, and sends the same request again after a conflict, a server
-//! error or no answer, as the draft of the `Idempotency-Key` header says. A direct invocation is not tried again.
+//! error or no answer, as the draft of the `Idempotency-Key` header says; that is another request id. A direct invocation is not tried again.
 
 use std::time::{Duration, Instant};
 
@@ -114,6 +114,10 @@ impl Poller for AsyncEvents {
             item: None,
             count: next.deliveries,
         });
+        // Each request of a client of HTTP is an invocation of its own.
+        if self.source == Source::Http {
+            next.request_id = new_id();
+        }
         let batch = Batch::new(next.event.clone(), deliveries.collect());
         Some(batch.with_request_id(next.request_id.clone()))
     }
@@ -201,6 +205,19 @@ mod tests {
         assert_eq!(failed, [Disposition::DeadLettered]);
         assert!(events.is_empty());
         assert_eq!(Box::new(events).into_dead_letters()[0].receive_count, 3);
+    }
+
+    #[test]
+    fn each_request_of_a_client_of_http_is_another_invocation() {
+        let now = Instant::now();
+        let mut client = AsyncEvents::new(Source::Http, vec![Duration::ZERO]);
+        client.send(json!({}), now);
+        let first = client.receive(now, 0).unwrap();
+        client.settle(&first, &InvocationResult::TimedOut, now);
+        let second = client.receive(now, 0).unwrap();
+        assert_ne!(second.request_id(), first.request_id());
+        client.settle(&second, &InvocationResult::TimedOut, now);
+        assert!(client.is_empty(), "the answer to the second is for the second");
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub(crate) struct Delivery {
     /// The number by which its queue finds it.
     pub(crate) serial: u64,
     pub(crate) id: Option<String>,
-    /// The name of the record in the function's answer.
-    pub(crate) item: Option<String>,
+    /// The name of the record in the function's answer: of Kafka's an object with partition and offset, of others a text.
+    pub(crate) item: Option<Value>,
     /// The number of this delivery of the record, from 1.
     pub(crate) count: u32,
 }
@@ -100,24 +100,14 @@ impl Batch {
         };
         let mut failed = BTreeSet::new();
         for failure in failures {
-            let item = match failure.get("itemIdentifier")? {
-                Value::String(item) => item.clone(),
-                // Kafka's records are named by partition and offset.
-                item => offset_in(item.get("partition")?.as_str()?, item)?,
-            };
-            let named = |(_, delivery): &(usize, &Delivery)| delivery.item.as_ref() == Some(&item);
+            let item = failure.get("itemIdentifier")?;
+            let named = |(_, delivery): &(usize, &Delivery)| delivery.item.as_ref() == Some(item);
             let mut named = self.deliveries.iter().enumerate().filter(named).peekable();
             named.peek()?;
             failed.extend(named.map(|(position, _)| position));
         }
         Some(failed)
     }
-}
-
-/// `orders-0@17`: a record of Kafka, or its name in an answer, with the partition that it is in.
-pub(crate) fn offset_in(partition: &str, record: &Value) -> Option<String> {
-    let offset = record.get("offset")?.as_u64()?;
-    Some(format!("{partition}@{offset}"))
 }
 
 #[cfg(test)]
@@ -127,14 +117,15 @@ mod tests {
     use super::*;
 
     fn failed(response: Value) -> Option<Vec<usize>> {
-        let delivery = |item: &str| Delivery {
+        let delivery = |item: Value| Delivery {
             lane: String::new(),
             serial: 0,
             id: None,
-            item: Some(item.to_owned()),
+            item: Some(item),
             count: 1,
         };
-        let batch = Batch::new(Value::Null, ["a", "b", "p@7"].map(delivery).into());
+        let offset = json!({ "partition": "p", "offset": 7 });
+        let batch = Batch::new(Value::Null, [json!("a"), json!("b"), offset].map(delivery).into());
         let failed = batch.failed(&InvocationResult::Response(response.clone()), true);
         assert_eq!(
             batch.failed(&InvocationResult::Response(response), false),
@@ -168,6 +159,7 @@ mod tests {
             one(json!({ "itemIdentifier": "" })),
             one(json!({ "itemIdentifier": null })),
             one(json!({ "itemIdentifier": "unknown" })),
+            one(json!({ "itemIdentifier": "p@7" })),
             one(json!({ "itemIdentifier": { "partition": "p", "offset": 8 } })),
             one(json!({ "messageId": "b" })),
             one(json!("b")),

@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::lane::{Entry, Lane, Progress};
-use super::poller::{Batch, Delivery, Poller, offset_in};
+use super::poller::{Batch, Delivery, Poller};
 use super::{DeadLetter, Disposition, Source, StreamConfig};
 use crate::InvocationResult;
 
@@ -87,8 +87,8 @@ impl Poller for Shards {
     }
 
     fn receive(&mut self, now: Instant, _now_ms: u64) -> Option<Batch> {
-        let piped = self.piped;
-        let lanes = if self.source == Source::Kafka { self.lanes.len() } else { 1 };
+        let (piped, is_kafka) = (self.piped, self.source == Source::Kafka);
+        let lanes = if is_kafka { self.lanes.len() } else { 1 };
         let taken = self.lanes.iter_mut().filter_map(|(name, lane)| Some((name, lane.take(now)?)));
         let (mut records, mut deliveries) = (Map::new(), Vec::new());
         for (name, entries) in taken.take(lanes) {
@@ -98,14 +98,20 @@ impl Poller for Shards {
                 lane: name.clone(),
                 serial: 0,
                 id: entry.id.clone(),
-                item: if piped { event_id(entry) } else { entry.id.clone() },
+                item: match &entry.id {
+                    _ if piped => event_id(entry).map(Value::String),
+                    Some(_) if is_kafka => {
+                        Some(json!({ "partition": name, "offset": entry.record.get("offset") }))
+                    }
+                    id => id.clone().map(Value::String),
+                },
                 count: entry.deliveries,
             }));
         }
         if deliveries.is_empty() {
             return None;
         }
-        let event = if self.source == Source::Kafka {
+        let event = if is_kafka {
             let mut event = self.outside.clone();
             event.insert("records".to_owned(), Value::Object(records));
             Value::Object(event)
@@ -170,6 +176,12 @@ fn sequence(record: &Value) -> Option<&str> {
     ["/kinesis/sequenceNumber", "/dynamodb/SequenceNumber", "/sequenceNumber"]
         .iter()
         .find_map(|path| record.pointer(path).and_then(Value::as_str))
+}
+
+/// `orders-0@17`: a record of Kafka.
+fn offset_in(partition: &str, record: &Value) -> Option<String> {
+    let offset = record.get("offset")?.as_u64()?;
+    Some(format!("{partition}@{offset}"))
 }
 
 #[cfg(test)]
@@ -321,7 +333,13 @@ mod tests {
     #[test]
     fn an_unknown_record_fails_all_partitions() {
         let now = Instant::now();
-        for answer in [failing(&["orders-0@99"]), failing(&["5"]), InvocationResult::TimedOut] {
+        let as_text = json!({ "batchItemFailures": [{ "itemIdentifier": "orders-0@6" }] });
+        for answer in [
+            failing(&["orders-0@99"]),
+            failing(&["5"]),
+            InvocationResult::Response(as_text),
+            InvocationResult::TimedOut,
+        ] {
             let mut topic = topic(StreamConfig::default(), now);
             let batch = topic.receive(now, 0).unwrap();
             assert_eq!(topic.settle(&batch, &answer, now), [Disposition::Returned; 5], "{answer}");

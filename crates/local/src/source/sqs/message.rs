@@ -41,7 +41,7 @@ impl Message {
         self.receives += 1;
         let first_received_ms = *self.first_received_ms.get_or_insert(now_ms);
         let delivery = Delivery {
-            item: self.id().map(str::to_owned),
+            item: self.id().map(Value::from),
             lane: String::new(),
             serial: self.serial,
             id: self.id().map(str::to_owned),
