@@ -174,10 +174,8 @@ fn apply(
         effects.apply();
     }
     match &write.record {
-        Some(record) => records.insert(
-            write.key.clone(),
-            IdempotencyRecord { unread_result: None, ..record.clone() },
-        ),
+        Some(record) => records
+            .insert(write.key.clone(), IdempotencyRecord { unread_result: None, ..record.clone() }),
         None => records.remove(&write.key),
     };
     Verdict::Written

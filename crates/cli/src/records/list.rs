@@ -83,12 +83,26 @@ pub(crate) async fn run(
         page.push('\n');
     }
     page.push_str(&format!("{} of {count} items that were read", shown.len()));
+    let place = if arguments.index.is_some() { "index" } else { "table" };
     match next {
-        Some(next) => page.push_str(&format!("; there are more: --cursor {}", quoted(next))),
-        None => page.push_str("; that was the whole table"),
+        Some(next) => {
+            page.push_str(&format!(
+                "; there are more:{} --cursor {}",
+                found_by(arguments),
+                quoted(next)
+            ));
+        }
+        None => page.push_str(&format!("; that was the whole {place}")),
     }
     print(&page)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The arguments without which a cursor means another place.
+fn found_by(arguments: &Arguments) -> String {
+    let unsent = if arguments.unsent { " --unsent" } else { "" };
+    let index = arguments.index.as_deref().map(|index| format!(" --index {}", quoted(index)));
+    format!("{unsent}{}", index.unwrap_or_default())
 }
 
 /// A text as an argument of a shell. Keys come from events, and this one is copied into a command.
