@@ -18,13 +18,13 @@ step_counts-dynamodb() {
     count_instructions --features dynamodb
 }
 
-# Measures whole functions beside others, and makes the guide's page about performance, with its plots, from the figures of
+# Measures whole functions beside others, and makes the pages about performance, with their plots, from the figures of
 # this run alone. Nothing else should run on the machine: about ten minutes after the build.
 step_figures() {
     cargo bench --locked -p lambda-idempotency-figures --bench figures -- \
         --record "$PWD/crates/lambda/src/guide/measured/figures.tsv"
     WRITE_PAGE=1 some_tests cargo test --quiet --locked --workspace --test documents performance
-    git diff --stat -- crates/lambda/src/guide
+    git diff --stat -- crates/lambda/src/guide docs
 }
 
 # Simulates the fleets of the guide's page about large ones, and makes its tables and figures from them. A run is decided by its
@@ -33,7 +33,7 @@ step_fleet() {
     cargo run --quiet --release --locked -p lambda-idempotency-fleet -- \
         --record "$PWD/crates/lambda/src/guide/measured/fleet.tsv"
     WRITE_PAGE=1 some_tests cargo test --quiet --locked --workspace --test documents at_scale
-    git diff --stat -- crates/lambda/src/guide
+    git diff --stat -- crates/lambda/src/guide docs
 }
 
 # Shows the pages of `invoke --report` and `chaos --report` in a headless Chromium: their script runs, nothing in them

@@ -1,5 +1,5 @@
-//! The guide's page about performance is made from the figures of one run: its tables, and its plots. `WRITE_PAGE=1`
-//! writes them; without it, the test fails if they are not those of the file.
+//! The guide's page about performance, and the longer one in `docs`, are made from the figures of one run: their tables,
+//! and their plots. `WRITE_PAGE=1` writes them; without it, the test fails if they are not those of the file.
 
 mod aims;
 mod dollars;
@@ -17,25 +17,39 @@ use measured::Measured;
 
 const FOLDER: &str = "crates/lambda/src/guide/measured";
 const PAGE: &str = "crates/lambda/src/guide/performance.md";
-/// The plots as data, which docs.rs shows: it has no files beside its pages. rustdoc takes the first definition of a name,
+const DETAILS: &str = "docs/performance.md";
+/// The plots of the guide as data, which docs.rs shows: it has no files beside its pages. rustdoc takes the first definition of a name,
 /// which is in this file; GitHub has the one at the end of the page, which names a file.
 const EMBEDDED: &str = "crates/lambda/src/guide/measured/plots.txt";
 
 /// Every file that is made from the figures, with its text.
-fn made(page: &str, measured: &Measured, peers: &Measured) -> Vec<(String, String)> {
-    let mut page = page.to_owned();
+fn made(measured: &Measured, peers: &Measured) -> Vec<(String, String)> {
+    let [mut page, mut details] = [PAGE, DETAILS].map(read);
     for (name, text) in tables::all(measured, peers) {
-        page = with_block(&page, name, &text);
+        let holder = if has_block(&page, name) { &mut page } else { &mut details };
+        *holder = with_block(holder, name, &text);
     }
     let mut embedded = String::new();
-    let mut files = vec![(PAGE.to_owned(), page)];
+    let mut files = Vec::new();
     for (name, plot) in plots::all(measured, peers) {
-        let data = STANDARD.encode(&plot);
-        embedded.push_str(&format!("[plot-{name}]: data:image/svg+xml;base64,{data}\n"));
+        if page.contains(&shown(name)) {
+            let data = STANDARD.encode(&plot);
+            embedded.push_str(&format!("[plot-{name}]: data:image/svg+xml;base64,{data}\n"));
+        }
         files.push((format!("{FOLDER}/{name}.svg"), plot));
     }
+    files.extend([(PAGE.to_owned(), page), (DETAILS.to_owned(), details)]);
     files.push((EMBEDDED.to_owned(), embedded));
     files
+}
+
+/// How a page shows a plot.
+fn shown(name: &str) -> String {
+    format!("][plot-{name}]\n")
+}
+
+fn has_block(page: &str, name: &str) -> bool {
+    page.contains(&format!("<!-- measured: {name} -->\n"))
 }
 
 /// Replaces what is between `<!-- measured: name -->` and the next `<!-- end -->`.
@@ -55,7 +69,7 @@ fn measured() -> (Measured, Measured) {
 #[test]
 fn the_page_and_its_plots_are_those_of_the_figures() {
     let (measured, peers) = measured();
-    for (path, text) in made(&read(PAGE), &measured, &peers) {
+    for (path, text) in made(&measured, &peers) {
         let file = root().join(&path);
         if env::var_os("WRITE_PAGE").is_some() {
             fs::write(&file, &text).expect("a file");
@@ -65,18 +79,24 @@ fn the_page_and_its_plots_are_those_of_the_figures() {
     }
 }
 
-/// Every block and every plot of the page is made, and the page shows every plot.
+/// Every block and every plot of the pages is made, and each is on one page. The guide has one plot.
 #[test]
-fn nothing_of_the_page_is_left_out() {
+fn nothing_of_the_pages_is_left_out() {
     let (measured, peers) = measured();
-    let page = read(PAGE);
-    let blocks = page.matches("<!-- measured: ").count();
-    assert_eq!(blocks, tables::all(&measured, &peers).len());
+    let [page, details] = [PAGE, DETAILS].map(read);
+    let count = |text: &str| page.matches(text).count() + details.matches(text).count();
+    assert_eq!(count("<!-- measured: "), tables::all(&measured, &peers).len());
     let plots = plots::all(&measured, &peers);
-    assert_eq!(page.matches("![").count(), plots.len());
+    assert_eq!(count("!["), plots.len());
+    assert_eq!(page.matches("![").count(), 1);
     for (name, _) in plots {
-        assert!(page.contains(&format!("][plot-{name}]\n")), "{name} is not shown");
-        assert!(page.contains(&format!("\n[plot-{name}]: measured/{name}.svg\n")), "{name}");
+        let (page, folder) = if page.contains(&shown(name)) {
+            (&page, "measured")
+        } else {
+            (&details, "../crates/lambda/src/guide/measured")
+        };
+        assert!(page.contains(&shown(name)), "{name} is not shown");
+        assert!(page.contains(&format!("\n[plot-{name}]: {folder}/{name}.svg\n")), "{name}");
     }
     let guide = read("crates/lambda/src/guide/mod.rs");
     let (data, text) = (guide.find("measured/plots.txt"), guide.find("\"performance.md\""));
@@ -90,14 +110,14 @@ fn nothing_of_the_page_is_left_out() {
 #[test]
 fn a_figure_that_differs_is_found() {
     let (measured, peers) = measured();
-    let page = read(PAGE);
-    let right = made(&page, &measured, &peers);
+    let right = made(&measured, &peers);
     let dearer = measured.with("fresh", 10, "this", "one", "cpu_us", 4321.0);
-    let wrong = made(&page, &dearer, &peers);
+    let wrong = made(&dearer, &peers);
     let differ =
         |end: &str| right.iter().zip(&wrong).any(|(a, b)| a.0.ends_with(end) && a.1 != b.1);
     assert!(
-        differ("performance.md")
+        differ("guide/performance.md")
+            && differ("docs/performance.md")
             && differ("cpu.svg")
             && differ("dollars.svg")
             && differ("plots.txt")
