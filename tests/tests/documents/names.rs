@@ -6,7 +6,7 @@ use std::fs;
 use crate::root;
 
 /// The folder of the first part of a name.
-const PLACES: [(&str, &str); 18] = [
+const PLACES: [(&str, &str); 17] = [
     ("conformance", "crates/testkit/src/conformance"),
     ("engine", "crates/engine/tests/engine"),
     ("keys", "crates/keys/tests/keys"),
@@ -21,7 +21,6 @@ const PLACES: [(&str, &str); 18] = [
     ("admission", "crates/core/src/admission"),
     ("cli", "crates/cli/tests"),
     ("e2e", "tests/tests/e2e"),
-    ("with_powertools", "tests/tests/with_powertools"),
     ("postgres", "crates/postgres/tests/postgres"),
     ("redis", "crates/redis/tests/redis"),
     ("stores", "tests/tests/stores"),

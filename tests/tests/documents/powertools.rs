@@ -1,14 +1,10 @@
-//! The pages about Powertools name the versions that `bash tests/run powertools` installs, and tests that exist.
+//! The pages about Powertools name the versions that `bash tests/run powertools` installs.
 
 use serde_json::Value;
 
-use crate::{
-    names::{names, wrong},
-    read,
-};
+use crate::read;
 
 const GUIDE: &str = "crates/lambda/src/guide";
-const MIGRATION: &str = "crates/lambda/src/guide/powertools/migration.md";
 
 /// The versions of Powertools for Python and for TypeScript that the tests install.
 fn installed() -> [String; 2] {
@@ -36,14 +32,4 @@ fn the_pages_name_the_versions_that_are_tested() {
             assert!(text.contains(&version), "{page} does not name {version}");
         }
     }
-}
-
-#[test]
-fn the_tests_of_the_migration_exist() {
-    let page = read(MIGRATION);
-    let (_, table) = page.split_once("\n## What the tests do").expect("the tests");
-    let named: Vec<_> = names(table).collect();
-    assert!(named.len() > 10, "{named:?}");
-    let wrong: Vec<_> = named.into_iter().filter_map(wrong).collect();
-    assert!(wrong.is_empty(), "{wrong:?}");
 }
