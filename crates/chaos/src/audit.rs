@@ -14,9 +14,10 @@ use lambda_idempotency_local::Outcome;
 
 use crate::{
     Mode, audit_messages,
+    expected::Expected,
     findings::{Cause, Findings},
     history::{Attempt, Effect, End, History, Offence, OrderHistory},
-    schedule::{self, Schedule},
+    schedule,
     store::Row,
 };
 
@@ -24,7 +25,7 @@ use crate::{
 const CONSUMER: &str = "receive-parcel";
 
 /// Checks the history against the store's final records and the number of messages left.
-pub(crate) fn audit(schedule: &Schedule, history: &History, rows: &[Row], left: usize) -> Findings {
+pub(crate) fn audit(expected: &Expected, history: &History, rows: &[Row], left: usize) -> Findings {
     let mut findings = Findings::default();
     for (offence, what) in &history.offences {
         findings.violate(*offence, what.clone(), Vec::new());
@@ -35,31 +36,31 @@ pub(crate) fn audit(schedule: &Schedule, history: &History, rows: &[Row], left: 
     }
     for (number, order) in &history.orders {
         findings.effects += order.effects.max(order.placed);
-        effects(&mut findings, schedule.mode, history, *number, order);
+        effects(&mut findings, expected.mode, history, *number, order);
     }
-    order(&mut findings, schedule, history);
-    store(&mut findings, schedule, history, rows);
-    audit_messages::audit(&mut findings, schedule, history);
+    order(&mut findings, expected, history);
+    store(&mut findings, expected, history, rows);
+    audit_messages::audit(&mut findings, expected, history);
     findings
 }
 
 /// Where the source keeps an order, the first effects of the orders of a group come in the order in which their first
 /// messages were sent.
-fn order(findings: &mut Findings, schedule: &Schedule, history: &History) {
-    if !schedule.origin().keeps_order() {
-        return;
-    }
+fn order(findings: &mut Findings, expected: &Expected, history: &History) {
     // The latest first effect of each group so far.
     let mut latest: HashMap<usize, (u64, usize)> = HashMap::new();
     let mut seen = HashSet::new();
-    for number in schedule.messages.iter().map(|message| message.order) {
+    for number in expected.sequence.iter().copied() {
+        let Some(group) = expected.orders.get(number).and_then(|order| order.group) else {
+            continue;
+        };
         let Some(known) = history.orders.get(&number).filter(|_| seen.insert(number)) else {
             continue;
         };
         let attempts = known.attempts.iter().filter_map(|index| history.attempts.get(*index));
         let effects = attempts.flat_map(|attempt| attempt.effects.iter().map(|effect| effect.at));
         let Some(first) = effects.min() else { continue };
-        let before = latest.entry(schedule.group(number)).or_insert((first, number));
+        let before = latest.entry(group).or_insert((first, number));
         if first < before.0 {
             let what = format!(
                 "{}: its first effect came before that of {}, which is before it in its group",
@@ -240,7 +241,7 @@ fn late(history: &History, attempt: &Attempt) -> Option<Cause> {
 
 /// At the end every order that was sent is completed or permanently failed, and the store has
 /// no other keys.
-fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: &[Row]) {
+fn store(findings: &mut Findings, expected: &Expected, history: &History, rows: &[Row]) {
     let mut records: HashMap<String, String> = HashMap::new();
     for Row { key, status, .. } in rows {
         // The consumer of the messages has keys of its own, of which it logs what it logs for orders.
@@ -257,7 +258,7 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
     let hashes: HashSet<&String> =
         history.orders.values().flat_map(|order| &order.hashes).collect();
     let mut keys = HashMap::new();
-    for (number, order) in schedule.orders.iter().enumerate() {
+    for (number, order) in expected.orders.iter().enumerate() {
         let name = schedule::id(number);
         let Some(known) = history.orders.get(&number) else {
             findings.violate(Offence::Store, format!("{name}: was never delivered"), Vec::new());
@@ -265,7 +266,7 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
         };
         let trace = || trace(history, known);
         // Without the library, or where its policy allows that, a function works without a key.
-        if schedule.is_of_a_users_function() && known.hashes.is_empty() {
+        if expected.may_have_no_keys && known.hashes.is_empty() {
             continue;
         }
         let mut own = known.hashes.iter();
@@ -278,11 +279,11 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
             let what = format!("{name}: has the key of {}", schedule::id(other));
             findings.violate(Offence::Store, what, trace());
         }
-        let expected = if order.is_doomed() { "FAILED" } else { "COMPLETED" };
+        let due = if order.is_doomed { "FAILED" } else { "COMPLETED" };
         match records.get(hash).map(String::as_str) {
-            Some(status) if status == expected => {
+            Some(status) if status == due => {
                 let is_placed = history.is_placed(number);
-                if schedule.mode.commits() && is_placed == order.is_doomed() {
+                if expected.mode.commits() && is_placed == order.is_doomed {
                     let (offence, but) = match is_placed {
                         true => (Offence::Store, "placed"),
                         false => (Offence::Lost, "not placed"),
@@ -295,7 +296,7 @@ fn store(findings: &mut Findings, schedule: &Schedule, history: &History, rows: 
             }
             found => {
                 let found = found.unwrap_or("no record");
-                let what = format!("{name}: {found} in the store instead of {expected}");
+                let what = format!("{name}: {found} in the store instead of {due}");
                 findings.violate(Offence::Store, what, trace());
             }
         }

@@ -8,16 +8,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use lambda_idempotency_local::Outcome;
 
 use crate::{
+    expected::Expected,
     findings::{CopyCause, Findings},
     history::{End, History, Offence, Send},
-    schedule::{self, Schedule, is_grouped, order_of},
+    schedule::{self, is_grouped, order_of},
     sending::Answer,
 };
 
 /// Checks what arrived at the queue of the messages.
-pub(crate) fn audit(findings: &mut Findings, schedule: &Schedule, history: &History) {
+pub(crate) fn audit(findings: &mut Findings, expected: &Expected, history: &History) {
     let mut owners: HashMap<&str, (usize, usize)> = HashMap::new();
-    for (number, order) in schedule.orders.iter().enumerate() {
+    for (number, order) in expected.orders.iter().enumerate() {
         let name = schedule::id(number);
         let mut parts: BTreeMap<usize, Vec<&Send>> = BTreeMap::new();
         for send in history.sends_of(number).filter(|send| send.arrival.answer.is_taken()) {
@@ -29,7 +30,7 @@ pub(crate) fn audit(findings: &mut Findings, schedule: &Schedule, history: &Hist
             let what = format!("{name}: a message was sent before the order was placed");
             findings.violate(Offence::SentEarly, what, trace());
         }
-        let expected = order.sending.messages;
+        let expected = order.messages;
         match expected.checked_sub(parts.len()) {
             Some(0) => {}
             Some(missing) => {

@@ -7,7 +7,7 @@ use lambda_idempotency_local::{Invocation, InvocationResult, RecordLine, Usage};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{FaultKind, Settings, sending::Arrival};
+use crate::{FaultKind, Settings, schedule::Schedule, sending::Arrival};
 use Answer::{Refused, Taken, Unanswered};
 
 /// A run whose first order publishes messages. It is grouped.
@@ -66,7 +66,7 @@ impl World {
 
     fn audit(&self) -> Findings {
         let mut findings = Findings::default();
-        audit(&mut findings, &self.schedule, &self.history);
+        audit(&mut findings, &Expected::from(&self.schedule), &self.history);
         findings
     }
 

@@ -8,6 +8,7 @@ use crate::{
     FaultKind, Settings,
     ledger::{Line, Step},
     plan::Plan,
+    schedule::Schedule,
 };
 
 /// A run with one order, and any number of deliveries.
@@ -79,7 +80,7 @@ impl World {
     }
 
     fn audit(&self) -> Findings {
-        audit(&self.schedule, &self.history, &self.rows, 0)
+        audit(&Expected::from(&self.schedule), &self.history, &self.rows, 0)
     }
 }
 
@@ -238,7 +239,7 @@ fn a_message_left_at_the_end_is_stuck() {
     let mut world = World::new();
     world.run("m-0-0", 1, 5);
     world.end("m-0-0", 1, End::Answered, "executed", Disposition::Done);
-    let findings = audit(&world.schedule, &world.history, &world.rows, 1);
+    let findings = audit(&Expected::from(&world.schedule), &world.history, &world.rows, 1);
     assert_eq!(findings.violations[0].offence, Offence::Stuck);
 }
 

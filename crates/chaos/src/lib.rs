@@ -25,7 +25,8 @@
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `effects`, `history` | record what happened |
-//! | `audit`, `report` | compare that with what the documentation guarantees |
+//! | `expected`, `audit`, `report` | compare that with what the documentation guarantees |
+//! | `evidence` | the same audit of a run in an AWS account, from what is found there |
 //! | `store` | the store of the function: a server that is started and killed or a place in the user's, a proxy before it, and what is in it |
 //! | `queues` | the sources that deliver the messages |
 //! | `sending`, `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
@@ -42,6 +43,8 @@ mod audit;
 mod audit_messages;
 mod drive;
 mod effects;
+mod evidence;
+mod expected;
 mod fault;
 mod findings;
 mod history;
@@ -59,6 +62,7 @@ mod random;
 mod report;
 mod schedule;
 mod sending;
+
 mod settings;
 mod store;
 mod store_faults;
@@ -68,6 +72,7 @@ mod tested_store;
 mod vary;
 
 pub use drive::{Progress, run, run_until};
+pub use evidence::{Ended, Evidence, EvidenceMessage, EvidenceOrder, Observed, What};
 pub use fault::FaultKind;
 pub use findings::{Cause, CopyCause, Findings, Violation};
 pub use history::Offence;

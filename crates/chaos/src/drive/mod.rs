@@ -17,6 +17,7 @@ use crate::{
     Error, Report, Settings,
     audit::audit,
     effects,
+    expected::Expected,
     ledger::Ledger,
     messages::MessageQueue,
     processes::start,
@@ -108,7 +109,7 @@ async fn run_in(
         effects::read(&store.items().await?, &mut rig.history, &mut rig.parcels);
     }
     rig.parcels.audit(&mut rig.history);
-    let findings = audit(&schedule, &rig.history, &rows, left);
+    let findings = audit(&Expected::from(&schedule), &rig.history, &rows, left);
     let mut injected = rig.injector.counts(&store);
     injected.extend(messages.iter().flat_map(MessageQueue::faults));
     let story = rig.story(begun);

@@ -1,5 +1,6 @@
 //! What happened in a run, from three sources: the ledger, the invocations and the queue.
 
+mod ending;
 mod entries;
 mod offence;
 mod sends;
@@ -9,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use lambda_idempotency_local::{Disposition, Invocation, InvocationResult, Outcome};
+use lambda_idempotency_local::{Disposition, Outcome};
 
 use crate::{
     Error,
@@ -17,6 +18,7 @@ use crate::{
     schedule::{self, order_of},
 };
 
+pub(crate) use ending::Ending;
 pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory, Send};
 pub use offence::Offence;
 
@@ -175,81 +177,6 @@ impl History {
         self.orders.get(&order).is_some_and(|order| order.effects > 0 || order.placed > 0)
     }
 
-    /// Adds an invocation that has ended. Add every line that its process wrote before.
-    pub(crate) fn ended(
-        &mut self,
-        invocation: &Invocation,
-        end: End,
-        stopped: bool,
-        overran: bool,
-    ) {
-        self.now += 1;
-        let pid = invocation.pid;
-        match (&end, &invocation.result) {
-            (End::Crashed, result) => self.offend(Offence::Crashed, format!("{pid}: {result}")),
-            // An outage that returns every record fails the invocation, so that the pollers slow down.
-            (End::Answered, InvocationResult::FunctionError { kind, .. })
-                if kind == "Idempotency.RecordsReturned" => {}
-            (End::Answered, InvocationResult::Response(_)) => {}
-            (End::Answered, result) => self.offend(Offence::Crashed, format!("{pid}: {result}")),
-            _ => {}
-        }
-        let index = self.invocations.len();
-        let mut fences = HashMap::new();
-        // A process with a last invocation gets no other: this one is new, and the system gave it the same id.
-        self.last.remove(&pid);
-        for attempt in self.open.remove(&pid).unwrap_or_default() {
-            if let Some(attempt) = self.attempts.get_mut(attempt) {
-                attempt.invocation = Some(index);
-                fences.insert(attempt.message.clone(), attempt.fence);
-            }
-        }
-        for sent in self.open_sends.remove(&pid).unwrap_or_default() {
-            if let Some(sent) = self.sends.get_mut(sent) {
-                sent.invocation = Some(index);
-            }
-        }
-        if end != End::Answered {
-            self.last.insert(pid, index);
-        }
-        if let InvocationResult::Response(_) = &invocation.result {
-            let mut lines = invocation.records.iter().rev();
-            if let Some(problem) = lines.find_map(|line| line.problem.as_ref()) {
-                self.problem = Some(problem.clone());
-            }
-        } else {
-            self.problem = Some(invocation.result.to_string());
-        }
-        for line in &invocation.records {
-            let Some(order) = order_of(&line.record) else { continue };
-            let history = self.orders.entry(order).or_default();
-            history.hashes.extend(line.key_hash.clone());
-            if let (Outcome::Executed, Some(fence)) = (&line.outcome, fences.get(&line.record)) {
-                let completion = Completion { known: self.now, fence: *fence };
-                history.completed.get_or_insert(completion);
-            }
-        }
-        let logged = invocation.records.iter();
-        let logged = logged.map(|line| (line.record.clone(), line.outcome.clone())).collect();
-        let is_done = |outcome: &Outcome| {
-            matches!(outcome, Outcome::Executed | Outcome::Replayed | Outcome::Superseded)
-        };
-        let unrecorded = invocation.records.iter();
-        let unrecorded = unrecorded.filter(|line| is_done(&line.outcome) && line.problem.is_some());
-        let unrecorded = unrecorded.map(|line| line.record.clone()).collect();
-        let time = invocation.began..invocation.began + invocation.duration;
-        let failed_requests = sends::failed_requests(invocation);
-        self.invocations.push(Ended {
-            end,
-            stopped,
-            overran,
-            logged,
-            unrecorded,
-            time,
-            failed_requests,
-        });
-    }
-
     /// Adds what the queue did with a message of the invocation that ended last.
     pub(crate) fn delivered(&mut self, message: &str, doomed: bool, disposition: Disposition) {
         self.deliveries += 1;
@@ -264,7 +191,14 @@ impl History {
         *self.outcomes.entry(outcome).or_default() += 1;
         if disposition == Disposition::Returned {
             self.returned += 1;
-        } else if !self.settled.contains_key(message) {
+        } else {
+            self.settled(message, doomed, disposition);
+        }
+    }
+
+    /// Adds that a message was acknowledged or dead-lettered. Its first end counts.
+    pub(crate) fn settled(&mut self, message: &str, doomed: bool, disposition: Disposition) {
+        if !self.settled.contains_key(message) {
             self.settled.insert(message.to_owned(), disposition);
             self.settle(message, doomed, disposition);
         }

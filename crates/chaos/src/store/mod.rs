@@ -48,7 +48,6 @@ pub(crate) struct Item {
 }
 
 impl Row {
-    #[cfg(test)]
     pub(crate) fn new(key: &str, status: &str) -> Self {
         Self { key: key.to_owned(), status: status.to_owned(), has_messages: false }
     }

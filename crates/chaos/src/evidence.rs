@@ -1,0 +1,284 @@
+//! The audit of a run that the rig did not drive: of a function in an AWS account.
+//!
+//! Whoever ran it has sent messages, and finds afterwards what the function wrote to its ledger, what Lambda and the
+//! function logged, what is in the dead-letter queues, and the records of the store. [`Evidence`] holds that, and its
+//! [`audit`](Evidence::audit) is the one that follows a run of the rig.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Instant,
+};
+
+use lambda_idempotency_local::{Disposition, Outcome, RecordLine};
+
+use crate::{
+    Findings, Mode, Offence,
+    audit::audit,
+    expected::{Expected, ExpectedOrder},
+    history::{End, Ending, History},
+    ledger::{Line, Step},
+    schedule,
+    store::Row,
+};
+
+/// What is known of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// The orders, by their numbers.
+    pub orders: Vec<EvidenceOrder>,
+    /// The messages, in the order in which they were sent.
+    pub messages: Vec<EvidenceMessage>,
+    /// What happened, in the order of time.
+    pub observed: Vec<Observed>,
+    /// The keys of the store's records, and their statuses as DynamoDB has them.
+    pub records: Vec<(String, String)>,
+}
+
+/// What an order asks of the function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvidenceOrder {
+    /// It fails permanently: each of its messages ends in a dead-letter queue.
+    pub fails_permanently: bool,
+    /// It ends the process, once or more.
+    pub ends_process: bool,
+    /// Its message group, where the source keeps an order.
+    pub group: Option<usize>,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvidenceMessage {
+    /// The id that its service gave it.
+    pub id: String,
+    /// The number of its order.
+    pub order: usize,
+    /// Whether it is in a dead-letter queue.
+    pub dead_lettered: bool,
+}
+
+/// Something that happened in a sandbox.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The sandbox, by a number.
+    pub sandbox: u32,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened in a sandbox.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// A handler started, or had its effect: a line of the ledger.
+    Handler {
+        /// Whether it is the effect.
+        is_effect: bool,
+        /// The number of the order.
+        order: usize,
+        /// The id of the message.
+        message: String,
+        /// The fence of the attempt.
+        fence: u64,
+    },
+    /// An invocation ended.
+    Ended(Ended, Vec<RecordLine>),
+}
+
+/// How an invocation ended, as Lambda logs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// The function answered, or failed in a way that it chose.
+    Answered,
+    /// Its time was over, and Lambda ended its process.
+    TimedOut,
+    /// Its process ended.
+    Died,
+}
+
+impl Evidence {
+    /// Compares everything with what the documentation guarantees.
+    #[must_use]
+    pub fn audit(&self) -> Findings {
+        let mut reading = Reading::new(self);
+        for observed in &self.observed {
+            reading.read(observed);
+        }
+        let left = reading.settle();
+        let rows = self.records.iter();
+        let rows = rows.map(|(key, status)| Row::new(key, status));
+        audit(&self.expected(), &reading.history, &rows.collect::<Vec<_>>(), left)
+    }
+
+    /// The messages that were neither acknowledged nor dead-lettered, by what was logged of them.
+    pub fn unsettled(&self) -> impl Iterator<Item = &EvidenceMessage> {
+        let mut done: HashMap<&str, bool> = HashMap::new();
+        for observed in &self.observed {
+            let What::Ended(_, lines) = &observed.what else { continue };
+            let acknowledged = lines.iter().filter(|line| acknowledges(&line.outcome));
+            done.extend(acknowledged.map(|line| (line.record.as_str(), true)));
+        }
+        let is_open = move |message: &&EvidenceMessage| {
+            !message.dead_lettered && !done.contains_key(message.id.as_str())
+        };
+        self.messages.iter().filter(is_open)
+    }
+
+    /// How often each outcome was logged.
+    #[must_use]
+    pub fn outcomes(&self) -> BTreeMap<String, u64> {
+        let mut outcomes = BTreeMap::new();
+        for observed in &self.observed {
+            let What::Ended(_, lines) = &observed.what else { continue };
+            for line in lines {
+                *outcomes.entry(line.outcome.as_str().to_owned()).or_default() += 1;
+            }
+        }
+        outcomes
+    }
+
+    fn expected(&self) -> Expected {
+        let order = |order: &EvidenceOrder| ExpectedOrder {
+            is_doomed: order.fails_permanently,
+            group: order.group,
+            messages: 0,
+        };
+        Expected {
+            mode: Mode::Claim,
+            may_have_no_keys: false,
+            orders: self.orders.iter().map(order).collect(),
+            sequence: self.messages.iter().map(|message| message.order).collect(),
+        }
+    }
+}
+
+/// Whether the source deletes a message of which this was logged.
+fn acknowledges(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Executed
+            | Outcome::Unprotected
+            | Outcome::Replayed
+            | Outcome::Coalesced
+            | Outcome::Superseded
+            | Outcome::Skipped
+            | Outcome::CompletionLost
+    )
+}
+
+/// The history, while it is read.
+struct Reading<'a> {
+    evidence: &'a Evidence,
+    history: History,
+    /// The names of messages, which say their orders as those of the rig do, by their ids.
+    names: HashMap<&'a str, (usize, String)>,
+    /// The orders whose handlers started in a sandbox since its last invocation ended.
+    running: HashMap<u32, Vec<usize>>,
+    /// Messages that were acknowledged with the result of another execution.
+    answered: Vec<&'a str>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(evidence: &'a Evidence) -> Self {
+        let name = |(number, message): (usize, &'a EvidenceMessage)| {
+            let name = format!("m-{}-{number}", message.order);
+            (message.id.as_str(), (message.order, name))
+        };
+        Self {
+            evidence,
+            history: History::default(),
+            names: evidence.messages.iter().enumerate().map(name).collect(),
+            running: HashMap::new(),
+            answered: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, observed: &'a Observed) {
+        let sandbox = observed.sandbox;
+        match &observed.what {
+            What::Handler { is_effect, order, message, fence } => {
+                let Some((_, name)) = self.names.get(message.as_str()) else {
+                    let what = format!("the ledger names a message that was not sent: {message}");
+                    return self.history.offend(Offence::Ledger, what);
+                };
+                let line = Line {
+                    step: if *is_effect { Step::Effect } else { Step::Start },
+                    order: schedule::id(*order),
+                    message: name.clone(),
+                    pid: sandbox,
+                    fence: *fence,
+                    name: "placed".to_owned(),
+                    time: None,
+                };
+                self.history.line(&line);
+                self.running.entry(sandbox).or_default().push(*order);
+            }
+            What::Ended(ended, lines) => self.ended(sandbox, *ended, lines),
+        }
+    }
+
+    fn ended(&mut self, sandbox: u32, ended: Ended, lines: &'a [RecordLine]) {
+        let orders = self.running.remove(&sandbox).unwrap_or_default();
+        let mut orders = orders.iter().filter_map(|number| self.evidence.orders.get(*number));
+        let end = match ended {
+            Ended::Answered => End::Answered,
+            Ended::TimedOut => End::TimedOut,
+            Ended::Died if orders.any(|order| order.ends_process) => End::Killed,
+            Ended::Died => End::Crashed,
+        };
+        // Lines about messages of somebody else are not evidence.
+        let own = lines.iter().filter_map(|line| {
+            let (_, name) = self.names.get(line.record.as_str())?;
+            Some(RecordLine { record: name.clone(), ..line.clone() })
+        });
+        let own: Vec<RecordLine> = own.collect();
+        let now = Instant::now();
+        self.history.ended_as(Ending {
+            pid: sandbox,
+            overran: end == End::TimedOut,
+            failed: (end == End::Crashed)
+                .then(|| "the process ended, and no order asked for that".to_owned()),
+            end,
+            stopped: false,
+            is_returned: false,
+            records: &own,
+            time: now..now,
+            failed_requests: Vec::new(),
+        });
+        for line in lines.iter().filter(|line| acknowledges(&line.outcome)) {
+            let Some((order, name)) = self.names.get(line.record.as_str()) else { continue };
+            // The effect was in this sandbox, by whose clock both times are, unless another execution had it.
+            if matches!(line.outcome, Outcome::Executed | Outcome::Unprotected) {
+                let doomed = is_doomed(self.evidence, *order);
+                self.history.settled(name, doomed, Disposition::Done);
+            } else {
+                self.answered.push(&line.record);
+            }
+        }
+    }
+
+    /// Settles what was answered from other executions, and what is dead-lettered. Returns how many messages are left.
+    fn settle(&mut self) -> usize {
+        for message in std::mem::take(&mut self.answered) {
+            self.settle_one(message, Disposition::Done);
+        }
+        for message in self.evidence.messages.iter().filter(|message| message.dead_lettered) {
+            self.settle_one(&message.id, Disposition::DeadLettered);
+        }
+        self.evidence.unsettled().count()
+    }
+
+    fn settle_one(&mut self, message: &str, disposition: Disposition) {
+        if let Some((order, name)) = self.names.get(message) {
+            let doomed = is_doomed(self.evidence, *order);
+            self.history.settled(name, doomed, disposition);
+        }
+    }
+}
+
+fn is_doomed(evidence: &Evidence, order: usize) -> bool {
+    evidence.orders.get(order).is_some_and(|order| order.fails_permanently)
+}
+
+#[cfg(test)]
+#[path = "evidence_tests.rs"]
+mod tests;

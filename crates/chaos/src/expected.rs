@@ -1,0 +1,43 @@
+//! What a run should come to, as far as an audit asks: the same of a schedule of the rig and of a run in an account.
+
+use crate::{Mode, schedule::Schedule};
+
+/// What was sent, and what it asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    /// How effects and completions are kept together.
+    pub(crate) mode: Mode,
+    /// Whether the function may work without keys: one without the library, or whose policy allows that.
+    pub(crate) may_have_no_keys: bool,
+    pub(crate) orders: Vec<ExpectedOrder>,
+    /// The order of each message, in the order in which they were sent.
+    pub(crate) sequence: Vec<usize>,
+}
+
+/// An order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpectedOrder {
+    /// It fails permanently.
+    pub(crate) is_doomed: bool,
+    /// Its message group or shard, where its source keeps an order.
+    pub(crate) group: Option<usize>,
+    /// How many messages it publishes.
+    pub(crate) messages: usize,
+}
+
+impl From<&Schedule> for Expected {
+    fn from(schedule: &Schedule) -> Self {
+        let keeps_order = schedule.origin().keeps_order();
+        let orders = schedule.orders.iter().enumerate().map(|(number, order)| ExpectedOrder {
+            is_doomed: order.is_doomed(),
+            group: keeps_order.then(|| schedule.group(number)),
+            messages: order.sending.messages,
+        });
+        Self {
+            mode: schedule.mode,
+            may_have_no_keys: schedule.is_of_a_users_function(),
+            orders: orders.collect(),
+            sequence: schedule.messages.iter().map(|message| message.order).collect(),
+        }
+    }
+}
