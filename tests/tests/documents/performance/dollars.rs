@@ -1,4 +1,4 @@
-//! What a million new records cost, from figures and prices. The page states the formula.
+//! What a million new records cost, from figures and prices. `docs/performance.md` states the formula.
 
 use super::measured::Measured;
 
@@ -73,7 +73,7 @@ pub(crate) fn table(measured: &Measured, peers: &Measured) -> String {
 /// The page states these prices and sizes.
 #[test]
 fn the_page_names_its_prices() {
-    let page = crate::read(super::PAGE);
+    let page = crate::read(super::DETAILS);
     for text in [
         format!("{WRITE_UNITS} USD"),
         format!("{READ_UNITS} USD"),
@@ -83,6 +83,6 @@ fn the_page_names_its_prices() {
         format!("{MEGABYTES_OF_A_PROCESSOR:.0} MB"),
     ] {
         let text = text.replace("1769 MB", "1,769 MB");
-        assert!(page.contains(&text), "performance.md does not say {text}");
+        assert!(page.contains(&text), "docs/performance.md does not say {text}");
     }
 }
