@@ -22,7 +22,7 @@
 //! | [Metrics](metrics) | what is counted and measured, and how CloudWatch gets it |
 //! | [Operating a table](operating) | what is stuck and why; having work done again; redrives |
 //! | [Cost](cost) | requests, and dollars per million records |
-//! | [Performance](performance) | processor time, memory and time, beside a function by hand; what is aimed at |
+//! | [Performance](performance) | processor time, requests, time and memory, beside a function by hand |
 //! | [At a billion records a day](at_scale) | capacity, cost, settings, and what breaks first |
 //! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
 //! | [Durable functions](durable_functions) | a dispatcher that starts each execution once, and what each layer deduplicates |
