@@ -76,7 +76,7 @@ async fn no_policy_acknowledges_a_key_of_another_application() {
 
 #[tokio::test]
 async fn the_refusal_names_both_applications_and_the_remedy() {
-    let world = World::new();
+    let world = World::instant();
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let payment = json!({ "id": "s3cr3t" });
     let billing = world.application("billing");
@@ -128,7 +128,7 @@ async fn two_functions_with_the_same_name_are_one_application() {
 /// Earlier versions and Powertools write records without an application name.
 #[tokio::test]
 async fn records_without_an_application_answer_all_applications() {
-    let world = World::new();
+    let world = World::instant();
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let payment = json!({ "id": "a" });
     world
@@ -186,7 +186,7 @@ fn the_application_is_named_by_the_variable_or_else_by_the_function() {
 #[tokio::test]
 #[ignore = "run by `the_application_is_named_by_the_variable_or_else_by_the_function`"]
 async fn child() {
-    let world = World::new();
+    let world = World::instant();
     let charge = async |_: Call| Ok::<_, Failure>(1);
     let run = world
         .idempotency()
@@ -214,7 +214,7 @@ async fn child() {
 /// Otherwise the call would wait for itself until its deadline, at each delivery.
 #[tokio::test]
 async fn a_call_inside_itself_fails_at_once() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let inner = idempotency.clone();
     let charge = async |id: u32| {
@@ -241,7 +241,7 @@ async fn a_call_inside_itself_fails_at_once() {
 /// A call on another store, or after a panic, is not a call inside itself.
 #[tokio::test]
 async fn a_call_on_another_store_or_after_a_panic_is_not_nested() {
-    let (world, other) = (World::new(), World::new());
+    let (world, other) = (World::instant(), World::instant());
     let payload = json!({ "id": 1 });
     let elsewhere = other.idempotency();
     let across = async |_: Call| {
@@ -270,7 +270,7 @@ async fn a_call_on_another_store_or_after_a_panic_is_not_nested() {
 #[tokio::test]
 async fn an_event_of_another_application_is_an_error() {
     use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
-    let world = World::new();
+    let world = World::instant();
     let charge = async |_: LambdaEvent<Value>| Ok::<_, std::io::Error>("charged".to_owned());
     let service = |name: &str| {
         ServiceBuilder::new()

@@ -168,7 +168,7 @@ async fn an_event_replayed_from_an_archive_is_recognised_by_its_id() {
 #[tokio::test]
 async fn a_record_with_a_busy_key_waits_for_the_end_of_the_lease_by_default() {
     for (conflict, waits) in [(None, true), (Some(OnConflict::Return), false)] {
-        let world = World::new();
+        let world = World::instant();
         let mut operation = Operation::new("a").key("id");
         if let Some(conflict) = conflict {
             operation = operation.on_conflict(conflict);

@@ -52,7 +52,7 @@ async fn claimed_elsewhere(world: &World, function: &Function) -> Value {
 
 #[tokio::test]
 async fn the_hook_gets_a_busy_record_with_the_end_of_its_lease() {
-    let world = World::new();
+    let world = World::instant();
     let (function, notified) = with_hook(&world, Does::Nothing);
     let event = claimed_elsewhere(&world, &function).await;
     world.clock.advance(Duration::from_secs(11));
@@ -72,7 +72,7 @@ async fn the_hook_gets_a_busy_record_with_the_end_of_its_lease() {
 #[tokio::test]
 async fn a_hook_that_hangs_or_panics_does_not_change_the_answer() {
     for does in [Does::Hang, Does::Panic, Does::PanicLater] {
-        let world = World::new();
+        let world = World::instant();
         let (function, notified) = with_hook(&world, does);
         let event = claimed_elsewhere(&world, &function).await;
         let before = world.clock.now();

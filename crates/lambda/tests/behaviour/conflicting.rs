@@ -28,7 +28,7 @@ fn refused<T>(built: Result<T, ConfigError>, parts: &[&str]) {
 /// Each record would have a key of its own.
 #[tokio::test]
 async fn a_mutex_without_a_key_is_refused_where_each_record_has_its_own() {
-    let world = World::new();
+    let world = World::instant();
     let mutex = || Operation::new("import").mode(Mode::Mutex);
     let parts = ["`import`", "`Mode::Mutex`", "`.key("];
     let idempotency = || world.idempotency();
@@ -61,7 +61,7 @@ fn all_sources_of_an_operation_have_one_mode() {
 
 #[tokio::test]
 async fn nor_do_two_functions_or_calls_of_one_name_differ_in_mode() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     idempotency.on(Sqs::new(), &place(), nothing).unwrap();
     refused(

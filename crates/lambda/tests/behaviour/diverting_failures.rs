@@ -266,7 +266,7 @@ async fn the_debug_text_of_a_diverted_record_has_no_payload() {
 /// A replay from an archive has the id of the first delivery.
 #[tokio::test]
 async fn a_record_that_fails_again_after_its_item_was_deleted_is_put_aside_again() {
-    let (world, aside) = (World::new(), Aside::default());
+    let (world, aside) = (World::instant(), Aside::default());
     let operation = index();
     let key = operation.producer().unwrap().key(r#"{"id":"a"}"#).unwrap();
     let function = world

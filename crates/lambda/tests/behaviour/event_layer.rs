@@ -52,7 +52,7 @@ macro_rules! service {
 
 #[tokio::test]
 async fn the_first_event_is_processed_and_the_later_ones_get_its_answer() {
-    let world = World::new();
+    let world = World::instant();
     let service = service!(world, &by_id());
     let receipt =
         |id: &str, number| Receipt { id: id.to_owned(), number, request: "request-1".to_owned() };
@@ -69,7 +69,7 @@ async fn the_first_event_is_processed_and_the_later_ones_get_its_answer() {
 
 #[tokio::test]
 async fn a_replay_can_be_told_from_the_first_answer() {
-    let world = World::new();
+    let world = World::instant();
     let ledger = world.ledger.clone();
     let charge = move |event: LambdaEvent<Payment>| {
         ledger.record(event.payload.id, "");
@@ -92,7 +92,7 @@ async fn a_replay_can_be_told_from_the_first_answer() {
 
 #[tokio::test]
 async fn a_hook_for_replays_that_panics_changes_nothing() {
-    let world = World::new();
+    let world = World::instant();
     let charge = |_: LambdaEvent<Payment>| async { Ok::<_, io::Error>(7) };
     let layer = world.idempotency().event(&by_id()).unwrap().on_replay(|answer, _| {
         *answer = 8.into();
@@ -109,7 +109,7 @@ type Hook = fn(&mut serde_json::Value, Option<Completion>);
 
 #[tokio::test]
 async fn a_hook_for_replays_that_breaks_the_answer_changes_nothing_and_is_told_of() {
-    let (world, captured) = (World::new(), Captured::default());
+    let (world, captured) = (World::instant(), Captured::default());
     let service = |hook: Hook| {
         let layer = world.idempotency().event(&by_id()).unwrap().on_replay(hook);
         let charge = |event: LambdaEvent<Payment>| async move {
@@ -135,7 +135,7 @@ async fn a_hook_for_replays_that_breaks_the_answer_changes_nothing_and_is_told_o
 
 #[tokio::test]
 async fn without_an_expression_the_whole_event_is_the_key() {
-    let world = World::new();
+    let world = World::instant();
     let service = service!(world, &Operation::new("charge"));
     for (event, executed) in [
         (r#"{"id":"a","amount":1}"#, 1),
@@ -149,7 +149,7 @@ async fn without_an_expression_the_whole_event_is_the_key() {
 
 #[tokio::test]
 async fn errors_contain_their_kind_and_not_the_message() {
-    let world = World::new();
+    let world = World::instant();
     let service = service!(world, &by_id().fingerprint("amount"));
     let failing = serve(service.clone(), r#"{"id":"a","amount":0}"#, world.context()).await;
     let (kind, text) = diagnostic(failing.unwrap_err());
@@ -172,7 +172,7 @@ async fn errors_contain_their_kind_and_not_the_message() {
 
 #[tokio::test]
 async fn tenants_are_kept_apart() {
-    let world = World::new();
+    let world = World::instant();
     let service = service!(world, &by_id());
     for tenant in [None, Some("t-1"), Some("t-2"), Some(""), Some("t-1"), None] {
         let mut context = world.context();
@@ -207,7 +207,7 @@ async fn call_goes_to_the_instance_that_was_polled_ready() {
             std::future::ready(Ok(1))
         }
     }
-    let world = World::new();
+    let world = World::instant();
     let layer = world.idempotency().event(&by_id()).unwrap();
     let mut service: EventService<_, Payment> =
         tower_layer::Layer::layer(&layer, Picky(Arc::new(()), false));

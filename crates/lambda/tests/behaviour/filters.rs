@@ -20,7 +20,7 @@ async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
 }
 
 fn built(source: impl Source) -> Result<Function, ConfigError> {
-    World::new().idempotency().on(source, &Operation::new("a"), nothing)
+    World::instant().idempotency().on(source, &Operation::new("a"), nothing)
 }
 
 fn function(world: &World, source: impl Source) -> Function {

@@ -41,7 +41,7 @@ async fn freed(idempotency: &Idempotency) -> Freed {
 /// A system that deduplicates by them takes the new work for the old. So does the one whose key expires.
 #[tokio::test]
 async fn the_subkeys_and_the_ids_of_messages_of_new_work_are_those_of_the_freed_work() {
-    let world = World::new();
+    let world = World::instant();
     let sender = Arc::<MemorySender>::default();
     let idempotency = world.idempotency().with_sender(Arc::clone(&sender));
     let placed = async |call: Call| {
@@ -68,7 +68,7 @@ async fn the_subkeys_and_the_ids_of_messages_of_new_work_are_those_of_the_freed_
 
 #[tokio::test]
 async fn the_steps_of_freed_work_are_forgotten() {
-    let world = World::new();
+    let world = World::instant();
     let paid = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&paid);
     let handler = async move |_: Value, call: Call| {
@@ -90,7 +90,7 @@ async fn the_steps_of_freed_work_are_forgotten() {
 /// The second record that fails for the key is not the first one again.
 #[tokio::test]
 async fn a_record_that_fails_after_its_key_was_freed_is_put_aside_as_well() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let aside = Arc::<Mutex<Vec<DivertedRecord>>>::default();
     let kept = Arc::clone(&aside);
@@ -132,7 +132,7 @@ async fn a_key_is_freed_in_each_mode_and_only_when_nobody_has_it() {
         (Mode::Optimistic, Freed::Completed),
         (Mode::Mutex, Freed::WasFree),
     ] {
-        let world = World::new();
+        let world = World::instant();
         let (idempotency, operation) = (world.idempotency(), place().mode(mode));
         let inner = (idempotency.clone(), operation.clone());
         let function = async move |_: Call| {
@@ -157,7 +157,7 @@ async fn a_key_is_freed_in_each_mode_and_only_when_nobody_has_it() {
 /// `records evict` reads no results.
 #[tokio::test]
 async fn a_key_whose_result_cannot_be_read_is_not_freed() {
-    let world = World::new();
+    let world = World::instant();
     let with_key = |byte: u8| {
         let keys = LocalKeys::new(EncryptionKey::new(format!("k{byte}"), &[byte; 32]).unwrap());
         let store = Results::new(world.store.clone()).encrypt_with(keys).clock(world.clock.clone());
@@ -178,7 +178,7 @@ async fn a_key_whose_result_cannot_be_read_is_not_freed() {
 /// worker sends it again. To the worker, its claim was deleted, as by a TTL.
 #[tokio::test]
 async fn a_key_that_is_freed_while_its_completion_is_in_doubt_is_completed_again() {
-    let world = World::new();
+    let world = World::instant();
     let sent = Arc::<AtomicUsize>::default();
     world.store.inject(Fault::lose_answer().that_writes(Status::Completed));
     let (counted, store, until) = (Arc::clone(&sent), world.store.clone(), world.clock.now());

@@ -38,7 +38,7 @@ async fn run(world: &World, idempotency: &Idempotency, number: u32) -> (u32, boo
 
 #[tokio::test]
 async fn a_freed_key_is_new_work_in_this_process_at_once() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     assert_eq!(run(&world, &idempotency, 1).await, (1, false));
     assert_eq!(run(&world, &idempotency, 2).await, (1, true), "from memory");
@@ -50,7 +50,7 @@ async fn a_freed_key_is_new_work_in_this_process_at_once() {
 
 #[tokio::test]
 async fn another_process_answers_from_memory_until_its_cache_ends() {
-    let world = World::new();
+    let world = World::instant();
     let (one, other) = (world.idempotency(), world.idempotency());
     run(&world, &one, 1).await;
     assert_eq!(run(&world, &other, 2).await, (1, true));
@@ -62,7 +62,7 @@ async fn another_process_answers_from_memory_until_its_cache_ends() {
 
 #[tokio::test]
 async fn what_a_key_was_is_said() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let function = idempotency.on(Sqs::new(), &place(), world.handler()).unwrap();
     let free = async || idempotency.free(&place(), &payload()).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_key_in_progress_is_not_freed() {
 
 #[tokio::test]
 async fn the_key_of_another_application_is_not_freed() {
-    let world = World::new();
+    let world = World::instant();
     run(&world, &world.idempotency().application("shop"), 1).await;
     for other in [world.idempotency(), world.idempotency().application("bank")] {
         let freed = other.free(&place(), &payload()).await;
@@ -123,7 +123,7 @@ impl Sender for Down {
 
 #[tokio::test]
 async fn messages_that_are_not_sent_are_not_lost() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency().with_sender(Arc::new(Down));
     let publish = async |_: Value, call: Call| {
         call.publish(Message::new("parcels", "1"))?;
@@ -153,7 +153,7 @@ fn overtaken(world: &World, status: Status) {
 #[tokio::test]
 async fn a_record_that_changes_meanwhile_is_left() {
     for status in [Status::InProgress, Status::Completed] {
-        let world = World::new();
+        let world = World::instant();
         let idempotency = world.idempotency();
         run(&world, &idempotency, 1).await;
         overtaken(&world, status);
@@ -172,7 +172,7 @@ async fn a_record_that_changes_meanwhile_is_left() {
 
 #[tokio::test]
 async fn a_deletion_whose_answer_is_lost_is_not_forgotten_by_this_process() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     run(&world, &idempotency, 1).await;
     world.store.inject(Fault::lose_answer());

@@ -57,7 +57,7 @@ async fn a_record_for_which_the_store_has_no_room_is_processed_and_not_kept() {
 async fn its_claim_is_stored_without_it() {
     let operation = Operation::new("place").key("id");
     for (bytes, is_kept) in [(390 * 1024, true), (410 * 1024, false)] {
-        let world = World::new();
+        let world = World::instant();
         let [(_, function), _] = functions(&world, &operation);
         let mut event = message(bytes);
         let body = event["Records"][0]["body"]

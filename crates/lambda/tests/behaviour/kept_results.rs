@@ -70,7 +70,7 @@ async fn observers_get_a_kept_result_at_each_delivery() {
 
 #[tokio::test]
 async fn without_keep_result_no_result_is_kept() {
-    let (world, seen) = (World::new(), Seen::default());
+    let (world, seen) = (World::instant(), Seen::default());
     let function = process(&world, &seen).on(Sqs::new(), &place(), confirm).unwrap();
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
@@ -81,7 +81,7 @@ async fn without_keep_result_no_result_is_kept() {
 
 #[tokio::test]
 async fn a_kept_result_can_be_read_later_with_the_payload() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let function = idempotency.on(Sqs::new(), &place(), keep_result(confirm)).unwrap();
     let kept_for = async |id: &str| {

@@ -111,7 +111,7 @@ fn counts(document: &Value) -> Value {
 
 #[tokio::test]
 async fn each_invocation_has_a_line_for_each_operation_and_source() {
-    let (world, lines) = (World::new(), Lines::default());
+    let (world, lines) = (World::instant(), Lines::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
     let function = idempotency
         .function()

@@ -76,7 +76,7 @@ async fn each_message_is_processed_and_copies_one_after_the_other() {
 
 #[tokio::test]
 async fn each_call_of_run_gets_its_own_result() {
-    let (world, payload) = (World::new(), json!({ "id": "a" }));
+    let (world, payload) = (World::instant(), json!({ "id": "a" }));
     let idempotency = world.idempotency();
     for expected in 1..4 {
         let context = RunContext::without_deadline();

@@ -22,7 +22,7 @@ async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
 /// A name is for records, for whole events, or for calls; it can be used again for the same kind only.
 #[tokio::test]
 async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let run = |idempotency: Idempotency, id: u32| async move {
         let payload = json!({ "id": id });
@@ -203,7 +203,7 @@ async fn in_lambda() {
 /// Names that are made from data must not fill the memory, and are accepted.
 #[tokio::test]
 async fn run_accepts_any_number_of_names() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     for number in 0..1100 {
         let operation = Operation::new(format!("process-{number}")).key("id");

@@ -230,7 +230,7 @@ async fn other_events_keep_their_default_key() {
 #[tokio::test]
 async fn a_whole_event_that_differs_or_repeats_is_not_a_key() {
     for (event, what, advice, why) in events() {
-        let world = World::new();
+        let world = World::instant();
         let ledger = world.ledger.clone();
         let idempotency = world.idempotency();
         let handler = service_fn(move |_: LambdaEvent<Value>| {
@@ -282,7 +282,7 @@ fn copying() -> Operation {
 
 /// The answers to two invocations for one task whose first attempt fails temporarily.
 async fn answers_of_s3_batch(keep: fn(&Value) -> bool) -> [Value; 2] {
-    let world = World::new();
+    let world = World::instant();
     let attempts = Arc::new(AtomicUsize::new(0));
     let copy = service_fn(move |_: LambdaEvent<Value>| {
         let is_first = attempts.fetch_add(1, Ordering::Relaxed) == 0;
@@ -351,7 +351,7 @@ fn the_advice_for_cognito_has_a_key_for_a_user_who_does_not_exist_yet() {
 /// Uses the key that the error for Firehose advises: each record is protected, not the whole answer.
 #[tokio::test]
 async fn a_retry_of_firehose_processes_no_record_again() {
-    let world = World::new();
+    let world = World::instant();
     let by_record = Operation::new("count").key("[deliveryStreamArn, recordId]");
     for invocation in ["i-1", "i-2"] {
         let event = firehose(invocation);

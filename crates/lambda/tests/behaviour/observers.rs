@@ -74,7 +74,7 @@ impl Observer for Panicking {
 
 #[tokio::test]
 async fn observers_add_to_each_other_and_to_the_log_and_one_that_panics_harms_nobody() {
-    let (world, captured) = (World::new(), Captured::default());
+    let (world, captured) = (World::instant(), Captured::default());
     let (first, last) = (Noted::default(), Noted::default());
     let idempotency = world
         .idempotency()
@@ -118,7 +118,7 @@ async fn without_the_log_other_observers_are_told() {
 
 #[tokio::test]
 async fn an_observer_learns_how_long_a_record_waited_ran_and_was_settled() {
-    let (world, noted) = (World::new(), Noted::default());
+    let (world, noted) = (World::instant(), Noted::default());
     let clock = world.clock.clone();
     let handler = move |_: Value, _| {
         let clock = clock.clone();

@@ -161,7 +161,7 @@ async fn a_consumer_with_the_id_as_its_key_drops_copies() {
 
 #[tokio::test]
 async fn run_says_that_messages_are_not_sent_and_sends_them_when_it_is_called_again() {
-    let (world, wire) = (World::new(), Arc::<Wire>::default());
+    let (world, wire) = (World::instant(), Arc::<Wire>::default());
     let idempotency = world.idempotency().with_sender(Arc::clone(&wire));
     let (operation, payload) = (Operation::new("place-order").key("id"), json!({ "id": "a" }));
     let calls = AtomicUsize::new(0);

@@ -153,7 +153,7 @@ impl Serialize for PanickingResult {
 
 #[tokio::test]
 async fn work_whose_result_panics_when_serialized_is_completed() {
-    let (world, calls) = (World::new(), Arc::new(AtomicUsize::new(0)));
+    let (world, calls) = (World::instant(), Arc::new(AtomicUsize::new(0)));
     let idempotency = world.idempotency();
     let charge = || {
         let calls = Arc::clone(&calls);
@@ -175,7 +175,7 @@ async fn work_whose_result_panics_when_serialized_is_completed() {
 
 #[tokio::test]
 async fn an_event_whose_result_panics_when_serialized_is_completed() {
-    let world = World::new();
+    let world = World::instant();
     let ledger = world.ledger.clone();
     let charge = move |event: LambdaEvent<Value>| {
         let ledger = ledger.clone();

@@ -46,7 +46,7 @@ async fn returned_messages_are_named_individually() {
 /// The queue delivers it again, whoever reads it.
 #[tokio::test]
 async fn a_message_whose_key_is_held_is_returned_without_waiting() {
-    let world = World::new();
+    let world = World::instant();
     let killed = json!([order("m-1", "a", "sleep")]).to_string();
     let serving = serve(piped(&world), &killed, world.context());
     assert!(drop_after(1, serving).await.is_none());

@@ -107,7 +107,7 @@ async fn records_equal_those_of_powertools() {
     for recorded in Recorded::all() {
         let name = recorded.name().to_owned();
         let result = recorded.result().unwrap_or(Value::Null);
-        let world = World::new();
+        let world = World::instant();
         assert!(!recorded.run(&world, result.clone()).await.replayed);
         let Some(key) = recorded.key() else {
             let again = recorded.run(&world, result).await;
@@ -135,7 +135,7 @@ async fn records_equal_those_of_powertools() {
 async fn work_that_powertools_completed_is_replayed() {
     for recorded in Recorded::all() {
         let (Some(key), Some(result)) = (recorded.key(), recorded.result()) else { continue };
-        let world = World::new();
+        let world = World::instant();
         let mut by_powertools =
             IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1_700_003_600));
         by_powertools.lease_until = Some(Timestamp::from_millis(1_700_000_030_123));
@@ -199,7 +199,7 @@ async fn tenants_are_refused_because_powertools_keys_do_not_contain_them() {
     for (powertools, served) in
         [(powertools.clone(), false), (powertools.accept_collisions(), true)]
     {
-        let world = World::new();
+        let world = World::instant();
         let operation = Operation::new("place").key("detail.id").powertools(powertools);
         let layer = world.idempotency().event(&operation).unwrap();
         let service = layer.layer(service_fn(|_: LambdaEvent<Value>| ready(Ok::<u32, Failure>(1))));
@@ -212,7 +212,7 @@ async fn tenants_are_refused_because_powertools_keys_do_not_contain_them() {
 
 #[tokio::test]
 async fn sqs_records_have_the_keys_of_a_powertools_record_handler() {
-    let world = World::new();
+    let world = World::instant();
     let operation =
         Operation::new("place").powertools(PowertoolsKeys::python("orders-fn.app.process"));
     let source = Sqs::new().key(record("messageId"));

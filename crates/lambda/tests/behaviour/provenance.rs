@@ -20,7 +20,7 @@ impl World {
     async fn provenance(&self, event: &Value) -> Provenance {
         let records = inspect::event(&event.to_string(), Some(&place())).unwrap();
         let key = records[0].key.as_ref().unwrap().key.clone().unwrap();
-        let found = self.store.read(&[key], self.clock.now()).await.pop();
+        let found = self.store.inner().read(&[key], self.clock.now()).await.pop();
         found.unwrap().unwrap().unwrap().provenance.unwrap()
     }
 }

@@ -45,7 +45,7 @@ struct Mortal {
 
 impl Mortal {
     fn new() -> Self {
-        Self { world: World::new(), lives: Arc::default(), seen: Arc::default() }
+        Self { world: World::instant(), lives: Arc::default(), seen: Arc::default() }
     }
 
     fn handler(

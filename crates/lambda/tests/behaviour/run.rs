@@ -103,7 +103,7 @@ async fn each_kind_of_error_has_its_own_variant() {
 
 #[tokio::test]
 async fn a_panic_is_a_failed_attempt() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let payload = json!({ "id": "a" });
     let operation = charge();
@@ -125,7 +125,7 @@ async fn claim_and_die(world: &World, operation: &Operation, payload: &Value, de
 
 #[tokio::test]
 async fn a_key_that_is_claimed_elsewhere_is_busy_until_its_lease_ends() {
-    let world = World::new();
+    let world = World::instant();
     let payload = json!({ "id": "a" });
     let deadline = world.clock.now().plus(Duration::from_secs(30));
     claim_and_die(&world, &charge(), &payload, deadline).await;
@@ -197,7 +197,7 @@ async fn payloads_without_a_key_can_run_unprotected() {
 
 #[tokio::test]
 async fn operations_inside_operations_complete_their_own_keys() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let payload = json!({ "id": "a" });
     let (outer, inner) = (charge(), Operation::new("mail").key("id"));
@@ -227,7 +227,7 @@ async fn operations_inside_operations_complete_their_own_keys() {
 
 #[tokio::test]
 async fn operations_of_different_names_do_not_wait_for_each_other() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let payload = json!({ "id": "a" });
     let operations = [charge(), Operation::new("mail").key("id"), Operation::new("log").key("id")];
@@ -249,7 +249,7 @@ async fn operations_of_different_names_do_not_wait_for_each_other() {
 /// Key and fingerprint are made from the payload at the start of the call.
 #[tokio::test]
 async fn the_key_is_made_before_the_function_changes_its_payload() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let operation = charge().fingerprint("@");
     let payload = std::sync::Mutex::new(json!({ "id": "a", "amount": 1 }));
@@ -283,7 +283,7 @@ async fn stored_keys_contain_nothing_of_the_payload() {
 /// Each call is a batch of one, so there is no quarantine; a dropped call counts as a lost worker.
 #[tokio::test]
 async fn a_payload_that_kills_its_process_fails_permanently_after_so_many_losses() {
-    let world = World::new();
+    let world = World::instant();
     let (operation, payload) = (charge().max_lost_attempts(2), json!({ "id": "a" }));
     for _ in 0..2 {
         let idempotency = world.idempotency();

@@ -34,7 +34,7 @@ async fn replays<R>(value: R)
 where
     R: Serialize + DeserializeOwned + Send + Clone + PartialEq + Debug,
 {
-    let world = World::new();
+    let world = World::instant();
     let first = run(&world, value.clone()).await.unwrap();
     assert_eq!((&first.result, first.replayed), (&value, false));
     let second = run(&world, value.clone()).await.unwrap();
@@ -72,7 +72,7 @@ async fn results_keep_their_type_and_their_digits() {
 
 #[tokio::test]
 async fn a_result_of_another_type_is_an_error() {
-    let world = World::new();
+    let world = World::instant();
     run(&world, "text".to_owned()).await.unwrap();
     let error = run(&world, 7).await.unwrap_err();
     assert!(matches!(error, RunError::ResultLost(_)) && !error.is_transient());
@@ -82,14 +82,14 @@ async fn a_result_of_another_type_is_an_error() {
 
 #[tokio::test]
 async fn a_number_is_not_replayed_as_a_string() {
-    let world = World::new();
+    let world = World::instant();
     run(&world, 42).await.unwrap();
     assert!(matches!(run(&world, String::new()).await, Err(RunError::ResultLost(_))));
 }
 
 #[tokio::test]
 async fn a_result_that_is_too_large_is_returned_now_and_lost_later() {
-    let world = World::new();
+    let world = World::instant();
     let large = "x".repeat(400 * 1024);
     let first = run(&world, large.clone()).await.unwrap();
     assert_eq!((first.result.len(), first.recorded), (large.len(), true), "the work is completed");
@@ -111,7 +111,7 @@ impl Serialize for Unserializable {
 
 #[tokio::test]
 async fn a_result_that_cannot_be_serialized_is_returned_now_and_lost_later() {
-    let world = World::new();
+    let world = World::instant();
     let first = run(&world, Unserializable).await.unwrap();
     assert_eq!((first.replayed, first.recorded), (false, true));
     let error = run(&world, Unserializable).await.unwrap_err();
@@ -148,7 +148,7 @@ async fn an_error_of_run_has_an_error_type_for_alarms() {
 
 #[tokio::test]
 async fn a_run_says_when_the_work_was_done_and_until_when_its_key_answers() {
-    let world = World::new();
+    let world = World::instant();
     let start = world.clock.now();
     let first = run(&world, 1).await.unwrap();
     assert_eq!(first.done_at, Some(start));
@@ -161,7 +161,7 @@ async fn a_run_says_when_the_work_was_done_and_until_when_its_key_answers() {
 
 #[tokio::test]
 async fn a_run_in_mutex_mode_says_nothing_of_a_completion() {
-    let world = World::new();
+    let world = World::instant();
     let (operation, payload) = (charge().mode(Mode::Mutex), json!({ "id": "a" }));
     let idempotency = world.idempotency();
     let context = RunContext::without_deadline();
@@ -172,7 +172,7 @@ async fn a_run_in_mutex_mode_says_nothing_of_a_completion() {
 
 #[tokio::test]
 async fn a_result_whose_time_has_passed_is_lost_and_the_work_is_not_done_again() {
-    let world = World::new();
+    let world = World::instant();
     let operation = charge().result_retention(Duration::from_mins(10));
     let (idempotency, payload) = (world.idempotency(), json!({ "id": "a" }));
     let runs = async || {
@@ -192,7 +192,7 @@ async fn a_result_whose_time_has_passed_is_lost_and_the_work_is_not_done_again()
 
 #[tokio::test]
 async fn a_function_says_how_long_its_result_answers() {
-    let world = World::new();
+    let world = World::instant();
     let (idempotency, operation, payload) = (world.idempotency(), charge(), json!({ "id": "a" }));
     let runs = async || {
         let quote = async |call: Call| {

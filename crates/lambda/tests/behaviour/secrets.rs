@@ -332,7 +332,7 @@ async fn a_store_that_fails() {
 
 #[tokio::test]
 async fn results_of_any_size() {
-    let (world, captured) = (World::new(), Captured::default());
+    let (world, captured) = (World::instant(), Captured::default());
     let guard = captured.start();
     let idempotency = logging(&world);
     let operation = Operation::new("charge").key("id").fingerprint("note");

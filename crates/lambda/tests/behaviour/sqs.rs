@@ -97,7 +97,7 @@ async fn bodies_can_be_plain_text() {
 
 #[tokio::test]
 async fn a_deduplicated_message_is_processed_again_after_the_retention() {
-    let world = World::new();
+    let world = World::instant();
     let operation = by_id().retention(Duration::from_secs(60));
     let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
     let event = batch([order("m-1", "a", "")]);

@@ -237,7 +237,7 @@ async fn json_that_is_not_a_record_is_returned() {
 #[tokio::test]
 async fn they_wait_for_the_end_of_a_lease() {
     for at in [0, 1] {
-        let world = World::new();
+        let world = World::instant();
         let (function, record) = &streams(&world, &index())[at];
         let killed = batch([record(1, "a", "a", "sleep")]).to_string();
         assert!(drop_after(1, serve(function.clone(), &killed, world.context())).await.is_none());
