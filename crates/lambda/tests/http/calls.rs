@@ -25,7 +25,7 @@ async fn the_call_of_a_request_has_the_invocation_and_its_trace_and_no_record() 
     context.request_id = "r-1".to_owned();
     let trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
     context.xray_trace_id = Some(trace.to_owned());
-    let service = World::new().layer(&charges()).layer(service_fn(describe));
+    let service = World::instant().layer(&charges()).layer(service_fn(describe));
     let request = post("k-1", "").with_lambda_context(context);
     let answer = service.oneshot(request).await.unwrap();
     assert_eq!(answer.body().as_ref(), format!(r#"Some("r-1") r-1 {trace}"#).as_bytes());

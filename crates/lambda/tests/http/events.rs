@@ -37,7 +37,7 @@ fn has_header(response: &Value, name: &str) -> bool {
 }
 
 async fn is_deduplicated(mut event: Value) {
-    let world = World::new();
+    let world = World::instant();
     for place in ["headers", "multiValueHeaders"] {
         if event[place].is_object() {
             // VPC Lattice has lists in `headers`.
@@ -131,7 +131,7 @@ async fn response_bodies_are_sent_unchanged() {
         ("text/plain", Body::Text("é".into()), json!("é")),
         ("text/plain", Body::Empty, json!("")),
     ] {
-        let world = World::new();
+        let world = World::instant();
         let handler = service_fn(move |_| {
             let body = match &body {
                 Body::Text(text) => Body::Text(text.clone()),
@@ -160,7 +160,7 @@ async fn response_bodies_are_sent_unchanged() {
 /// The order of parameters has no effect, but the order of the values of one parameter has.
 #[tokio::test]
 async fn the_order_of_query_parameters_has_no_effect() {
-    let world = World::new();
+    let world = World::instant();
     let asked = |tags: [&str; 2]| {
         json!({
             "path": "/charges", "httpMethod": "POST", "isBase64Encoded": false, "body": "EUR 5.00",
@@ -233,7 +233,7 @@ fn method(event: &mut Value) -> &mut Value {
 /// The status of the second of two attempts that reach the function in different ways. The handler is
 /// called once.
 async fn second_by(first: &Value, second: &Value) -> u64 {
-    let world = World::new();
+    let world = World::instant();
     let one = invoke(&world, first).await;
     assert_eq!(one["statusCode"], 201, "{one}");
     let two = invoke(&world, second).await;
@@ -289,7 +289,7 @@ async fn with_keys_for_each_path_route_and_payload_format_have_no_effect() {
     };
     let first = by("$default");
     for second in [by("POST /charges"), by("POST /{any+}"), version_1(&first)] {
-        let world = World::new();
+        let world = World::instant();
         let layer = world.layer_with(&charges().key("id"), Http::by_body().one_key_for_each_path());
         invoke_by(&layer, &world, &first).await;
         let again = invoke_by(&layer, &world, &second).await;
@@ -320,14 +320,14 @@ async fn paths_of_a_load_balancer_or_a_function_url_can_have_different_keys() {
     let ways: [&dyn Fn(&str) -> Value; 2] = [&balanced, &called];
     for send in ways {
         let carts = ["/carts/1/items", "/carts/2/items"];
-        let world = World::new();
+        let world = World::instant();
         let one_for_all = world.layer(&charges().key("sku"));
         let answers = [
             invoke_by(&one_for_all, &world, &send(carts[0])).await,
             invoke_by(&one_for_all, &world, &send(carts[1])).await,
         ];
         assert_eq!(answers.map(|answer| answer["statusCode"].clone()), [201, 422]);
-        let world = World::new();
+        let world = World::instant();
         let layer =
             world.layer_with(&charges().key("sku"), Http::by_body().one_key_for_each_path());
         for attempt in 0..2 {
@@ -375,7 +375,7 @@ async fn messages_of_a_websocket_api_are_refused_and_connections_pass() {
     {
         let mut event = message.clone();
         event["requestContext"]["eventType"] = json!(kind);
-        let world = World::new();
+        let world = World::instant();
         let layer = world.layer_with(&charges(), Http::by_header().needs_key(|_| true));
         let response = invoke_by(&layer, &world, &event).await;
         assert_eq!(
@@ -417,12 +417,12 @@ async fn callers_of_a_lattice_service_are_its_principals() {
         (session("task-1"), session("task-2"), 1),
         (session("task-1"), role.replace("shop", "other"), 2),
     ] {
-        let world = World::new();
+        let world = World::instant();
         assert_eq!(invoke(&world, &by(Some(&first))).await["statusCode"], 201);
         assert_eq!(invoke(&world, &by(Some(&second))).await["statusCode"], 201);
         assert_eq!(world.calls(), calls, "{first} and {second}");
     }
-    let world = World::new();
+    let world = World::instant();
     for unknown in [None, Some("")] {
         assert_eq!(invoke(&world, &by(unknown)).await["statusCode"], 403);
     }

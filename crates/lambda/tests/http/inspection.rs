@@ -31,7 +31,7 @@ fn event(method: &str, key: Option<&str>, body: &str) -> Value {
 
 /// Inspects the event and handles it; the store must get the inspected key and fingerprint.
 async fn is_the_key_that_is_claimed(operation: Operation, event: Value) {
-    let world = World::new();
+    let world = World::instant();
     let layer = world.layer(&operation);
     let record = layer.inspect(&event.to_string(), &Context::default()).unwrap().unwrap();
     let request: LambdaRequest = serde_json::from_value(event).unwrap();

@@ -31,7 +31,7 @@ async fn a_request_without_a_key_gets_a_problem_that_names_the_header() {
 /// They count for one caller, whom no payload names.
 #[tokio::test]
 async fn keys_of_requests_cannot_be_freed_by_a_payload() {
-    let idempotency = World::new().idempotency();
+    let idempotency = World::instant().idempotency();
     let charges = Operation::new("charges").key("id");
     let payload = serde_json::json!({ "id": "a" });
     assert_eq!(idempotency.free(&charges, &payload).await.unwrap(), Freed::WasFree);

@@ -76,7 +76,7 @@ async fn a_mutex_excludes_by_a_key_in_the_body_and_replays_nothing() {
 /// A request counts for its caller, and a call of `run` for nobody.
 #[tokio::test]
 async fn requests_and_other_work_of_an_operation_share_no_keys() {
-    let world = World::new();
+    let world = World::instant();
     let idempotency = world.idempotency();
     let (orders, payload) = (orders(), json!({ "sku": "a", "id": "a" }));
     let placed = async |_| Ok::<_, Failure>("placed".to_owned());

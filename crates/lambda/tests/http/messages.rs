@@ -41,7 +41,7 @@ impl Sender for Wire {
 
 #[tokio::test]
 async fn a_client_gets_the_response_once_its_messages_are_sent() {
-    let (world, wire) = (World::new(), Arc::<Wire>::default());
+    let (world, wire) = (World::instant(), Arc::<Wire>::default());
     let layer = world
         .idempotency()
         .with_sender(Arc::clone(&wire))

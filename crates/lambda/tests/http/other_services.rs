@@ -17,7 +17,7 @@ type Bytes = Full<axum::body::Bytes>;
 
 #[tokio::test]
 async fn a_service_with_a_body_of_its_own_gets_it_and_its_responses_have_it() {
-    let world = World::new();
+    let world = World::instant();
     let calls = world.calls.clone();
     let echo = service_fn(move |request: Request<Bytes>| {
         let number = calls.fetch_add(1, Ordering::Relaxed) + 1;

@@ -30,7 +30,7 @@ async fn a_second_request_gets_the_first_response_marked_as_replayed() {
 
 #[tokio::test]
 async fn a_second_request_during_the_first_gets_a_409_with_retry_after() {
-    let world = World::new();
+    let world = World::instant();
     let layer = world.layer(&charges());
     let during = world.clone();
     let mut service = layer.layer(service_fn(move |request| {
@@ -336,7 +336,7 @@ impl lambda_http::IntoResponse for PanickingResponse {
 
 #[tokio::test]
 async fn work_whose_response_panics_is_completed_without_it() {
-    let world = World::new();
+    let world = World::instant();
     let counted = world.clone();
     let mut service = world.layer(&charges()).layer(service_fn(move |request| {
         let world = counted.clone();

@@ -37,7 +37,15 @@ pub(crate) struct World {
 pub(crate) struct OnFire;
 
 impl World {
+    /// A world whose store takes time, as all do: what happens meanwhile would stay hidden.
     pub(crate) fn new() -> Self {
+        let mut world = Self::instant();
+        world.store = world.store.taking(world.clock.clone(), Duration::from_millis(8));
+        world
+    }
+
+    /// A world whose store answers at once, for tests that do not drive the clock.
+    pub(crate) fn instant() -> Self {
         Self {
             clock: ManualClock::new(Timestamp::from_secs(1_700_000_000)),
             store: FaultyStore::new(MemoryStore::new()),
