@@ -1,6 +1,6 @@
 //! The store around another: encodes what is written, and decodes what is found.
 
-use std::{future::poll_fn, num::NonZeroUsize, task::Poll};
+use std::num::NonZeroUsize;
 
 use futures_util::{
     future::join_all,
@@ -124,7 +124,7 @@ impl<S: Store> Results<S> {
     /// another.
     async fn write_encoded(&self, writes: &[Write], call_deadline: Timestamp) -> Vec<Verdict> {
         let deadline = self.codec.half_until(call_deadline);
-        let turns = Turns::new();
+        let turns = Turns::default();
         let encoded: FuturesUnordered<BoxFuture<'_, Encoded>> = writes
             .iter()
             .enumerate()
@@ -136,34 +136,20 @@ impl<S: Store> Results<S> {
         let mut encoded = encoded.ready_chunks(writes.len().max(1));
         let mut sent = FuturesUnordered::new();
         let mut verdicts: Vec<_> = writes.iter().map(|_| Verdict::Unknown(unanswered())).collect();
-        poll_fn(|context| {
-            let mut is_busy = false;
-            loop {
-                while let Poll::Ready(Some(answers)) = sent.poll_next_unpin(context) {
+        loop {
+            tokio::select! {
+                biased;
+                Some(answers) = sent.next() => {
                     for (at, verdict) in answers {
                         if let Some(place) = verdicts.get_mut(at) {
                             *place = verdict;
                         }
                     }
                 }
-                match encoded.poll_next_unpin(context) {
-                    Poll::Ready(Some(ready)) => {
-                        sent.push(self.send(ready, call_deadline));
-                        is_busy = true;
-                    }
-                    Poll::Ready(None) if sent.is_empty() => return Poll::Ready(()),
-                    Poll::Pending if turns.are_waited_for() && !is_busy => turns.give(),
-                    Poll::Pending if turns.are_waited_for() => {
-                        // What was sent has to leave the process first.
-                        context.waker().wake_by_ref();
-                        return Poll::Pending;
-                    }
-                    Poll::Ready(None) | Poll::Pending => return Poll::Pending,
-                }
+                Some(ready) = encoded.next() => sent.push(self.send(ready, call_deadline)),
+                else => return verdicts,
             }
-        })
-        .await;
-        verdicts
+        }
     }
 
     async fn encoded(
