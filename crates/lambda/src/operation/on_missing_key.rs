@@ -4,6 +4,9 @@
 ///
 /// A source can acknowledge such records without processing them:
 /// [`skip_without_key`](crate::source::Sqs::skip_without_key).
+///
+/// A payload that is still in an [envelope](crate::source::Envelope), from which the expression reads nothing, is a bad
+/// record whatever is set here: its source lacks an `.envelope(..)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnMissingKey {
