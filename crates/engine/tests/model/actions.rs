@@ -6,49 +6,40 @@ use crate::{
     explorer::{Action, Explorer},
     packed::Payload,
     powertools::Fate,
-    protocol::Rule,
     request::Intent,
     sending::Resolve,
-    setup::{Deadline, Network, SKEW},
+    setup::{Network, SKEW},
     state::{Call, Job, World},
     step::Step,
 };
 
 impl Explorer {
     /// The steps of a worker with a key.
-    pub(crate) fn worker_actions(
-        &self,
-        world: &World,
-        worker: usize,
-        key: usize,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(call) = world.keys[key].calls[worker] else {
-            return self.takes(world, worker, key, actions);
+    pub(crate) fn worker_actions(&self, world: &World, worker: usize, actions: &mut Vec<Action>) {
+        let Some(call) = world.key.calls[worker] else {
+            return self.takes(world, worker, actions);
         };
         match call.job {
             Job::Waiting => {
                 for now in readings(world.time) {
-                    actions.push(Action::Look { worker, key, now });
+                    actions.push(Action::Look { worker, now });
                 }
-                actions.push(Action::StopWaiting { worker, key });
+                actions.push(Action::StopWaiting { worker });
             }
             Job::Granted => {
                 for now in readings(world.time) {
-                    actions.push(Action::Start { worker, key, now });
+                    actions.push(Action::Start { worker, now });
                 }
-                self.settles(world, worker, key, &[Intent::Undo], actions);
+                self.settles(world, worker, &[Intent::Undo], actions);
             }
             Job::Running | Job::Renewing => {
                 for now in self.stamps(world.time) {
                     let intents = self.intents(world, &call, now);
-                    self.settles_at(world, worker, key, now, &intents, actions);
-                    if self.setup.deadline != Deadline::Never && call.job == Job::Running {
-                        // Either settlement can go unanswered in the same ways.
+                    self.settles_at(world, worker, now, &intents, actions);
+                    if self.setup.drops && call.job == Job::Running {
                         let lost = self.collisions(world, Intent::LeaveStanding);
                         actions.extend(lost.into_iter().map(|lost| Action::Drop {
                             worker,
-                            key,
                             now,
                             lost,
                         }));
@@ -60,55 +51,35 @@ impl Explorer {
         let Some(request) = call.request else { return };
         for now in readings(world.time) {
             actions.push(if call.answer.is_some() {
-                Action::Answer { worker, key, now }
+                Action::Answer { worker, now }
             } else {
-                Action::Land { worker, key, now }
+                Action::Land { worker, now }
             });
         }
         if world.faults.timeouts > 0 {
             for now in self.stamps(world.time) {
                 for &resolve in self.resolutions(request.intent) {
-                    actions.push(Action::Unanswered { worker, key, resolve, now });
+                    actions.push(Action::Unanswered { worker, resolve, now });
                 }
             }
         }
     }
 
     /// The deliveries that an idle worker can take from the source.
-    fn takes(&self, world: &World, worker: usize, key: usize, actions: &mut Vec<Action>) {
-        let busy = world.keys.iter().any(|key| key.calls[worker].is_some());
-        if self.setup.ordered && (busy || key != world.checkpoint) {
-            return;
-        }
-        let mut own = world.keys.iter().filter_map(|key| key.calls[worker]);
-        if self.protocol.keeps(Rule::QuarantinedRunAlone) && own.any(|call| call.is_quarantined()) {
-            return;
-        }
-        let queued = world.keys[key].source.queued;
-        let queued = |payload: Payload| queued[usize::from(payload)];
-        for payload in (0..2).filter(|payload| queued(*payload) > 0) {
-            let others = (0..2).filter(|other| queued(*other) > u8::from(*other == payload));
-            let others = others.filter(|_| self.setup.pairs).map(Some);
-            for follower in [None].into_iter().chain(others) {
-                for now in readings(world.time) {
-                    for lost in self.collisions(world, Intent::Claim) {
-                        actions.push(Action::Take { worker, key, payload, follower, now, lost });
-                    }
+    fn takes(&self, world: &World, worker: usize, actions: &mut Vec<Action>) {
+        let queued = world.key.source.queued;
+        for payload in (0..2).filter(|payload: &Payload| queued[usize::from(*payload)] > 0) {
+            for now in readings(world.time) {
+                for lost in self.collisions(world, Intent::Claim) {
+                    actions.push(Action::Take { worker, payload, now, lost });
                 }
             }
         }
     }
 
-    fn settles(
-        &self,
-        world: &World,
-        worker: usize,
-        key: usize,
-        intents: &[Intent],
-        actions: &mut Vec<Action>,
-    ) {
+    fn settles(&self, world: &World, worker: usize, intents: &[Intent], actions: &mut Vec<Action>) {
         for now in self.stamps(world.time) {
-            self.settles_at(world, worker, key, now, intents, actions);
+            self.settles_at(world, worker, now, intents, actions);
         }
     }
 
@@ -116,23 +87,22 @@ impl Explorer {
         &self,
         world: &World,
         worker: usize,
-        key: usize,
         now: u8,
         intents: &[Intent],
         actions: &mut Vec<Action>,
     ) {
         for &intent in intents {
             for lost in self.collisions(world, intent) {
-                actions.push(Action::Settle { worker, key, intent, now, lost });
+                actions.push(Action::Settle { worker, intent, now, lost });
             }
         }
     }
 
     /// Steps with a key that no worker takes: sweeps, late writes, functions that use Powertools.
-    pub(crate) fn key_actions(&self, world: &World, key: usize, actions: &mut Vec<Action>) {
-        let of_key = &world.keys[key];
+    pub(crate) fn key_actions(&self, world: &World, actions: &mut Vec<Action>) {
+        let of_key = &world.key;
         if of_key.store.is_some_and(|record| world.time + SKEW > record.expires()) {
-            actions.push(Action::Sweep { key });
+            actions.push(Action::Sweep);
         }
         if of_key.strays.is_empty() && of_key.strangers.is_empty() {
             return;
@@ -142,7 +112,7 @@ impl Explorer {
         // A late write that changes nothing need not be delivered.
         for (index, stray) in of_key.strays.iter().enumerate() {
             if step.would_change(stray) {
-                actions.push(Action::Stray { key, index });
+                actions.push(Action::Stray { index });
             }
         }
         let ahead = if self.setup.powertools.ahead { SKEW } else { 0 };
@@ -151,17 +121,15 @@ impl Explorer {
                 let fates = [(Fate::Completes, true), (Fate::Fails, world.faults.errors > 0)];
                 let fates = fates.into_iter().chain([(Fate::Dies, world.faults.crashes > 0)]);
                 actions.extend(
-                    fates.filter(|(_, can)| *can).map(|(fate, _)| Action::StrangerEnds {
-                        function,
-                        key,
-                        fate,
-                    }),
+                    fates
+                        .filter(|(_, can)| *can)
+                        .map(|(fate, _)| Action::StrangerEnds { function, fate }),
                 );
             } else if of_key.source.queued[0] > 0 {
                 let now = world.time..=world.time + ahead;
                 actions.extend(
                     now.filter(|now| step.stranger_can_take(*now))
-                        .map(|now| Action::StrangerTakes { function, key, now }),
+                        .map(|now| Action::StrangerTakes { function, now }),
                 );
             }
         }
@@ -174,19 +142,12 @@ impl Explorer {
         }
         let mut intents = vec![Intent::Complete];
         if world.faults.errors > 0 {
-            let max = self.setup.max_failed_attempts;
-            let exhausted = max > 0 && call.held.failed_attempts() + 1 >= max;
-            if !exhausted || !self.protocol.keeps(Rule::FailsTheExhausted) {
-                intents.push(Intent::Release);
-            }
-            if exhausted || self.setup.fails_permanently {
+            intents.push(Intent::Release);
+            if self.setup.fails_permanently {
                 intents.push(Intent::FailPermanently);
             }
         }
-        let mut until = now + self.setup.renewal;
-        if self.setup.ceiling > 0 && self.protocol.keeps(Rule::KeepsTheCeiling) {
-            until = until.min(call.lease - self.setup.lease + self.setup.ceiling);
-        }
+        let until = now + self.setup.renewal;
         let lasts = now <= call.held.lease() && call.held.lease() < until;
         if self.setup.renewal > 0 && lasts && call.job == Job::Running {
             intents.push(Intent::Renew(until));

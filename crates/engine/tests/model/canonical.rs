@@ -13,41 +13,26 @@ use crate::{
 
 /// Renames workers, tokens and fences. Removes fences in configurations that do not check them.
 pub(crate) fn canonical(mut world: World, fences: bool) -> World {
-    sort_workers(&mut world);
-    for key in &mut world.keys {
-        if fences {
-            rank_fences(key, world.time);
-        } else {
-            each_fence(key, &mut |_| 0);
-        }
-        key.strangers.sort_unstable();
-        key.strays.sort_unstable_by_key(without_names);
-        rename_tokens(key);
-        key.strays.sort_unstable();
-        if key.lingering < world.time {
-            key.lingering = 0;
-        }
-    }
-    world
-}
-
-fn sort_workers(world: &mut World) {
-    let blank = |call: &Option<Call>| {
+    world.key.calls.sort_by_key(|call| {
         call.map(|mut call| {
             rename_call(&mut call, &mut |_| 0);
             call
         })
-    };
-    if let [key] = world.keys.as_mut_slice() {
-        key.calls.sort_by_key(blank);
-        return;
+    });
+    let key = &mut world.key;
+    if fences {
+        rank_fences(key, world.time);
+    } else {
+        each_fence(key, &mut |_| 0);
     }
-    let workers = world.keys.first().map_or(0, |key| key.calls.len());
-    let mut order: Vec<usize> = (0..workers).collect();
-    order.sort_by_key(|&w| world.keys.iter().map(|key| blank(&key.calls[w])).collect::<Vec<_>>());
-    for key in &mut world.keys {
-        key.calls = order.iter().map(|&w| key.calls[w]).collect();
+    key.strangers.sort_unstable();
+    key.strays.sort_unstable_by_key(without_names);
+    rename_tokens(key);
+    key.strays.sort_unstable();
+    if key.lingering < world.time {
+        key.lingering = 0;
     }
+    world
 }
 
 fn rename_tokens(key: &mut KeyWorld) {

@@ -154,27 +154,3 @@ fn slow_answers() {
     };
     hold(setup.or_large(4, faults(1, 0, 0)));
 }
-
-#[test]
-fn two_keys() {
-    let setup = Setup {
-        keys: 2,
-        end: 4,
-        faults: faults(1, 0, 0),
-        expect: &[Event::TakenOverAfterCrash, Event::CompletionFenced],
-        ..Setup::new("two workers, two keys")
-    };
-    hold(setup.or_large(5, faults(1, 0, 0)));
-}
-
-#[test]
-fn three_workers_and_two_keys() {
-    let setup = Setup {
-        workers: 3,
-        keys: 2,
-        end: 4,
-        expect: &[Event::CompletionFenced, Event::Replayed],
-        ..Setup::new("three workers, two keys")
-    };
-    hold(setup.or_large(4, faults(1, 0, 0)));
-}

@@ -5,10 +5,11 @@
 //! So a change that restores one fails a test, and the documentation stays correct.
 
 use crate::{
+    mutants::{claims, guards},
     properties::{
         BELIEF_IS_TRUE, COUNTS_KEPT, FENCED, FENCES_OUTLIVE, FINAL, NOT_OVERWRITTEN, ONE_OWNER,
     },
-    protocol::Real,
+    protocol::REAL,
     run::{catch, hold},
     setup::{Powertools, Setup},
     state::Faults,
@@ -68,7 +69,7 @@ fn powertools_functions_that_are_late_and_ahead() {
 #[test]
 fn powertools_loses_attempt_counts_and_fences() {
     let setup = || fleet("with Powertools", false, false);
-    catch::<Real>(setup, &[COUNTS_KEPT]);
+    catch(REAL, setup, &[COUNTS_KEPT]);
     let setup = || Setup {
         fences: true,
         fences_outlive_records: true,
@@ -76,13 +77,14 @@ fn powertools_loses_attempt_counts_and_fences() {
         faults: faults(0, 0, 2),
         ..setup()
     };
-    catch::<Real>(setup, &[FENCES_OUTLIVE]);
+    catch(REAL, setup, &[FENCES_OUTLIVE]);
 }
 
 /// A Powertools function that outlives its lease overwrites its successor's record.
 #[test]
 fn a_late_powertools_function_overwrites_its_successor() {
-    catch::<Real>(
+    catch(
+        REAL,
         || fleet("with late Powertools", true, false),
         &[NOT_OVERWRITTEN, BELIEF_IS_TRUE, ONE_OWNER],
     );
@@ -91,7 +93,8 @@ fn a_late_powertools_function_overwrites_its_successor() {
 /// Powertools has no clock skew: a function whose clock is ahead takes over while our handler runs.
 #[test]
 fn a_powertools_function_whose_clock_is_ahead_takes_over_early() {
-    catch::<Real>(
+    catch(
+        REAL,
         || fleet("with Powertools ahead", false, true),
         &[ONE_OWNER, BELIEF_IS_TRUE, NOT_OVERWRITTEN],
     );
@@ -105,6 +108,6 @@ fn our_writes_do_not_overwrite_those_of_powertools() {
         lost: &[BELIEF_IS_TRUE, COUNTS_KEPT, ONE_OWNER, NOT_OVERWRITTEN],
         ..fleet("with Powertools", true, true)
     };
-    catch::<crate::mutants::guards::CompletesOverAnything>(setup, &[FENCED]);
-    catch::<crate::mutants::claims::RunsCompletedAgain>(setup, &[FINAL]);
+    catch(guards::COMPLETES_OVER_ANYTHING, setup, &[FENCED]);
+    catch(claims::RUNS_COMPLETED_AGAIN, setup, &[FINAL]);
 }

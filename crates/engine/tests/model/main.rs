@@ -15,8 +15,7 @@
 //!
 //! # The world
 //!
-//! * A **source** delivers each key several times, and redelivers returned records. An ordered source
-//!   restarts from its checkpoint, also while a worker still handles an earlier delivery.
+//! * A **source** delivers each key several times, and redelivers returned records.
 //! * **Workers** take a delivery, claim, run a handler that returns Ok or Err, renew, complete,
 //!   fail permanently, release, undo, wait for a busy key, and are stopped by a deadline. They crash
 //!   between any two steps and lose all their state.
@@ -32,14 +31,12 @@
 //! A tick is a second; the clock skew is one tick, a lease two, a renewed lease two or three, the
 //! retention three (or one, or six).
 //!
-//! # Real code, and rules of the engine
+//! # Real code
 //!
-//! The real functions decide what a record means and what to write. The engine's own rules are
-//! followed by the model's worker as the engine documents them, in as few steps as possible:
-//! [`worker`] (when a handler starts), [`waiting`], [`ending`] (coalescing), [`explorer`] (ordered
-//! groups and checkpoints), [`actions`] (quarantine), [`sending`] (the end of a lease, and deadlines).
-//! [`protocol::Rule`] names these rules, and a mutant leaves out each. The engine's own tests show that
-//! the engine keeps them.
+//! The real functions decide what a record means and what to write. The model's worker claims, runs and settles
+//! in as few steps as possible: [`worker`] (when a handler starts), [`waiting`], [`sending`] (the end of a
+//! lease, and deadlines). What the engine does with a batch (copies, order groups, quarantine, permanent failures)
+//! is not here: the model of the engine, `machine_model`, runs its own state machine.
 //!
 //! # Properties and mutants
 //!
@@ -54,9 +51,8 @@
 //!
 //! # Keeping the number of states small
 //!
-//! * [`configurations`] and [`rules`] are many small worlds rather than one large one. Keys do not
-//!   influence each other in the protocol, and a batch writes each member separately. So most worlds
-//!   have one key, and four have two, whose writes may be applied in any order, as in a batch.
+//! * [`configurations`] and [`rules`] are many small worlds rather than one large one. They have one key:
+//!   keys do not influence each other in the protocol, and a batch writes each member separately.
 //! * Workers and tokens are renamed in order of appearance, and so are fences of the past
 //!   ([`canonical`]).
 //! * Records are [`packed`] into eight bytes, without loss.
@@ -77,6 +73,10 @@
     reason = "a panic here is a failing test"
 )]
 
+#[macro_use]
+#[path = "../model_page/mod.rs"]
+mod model_page;
+
 mod actions;
 mod canonical;
 mod caught;
@@ -85,8 +85,6 @@ mod documented;
 mod ending;
 mod explorer;
 mod fleet;
-#[path = "../model_page/mod.rs"]
-mod model_page;
 mod mutants;
 mod packed;
 mod powertools;

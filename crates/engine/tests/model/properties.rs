@@ -45,18 +45,10 @@ pub(crate) const ONE_AT_A_TIME: &str = "I1 one handler at a time";
 pub(crate) const FENCES_RISE: &str = "fences rise while the record lives";
 /// Each handler has a higher fence than the one before, also if the record was removed in between.
 pub(crate) const FENCES_OUTLIVE: &str = "fences rise after a record is removed";
-/// A lease is not renewed beyond the ceiling.
-pub(crate) const CEILING: &str = "a lease has a ceiling";
 /// A worker that has waited until the given instant finds the key free, or changed by another worker.
 pub(crate) const WAITING_ENDS: &str = "waiting ends at the given instant";
 /// No delivery is acknowledged because its key was completed with another payload.
 pub(crate) const OWN_ANSWER: &str = "I6 no answer from another payload";
-/// In an ordered source no handler starts before those of all earlier records have succeeded.
-pub(crate) const IN_ORDER: &str = "I5 order is kept";
-/// A worker that dies of one key stops another key's handler with it no more than once.
-pub(crate) const HARMED_ONCE: &str = "I5 a bad record harms no other twice";
-/// No handler starts for a key with the maximum of failed attempts.
-pub(crate) const EXHAUSTED_STAYS: &str = "permanent after the maximum of failed attempts";
 /// No record in progress counts more failed attempts than handlers have reported.
 pub(crate) const FAILURES_ARE_REAL: &str = "only failures count as failed attempts";
 /// No handler starts while the effect of a dropped one may still happen.
@@ -79,8 +71,6 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
         Flaw::FenceFellAfterRemoval => FENCES_OUTLIVE,
         Flaw::AnsweredByAnother => OWN_ANSWER,
         Flaw::WaitedInVain => WAITING_ENDS,
-        Flaw::OrderBroken => IN_ORDER,
-        Flaw::StartedExhausted => EXHAUSTED_STAYS,
         Flaw::StartedBesideDropped => DROPPED_COUNTS,
         Flaw::OverwrittenByStranger => NOT_OVERWRITTEN,
     }
@@ -89,44 +79,31 @@ pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
 /// The properties of a configuration.
 pub(crate) fn of(setup: &Setup) -> Vec<Property<Explorer>> {
     let mut properties = vec![
-        Property::always(ONE_OWNER, |_, w: &World| {
-            w.keys.iter().all(|key| owners(key, w.time) <= 1)
-        }),
+        Property::always(ONE_OWNER, |_, w: &World| owners(&w.key, w.time) <= 1),
         Property::always(ONE_AT_A_TIME, |m: &Explorer, w: &World| {
-            !m.setup.stops || w.keys.iter().all(|key| running(key) <= 1)
+            !m.setup.stops || running(&w.key) <= 1
         }),
-        Property::always(BELIEF_IS_TRUE, |_, w: &World| {
-            w.keys.iter().all(|key| belief_is_true(key, w.time))
-        }),
+        Property::always(BELIEF_IS_TRUE, |_, w: &World| belief_is_true(&w.key, w.time)),
         Property::always(STARTS_AS_OWNER, |_, w: &World| free_of(Flaw::StartedWithoutKey, w)),
         Property::always(FENCED, |_, w: &World| free_of(Flaw::NotFenced, w)),
         Property::always(FINAL, |_, w: &World| free_of(Flaw::NotFinal, w)),
         Property::always(NOT_OVERWRITTEN, |_, w: &World| free_of(Flaw::OverwrittenByStranger, w)),
         Property::always(ACKNOWLEDGED_LAST, |_, w: &World| free_of(Flaw::AcknowledgedTooSoon, w)),
-        Property::always(NOTHING_LOST, |m: &Explorer, w: &World| {
-            w.keys.iter().all(|key| nothing_is_lost(key, &m.setup))
-                && w.keys[..w.checkpoint].iter().all(|key| key.effect.any())
-        }),
+        Property::always(NOTHING_LOST, |m: &Explorer, w: &World| nothing_is_lost(&w.key, &m.setup)),
         Property::always(NEVER_STUCK, |m: &Explorer, w: &World| {
-            w.keys.iter().all(|key| never_stuck(key, w.time, &m.setup))
+            never_stuck(&w.key, w.time, &m.setup)
         }),
-        Property::always(IN_ORDER, |_, w: &World| free_of(Flaw::OrderBroken, w)),
-        Property::always(HARMED_ONCE, |_, w: &World| w.keys.iter().all(|key| key.harmed <= 1)),
         Property::always(OWN_ANSWER, |_, w: &World| free_of(Flaw::AnsweredByAnother, w)),
         Property::always(OWN_WORK_KNOWN, |_, w: &World| free_of(Flaw::OwnWorkNotRecognised, w)),
         Property::always(NOT_MISLED, |_, w: &World| free_of(Flaw::ToldOvertakenWhileOwner, w)),
         Property::always(EXPIRES_AFTER_LEASE, |_, w: &World| {
-            w.keys.iter().filter_map(|key| key.store).all(expires_after_lease)
+            w.key.store.is_none_or(expires_after_lease)
         }),
         Property::always(SWEEP_SPARES_HOLDERS, |_, w: &World| free_of(Flaw::SweptUnderHolder, w)),
         Property::always(COUNTS_KEPT, |_, w: &World| free_of(Flaw::CountsLost, w)),
         Property::always(FENCES_RISE, |_, w: &World| free_of(Flaw::FenceFell, w)),
         Property::always(FENCES_OUTLIVE, |_, w: &World| free_of(Flaw::FenceFellAfterRemoval, w)),
-        Property::always(CEILING, |m: &Explorer, w: &World| {
-            w.keys.iter().all(|key| keeps_the_ceiling(key, &m.setup))
-        }),
         Property::always(WAITING_ENDS, |_, w: &World| free_of(Flaw::WaitedInVain, w)),
-        Property::always(EXHAUSTED_STAYS, |_, w: &World| free_of(Flaw::StartedExhausted, w)),
         Property::always(FAILURES_ARE_REAL, |m: &Explorer, w: &World| {
             failures_are_real(w, &m.setup)
         }),
@@ -137,7 +114,7 @@ pub(crate) fn of(setup: &Setup) -> Vec<Property<Explorer>> {
 }
 
 fn free_of(flaw: Flaw, world: &World) -> bool {
-    !world.keys.iter().any(|key| key.flaws.contains(flaw))
+    !world.key.flaws.contains(flaw)
 }
 
 fn owners(key: &KeyWorld, time: u8) -> usize {
@@ -160,8 +137,7 @@ fn belief_is_true(key: &KeyWorld, time: u8) -> bool {
 
 fn nothing_is_lost(key: &KeyWorld, setup: &Setup) -> bool {
     let source = key.source;
-    let with_workers: usize = key.working().map(|call| 1 + call.follower.iter().count()).sum();
-    let in_flight = with_workers + key.strangers.iter().flatten().count();
+    let in_flight = key.working().count() + key.strangers.iter().flatten().count();
     let [ours, others] = source.queued;
     let all =
         usize::from(ours + others + source.acknowledged + source.failed_permanently) + in_flight;
@@ -169,19 +145,11 @@ fn nothing_is_lost(key: &KeyWorld, setup: &Setup) -> bool {
         && (source.acknowledged == 0 || key.effect.any())
 }
 
-/// In all worlds with a ceiling, the lease of a claim is computed from the time that the claim stores.
-fn keeps_the_ceiling(key: &KeyWorld, setup: &Setup) -> bool {
-    let Some(record) = key.store.filter(|record| record.in_progress()) else { return true };
-    let mut owners = key.working().filter(|call| call.token == record.owner());
-    setup.ceiling == 0
-        || owners.all(|call| record.lease() <= call.lease - setup.lease + setup.ceiling)
-}
-
 fn failures_are_real(world: &World, setup: &Setup) -> bool {
     // A worker that releases after a completion reports a failure that no handler reported.
     let reported = setup.faults.errors - world.faults.errors;
-    let unsettled = world.keys.iter().filter_map(|key| key.store).filter(|r| r.in_progress());
-    setup.regret || unsettled.map(Cell::failed_attempts).sum::<u8>() <= reported
+    let unsettled = world.key.store.filter(|record| record.in_progress());
+    setup.regret || unsettled.map_or(0, Cell::failed_attempts) <= reported
 }
 
 fn never_stuck(key: &KeyWorld, time: u8, setup: &Setup) -> bool {

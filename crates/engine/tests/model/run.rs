@@ -1,13 +1,13 @@
 //! Runs the checker and reports the result.
 
-use std::time::Instant;
+use std::{panic::Location, time::Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{
     documented,
     explorer::{Action, Explorer},
-    protocol::{Decisions, Protocol, Real},
+    protocol::{Protocol, REAL},
     setup::Setup,
     witness::EVENTS,
 };
@@ -16,7 +16,7 @@ use crate::{
 /// state that breaks a property, if an expected event did not occur, or if the recorded figures differ.
 pub(crate) fn hold(setup: Setup) {
     let begin = Instant::now();
-    let checker = Explorer::new(Protocol::of::<Real>(), setup)
+    let checker = Explorer::new(REAL, setup)
         .checker()
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
@@ -35,12 +35,13 @@ pub(crate) fn hold(setup: Setup) {
 
 /// Explores a mutant to increasing depths until each of `properties` is broken, and prints the
 /// shortest steps that break it. Fails if one of them holds.
-pub(crate) fn catch<D: Decisions>(setup: impl Fn() -> Setup, properties: &[&'static str]) {
-    let name = std::any::type_name::<D>().rsplit("::").next().unwrap();
+#[track_caller]
+pub(crate) fn catch(mutant: Protocol, setup: impl Fn() -> Setup, properties: &[&'static str]) {
+    let place = Location::caller();
     for property in properties {
-        let steps = shortest(Protocol::of::<D>(), &setup, property)
-            .unwrap_or_else(|| panic!("{name} does not break \"{property}\""));
-        println!("{name} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
+        let steps = shortest(mutant, &setup, property);
+        let steps = steps.unwrap_or_else(|| panic!("{place} does not break \"{property}\""));
+        println!("{place} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
     }
 }
 

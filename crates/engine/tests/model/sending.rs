@@ -1,7 +1,6 @@
 //! Writes on the network: those that arrive, those without an answer, and those of dead workers.
 
 use crate::{
-    protocol::Rule,
     request::{Condition, Intent, Request},
     setup::Network,
     state::Job,
@@ -67,20 +66,14 @@ impl Step<'_> {
             (Resolve::GiveUp, Intent::Claim) => self.settle(worker, call, Intent::Undo, now),
             (Resolve::GiveUp, Intent::Complete) => {
                 self.setup.witness.saw(Event::CompletionLost);
-                self.end(worker, call, Ended::Acknowledged { lost: true }, now);
+                self.end(worker, call, Ended::Acknowledged { lost: true });
             }
             (Resolve::GiveUp, Intent::Renew(_)) => {
-                if !self.protocol.keeps(Rule::TrustsOnlyAnsweredRenewals) {
-                    call.held = request.record.expect("a renewal writes a record");
-                }
                 call.request = None;
                 call.job = Job::Running;
                 self.key.calls[worker] = Some(call);
             }
-            (Resolve::GiveUp, Intent::Undo) => {
-                self.end(worker, call, Ended::NotStarted, now);
-            }
-            (Resolve::GiveUp, _) => self.end(worker, call, Ended::Returned, now),
+            (Resolve::GiveUp, _) => self.end(worker, call, Ended::Returned),
             (Resolve::Regret, _) => self.settle(worker, call, Intent::Release, now),
         }
     }
@@ -91,14 +84,12 @@ impl Step<'_> {
         if call.answer.is_none() {
             self.key.strays.extend(call.request);
         }
-        for payload in [Some(call.payload), call.follower].into_iter().flatten() {
-            self.tell(payload, Ended::Returned);
-        }
+        self.tell(call.payload, Ended::Returned);
     }
 
     /// Time has advanced: a worker whose lease has expired by its own clock stops its handler.
     pub(crate) fn stop_what_lapsed(&mut self) {
-        if !self.setup.stops || !self.protocol.keeps(Rule::StopsWithItsLease) {
+        if !self.setup.stops {
             return;
         }
         for worker in 0..self.key.calls.len() {
@@ -111,17 +102,11 @@ impl Step<'_> {
     }
 
     /// The handler is dropped at the deadline, and its effect may still happen. The lease stays and the
-    /// record says why, or the key fails permanently.
-    pub(crate) fn drop_handler(&mut self, worker: usize, permanent: bool, now: u8) {
+    /// record says why.
+    pub(crate) fn drop_handler(&mut self, worker: usize, now: u8) {
         let call = self.key.calls[worker].expect("its handler runs");
         self.setup.witness.saw(Event::Dropped);
         self.key.lingering = self.key.lingering.max(call.held.lease());
-        if !self.protocol.keeps(Rule::LeavesTheLease) {
-            self.settle(worker, call, Intent::Release, now);
-        } else if permanent {
-            self.settle(worker, call, Intent::FailPermanently, now);
-        } else {
-            self.settle(worker, call, Intent::LeaveStanding, now);
-        }
+        self.settle(worker, call, Intent::LeaveStanding, now);
     }
 }

@@ -14,10 +14,9 @@ pub(crate) const SKEW: u8 = 1;
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
     pub(crate) workers: usize,
-    pub(crate) keys: usize,
-    /// Deliveries of each key; no more than this can be in flight at once.
+    /// Deliveries of the key; no more than this can be in flight at once.
     pub(crate) deliveries: u8,
-    /// Deliveries of each key that have another payload.
+    /// Deliveries of the key that have another payload.
     pub(crate) others: u8,
     /// The last tick.
     pub(crate) end: u8,
@@ -25,26 +24,16 @@ pub(crate) struct Setup {
     pub(crate) lease: u8,
     /// The length of a renewed lease; 0: there are no renewals.
     pub(crate) renewal: u8,
-    /// The longest time from a claim to the end of its lease, however often it is renewed; 0: no limit.
-    pub(crate) ceiling: u8,
     /// Whether a handler is stopped when its lease has expired by its worker's clock.
     pub(crate) stops: bool,
     /// Whether a worker waits for a busy key.
     pub(crate) waits: bool,
-    /// Whether a worker takes two deliveries of a key in one batch, if there are two.
-    pub(crate) pairs: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
     /// Whether each payload belongs to another application.
     pub(crate) applications: bool,
-    /// Whether the keys are one order group of one batch: each is taken after the one before it.
-    pub(crate) ordered: bool,
-    /// Whether workers die only while the first key's handler runs.
-    pub(crate) poison: bool,
-    /// What happens to handlers at the deadline.
-    pub(crate) deadline: Deadline,
-    /// After how many failures a key fails permanently; 0: never.
-    pub(crate) max_failed_attempts: u8,
+    /// Whether a handler may be dropped at its deadline, at any time.
+    pub(crate) drops: bool,
     pub(crate) retention: u8,
     pub(crate) faults: Faults,
     /// Handlers may fail permanently.
@@ -83,17 +72,6 @@ pub(crate) enum Network {
     SlowBothWays,
 }
 
-/// What happens to a handler that still runs shortly before its invocation's deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deadline {
-    /// There is no deadline.
-    Never,
-    /// The handler is dropped at any time, and its lease stays.
-    Return,
-    /// The handler is dropped at any time, and its key fails permanently.
-    FailPermanently,
-}
-
 /// Functions that use Powertools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Powertools {
@@ -110,22 +88,16 @@ impl Setup {
         Self {
             name,
             workers: 2,
-            keys: 1,
             deliveries: 2,
             others: 0,
             end: 5,
             lease: 2,
             renewal: 0,
-            ceiling: 0,
             stops: false,
             waits: false,
-            pairs: false,
             fingerprints: false,
             applications: false,
-            ordered: false,
-            poison: false,
-            deadline: Deadline::Never,
-            max_failed_attempts: 0,
+            drops: false,
             retention: 3,
             faults: Faults::default(),
             fails_permanently: false,
@@ -167,7 +139,6 @@ impl Setup {
             completed: Payloads::default(),
             fence: 0,
             lingering: 0,
-            harmed: 0,
             forgotten: false,
             flaws: Flaws::default(),
         }

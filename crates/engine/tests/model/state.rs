@@ -11,9 +11,7 @@ pub(crate) struct World {
     /// The true time, in ticks. Every clock reads between this and the clock skew more.
     pub(crate) time: u8,
     pub(crate) faults: Faults,
-    /// In an ordered source: the first key of the next delivery of the batch.
-    pub(crate) checkpoint: usize,
-    pub(crate) keys: Vec<KeyWorld>,
+    pub(crate) key: KeyWorld,
 }
 
 /// How many faults may still happen.
@@ -46,8 +44,6 @@ pub(crate) struct KeyWorld {
     pub(crate) fence: Fence,
     /// Until when the effect of a dropped handler may still happen; 0 means that there is none.
     pub(crate) lingering: u8,
-    /// How often its handler died because of another key's handler, in worlds with poison.
-    pub(crate) harmed: u8,
     /// Whether a record in progress was swept while copies of writes were in flight: the counts of
     /// attempts were lost with it.
     pub(crate) forgotten: bool,
@@ -79,8 +75,6 @@ pub(crate) struct Call {
     /// The answer in flight, if answers are slow.
     pub(crate) answer: Option<Answer>,
     pub(crate) payload: Payload,
-    /// The payload of another delivery of the key in the same batch.
-    pub(crate) follower: Option<Payload>,
 }
 
 /// A worker's current step.
@@ -146,8 +140,6 @@ pub(crate) enum Flaw {
     FenceFellAfterRemoval,
     AnsweredByAnother,
     WaitedInVain,
-    OrderBroken,
-    StartedExhausted,
     StartedBesideDropped,
     OverwrittenByStranger,
 }
@@ -174,11 +166,6 @@ impl Call {
     /// Whether its handler runs, even if it should have been stopped.
     pub(crate) fn runs(&self) -> bool {
         matches!(self.job, Job::Running | Job::Renewing)
-    }
-
-    /// Whether an earlier attempt of its key was lost, which the key may have caused.
-    pub(crate) fn is_quarantined(&self) -> bool {
-        self.held.consecutive_losses() > 0
     }
 
     /// Whether the worker, by some clock within the clock skew, believes that it holds the key.

@@ -18,12 +18,6 @@ pub(crate) struct Step<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) time: u8,
     pub(crate) key: &'a mut KeyWorld,
-    /// Whether the source's order lets a handler of this key start.
-    pub(crate) in_order: bool,
-    /// Whether the worker handles no other key.
-    pub(crate) alone: bool,
-    /// How the step ended the delivery, if it did.
-    pub(crate) ended: Option<Ended>,
 }
 
 /// How a worker ends a delivery.
@@ -33,8 +27,6 @@ pub(crate) enum Ended {
     Acknowledged { lost: bool },
     /// It is returned to the source.
     Returned,
-    /// It is returned, and its handler was not started.
-    NotStarted,
     /// It is returned as a permanent failure, so that a dead-letter queue gets it.
     PermanentlyFailed,
 }
@@ -46,7 +38,7 @@ impl<'a> Step<'a> {
         time: u8,
         key: &'a mut KeyWorld,
     ) -> Self {
-        Self { protocol, setup, time, key, in_order: true, alone: true, ended: None }
+        Self { protocol, setup, time, key }
     }
 
     /// Notes a broken property, unless this configuration is known to lose it.

@@ -5,7 +5,6 @@ use lambda_idempotency_core::{admission::Admission, clock::Timestamp};
 
 use crate::{
     packed::{Cell, at, tick_of},
-    protocol::Rule,
     state::{Call, Flaw, Job},
     step::{Ended, Step},
     witness::Event,
@@ -13,17 +12,10 @@ use crate::{
 
 impl Step<'_> {
     /// Another worker holds the key.
-    pub(crate) fn busy(
-        &mut self,
-        worker: usize,
-        mut call: Call,
-        found: Cell,
-        until: Timestamp,
-        now: u8,
-    ) {
+    pub(crate) fn busy(&mut self, worker: usize, mut call: Call, found: Cell, until: Timestamp) {
         self.setup.witness.saw(Event::Busy);
         if !self.setup.waits {
-            return self.end(worker, call, self.ends_busy(), now);
+            return self.end(worker, call, Ended::Returned);
         }
         call.token = 0;
         call.held = found;
@@ -36,7 +28,7 @@ impl Step<'_> {
     /// A waiting worker reads the record again, and claims the key if it is free.
     pub(crate) fn look(&mut self, worker: usize, now: u8) {
         let waited = self.key.calls[worker].expect("the worker waits");
-        let (found, call) = (self.key.store, self.new_claim(waited.payload, waited.follower, now));
+        let (found, call) = (self.key.store, self.new_claim(waited.payload, now));
         let Some(found) = found else {
             self.key.calls[worker] = Some(call);
             return;
@@ -55,16 +47,8 @@ impl Step<'_> {
     }
 
     /// The worker's deadline ends its wait.
-    pub(crate) fn stop_waiting(&mut self, worker: usize, now: u8) {
+    pub(crate) fn stop_waiting(&mut self, worker: usize) {
         let call = self.key.calls[worker].expect("the worker waits");
-        self.end(worker, call, self.ends_busy(), now);
-    }
-
-    fn ends_busy(&self) -> Ended {
-        if self.protocol.keeps(Rule::ReturnsBusy) {
-            Ended::Returned
-        } else {
-            Ended::Acknowledged { lost: false }
-        }
+        self.end(worker, call, Ended::Returned);
     }
 }

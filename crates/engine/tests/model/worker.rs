@@ -5,7 +5,6 @@ use lambda_idempotency_core::admission::{Admission, Overtaken, Settled};
 use crate::{
     canonical::fresh_token,
     packed::{Cell, Payload, at},
-    protocol::Rule,
     request::{Intent, Request},
     state::{Answer, Call, Flaw, Job},
     step::{Ended, Step, claim},
@@ -13,27 +12,14 @@ use crate::{
 };
 
 impl Step<'_> {
-    /// A worker takes a delivery, perhaps with another of the same key, and sends a claim.
-    pub(crate) fn take(
-        &mut self,
-        worker: usize,
-        payload: Payload,
-        follower: Option<Payload>,
-        now: u8,
-    ) {
-        for payload in [Some(payload), follower].into_iter().flatten() {
-            self.key.source.queued[usize::from(payload)] -= 1;
-        }
-        self.key.calls[worker] = Some(self.new_claim(payload, follower, now));
+    /// A worker takes a delivery, and sends a claim.
+    pub(crate) fn take(&mut self, worker: usize, payload: Payload, now: u8) {
+        self.key.source.queued[usize::from(payload)] -= 1;
+        self.key.calls[worker] = Some(self.new_claim(payload, now));
     }
 
     /// A first claim, which assumes that there is no record.
-    pub(crate) fn new_claim(
-        &mut self,
-        payload: Payload,
-        follower: Option<Payload>,
-        now: u8,
-    ) -> Call {
+    pub(crate) fn new_claim(&mut self, payload: Payload, now: u8) -> Call {
         let token = fresh_token(self.key);
         let stamp = if self.setup.skewed_stamps { now } else { self.time };
         let lease = stamp + self.setup.lease;
@@ -50,7 +36,6 @@ impl Step<'_> {
             request: Some(request),
             answer: None,
             payload,
-            follower,
         }
     }
 
@@ -75,7 +60,7 @@ impl Step<'_> {
         match (request.intent, answer) {
             (Intent::Claim, Answer::Written) => self.granted(worker, call, now),
             (Intent::Claim, Answer::Found(found)) => self.refused(worker, call, found, now),
-            (_, Answer::Written) => self.done(worker, call, &request, now),
+            (_, Answer::Written) => self.done(worker, call, &request),
             (_, Answer::Found(found)) => self.missed(worker, call, &request, found, now),
         }
     }
@@ -92,15 +77,10 @@ impl Step<'_> {
 
     /// The handler starts, unless the worker learns of its claim only after the lease has expired.
     pub(crate) fn start(&mut self, worker: usize, mut call: Call, now: u8) {
-        if now > call.held.lease() && self.protocol.keeps(Rule::StartsInTime) {
+        if now > call.held.lease() {
             return self.settle(worker, call, Intent::Undo, now);
         }
         self.check_start(&call);
-        if !self.protocol.keeps(Rule::SharesAtTheEnd)
-            && let Some(follower) = call.follower.take_if(|payload| *payload == call.payload)
-        {
-            self.tell(follower, Ended::Acknowledged { lost: false });
-        }
         call.job = Job::Running;
         self.key.calls[worker] = Some(call);
     }
@@ -110,19 +90,11 @@ impl Step<'_> {
         if !self.key.store.is_some_and(owns) {
             self.blame(Flaw::StartedWithoutKey);
         }
-        if !self.in_order {
-            self.blame(Flaw::OrderBroken);
-        }
         if self.setup.fences_outlive_records {
             if call.held.fence() <= self.key.fence {
                 self.blame(Flaw::FenceFellAfterRemoval);
             }
             self.key.fence = call.held.fence();
-        }
-        if self.setup.max_failed_attempts > 0
-            && call.held.failed_attempts() >= self.setup.max_failed_attempts
-        {
-            self.blame(Flaw::StartedExhausted);
         }
         if self.time <= self.key.lingering && self.key.lingering > 0 {
             self.blame(Flaw::StartedBesideDropped);
@@ -138,14 +110,6 @@ impl Step<'_> {
             self.blame(Flaw::OwnWorkNotRecognised);
         }
         match admission {
-            Admission::Try { held, .. }
-                if held.consecutive_losses() > 0
-                    && !self.alone
-                    && self.protocol.keeps(Rule::QuarantinedRunAlone) =>
-            {
-                self.setup.witness.saw(Event::QuarantineDelayed);
-                self.end(worker, call, Ended::NotStarted, now);
-            }
             Admission::Try { guard, held } => {
                 let request = Request::new(Intent::Claim, call.token, (guard, Some(held.record)));
                 call.held = request.record.expect("a claim writes a record");
@@ -160,33 +124,32 @@ impl Step<'_> {
             // The workers of this model publish nothing: `machine_model` has messages.
             Admission::Replay(_) | Admission::Unsent(_) => {
                 self.setup.witness.saw(Event::Replayed);
-                self.end(worker, call, Ended::Acknowledged { lost: false }, now);
+                self.end(worker, call, Ended::Acknowledged { lost: false });
             }
-            Admission::PermanentlyFailed { .. } => {
-                self.end(worker, call, Ended::PermanentlyFailed, now)
-            }
+            Admission::PermanentlyFailed { .. } => self.end(worker, call, Ended::PermanentlyFailed),
             Admission::Busy { until } => {
                 let found = found.expect("another worker holds the key");
-                self.busy(worker, call, found, until, now);
+                self.busy(worker, call, found, until);
             }
             Admission::Mismatch { .. } => {
                 self.setup.witness.saw(Event::Mismatched);
-                self.end(worker, call, Ended::Returned, now);
+                self.end(worker, call, Ended::Returned);
             }
             Admission::Foreign { .. } => {
                 self.setup.witness.saw(Event::MetForeign);
-                self.end(worker, call, Ended::Returned, now);
+                self.end(worker, call, Ended::Returned);
             }
         }
     }
 
     /// A settlement was written.
-    fn done(&mut self, worker: usize, mut call: Call, request: &Request, now: u8) {
+    fn done(&mut self, worker: usize, mut call: Call, request: &Request) {
         let ended = match request.intent {
             Intent::Complete => Ended::Acknowledged { lost: false },
             Intent::FailPermanently => Ended::PermanentlyFailed,
-            Intent::Release | Intent::LeaveStanding => Ended::Returned,
-            Intent::Undo | Intent::Claim => Ended::NotStarted,
+            Intent::Release | Intent::LeaveStanding | Intent::Undo | Intent::Claim => {
+                Ended::Returned
+            }
             Intent::Renew(_) => {
                 call.held = request.record.expect("a renewal writes a record");
                 call.job = Job::Running;
@@ -194,7 +157,7 @@ impl Step<'_> {
                 return;
             }
         };
-        self.end(worker, call, ended, now);
+        self.end(worker, call, ended);
     }
 
     /// A settlement did not find its claim.
@@ -219,14 +182,14 @@ impl Step<'_> {
                 if mine {
                     self.setup.witness.saw(Event::LostAnswerResolved);
                 }
-                self.done(worker, call, request, now);
+                self.done(worker, call, request);
             }
             Settled::Again { guard, record } => {
                 call.request =
                     Some(Request::new(request.intent, call.token, (guard, Some(record))));
                 self.key.calls[worker] = Some(call);
             }
-            Settled::Overtaken(by) => self.overtaken(worker, call, request, found, by, now),
+            Settled::Overtaken(by) => self.overtaken(worker, call, request, found, by),
         }
     }
 
@@ -238,26 +201,21 @@ impl Step<'_> {
         request: &Request,
         found: Option<Cell>,
         by: Overtaken,
-        now: u8,
     ) {
         if found.is_some_and(|found| found.in_progress() && found.owner() == call.token) {
             self.blame(Flaw::ToldOvertakenWhileOwner);
         }
         match request.intent {
             Intent::Complete => self.setup.witness.saw(Event::CompletionFenced),
-            Intent::Renew(_) => {
-                self.setup.witness.saw(Event::RenewalRefused);
-                if !self.protocol.keeps(Rule::StopsWhenRefused) {
-                    return self.done(worker, call, request, now);
-                }
-            }
+            Intent::Renew(_) => self.setup.witness.saw(Event::RenewalRefused),
             _ => {}
         }
         let ended = match by {
-            _ if request.intent == Intent::Undo => Ended::NotStarted,
-            Overtaken::Completed(_) => Ended::Acknowledged { lost: false },
+            Overtaken::Completed(_) if request.intent != Intent::Undo => {
+                Ended::Acknowledged { lost: false }
+            }
             _ => Ended::Returned,
         };
-        self.end(worker, call, ended, now);
+        self.end(worker, call, ended);
     }
 }

@@ -1,5 +1,16 @@
 //! The tables that both models compare with their runs: those of `docs/model.md`, and the recorded figures.
 
+/// Tests of one call each: a world in which the properties hold, or a mistake that breaks one of them.
+macro_rules! tests {
+    ($($(#[$doc:meta])* $name:ident: $call:expr;)*) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            $call;
+        }
+    )*};
+}
+
 use std::{
     collections::BTreeSet,
     fs,

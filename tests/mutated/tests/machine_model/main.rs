@@ -45,14 +45,16 @@
 
 use lambda_idempotency_mutated::{machine, rules};
 
+#[macro_use]
+#[path = "../../../../crates/engine/tests/model_page/mod.rs"]
+mod model_page;
+
 mod answers;
 mod deaths;
 mod documented;
 mod explorer;
 mod host;
 mod invocation;
-#[path = "../../../../crates/engine/tests/model_page/mod.rs"]
-mod model_page;
 mod mutants;
 mod mutex;
 mod optimistic;

@@ -22,11 +22,6 @@ fn alone() -> Setup {
     setup.policy(|policy| policy.mode = Mode::Mutex)
 }
 
-#[test]
-fn a_mutex() {
-    hold(alone());
-}
-
 fn together() -> Setup {
     let setup = Setup::new("a mutex of two processes", &[0, 0]).with(|world| {
         (world.processes, world.batch) = (2, 1);
@@ -38,17 +33,9 @@ fn together() -> Setup {
     setup.policy(|policy| policy.mode = Mode::Mutex)
 }
 
-#[test]
-fn a_mutex_of_two_processes() {
-    hold(together());
-}
-
-#[test]
-fn a_mutex_that_answers_from_a_completion_is_found() {
-    catch(Rule::ForgetsWhatHasEnded, ACKNOWLEDGED_LAST, together);
-}
-
-#[test]
-fn a_copy_that_is_answered_by_another_is_found() {
-    catch(Rule::CopiesOfAMutexRun, ACKNOWLEDGED_LAST, alone);
+tests! {
+    a_mutex: hold(alone());
+    a_mutex_of_two_processes: hold(together());
+    a_mutex_that_answers_from_a_completion_is_found: catch(Rule::ForgetsWhatHasEnded, ACKNOWLEDGED_LAST, together);
+    a_copy_that_is_answered_by_another_is_found: catch(Rule::CopiesOfAMutexRun, ACKNOWLEDGED_LAST, alone);
 }

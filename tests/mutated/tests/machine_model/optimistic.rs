@@ -25,11 +25,6 @@ fn alone() -> Setup {
     optimistic(setup)
 }
 
-#[test]
-fn an_optimistic_transaction() {
-    hold(alone());
-}
-
 /// Both run at the same time, and one commits.
 fn together() -> Setup {
     let setup = Setup::new("optimistic transactions of two processes", &[0, 0]).with(|world| {
@@ -41,11 +36,6 @@ fn together() -> Setup {
     optimistic(setup)
 }
 
-#[test]
-fn optimistic_transactions_of_two_processes() {
-    hold(together());
-}
-
 /// Handlers end shortly before the response is due, so that a commit is not sent a second time.
 fn at_the_deadline() -> Setup {
     let setup = Setup::new("an optimistic transaction at the deadline", &[0]).with(|world| {
@@ -54,11 +44,6 @@ fn at_the_deadline() -> Setup {
         world.expect = &["uncommitted", "replayed", "late write"];
     });
     optimistic(setup)
-}
-
-#[test]
-fn an_optimistic_transaction_at_the_deadline() {
-    hold(at_the_deadline());
 }
 
 /// The payloads differ, so that one of the messages is not done.
@@ -73,27 +58,14 @@ fn other_payload() -> Setup {
     optimistic(setup)
 }
 
-#[test]
-fn an_optimistic_transaction_of_another_payload() {
-    hold(other_payload());
-}
-
-#[test]
-fn a_completion_that_replaces_what_it_meets_is_found() {
-    catch(Rule::AnswersFromWhatItMeets, COMMITTED_ONCE, together);
-}
-
-#[test]
-fn a_completion_without_its_effects_is_found() {
-    catch(Rule::RepeatsTheCommit, COMMITTED_ONCE, alone);
-}
-
-#[test]
-fn a_refused_effect_that_counts_as_done_is_found() {
-    catch(Rule::RefusedEffectsFail, ACKNOWLEDGED_LAST, alone);
-}
-
-#[test]
-fn an_unknown_commit_that_is_acknowledged_is_found() {
-    catch(Rule::ReturnsWhatIsUncommitted, ACKNOWLEDGED_LAST, at_the_deadline);
+tests! {
+    an_optimistic_transaction: hold(alone());
+    optimistic_transactions_of_two_processes: hold(together());
+    an_optimistic_transaction_at_the_deadline: hold(at_the_deadline());
+    an_optimistic_transaction_of_another_payload: hold(other_payload());
+    a_completion_that_replaces_what_it_meets_is_found: catch(Rule::AnswersFromWhatItMeets, COMMITTED_ONCE, together);
+    a_completion_without_its_effects_is_found: catch(Rule::RepeatsTheCommit, COMMITTED_ONCE, alone);
+    a_refused_effect_that_counts_as_done_is_found: catch(Rule::RefusedEffectsFail, ACKNOWLEDGED_LAST, alone);
+    an_unknown_commit_that_is_acknowledged_is_found:
+        catch(Rule::ReturnsWhatIsUncommitted, ACKNOWLEDGED_LAST, at_the_deadline);
 }

@@ -86,22 +86,12 @@ fn alone() -> Setup {
     })
 }
 
-#[test]
-fn messages_of_one_record() {
-    hold(alone());
-}
-
 fn group() -> Setup {
     Setup::new("messages of a FIFO group", &[0, 1]).with(|world| {
         (world.publishes, world.ordered) = (true, true);
         world.faults = Faults { deaths: 1, losses: 1, ..NONE };
         world.expect = &["death", "unsent", "returned", "replayed"];
     })
-}
-
-#[test]
-fn messages_of_a_fifo_group() {
-    hold(group());
 }
 
 fn one_process() -> Setup {
@@ -112,11 +102,6 @@ fn one_process() -> Setup {
         world.faults = Faults { losses: 1, deaths: 1, ..NONE };
         world.expect = &["follower", "replayed", "unsent"];
     })
-}
-
-#[test]
-fn messages_in_one_process() {
-    hold(one_process());
 }
 
 /// A short lease ends while a completion is on its way, and another process takes over.
@@ -134,11 +119,6 @@ fn overtaken() -> Setup {
         .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) })
 }
 
-#[test]
-fn messages_of_two_processes() {
-    hold(overtaken());
-}
-
 fn transaction() -> Setup {
     Setup::new("messages of a transaction", &[0])
         .with(|world| {
@@ -149,32 +129,18 @@ fn transaction() -> Setup {
         .policy(|policy| policy.mode = Mode::Transactional)
 }
 
-#[test]
-fn messages_of_a_transaction() {
-    hold(transaction());
-}
-
-#[test]
-fn an_acknowledgement_before_the_messages_are_sent_is_found() {
-    catch(Rule::SendsBeforeItAcknowledges, ACKNOWLEDGED_SENT, alone);
-}
-
-#[test]
-fn a_mark_before_the_messages_are_sent_is_found() {
-    catch(Rule::MarksOnlyWhatIsSent, MARKED_SENT, alone);
-}
-
-#[test]
-fn an_answer_from_a_completion_whose_messages_are_not_sent_is_found() {
-    catch(Rule::SendsWhatIsLeft, ACKNOWLEDGED_SENT, alone);
-}
-
-#[test]
-fn messages_that_are_sent_before_their_completion_are_found() {
-    catch(Rule::SendsAfterTheCompletion, SENT_AFTER_COMPLETION, alone);
-}
-
-#[test]
-fn messages_out_of_order_are_found() {
-    catch(Rule::SendsInOrder, SENT_AFTER_COMPLETION, alone);
+tests! {
+    messages_of_one_record: hold(alone());
+    messages_of_a_fifo_group: hold(group());
+    messages_in_one_process: hold(one_process());
+    messages_of_two_processes: hold(overtaken());
+    messages_of_a_transaction: hold(transaction());
+    an_acknowledgement_before_the_messages_are_sent_is_found:
+        catch(Rule::SendsBeforeItAcknowledges, ACKNOWLEDGED_SENT, alone);
+    a_mark_before_the_messages_are_sent_is_found: catch(Rule::MarksOnlyWhatIsSent, MARKED_SENT, alone);
+    an_answer_from_a_completion_whose_messages_are_not_sent_is_found:
+        catch(Rule::SendsWhatIsLeft, ACKNOWLEDGED_SENT, alone);
+    messages_that_are_sent_before_their_completion_are_found:
+        catch(Rule::SendsAfterTheCompletion, SENT_AFTER_COMPLETION, alone);
+    messages_out_of_order_are_found: catch(Rule::SendsInOrder, SENT_AFTER_COMPLETION, alone);
 }

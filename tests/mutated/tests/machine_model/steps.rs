@@ -21,11 +21,6 @@ fn alone() -> Setup {
     })
 }
 
-#[test]
-fn a_step() {
-    hold(alone());
-}
-
 /// A short lease ends while the step's write is on its way, and another process takes over.
 fn overtaken() -> Setup {
     Setup::new("steps of two processes", &[0, 0])
@@ -42,12 +37,8 @@ fn overtaken() -> Setup {
         .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) })
 }
 
-#[test]
-fn steps_of_two_processes() {
-    hold(overtaken());
-}
-
-#[test]
-fn a_step_that_returns_before_the_store_has_it_is_found() {
-    catch(Rule::StepsWaitForTheStore, STEPS_KEPT, alone);
+tests! {
+    a_step: hold(alone());
+    steps_of_two_processes: hold(overtaken());
+    a_step_that_returns_before_the_store_has_it_is_found: catch(Rule::StepsWaitForTheStore, STEPS_KEPT, alone);
 }

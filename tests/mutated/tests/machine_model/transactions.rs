@@ -22,11 +22,6 @@ fn alone() -> Setup {
         .policy(|policy| policy.mode = Mode::Transactional)
 }
 
-#[test]
-fn a_transaction() {
-    hold(alone());
-}
-
 /// A short lease ends while a commit is on its way, and another process takes over.
 fn overtaken() -> Setup {
     Setup::new("transactions of two processes", &[0, 0])
@@ -44,11 +39,6 @@ fn overtaken() -> Setup {
         })
 }
 
-#[test]
-fn transactions_of_two_processes() {
-    hold(overtaken());
-}
-
 /// Handlers end shortly before the response is due, so that a commit is not sent a second time.
 fn at_the_deadline() -> Setup {
     Setup::new("a transaction at the deadline", &[0])
@@ -60,27 +50,13 @@ fn at_the_deadline() -> Setup {
         .policy(|policy| policy.mode = Mode::Transactional)
 }
 
-#[test]
-fn a_transaction_at_the_deadline() {
-    hold(at_the_deadline());
-}
-
-#[test]
-fn effects_that_are_dropped_are_found() {
-    catch(Rule::CommitsEffects, COMMITTED_ONCE, alone);
-}
-
-#[test]
-fn a_completion_without_its_effects_is_found() {
-    catch(Rule::RepeatsTheCommit, COMMITTED_ONCE, alone);
-}
-
-#[test]
-fn a_refused_effect_that_counts_as_done_is_found() {
-    catch(Rule::RefusedEffectsFail, ACKNOWLEDGED_LAST, alone);
-}
-
-#[test]
-fn an_unknown_commit_that_is_acknowledged_is_found() {
-    catch(Rule::ReturnsWhatIsUncommitted, ACKNOWLEDGED_LAST, at_the_deadline);
+tests! {
+    a_transaction: hold(alone());
+    transactions_of_two_processes: hold(overtaken());
+    a_transaction_at_the_deadline: hold(at_the_deadline());
+    effects_that_are_dropped_are_found: catch(Rule::CommitsEffects, COMMITTED_ONCE, alone);
+    a_completion_without_its_effects_is_found: catch(Rule::RepeatsTheCommit, COMMITTED_ONCE, alone);
+    a_refused_effect_that_counts_as_done_is_found: catch(Rule::RefusedEffectsFail, ACKNOWLEDGED_LAST, alone);
+    an_unknown_commit_that_is_acknowledged_is_found:
+        catch(Rule::ReturnsWhatIsUncommitted, ACKNOWLEDGED_LAST, at_the_deadline);
 }

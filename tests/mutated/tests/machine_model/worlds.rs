@@ -20,21 +20,11 @@ pub(crate) fn alone() -> Setup {
     })
 }
 
-#[test]
-fn one_record() {
-    hold(alone());
-}
-
 pub(crate) fn two_keys() -> Setup {
     Setup::new("two records of two keys", &[0, 1]).with(|world| {
         world.faults = Faults { deaths: 1, losses: 1, late: 1, ..NONE };
         world.expect = &["death", "quarantined handler", "replayed"];
     })
-}
-
-#[test]
-fn two_records_of_two_keys() {
-    hold(two_keys());
 }
 
 #[test]
@@ -54,11 +44,6 @@ pub(crate) fn one_process() -> Setup {
         world.faults = Faults { losses: 1, deaths: 1, ..NONE };
         world.expect = &["follower", "replayed"];
     })
-}
-
-#[test]
-fn two_invocations_of_one_process() {
-    hold(one_process());
 }
 
 #[test]
@@ -82,22 +67,12 @@ pub(crate) fn claimed_ahead() -> Setup {
         .policy(|policy| policy.concurrency = 1)
 }
 
-#[test]
-fn killed_with_claims_ahead() {
-    hold(claimed_ahead());
-}
-
 pub(crate) fn group() -> Setup {
     Setup::new("a FIFO group", &[0, 1]).with(|world| {
         world.ordered = true;
         world.faults = Faults { deaths: 1, errors: 1, losses: 1, ..NONE };
         world.expect = &["death", "failed", "returned"];
     })
-}
-
-#[test]
-fn a_fifo_group() {
-    hold(group());
 }
 
 /// A stream, of which two handlers run at once: a failure ends the batch behind it, and a death leaves
@@ -112,11 +87,6 @@ pub(crate) fn whole_batch() -> Setup {
         .policy(|policy| policy.concurrency = 2)
 }
 
-#[test]
-fn a_whole_batch() {
-    hold(whole_batch());
-}
-
 /// Two payloads under one key.
 pub(crate) fn payloads() -> Setup {
     Setup::new("a fingerprint that differs", &[0, 0, 0]).with(|world| {
@@ -125,11 +95,6 @@ pub(crate) fn payloads() -> Setup {
         world.faults = Faults { errors: 1, losses: 1, deaths: 1, ..NONE };
         world.expect = &["mismatch", "coalesced", "failed"];
     })
-}
-
-#[test]
-fn a_fingerprint_that_differs() {
-    hold(payloads());
 }
 
 /// A lease of two seconds in an invocation of four.
@@ -144,21 +109,11 @@ pub(crate) fn renewed() -> Setup {
         .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) })
 }
 
-#[test]
-fn a_short_lease_with_renewals() {
-    hold(renewed());
-}
-
 pub(crate) fn timed_out() -> Setup {
     Setup::new("a deadline", &[0, 1]).with(|world| {
         world.faults = Faults { hangs: 1, losses: 1, refusals: 1, ..NONE };
         world.expect = &["stopped handler", "timed_out"];
     })
-}
-
-#[test]
-fn a_deadline() {
-    hold(timed_out());
 }
 
 /// A handler that is stopped at its deadline fails permanently.
@@ -169,11 +124,6 @@ pub(crate) fn permanent_timeout() -> Setup {
             world.expect = &["stopped handler", "timed_out"];
         })
         .policy(|policy| policy.on_timeout = OnTimeout::FailPermanently)
-}
-
-#[test]
-fn a_deadline_that_fails_permanently() {
-    hold(permanent_timeout());
 }
 
 /// The first key's handler kills its process.
@@ -188,11 +138,6 @@ pub(crate) fn poison() -> Setup {
     })
 }
 
-#[test]
-fn a_record_that_kills_its_process() {
-    hold(poison());
-}
-
 /// The store fails, and the policy runs records unprotected.
 pub(crate) fn unprotected() -> Setup {
     Setup::new("unprotected in an outage", &[0, 0])
@@ -201,11 +146,6 @@ pub(crate) fn unprotected() -> Setup {
             world.expect = &["handler without a claim", "unprotected"];
         })
         .policy(|policy| policy.on_outage = OnOutage::RunUnprotected)
-}
-
-#[test]
-fn unprotected_in_an_outage() {
-    hold(unprotected());
 }
 
 pub(crate) fn without_deadline() -> Setup {
@@ -218,11 +158,6 @@ pub(crate) fn without_deadline() -> Setup {
             world.expect = &["stopped handler", "busy"];
         })
         .policy(|policy| policy.fallback_timeout = Duration::from_secs(3))
-}
-
-#[test]
-fn no_deadline() {
-    hold(without_deadline());
 }
 
 #[test]
@@ -302,11 +237,6 @@ pub(crate) fn beside_a_busy_key() -> Setup {
         .policy(|policy| policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(2) })
 }
 
-#[test]
-fn quarantine_beside_a_busy_key() {
-    hold(beside_a_busy_key());
-}
-
 /// Without a deadline, with a handler that hangs.
 #[test]
 fn suspects_without_a_deadline() {
@@ -357,7 +287,20 @@ pub(crate) fn outlived() -> Setup {
         })
 }
 
-#[test]
-fn a_leader_whose_lease_ends() {
-    hold(outlived());
+tests! {
+    one_record: hold(alone());
+    two_records_of_two_keys: hold(two_keys());
+    two_invocations_of_one_process: hold(one_process());
+    killed_with_claims_ahead: hold(claimed_ahead());
+    a_fifo_group: hold(group());
+    a_whole_batch: hold(whole_batch());
+    a_fingerprint_that_differs: hold(payloads());
+    a_short_lease_with_renewals: hold(renewed());
+    a_deadline: hold(timed_out());
+    a_deadline_that_fails_permanently: hold(permanent_timeout());
+    a_record_that_kills_its_process: hold(poison());
+    unprotected_in_an_outage: hold(unprotected());
+    no_deadline: hold(without_deadline());
+    quarantine_beside_a_busy_key: hold(beside_a_busy_key());
+    a_leader_whose_lease_ends: hold(outlived());
 }

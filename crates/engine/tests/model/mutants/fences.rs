@@ -1,49 +1,36 @@
 //! Fences that do not rise.
 
-use lambda_idempotency_core::{
-    admission::{Admission, Claim, Held, Settlement, admit},
-    clock::Timestamp,
-    record::IdempotencyRecord,
-    store::Guard,
-};
+use lambda_idempotency_core::admission::{Admission, Settlement, admit};
 
-use crate::protocol::Decisions;
+use crate::protocol::{Protocol, REAL};
 
 /// Takes each fence from the clock alone.
-pub(crate) struct FencesByTheClock;
-
-impl Decisions for FencesByTheClock {
-    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
+pub(crate) const FENCES_BY_THE_CLOCK: Protocol = Protocol {
+    admit: |claim, found, now| {
         let mut admission = admit(claim, found, now);
         if let Admission::Try { held, .. } = &mut admission {
             held.record.fence = now.as_millis();
         }
         admission
-    }
-}
+    },
+    ..REAL
+};
 
 /// Restarts the fence at one with each takeover.
-pub(crate) struct FencesFromOne;
-
-impl Decisions for FencesFromOne {
-    fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
+pub(crate) const FENCES_FROM_ONE: Protocol = Protocol {
+    admit: |claim, found, now| {
         let mut admission = admit(claim, found, now);
         if let Admission::Try { held, .. } = &mut admission {
             held.record.fence = 1;
         }
         admission
-    }
-}
+    },
+    ..REAL
+};
 
 /// Releases a key without its fence.
-pub(crate) struct ReleasesTheFence;
-
-impl Decisions for ReleasesTheFence {
-    fn write(
-        held: &Held,
-        settlement: &Settlement,
-        now: Timestamp,
-    ) -> (Guard, Option<IdempotencyRecord>) {
+pub(crate) const RELEASES_THE_FENCE: Protocol = Protocol {
+    write: |held, settlement, now| {
         let (guard, mut record) = held.write(settlement, now);
         if let (Settlement::Release { .. } | Settlement::Undo, Some(record)) =
             (settlement, &mut record)
@@ -51,5 +38,6 @@ impl Decisions for ReleasesTheFence {
             record.fence = 0;
         }
         (guard, record)
-    }
-}
+    },
+    ..REAL
+};

@@ -2,7 +2,6 @@
 
 pub(crate) mod answers;
 pub(crate) mod claims;
-pub(crate) mod engine;
 pub(crate) mod fences;
 pub(crate) mod guards;
 pub(crate) mod settlements;
