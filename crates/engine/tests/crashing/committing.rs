@@ -1,4 +1,5 @@
-//! Stories whose effects are committed with their completion: they happen once, wherever a worker stops.
+//! Stories whose effects are committed with their completion: they happen once, wherever a worker stops, with a claim
+//! and, in optimistic mode, without one.
 
 use std::time::Duration;
 
@@ -13,7 +14,10 @@ use crate::{
     source::{Fifo, Queue, Stream, Twice},
     store::Treatment,
     story::Story,
+    sweep::Tally,
 };
+
+const MODES: [Mode; 2] = [Mode::Transactional, Mode::Optimistic];
 
 /// A message that succeeds, one that fails once, a slow one, a copy, and one whose effect is refused once.
 fn batch() -> [Message; 5] {
@@ -26,29 +30,45 @@ fn batch() -> [Message; 5] {
     ]
 }
 
-fn committing(story: Story) -> Story {
-    story.choosing(|policy| policy.mode = Mode::Transactional)
+fn committing(mode: Mode, story: Story) -> Story {
+    story.choosing(|policy| policy.mode = mode)
 }
 
-fn queue() -> Story {
+fn queue(mode: Mode) -> Story {
     let story = Story::new(Queue::boxed, batch());
-    committing(Story { deliveries: 2, within: Duration::from_mins(1), ..story })
+    committing(mode, Story { deliveries: 2, within: Duration::from_mins(1), ..story })
+}
+
+fn twice(mode: Mode) -> Story {
+    Story { source: Twice::boxed, deliveries: 3, within: Duration::from_secs(92), ..queue(mode) }
+}
+
+#[track_caller]
+fn assert_once(mode: Mode, tally: &Tally) {
+    match mode.claims() {
+        true => tally.assert_exactly_once(),
+        false => tally.assert_once_without_claims(),
+    }
 }
 
 #[tokio::test]
 async fn a_queue_has_each_effect_once() {
-    queue().everywhere().await.assert_exactly_once();
-    queue().in_pairs().await.assert_exactly_once();
-    queue().sampled(300, 21).await.assert_exactly_once();
+    for mode in MODES {
+        let tally = queue(mode).everywhere().await;
+        assert_once(mode, &tally);
+        assert!(tally.pending > 0, "{tally}");
+        assert_once(mode, &queue(mode).in_pairs().await);
+        assert_once(mode, &queue(mode).sampled(300, 21).await);
+    }
 }
 
 #[tokio::test]
 async fn two_workers_with_the_same_messages_have_each_effect_once() {
-    let story = Story { source: Twice::boxed, deliveries: 3, ..queue() };
-    let story = Story { within: Duration::from_secs(92), ..story };
-    story.everywhere().await.assert_exactly_once();
-    story.in_pairs().await.assert_exactly_once();
-    story.sampled(300, 22).await.assert_exactly_once();
+    for mode in MODES {
+        assert_once(mode, &twice(mode).everywhere().await);
+        assert_once(mode, &twice(mode).in_pairs().await);
+        assert_once(mode, &twice(mode).sampled(300, 22).await);
+    }
 }
 
 #[tokio::test]
@@ -65,17 +85,22 @@ async fn a_fifo_queue_has_each_effect_once_and_in_order() {
             group(message("a3"), "a"),
         ],
     );
-    let story = committing(Story { deliveries: 4, within: Duration::from_secs(92), ..story });
-    story.everywhere().await.assert_exactly_once();
-    story.in_pairs().await.assert_exactly_once();
+    let story = Story { deliveries: 4, within: Duration::from_secs(92), ..story };
+    for mode in MODES {
+        let story = committing(mode, story.clone());
+        assert_once(mode, &story.everywhere().await);
+        assert_once(mode, &story.in_pairs().await);
+    }
 }
 
 #[tokio::test]
 async fn a_stream_has_each_effect_once() {
     let messages = [message("a"), message("b").takes(1), message("c").refused(1), message("d")];
     let story = Story::new(Stream::boxed, messages).waiting();
-    let story = committing(Story { deliveries: 9, within: Duration::from_mins(2), ..story });
-    story.everywhere().await.assert_exactly_once();
+    let story = Story { deliveries: 9, within: Duration::from_mins(2), ..story };
+    for mode in MODES {
+        assert_once(mode, &committing(mode, story.clone()).everywhere().await);
+    }
 }
 
 /// A short lease ends while the commit is on its way, and a successor takes over.
@@ -84,11 +109,10 @@ async fn short_leases_have_each_effect_once() {
     let renewed = |story: Story| {
         story.choosing(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(3) })
     };
-    let twice = Story { source: Twice::boxed, deliveries: 3, ..queue() };
-    let twice = renewed(Story { within: Duration::from_secs(92), ..twice });
+    let twice = renewed(twice(Mode::Transactional));
     twice.everywhere().await.assert_exactly_once();
     twice.sampled(300, 23).await.assert_exactly_once();
-    renewed(queue()).sampled(300, 24).await.assert_exactly_once();
+    renewed(queue(Mode::Transactional)).sampled(300, 24).await.assert_exactly_once();
 }
 
 /// A permanent failure at the deadline excludes the effect, and the other way round.
@@ -100,12 +124,10 @@ async fn timeouts_that_are_permanent_have_no_effect() {
         gives_up: |given_up, timed_out| given_up == timed_out,
         ..Story::new(|messages| Queue::redriving(messages, 6), batch())
     };
-    let story = committing(story);
-    story
-        .choosing(|policy| policy.on_timeout = OnTimeout::FailPermanently)
-        .everywhere()
-        .await
-        .assert_exactly_once();
+    let story = story.choosing(|policy| policy.on_timeout = OnTimeout::FailPermanently);
+    for mode in MODES {
+        assert_once(mode, &committing(mode, story.clone()).everywhere().await);
+    }
 }
 
 /// The checks find a store that completes without the effects, and one that applies them whatever its
@@ -118,11 +140,13 @@ async fn a_store_that_breaks_its_transactions_is_caught() {
         }
         _ => Treatment::Apply(write),
     };
-    let tally = Story { mutant: drops, ..queue() }.everywhere().await;
-    let lost = |(_, what): &(_, String)| what.contains("recorded as done without its effect");
-    assert!(tally.violations.iter().any(lost), "{tally}");
+    for mode in MODES {
+        let tally = Story { mutant: drops, ..queue(mode) }.everywhere().await;
+        let lost = |(_, what): &(_, String)| what.contains("recorded as done without its effect");
+        assert!(tally.violations.iter().any(lost), "{tally}");
 
-    let tally = Story { mutant: Treatment::Early, ..queue() }.everywhere().await;
-    let twice = |(_, what): &(_, String)| what.contains("committed twice");
-    assert!(tally.violations.iter().any(twice), "{tally}");
+        let tally = Story { mutant: Treatment::Early, ..twice(mode) }.everywhere().await;
+        let doubled = |(_, what): &(_, String)| what.contains("committed twice");
+        assert!(tally.violations.iter().any(doubled), "{tally}");
+    }
 }

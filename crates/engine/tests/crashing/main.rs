@@ -36,7 +36,6 @@ mod diverting;
 mod log;
 mod message;
 mod mutex;
-mod optimistic;
 mod publishing;
 mod queues;
 mod source;
