@@ -8,17 +8,17 @@ pub(super) enum Checked {
     /// A field or a list of fields of the payload, with ids that an application gives.
     Fields,
     /// Payloads of one key, and payloads of different ones.
-    Payloads { adjust: fn(Operation) -> Operation, same: Samples, distinct: Samples },
+    Payloads(fn(Operation) -> Operation, Samples, Samples),
     /// Events with one record: deliveries of one record, and of different ones.
-    Events { adjust: Adjust, same: Samples, distinct: Samples },
+    Events(Adjust, Samples, Samples),
     /// It is shown as a mistake, or as a key that misses duplicates.
     Mistake,
 }
 
 type Adjust = fn(AnySource) -> AnySource;
-type Samples = fn() -> Vec<Value>;
+type Samples = Vec<Value>;
 
-use Checked::{Events, Fields, Mistake, Payloads};
+use Checked::{Fields, Mistake};
 
 const AS_IT_IS: Adjust = |source| source;
 const PLAIN: fn(Operation) -> Operation = |operation| operation;
@@ -196,410 +196,318 @@ fn lower(operation: Operation) -> Operation {
     }))
 }
 
-pub(super) const EXPRESSIONS: &[(&str, Checked)] = &[
-    ("Details.ContactData.ContactId", Fields),
-    ("[customer, month]", Fields),
-    ("[customer, orderId]", Fields),
-    ("[deliveryStreamArn, recordId]", Fields),
-    ("[tenant, id]", Fields),
-    ("[a, b]", Fields),
-    ("[id, coupon]", Fields),
-    ("[tenant, order.id]", Fields),
-    ("[tenant, orderId]", Fields),
-    ("[userPoolId, request.userAttributes.sub, triggerSource]", Fields),
-    ("[userPoolId, userName, triggerSource]", Fields),
-    ("bookingId", Fields),
-    ("data", Fields),
-    ("depositId", Fields),
-    ("documentId", Fields),
-    ("email", Fields),
-    ("exportId", Fields),
-    ("id", Fields),
-    ("mailId", Fields),
-    ("month", Fields),
-    ("order", Fields),
-    ("order.id", Fields),
-    ("orderId", Fields),
-    ("order_id", Fields),
-    ("paymentId", Fields),
-    ("payoutId", Fields),
-    ("requestId", Fields),
-    ("resultToken", Fields),
-    ("sku", Fields),
-    ("tenant", Fields),
-    ("'orderId'", Mistake),
-    ("payment.", Mistake),
-    ("record:@", Mistake),
-    ("record:messageId", Mistake),
-    (
-        "[order.id, coupon]",
-        Payloads {
-            adjust: |operation| operation.key(payload("[order.id, coupon]").optional(["coupon"])),
-            same: || {
-                vec![
-                    json!({ "order": { "id": 7 } }),
-                    json!({ "order": { "id": 7 }, "coupon": null }),
-                    json!({ "order": { "id": 7, "note": "again" } }),
-                ]
-            },
-            distinct: || {
-                vec![
-                    json!({ "order": { "id": 7 } }),
-                    json!({ "order": { "id": 8 } }),
-                    json!({ "order": { "id": 7 }, "coupon": "~" }),
-                    json!({ "order": { "id": 7 }, "coupon": "SPRING" }),
-                    json!({ "order": { "id": 8 }, "coupon": "SPRING" }),
-                ]
-            },
-        },
-    ),
-    (
-        "json(body).orderId",
-        Payloads {
-            adjust: PLAIN,
-            same: || {
-                vec![json!({ "body": "{\"orderId\":7}" }), json!({ "body": "{ \"orderId\": 7 }" })]
-            },
-            distinct: || {
-                vec![
-                    json!({ "body": "{\"orderId\":7}" }),
-                    json!({ "body": "{\"orderId\":\"7\"}" }),
-                    json!({ "body": "{\"orderId\":8}" }),
-                ]
-            },
-        },
-    ),
-    (
-        "lower(email)",
-        Payloads {
-            adjust: lower,
-            same: || vec![json!({ "email": "Ann@b.c" }), json!({ "email": "ann@B.C" })],
-            distinct: || vec![json!({ "email": "ann@b.c" }), json!({ "email": "an@nb.c" })],
-        },
-    ),
-    // A task of S3 Batch Operations: its ids are of one job.
-    (
-        "[job.id, tasks[0].taskId]",
-        Payloads {
-            adjust: PLAIN,
-            same: || {
+type Row = (&'static str, Checked);
+
+fn payloads(
+    expression: &'static str,
+    adjust: fn(Operation) -> Operation,
+    same: impl Into<Samples>,
+    distinct: impl Into<Samples>,
+) -> Row {
+    (expression, Checked::Payloads(adjust, same.into(), distinct.into()))
+}
+
+fn events(
+    expression: &'static str,
+    adjust: Adjust,
+    same: impl Into<Samples>,
+    distinct: impl Into<Samples>,
+) -> Row {
+    (expression, Checked::Events(adjust, same.into(), distinct.into()))
+}
+
+pub(super) fn expressions() -> Vec<Row> {
+    vec![
+        ("Details.ContactData.ContactId", Fields),
+        ("[customer, month]", Fields),
+        ("[customer, orderId]", Fields),
+        ("[deliveryStreamArn, recordId]", Fields),
+        ("[tenant, id]", Fields),
+        ("[a, b]", Fields),
+        ("[id, coupon]", Fields),
+        ("[tenant, order.id]", Fields),
+        ("[tenant, orderId]", Fields),
+        ("[userPoolId, request.userAttributes.sub, triggerSource]", Fields),
+        ("[userPoolId, userName, triggerSource]", Fields),
+        ("bookingId", Fields),
+        ("data", Fields),
+        ("depositId", Fields),
+        ("documentId", Fields),
+        ("email", Fields),
+        ("exportId", Fields),
+        ("id", Fields),
+        ("mailId", Fields),
+        ("month", Fields),
+        ("order", Fields),
+        ("order.id", Fields),
+        ("orderId", Fields),
+        ("order_id", Fields),
+        ("paymentId", Fields),
+        ("payoutId", Fields),
+        ("requestId", Fields),
+        ("resultToken", Fields),
+        ("sku", Fields),
+        ("tenant", Fields),
+        ("'orderId'", Mistake),
+        ("payment.", Mistake),
+        ("record:@", Mistake),
+        ("record:messageId", Mistake),
+        payloads(
+            "[order.id, coupon]",
+            |operation| operation.key(payload("[order.id, coupon]").optional(["coupon"])),
+            [
+                json!({ "order": { "id": 7 } }),
+                json!({ "order": { "id": 7 }, "coupon": null }),
+                json!({ "order": { "id": 7, "note": "again" } }),
+            ],
+            [
+                json!({ "order": { "id": 7 } }),
+                json!({ "order": { "id": 8 } }),
+                json!({ "order": { "id": 7 }, "coupon": "~" }),
+                json!({ "order": { "id": 7 }, "coupon": "SPRING" }),
+                json!({ "order": { "id": 8 }, "coupon": "SPRING" }),
+            ],
+        ),
+        payloads(
+            "json(body).orderId",
+            PLAIN,
+            [json!({ "body": "{\"orderId\":7}" }), json!({ "body": "{ \"orderId\": 7 }" })],
+            [
+                json!({ "body": "{\"orderId\":7}" }),
+                json!({ "body": "{\"orderId\":\"7\"}" }),
+                json!({ "body": "{\"orderId\":8}" }),
+            ],
+        ),
+        payloads(
+            "lower(email)",
+            lower,
+            [json!({ "email": "Ann@b.c" }), json!({ "email": "ann@B.C" })],
+            [json!({ "email": "ann@b.c" }), json!({ "email": "an@nb.c" })],
+        ),
+        // A task of S3 Batch Operations: its ids are of one job.
+        payloads(
+            "[job.id, tasks[0].taskId]",
+            PLAIN,
+            {
                 let task = |invocation: &str| json!({ "invocationId": invocation, "job": { "id": "j-1" }, "tasks": [{ "taskId": "t-1" }] });
-                vec![task("i-1"), task("i-2")]
+                [task("i-1"), task("i-2")]
             },
-            distinct: || {
+            {
                 let task = |job: &str, task: &str| json!({ "job": { "id": job }, "tasks": [{ "taskId": task }] });
-                vec![task("j-1", "t-1"), task("j-1", "t-2"), task("j-2", "t-1")]
+                [task("j-1", "t-1"), task("j-1", "t-2"), task("j-2", "t-1")]
             },
-        },
-    ),
-    (
-        "\"CodePipeline.job\".id",
-        Payloads {
-            adjust: PLAIN,
-            same: || vec![json!({ "CodePipeline.job": { "id": "j-1" } })],
-            distinct: || {
-                ["j-1", "j-2"].map(|id| json!({ "CodePipeline.job": { "id": id } })).into()
-            },
-        },
-    ),
-    (
-        "Records[0].ses.mail.messageId",
-        Payloads {
-            adjust: PLAIN,
-            same: || vec![mail("m-1", "subject"), mail("m-1", "receipt")],
-            distinct: || vec![mail("m-1", "subject"), mail("m-2", "subject")],
-        },
-    ),
-    // What a client sends again has new ids, and another client may choose the same.
-    (
-        "[requestContext.authorizer.principalId, json(body).requestId]",
-        Payloads {
-            adjust: PLAIN,
-            same: || vec![message("ann", "r-1", "m-1"), message("ann", "r-1", "m-2")],
-            distinct: || {
-                vec![
-                    message("ann", "r-1", "m-1"),
-                    message("ann", "r-2", "m-1"),
-                    message("bob", "r-1", "m-1"),
-                ]
-            },
-        },
-    ),
-    (
-        "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]",
-        Payloads {
-            adjust: PLAIN,
-            same: || ["t-1", "t-2"].map(|trace| mutation("place", "ann", "o-1", trace)).into(),
-            distinct: || {
-                vec![
-                    mutation("place", "ann", "o-1", "t-1"),
-                    mutation("place", "ann", "o-2", "t-1"),
-                    mutation("place", "bob", "o-1", "t-1"),
-                    mutation("cancel", "ann", "o-1", "t-1"),
-                ]
-            },
-        },
-    ),
-    (
-        "[info.channel.path, events[*].id]",
-        Payloads {
-            adjust: PLAIN,
-            same: || [1, 2].map(|_| published("/a", &["e-1", "e-2"])).into(),
-            distinct: || {
-                vec![
-                    published("/a", &["e-1", "e-2"]),
-                    published("/a", &["e-3"]),
-                    published("/b", &["e-1", "e-2"]),
-                ]
-            },
-        },
-    ),
-    (
-        "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",
-        Payloads {
-            adjust: PLAIN,
-            same: || vec![logs(0), logs(1)],
-            distinct: || (1..LOGS.len()).map(logs).collect(),
-        },
-    ),
-    // SQS compares deduplication ids within a queue, or within a group of it.
-    (
-        "record:[eventSourceARN, attributes.MessageGroupId, attributes.MessageDeduplicationId]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || vec![in_group("a.fifo", "g", "d", 1), in_group("a.fifo", "g", "d", 2)],
-            distinct: || {
-                vec![
-                    in_group("a.fifo", "g", "d", 1),
-                    in_group("a.fifo", "g", "e", 1),
-                    in_group("a.fifo", "h", "d", 1),
-                    in_group("b.fifo", "g", "d", 1),
-                ]
-            },
-        },
-    ),
-    (
-        "record:messageAttributes.\"idempotency-key\".stringValue",
-        Events {
-            adjust: AS_IT_IS,
-            same: || {
-                // A relay sends a message twice.
-                ["m-1", "m-2"].map(|id| with_attribute("idempotency-key", "k-1", id, 1)).into()
-            },
-            distinct: || {
-                ["k-1", "k-2"].map(|key| with_attribute("idempotency-key", key, "m-1", 1)).into()
-            },
-        },
-    ),
-    // Messages whose body is a text: equal texts are one work.
-    (
-        "record:body",
-        Events {
-            adjust: AS_IT_IS,
-            same: || [1, 2].map(|receives| with_body("A17", "m-1", receives)).into(),
-            distinct: || ["A17", "17", " 17"].map(|body| with_body(body, "m-1", 1)).into(),
-        },
-    ),
-    (
-        "record:powertools_json(body).orderId",
-        Events {
-            adjust: AS_IT_IS,
-            same: || {
+        ),
+        payloads(
+            "\"CodePipeline.job\".id",
+            PLAIN,
+            [json!({ "CodePipeline.job": { "id": "j-1" } })],
+            ["j-1", "j-2"].map(|id| json!({ "CodePipeline.job": { "id": id } })),
+        ),
+        payloads(
+            "Records[0].ses.mail.messageId",
+            PLAIN,
+            [mail("m-1", "subject"), mail("m-1", "receipt")],
+            [mail("m-1", "subject"), mail("m-2", "subject")],
+        ),
+        // What a client sends again has new ids, and another client may choose the same.
+        payloads(
+            "[requestContext.authorizer.principalId, json(body).requestId]",
+            PLAIN,
+            [message("ann", "r-1", "m-1"), message("ann", "r-1", "m-2")],
+            [
+                message("ann", "r-1", "m-1"),
+                message("ann", "r-2", "m-1"),
+                message("bob", "r-1", "m-1"),
+            ],
+        ),
+        payloads(
+            "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]",
+            PLAIN,
+            ["t-1", "t-2"].map(|trace| mutation("place", "ann", "o-1", trace)),
+            [
+                mutation("place", "ann", "o-1", "t-1"),
+                mutation("place", "ann", "o-2", "t-1"),
+                mutation("place", "bob", "o-1", "t-1"),
+                mutation("cancel", "ann", "o-1", "t-1"),
+            ],
+        ),
+        payloads(
+            "[info.channel.path, events[*].id]",
+            PLAIN,
+            [1, 2].map(|_| published("/a", &["e-1", "e-2"])),
+            [
+                published("/a", &["e-1", "e-2"]),
+                published("/a", &["e-3"]),
+                published("/b", &["e-1", "e-2"]),
+            ],
+        ),
+        payloads(
+            "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",
+            PLAIN,
+            [logs(0), logs(1)],
+            (1..LOGS.len()).map(logs).collect::<Vec<_>>(),
+        ),
+        // SQS compares deduplication ids within a queue, or within a group of it.
+        events(
+            "record:[eventSourceARN, attributes.MessageGroupId, attributes.MessageDeduplicationId]",
+            AS_IT_IS,
+            [in_group("a.fifo", "g", "d", 1), in_group("a.fifo", "g", "d", 2)],
+            [
+                in_group("a.fifo", "g", "d", 1),
+                in_group("a.fifo", "g", "e", 1),
+                in_group("a.fifo", "h", "d", 1),
+                in_group("b.fifo", "g", "d", 1),
+            ],
+        ),
+        events(
+            "record:messageAttributes.\"idempotency-key\".stringValue",
+            AS_IT_IS,
+            // A relay sends a message twice.
+            ["m-1", "m-2"].map(|id| with_attribute("idempotency-key", "k-1", id, 1)),
+            ["k-1", "k-2"].map(|key| with_attribute("idempotency-key", key, "m-1", 1)),
+        ),
+        // Messages whose body is a text: equal texts are one work.
+        events(
+            "record:body",
+            AS_IT_IS,
+            [1, 2].map(|receives| with_body("A17", "m-1", receives)),
+            ["A17", "17", " 17"].map(|body| with_body(body, "m-1", 1)),
+        ),
+        events(
+            "record:powertools_json(body).orderId",
+            AS_IT_IS,
+            {
                 let body = r#"{"orderId":"o-1"}"#;
-                vec![with_body(body, "m-1", 1), with_body(body, "m-2", 1)]
+                [with_body(body, "m-1", 1), with_body(body, "m-2", 1)]
             },
-            distinct: || {
-                [r#"{"orderId":"o-1"}"#, r#"{"orderId":"o-2"}"#, r#"{"orderId":1}"#]
-                    .map(|body| with_body(body, "m-1", 1))
-                    .into()
-            },
-        },
-    ),
-    // An id of SQS is unique over all queues.
-    (
-        "messageId",
-        Events {
-            adjust: WHOLE,
-            same: || [1, 2].map(|receives| sqs("a", "m-1", receives, json!({}))).into(),
-            distinct: || ["m-1", "m-2"].map(|id| sqs("a", id, 1, json!({}))).into(),
-        },
-    ),
-    (
-        "messageAttributes.order.stringValue",
-        Events {
-            adjust: WHOLE,
-            same: || [1, 2].map(|receives| with_attribute("order", "o-1", "m-1", receives)).into(),
-            distinct: || {
-                ["o-1", "o-2"].map(|order| with_attribute("order", order, "m-1", 1)).into()
-            },
-        },
-    ),
-    // An id of SNS is unique over all topics.
-    (
-        "record:Sns.MessageId",
-        Events {
-            adjust: AS_IT_IS,
-            same: || vec![sns("a", "m-1", json!({})), sns("a", "m-1", json!({}))],
-            distinct: || {
-                vec![
-                    sns("a", "m-1", json!({})),
-                    sns("a", "m-2", json!({})),
-                    sns("b", "m-3", json!({})),
-                ]
-            },
-        },
-    ),
-    (
-        "record:[Sns.MessageAttributes.tenant.Value, Sns.MessageId]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || vec![sns_attribute("tenant", "a", "m-1"), sns_attribute("tenant", "a", "m-1")],
-            distinct: || {
-                vec![
-                    sns_attribute("tenant", "a", "m-1"),
-                    sns_attribute("tenant", "a", "m-2"),
-                    sns_attribute("tenant", "b", "m-1"),
-                ]
-            },
-        },
-    ),
-    (
-        "record:Sns.MessageAttributes.orderId.Value",
-        Events {
-            adjust: AS_IT_IS,
-            same: || ["m-1", "m-2"].map(|id| sns_attribute("orderId", "o-1", id)).into(),
-            distinct: || ["o-1", "o-2"].map(|order| sns_attribute("orderId", order, "m-1")).into(),
-        },
-    ),
-    (
-        "record:Sns.MessageAttributes.\"idempotency-key\".Value",
-        Events {
-            adjust: AS_IT_IS,
-            same: || ["m-1", "m-2"].map(|id| sns_attribute("idempotency-key", "k-1", id)).into(),
-            distinct: || {
-                ["k-1", "k-2"].map(|key| sns_attribute("idempotency-key", key, "m-1")).into()
-            },
-        },
-    ),
-    (
-        "record:resources[0]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || ["e-1", "e-2"].map(|id| event_bridge(id, "k-1")).into(),
-            distinct: || ["k-1", "k-2"].map(|key| event_bridge("e-1", key)).into(),
-        },
-    ),
-    (
-        "record:headers.\"idempotency-key\"",
-        Events {
-            adjust: AS_IT_IS,
-            same: || vec![kafka(1, "k-1"), kafka(2, "k-1")],
-            distinct: || vec![kafka(1, "k-1"), kafka(1, "k-2")],
-        },
-    ),
-    (
-        "record:[eventSourceARN, eventID]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || vec![kinesis("a", "shard-1", "7"), kinesis("a", "shard-1", "7")],
-            distinct: || {
-                vec![
-                    kinesis("a", "shard-1", "7"),
-                    kinesis("a", "shard-1", "8"),
-                    kinesis("a", "shard-2", "7"),
-                    kinesis("b", "shard-1", "7"),
-                ]
-            },
-        },
-    ),
-    // All changes of an item, and the same change in two streams of the table.
-    (
-        "[keys.id, newImage.version]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || {
-                vec![
-                    version("2026", "e-1", "MODIFY", "i", 2),
-                    version("2027", "e-9", "MODIFY", "i", 2),
-                ]
-            },
-            distinct: || {
-                vec![
-                    version("2026", "e-1", "INSERT", "i", 1),
-                    version("2026", "e-2", "MODIFY", "i", 2),
-                    version("2026", "e-3", "MODIFY", "i", 3),
-                    version("2026", "e-4", "INSERT", "j", 1),
-                ]
-            },
-        },
-    ),
-    // One receipt for each status of an order: a note is no reason for another.
-    (
-        "[newImage.orderId, newImage.status]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || {
-                vec![
-                    status("e-2", "MODIFY", "o-1", "paid", ""),
-                    status("e-3", "MODIFY", "o-1", "paid", "n"),
-                ]
-            },
-            distinct: || {
-                vec![
-                    status("e-1", "INSERT", "o-1", "new", ""),
-                    status("e-2", "MODIFY", "o-1", "paid", ""),
-                    status("e-4", "MODIFY", "o-1", "sent", ""),
-                    status("e-5", "INSERT", "o-2", "new", ""),
-                ]
-            },
-        },
-    ),
-    (
-        "[ns, documentKey._id.\"$oid\", _id._data]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || vec![document("orders", "d-1", "t-1"), document("orders", "d-1", "t-1")],
-            distinct: || {
-                vec![
-                    document("orders", "d-1", "t-1"),
-                    document("orders", "d-1", "t-2"),
-                    document("orders", "d-2", "t-1"),
-                    document("bills", "d-1", "t-1"),
-                ]
-            },
-        },
-    ),
-    // Once for each content of an object.
-    (
-        "[s3.bucket.name, s3.object.key, s3.object.eTag]",
-        Events {
-            adjust: AS_IT_IS,
-            same: || vec![upload("a", "k", "t-1", "01"), upload("a", "k", "t-1", "02")],
-            distinct: || {
-                vec![
-                    upload("a", "k", "t-1", "01"),
-                    upload("a", "k", "t-2", "02"),
-                    upload("a", "l", "t-1", "01"),
-                    upload("b", "k", "t-1", "01"),
-                ]
-            },
-        },
-    ),
-    (
-        "[destination.physicalName, messageID, data]",
-        Events {
-            adjust: WHOLE,
-            same: || {
-                vec![active_mq("a", "m-1", "e30=", false), active_mq("a", "m-1", "e30=", true)]
-            },
-            distinct: || {
-                vec![
-                    active_mq("a", "m-1", "e30=", false),
-                    active_mq("a", "m-1", "W10=", false),
-                    active_mq("a", "m-2", "e30=", false),
-                    active_mq("b", "m-1", "e30=", false),
-                ]
-            },
-        },
-    ),
-];
+            [r#"{"orderId":"o-1"}"#, r#"{"orderId":"o-2"}"#, r#"{"orderId":1}"#]
+                .map(|body| with_body(body, "m-1", 1)),
+        ),
+        // An id of SQS is unique over all queues.
+        events(
+            "messageId",
+            WHOLE,
+            [1, 2].map(|receives| sqs("a", "m-1", receives, json!({}))),
+            ["m-1", "m-2"].map(|id| sqs("a", id, 1, json!({}))),
+        ),
+        events(
+            "messageAttributes.order.stringValue",
+            WHOLE,
+            [1, 2].map(|receives| with_attribute("order", "o-1", "m-1", receives)),
+            ["o-1", "o-2"].map(|order| with_attribute("order", order, "m-1", 1)),
+        ),
+        // An id of SNS is unique over all topics.
+        events(
+            "record:Sns.MessageId",
+            AS_IT_IS,
+            [sns("a", "m-1", json!({})), sns("a", "m-1", json!({}))],
+            [sns("a", "m-1", json!({})), sns("a", "m-2", json!({})), sns("b", "m-3", json!({}))],
+        ),
+        events(
+            "record:[Sns.MessageAttributes.tenant.Value, Sns.MessageId]",
+            AS_IT_IS,
+            [sns_attribute("tenant", "a", "m-1"), sns_attribute("tenant", "a", "m-1")],
+            [
+                sns_attribute("tenant", "a", "m-1"),
+                sns_attribute("tenant", "a", "m-2"),
+                sns_attribute("tenant", "b", "m-1"),
+            ],
+        ),
+        events(
+            "record:Sns.MessageAttributes.orderId.Value",
+            AS_IT_IS,
+            ["m-1", "m-2"].map(|id| sns_attribute("orderId", "o-1", id)),
+            ["o-1", "o-2"].map(|order| sns_attribute("orderId", order, "m-1")),
+        ),
+        events(
+            "record:Sns.MessageAttributes.\"idempotency-key\".Value",
+            AS_IT_IS,
+            ["m-1", "m-2"].map(|id| sns_attribute("idempotency-key", "k-1", id)),
+            ["k-1", "k-2"].map(|key| sns_attribute("idempotency-key", key, "m-1")),
+        ),
+        events(
+            "record:resources[0]",
+            AS_IT_IS,
+            ["e-1", "e-2"].map(|id| event_bridge(id, "k-1")),
+            ["k-1", "k-2"].map(|key| event_bridge("e-1", key)),
+        ),
+        events(
+            "record:headers.\"idempotency-key\"",
+            AS_IT_IS,
+            [kafka(1, "k-1"), kafka(2, "k-1")],
+            [kafka(1, "k-1"), kafka(1, "k-2")],
+        ),
+        events(
+            "record:[eventSourceARN, eventID]",
+            AS_IT_IS,
+            [kinesis("a", "shard-1", "7"), kinesis("a", "shard-1", "7")],
+            [
+                kinesis("a", "shard-1", "7"),
+                kinesis("a", "shard-1", "8"),
+                kinesis("a", "shard-2", "7"),
+                kinesis("b", "shard-1", "7"),
+            ],
+        ),
+        // All changes of an item, and the same change in two streams of the table.
+        events(
+            "[keys.id, newImage.version]",
+            AS_IT_IS,
+            [version("2026", "e-1", "MODIFY", "i", 2), version("2027", "e-9", "MODIFY", "i", 2)],
+            [
+                version("2026", "e-1", "INSERT", "i", 1),
+                version("2026", "e-2", "MODIFY", "i", 2),
+                version("2026", "e-3", "MODIFY", "i", 3),
+                version("2026", "e-4", "INSERT", "j", 1),
+            ],
+        ),
+        // One receipt for each status of an order: a note is no reason for another.
+        events(
+            "[newImage.orderId, newImage.status]",
+            AS_IT_IS,
+            [
+                status("e-2", "MODIFY", "o-1", "paid", ""),
+                status("e-3", "MODIFY", "o-1", "paid", "n"),
+            ],
+            [
+                status("e-1", "INSERT", "o-1", "new", ""),
+                status("e-2", "MODIFY", "o-1", "paid", ""),
+                status("e-4", "MODIFY", "o-1", "sent", ""),
+                status("e-5", "INSERT", "o-2", "new", ""),
+            ],
+        ),
+        events(
+            "[ns, documentKey._id.\"$oid\", _id._data]",
+            AS_IT_IS,
+            [document("orders", "d-1", "t-1"), document("orders", "d-1", "t-1")],
+            [
+                document("orders", "d-1", "t-1"),
+                document("orders", "d-1", "t-2"),
+                document("orders", "d-2", "t-1"),
+                document("bills", "d-1", "t-1"),
+            ],
+        ),
+        // Once for each content of an object.
+        events(
+            "[s3.bucket.name, s3.object.key, s3.object.eTag]",
+            AS_IT_IS,
+            [upload("a", "k", "t-1", "01"), upload("a", "k", "t-1", "02")],
+            [
+                upload("a", "k", "t-1", "01"),
+                upload("a", "k", "t-2", "02"),
+                upload("a", "l", "t-1", "01"),
+                upload("b", "k", "t-1", "01"),
+            ],
+        ),
+        events(
+            "[destination.physicalName, messageID, data]",
+            WHOLE,
+            [active_mq("a", "m-1", "e30=", false), active_mq("a", "m-1", "e30=", true)],
+            [
+                active_mq("a", "m-1", "e30=", false),
+                active_mq("a", "m-1", "W10=", false),
+                active_mq("a", "m-2", "e30=", false),
+                active_mq("b", "m-1", "e30=", false),
+            ],
+        ),
+    ]
+}
