@@ -7,38 +7,15 @@
 use std::time::Duration;
 
 use lambda_idempotency_local::{Apply, DeliveryReport, Fault, Gate, SqsConfig};
-use lambda_idempotency_tests::{
-    CLAIMS, ORDERS,
-    events::{batch_of, order},
-};
+use lambda_idempotency_tests::{CLAIMS, ORDERS};
 
 use crate::{
     costs,
-    support::{World, history, orders, outcomes},
+    support::{TIMEOUT, World, history, orders, outcomes},
 };
 
-const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of lease grace, a second of clock skew, and a reserve: at the second delivery the
-/// lease has ended.
-const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
-
-/// A world in which a returned record is delivered again after the lease of its first delivery ended.
 async fn world() -> World {
-    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await
-}
-
-/// Delivers an order, and kills its process when this fault holds a request.
-async fn kill(world: &World, hold: impl FnOnce(&Gate) -> Fault) -> DeliveryReport {
-    let gate = Gate::new(); // never opened: a request that is held before it is applied is never applied
-    world.dynamodb().faults().add(hold(&gate).times(1));
-    let killer = async {
-        gate.reached().await;
-        assert_eq!(world.kill_in_flight(), 1);
-    };
-    let event = batch_of([order("o-1")]);
-    let (report, ()) = tokio::join!(world.send(&event), killer);
-    report
+    World::outlasting_leases(orders()).await
 }
 
 fn lost_attempts(report: &DeliveryReport) -> u64 {
@@ -48,7 +25,7 @@ fn lost_attempts(report: &DeliveryReport) -> u64 {
 #[tokio::test]
 async fn an_order_whose_process_is_killed_after_the_claim_is_placed_once() {
     let world = world().await;
-    let report = kill(&world, |gate| Fault::hold(Apply::After, gate).table(CLAIMS)).await;
+    let report = world.kill(|gate| Fault::hold(Apply::After, gate).table(CLAIMS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
     assert_eq!(lost_attempts(&report), 1);
     world.assert_placed_once(["o-1"]);
@@ -59,7 +36,7 @@ async fn an_order_whose_process_is_killed_after_the_claim_is_placed_once() {
 #[tokio::test]
 async fn an_order_whose_process_is_killed_before_the_effect_is_placed_once() {
     let world = world().await;
-    let report = kill(&world, |gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
+    let report = world.kill(|gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
     assert_eq!(lost_attempts(&report), 1);
     world.assert_placed_once(["o-1"]);
@@ -71,7 +48,7 @@ async fn an_order_whose_process_is_killed_before_the_effect_is_placed_once() {
 #[tokio::test]
 async fn an_order_whose_process_is_killed_before_the_completion_is_placed_twice() {
     let world = world().await;
-    let report = kill(&world, |gate| Fault::hold(Apply::After, gate).table(ORDERS)).await;
+    let report = world.kill(|gate| Fault::hold(Apply::After, gate).table(ORDERS)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
     assert_eq!(lost_attempts(&report), 1);
     assert_eq!(world.placed().into_iter().collect::<Vec<_>>(), [("o-1".to_owned(), 2)]);
@@ -82,7 +59,7 @@ async fn an_order_whose_process_is_killed_before_the_completion_is_placed_twice(
 async fn an_order_whose_process_is_killed_after_the_completion_is_replayed() {
     let world = world().await;
     let completion = |gate: &Gate| Fault::hold(Apply::After, gate).table(CLAIMS).skip(1);
-    let report = kill(&world, completion).await;
+    let report = world.kill(completion).await;
     assert_eq!(outcomes(&report), ["crashed", "replayed"]);
     world.assert_placed_once(["o-1"]);
 }
@@ -96,7 +73,7 @@ async fn deliveries_within_the_lease_find_it_busy() {
         ..SqsConfig::default()
     };
     let world = World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await;
-    let report = kill(&world, |gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
+    let report = world.kill(|gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
     let outcomes = outcomes(&report);
     let (first, last) = (outcomes.first().unwrap(), outcomes.last().unwrap());
     assert_eq!((*first, *last), ("crashed", "executed"));

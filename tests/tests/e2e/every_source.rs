@@ -15,18 +15,14 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_local::{Disposition, FunctionConfig, SqsConfig, StreamConfig};
+use lambda_idempotency_local::{Disposition, FunctionConfig, StreamConfig};
 use lambda_idempotency_tests::{
     events::{batch, inserted, kafka, kinesis, message_in_group, order, order_with},
     function,
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, history, outcomes};
-
-const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of lease grace, a second of clock skew, and a reserve.
-const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
+use crate::support::{AFTER_THE_LEASE, TIMEOUT, World, history, outcomes};
 
 fn every_source() -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_every_source"))
@@ -93,9 +89,7 @@ async fn a_message_group_keeps_its_order_after_failures() {
 #[tokio::test]
 async fn a_message_group_keeps_its_order_after_a_death() {
     let effects = Effects::new();
-    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let function = effects.of(every_source()).timeout(TIMEOUT);
-    let world = World::with(function, |local| local.sqs(queue)).await.warmed().await;
+    let world = World::outlasting_leases(effects.of(every_source())).await;
     let dies = order_with("a-2", json!({ "dieTimes": 1 }));
     let report = world
         .send(&batch([

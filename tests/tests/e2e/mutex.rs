@@ -3,19 +3,14 @@
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
-use lambda_idempotency_local::{Apply, Fault, FunctionConfig, Gate, Outcome, SqsConfig};
+use lambda_idempotency_local::{Apply, Fault, FunctionConfig, Outcome, SqsConfig};
 use lambda_idempotency_tests::{
     CLAIMS,
     events::{batch, batch_of, message, order, order_with},
 };
 use serde_json::json;
 
-use crate::support::{World, history, outcomes, scripted_orders};
-
-const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of lease grace, a second of clock skew, and a reserve: at the second delivery the
-/// lease has ended.
-const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
+use crate::support::{TIMEOUT, World, history, outcomes, scripted_orders};
 
 fn function() -> FunctionConfig {
     scripted_orders().timeout(TIMEOUT).env("SCRIPTED_MUTEX", "1")
@@ -108,17 +103,8 @@ async fn copies_and_duplicates_are_placed_again_and_leave_nothing() {
 /// A process dies before it has freed its key: the next attempt takes it over when the lease has ended.
 #[tokio::test]
 async fn a_process_that_is_killed_before_it_frees_its_key_blocks_it_for_a_lease_only() {
-    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let world = World::with(function(), |local| local.sqs(queue)).await.warmed().await;
-    let gate = Gate::new();
-    let deletion = Fault::hold(Apply::Before, &gate).table(CLAIMS).skip(1);
-    world.dynamodb().faults().add(deletion.times(1));
-    let killer = async {
-        gate.reached().await;
-        assert_eq!(world.kill_in_flight(), 1);
-    };
-    let event = batch_of([order("o-1")]);
-    let (report, ()) = tokio::join!(world.send(&event), killer);
+    let world = World::outlasting_leases(function()).await;
+    let report = world.kill(|gate| Fault::hold(Apply::Before, gate).table(CLAIMS).skip(1)).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
     let lost = report.records().last().unwrap().line.as_ref().unwrap().lost_attempts;
     assert_eq!(lost, 1, "its handler is told");

@@ -1,10 +1,8 @@
 //! Orders that publish a message, whose process is killed between the completion and the message.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-use lambda_idempotency_local::{
-    Apply, DeliveryReport, Fault, FunctionConfig, Gate, SqsConfig, Table,
-};
+use lambda_idempotency_local::{Apply, DeliveryReport, Fault, FunctionConfig, Table};
 use lambda_idempotency_tests::events::{batch_of, order, order_with};
 use serde_json::json;
 
@@ -21,10 +19,9 @@ fn function() -> FunctionConfig {
 }
 
 async fn world() -> World {
-    let queue = SqsConfig { visibility: Some(Duration::from_millis(6500)), ..SqsConfig::default() };
-    let function = function().timeout(Duration::from_secs(3));
-    let world = World::with(function, |local| local.sqs(queue).table(Table::new(PARCELS, "id")));
-    world.await.warmed().await
+    let world = World::outlasting_leases(function()).await;
+    world.dynamodb().create_table(&Table::new(PARCELS, "id")).unwrap();
+    world
 }
 
 /// How often each parcel arrived, by the order and by the id of the message.
@@ -49,15 +46,7 @@ fn arrivals(world: &World) -> BTreeMap<String, u64> {
 
 /// Delivers an order, and kills its process while this request is on its way.
 async fn kill(world: &World, request: &str, apply: Apply) -> DeliveryReport {
-    let gate = Gate::new(); // never opened
-    world.dynamodb().faults().add(Fault::hold(apply, &gate).on(request).times(1));
-    let killer = async {
-        gate.reached().await;
-        assert_eq!(world.kill_in_flight(), 1);
-    };
-    let event = batch_of([order("o-1")]);
-    let (report, ()) = tokio::join!(world.send(&event), killer);
-    report
+    world.kill(|gate| Fault::hold(apply, gate).on(request)).await
 }
 
 fn has_messages(world: &World) -> bool {

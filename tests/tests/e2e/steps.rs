@@ -1,8 +1,6 @@
 //! Orders that are placed in one step and mailed in another, by a process that is killed between them.
 
-use std::time::Duration;
-
-use lambda_idempotency_local::{Apply, DeliveryReport, Fault, FunctionConfig, Gate, SqsConfig};
+use lambda_idempotency_local::{Apply, DeliveryReport, Fault, FunctionConfig, Gate};
 use lambda_idempotency_tests::{
     CLAIMS, ORDERS,
     events::{batch_of, order, order_with},
@@ -11,10 +9,6 @@ use serde_json::json;
 
 use crate::support::{World, history, outcomes, quick_queue, scripted_orders};
 
-const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of lease grace, a second of clock skew, and a reserve: at the second delivery the
-/// lease has ended.
-const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 const BOTH: [&str; 2] = ["o-1", "mail o-1"];
 
 fn function() -> FunctionConfig {
@@ -24,17 +18,8 @@ fn function() -> FunctionConfig {
 /// Delivers an order, and kills its process with `SIGKILL` when this fault holds a request. The order is
 /// delivered again after the lease has ended.
 async fn kill(hold: impl FnOnce(&Gate) -> Fault) -> (World, DeliveryReport) {
-    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let world =
-        World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await;
-    let gate = Gate::new(); // never opened: a request that is held before it is applied is never applied
-    world.dynamodb().faults().add(hold(&gate).times(1));
-    let killer = async {
-        gate.reached().await;
-        assert_eq!(world.kill_in_flight(), 1);
-    };
-    let event = batch_of([order("o-1")]);
-    let (report, ()) = tokio::join!(world.send(&event), killer);
+    let world = World::outlasting_leases(function()).await;
+    let report = world.kill(hold).await;
     assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
     (world, report)
 }
@@ -75,9 +60,7 @@ async fn a_process_that_is_killed_between_a_step_and_its_record_runs_it_again() 
 
 #[tokio::test]
 async fn a_process_that_dies_after_its_steps_repeats_none() {
-    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let world =
-        World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await;
+    let world = World::outlasting_leases(function()).await;
     let event = batch_of([order_with("o-1", json!({ "dieLateTimes": 1 }))]);
     assert_eq!(outcomes(&world.send(&event).await), ["crashed", "executed"]);
     world.assert_placed_once(BOTH);

@@ -6,10 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lambda_idempotency_local::{
-    AsyncConfig, DeliveryReport, FunctionConfig, InvocationResult, Local, LocalBuilder,
-    RecordReport, SqsConfig,
+    AsyncConfig, DeliveryReport, Fault, FunctionConfig, Gate, InvocationResult, Local,
+    LocalBuilder, RecordReport, SqsConfig,
 };
-use lambda_idempotency_tests::{CLAIMS, ORDERS, function, tables};
+use lambda_idempotency_tests::{
+    CLAIMS, ORDERS,
+    events::{batch_of, order},
+    function, tables,
+};
 use serde_json::Value;
 
 /// The orders function of `crates/orders`, as it is deployed: the binary that cargo built with these
@@ -41,6 +45,11 @@ pub(crate) fn orders_by(key: &str) -> FunctionConfig {
 pub(crate) fn idle() -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_idle"))
 }
+
+/// The timeout of functions whose leases end in a test.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
+/// That timeout, a second of lease grace, a second of clock skew, and a reserve.
+pub(crate) const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
 /// A queue with a short visibility timeout, so that tests do not wait for returned messages.
 pub(crate) fn quick_queue() -> SqsConfig {
@@ -82,6 +91,24 @@ impl World {
             builder = builder.table(table);
         }
         Self { local: change(builder).start().await.unwrap(), lines }
+    }
+
+    /// A world in which a returned record is delivered again after the lease of its first delivery ended.
+    pub(crate) async fn outlasting_leases(function: FunctionConfig) -> Self {
+        let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
+        Self::with(function.timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await
+    }
+
+    /// Delivers an order, and kills its process by `SIGKILL` when this fault holds a request.
+    pub(crate) async fn kill(&self, hold: impl FnOnce(&Gate) -> Fault) -> DeliveryReport {
+        let gate = Gate::new(); // never opened: a request that is held before it is applied is never applied
+        self.dynamodb().faults().add(hold(&gate).times(1));
+        let killer = async {
+            gate.reached().await;
+            assert_eq!(self.kill_in_flight(), 1);
+        };
+        let event = batch_of([order("o-1")]);
+        tokio::join!(self.send(&event), killer).0
     }
 
     /// Starts the first process now. The visibility timeout of a message begins before a process is started for it, and its

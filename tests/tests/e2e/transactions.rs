@@ -1,20 +1,12 @@
 //! Orders that are placed in the transaction that completes their keys: whatever fails, each is placed once.
 
-use std::time::Duration;
-
-use lambda_idempotency_local::{
-    Apply, DeliveryReport, Fault, FunctionConfig, Gate, Local, SqsConfig,
-};
+use lambda_idempotency_local::{Apply, DeliveryReport, Fault, FunctionConfig, Local};
 use lambda_idempotency_tests::events::{batch_of, order, order_with};
 use serde_json::json;
 
-use crate::support::{World, history, outcomes, quick_queue, returned, scripted_orders};
+use crate::support::{TIMEOUT, World, history, outcomes, quick_queue, returned, scripted_orders};
 
 const TRANSACTION: &str = "TransactWriteItems";
-const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout, a second of lease grace, a second of clock skew, and a reserve: at the second delivery the
-/// lease has ended.
-const AFTER_THE_LEASE: Duration = Duration::from_millis(6500);
 
 fn function() -> FunctionConfig {
     scripted_orders().env("SCRIPTED_TRANSACTION", "1")
@@ -24,23 +16,13 @@ fn optimistic() -> FunctionConfig {
     function().env("SCRIPTED_OPTIMISTIC", "1")
 }
 
-/// A world in which a returned record is delivered again after the lease of its first delivery ended.
 async fn world() -> World {
-    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    World::with(function().timeout(TIMEOUT), |local| local.sqs(queue)).await.warmed().await
+    World::outlasting_leases(function()).await
 }
 
 /// Delivers an order, and kills its process while its transaction is on its way.
 async fn kill(world: &World, apply: Apply) -> DeliveryReport {
-    let gate = Gate::new(); // never opened: a request that is held before it is applied is never applied
-    world.dynamodb().faults().add(Fault::hold(apply, &gate).on(TRANSACTION).times(1));
-    let killer = async {
-        gate.reached().await;
-        assert_eq!(world.kill_in_flight(), 1);
-    };
-    let event = batch_of([order("o-1")]);
-    let (report, ()) = tokio::join!(world.send(&event), killer);
-    report
+    world.kill(|gate| Fault::hold(apply, gate).on(TRANSACTION)).await
 }
 
 #[tokio::test]

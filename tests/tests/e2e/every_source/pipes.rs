@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::{Disposition, Source, SqsConfig, StreamConfig};
+use lambda_idempotency_local::{Disposition, Source, StreamConfig};
 use lambda_idempotency_tests::events::{
     active_mq, batch, batch_of, from_broker_in_a_pipe, in_a_pipe, kinesis, message_in_group, order,
     order_with,
 };
 use serde_json::json;
 
-use super::{AFTER_THE_LEASE, Effects, TIMEOUT, every_source, fails};
+use super::{Effects, every_source, fails};
 use crate::support::{World, history, outcomes, returned};
 
 #[tokio::test]
@@ -50,9 +50,7 @@ async fn the_order_of_a_fifo_queue_is_kept() {
 #[tokio::test]
 async fn after_a_death_the_whole_batch_is_delivered_again_and_processed_records_are_replayed() {
     let effects = Effects::new();
-    let queue = SqsConfig { visibility: Some(AFTER_THE_LEASE), ..SqsConfig::default() };
-    let function = effects.of(every_source()).timeout(TIMEOUT);
-    let world = World::with(function, |local| local.sqs(queue)).await;
+    let world = World::outlasting_leases(effects.of(every_source())).await;
     let dies = order_with("o-2", json!({ "dieTimes": 1 }));
     let report = world.send(&in_a_pipe(batch_of([order("o-1"), dies, order("o-3")]))).await;
     assert!(report.is_complete());
