@@ -67,10 +67,7 @@ async fn the_error_names_source_record_and_cause() {
 #[tokio::test]
 async fn the_error_names_only_the_first_records() {
     let world = World::new();
-    let sns = world
-        .idempotency()
-        .on(Sns::new(), &Operation::new("a").key("id"), world.handler())
-        .unwrap();
+    let sns = world.on(Sns::new(), &Operation::new("a").key("id"));
     let records: Vec<Value> =
         (0..9).map(|n| notification(&format!("n-{n}"), "{}")["Records"][0].clone()).collect();
     let event = json!({ "Records": records });
@@ -151,10 +148,7 @@ async fn a_key_expression_can_read_the_record_around_the_payload() {
 #[tokio::test]
 async fn an_event_replayed_from_an_archive_is_recognised_by_its_id() {
     let world = World::new();
-    let bus = world
-        .idempotency()
-        .on(EventBridge::new(), &Operation::new("watch"), world.handler())
-        .unwrap();
+    let bus = world.on(EventBridge::new(), &Operation::new("watch"));
     let mut event: Value = serde_json::from_str(&sample("eventBridgeEvent")).unwrap();
     let replay = event.clone();
     event.as_object_mut().unwrap().remove("replay-name");
@@ -173,7 +167,7 @@ async fn a_record_with_a_busy_key_waits_for_the_end_of_the_lease_by_default() {
         if let Some(conflict) = conflict {
             operation = operation.on_conflict(conflict);
         }
-        let sns = world.idempotency().on(Sns::new(), &operation, world.handler()).unwrap();
+        let sns = world.on(Sns::new(), &operation);
         let killed = notification("n-1", r#"{"id":"x","do":"sleep"}"#).to_string();
         let killed = drop_after(1, serve(sns.clone(), &killed, world.context())).await;
         assert!(killed.is_none());

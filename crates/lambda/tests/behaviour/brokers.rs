@@ -70,8 +70,7 @@ async fn a_batch_is_delivered_again_whole_and_processed_records_are_replayed() {
 #[tokio::test]
 async fn the_identity_of_a_message_is_its_id_in_its_queue() {
     let world = World::new();
-    let function =
-        world.idempotency().on(RabbitMq::new(), &Operation::new("b"), world.handler()).unwrap();
+    let function = world.on(RabbitMq::new(), &Operation::new("b"));
     let event = rabbit([("1".into(), "x", "")]);
     let mut other_queue = event.clone();
     let list = other_queue["rmqMessagesByQueue"]["orders::/"].take();
@@ -175,7 +174,7 @@ async fn active_mq_messages_run_one_after_the_other_and_none_after_a_failure() {
     let source = ActiveMq::new()
         .after_failure(lambda_idempotency::source::AfterFailure::Batch)
         .concurrency(1);
-    let function = world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap();
+    let function = world.on(source, &Operation::new("a"));
     let event = active([("1", "a", "fail"), ("2", "b", ""), ("3", "c", "")]);
     for _ in 0..3 {
         world.invoke(&function, &event).await.unwrap_err();

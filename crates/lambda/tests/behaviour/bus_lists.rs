@@ -23,8 +23,7 @@ fn placed(id: &str, order: &str, action: &str) -> Value {
 #[tokio::test]
 async fn each_event_of_a_list_is_a_record() {
     let world = World::new();
-    let bus =
-        world.idempotency().on(EventBridge::new(), &Operation::new("a"), world.handler()).unwrap();
+    let bus = world.on(EventBridge::new(), &Operation::new("a"));
     let list = json!([placed("1", "a", ""), placed("2", "b", "fail once"), placed("3", "c", "")]);
     let (kind, text) = diagnostic(world.invoke(&bus, &list).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
@@ -184,7 +183,7 @@ async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of
     let list = json!([unknown, placed("1", "a", "")]);
     let error_of = async |operation: Operation| {
         let world = World::new();
-        let function = world.idempotency().on(of("Placed"), &operation, world.handler()).unwrap();
+        let function = world.on(of("Placed"), &operation);
         let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
         assert!(text.contains('#') && !text.contains("ann@"), "{text}");
         text
@@ -199,8 +198,7 @@ async fn the_id_of_an_event_that_no_operation_takes_is_hashed_with_the_secret_of
 #[tokio::test]
 async fn json_in_a_list_that_is_not_an_event_does_not_affect_the_others() {
     let world = World::new();
-    let function =
-        world.idempotency().on(EventBridge::new(), &Operation::new("a"), world.handler()).unwrap();
+    let function = world.on(EventBridge::new(), &Operation::new("a"));
     let list = json!([{ "id": "s3cr3t" }, placed("1", "a", ""), 7, placed("2", "b", "")]);
     for _ in 0..2 {
         let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());

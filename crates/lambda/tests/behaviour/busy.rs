@@ -40,7 +40,7 @@ fn with_hook(world: &World, does: Does) -> (Function, Notified) {
         }
     };
     let (source, operation) = (Sqs::new().on_busy(hook), Operation::new("place").key("id"));
-    (world.idempotency().on(source, &operation, world.handler()).unwrap(), notified)
+    (world.on(source, &operation), notified)
 }
 
 /// Another worker claims the key of `a` and is killed.
@@ -105,7 +105,7 @@ async fn with_skip_the_hook_gets_a_key_whose_handler_was_stopped() {
         async {}
     });
     let operation = Operation::new("place").key("id").on_conflict(OnConflict::Skip);
-    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+    let function = world.on(source, &operation);
     let event = batch([order("m-1", "a", "sleep")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert!(notified.lock().unwrap().is_empty(), "it was stopped at the deadline");

@@ -21,8 +21,7 @@ fn scheduled(schedule: &str, time: &str, attempt: &str) -> Value {
 #[tokio::test]
 async fn the_identity_of_a_scheduled_event_is_schedule_and_time() {
     let world = World::new();
-    let function =
-        world.idempotency().on(Scheduler::new(), &Operation::new("a"), world.handler()).unwrap();
+    let function = world.on(Scheduler::new(), &Operation::new("a"));
     for (time, attempt, executed) in [
         ("2026-01-01T00:00:00Z", "1", 1),
         ("2026-01-01T00:00:00Z", "2", 1),
@@ -41,8 +40,7 @@ async fn the_identity_of_a_scheduled_event_is_schedule_and_time() {
 #[tokio::test]
 async fn a_scheduled_time_that_is_no_time_is_no_identity() {
     let world = World::new();
-    let function =
-        world.idempotency().on(Scheduler::new(), &Operation::new("a"), world.handler()).unwrap();
+    let function = world.on(Scheduler::new(), &Operation::new("a"));
     for text in ["<aws.scheduler.scheduled_time>", "nightly", "2026"] {
         let error = world.invoke(&function, &scheduled(SCHEDULE, text, "1")).await.unwrap_err();
         let (kind, text) = diagnostic(error);
@@ -51,7 +49,7 @@ async fn a_scheduled_time_that_is_no_time_is_no_identity() {
     }
     assert_eq!(world.ledger.total(), 0);
     let keyed = Operation::new("b").key("attempt");
-    let function = world.idempotency().on(Scheduler::new(), &keyed, world.handler()).unwrap();
+    let function = world.on(Scheduler::new(), &keyed);
     for attempt in ["1", "2"] {
         world.invoke(&function, &scheduled(SCHEDULE, "nightly", attempt)).await.unwrap();
     }
@@ -63,14 +61,13 @@ async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_s
     let world = World::new();
     let named = |name: &str| {
         let source = Scheduler::new().schedule(name);
-        world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap()
+        world.on(source, &Operation::new("a"))
     };
     let event = scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1");
     assert!(world.invoke(&named("nightly"), &event).await.is_ok());
     assert!(world.invoke(&named(SCHEDULE), &event).await.is_ok());
     assert!(world.invoke(&named("daily"), &event).await.is_err());
-    let any =
-        world.idempotency().on(Scheduler::new(), &Operation::new("a"), world.handler()).unwrap();
+    let any = world.on(Scheduler::new(), &Operation::new("a"));
     for (member, value) in [
         ("scheduleArn", json!("")),
         ("scheduleArn", json!("arn:aws:sqs:eu-west-1:1:orders")),
@@ -88,8 +85,7 @@ async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_s
 #[tokio::test]
 async fn a_retry_of_a_direct_invocation_is_recognised_by_its_request_id() {
     let world = World::new();
-    let function =
-        world.idempotency().on(Invoke::new(), &Operation::new("a"), world.handler()).unwrap();
+    let function = world.on(Invoke::new(), &Operation::new("a"));
     let event = json!({ "id": "x" }).to_string();
     for (request, executed) in [("r-1", 1), ("r-1", 1), ("r-2", 2)] {
         let mut context = world.context();
@@ -114,8 +110,7 @@ async fn a_direct_invocation_accepts_any_json() {
         }
         world.ledger.assert_once(event);
     }
-    let failing =
-        world.idempotency().on(Invoke::new(), &Operation::new("b"), world.handler()).unwrap();
+    let failing = world.on(Invoke::new(), &Operation::new("b"));
     let (kind, text) =
         diagnostic(world.invoke(&failing, &json!({ "do": "fail" })).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");

@@ -42,7 +42,7 @@ mod child {
     #[ignore = "run by the test above"]
     async fn groups_keep_their_order_and_return_as_a_whole() {
         let world = world();
-        let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
+        let function = world.on(Sqs::new(), &place());
         let in_group =
             |message, id, action, group| grouped(order(message, id, action), FIFO, group);
         let event = batch([
@@ -62,7 +62,7 @@ mod child {
     #[ignore = "run by the test above"]
     async fn copies_are_processed_and_handlers_are_stopped_at_the_deadline() {
         let world = world();
-        let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
+        let function = world.on(Sqs::new(), &place());
         let event =
             batch([order("m-1", "a", ""), order("m-2", "a", ""), order("m-3", "b", "sleep")]);
         assert_eq!(world.returned(&function, &event).await, ["m-3"]);
@@ -74,7 +74,7 @@ mod child {
     async fn permanent_failures_are_put_aside() {
         let (world, aside) = (world(), Aside::default());
         let source = Sqs::new().divert(aside.sink());
-        let function = world.idempotency().on(source, &place(), world.handler()).unwrap();
+        let function = world.on(source, &place());
         let event = batch([order("m-1", "a", "give up")]);
         for times in 1..=2 {
             assert!(world.returned(&function, &event).await.is_empty());
@@ -88,7 +88,7 @@ mod child {
     async fn a_bad_record_that_cannot_be_put_aside_is_returned() {
         let (world, aside) = (world(), Aside::default());
         let source = Sqs::new().divert(aside.sink());
-        let function = world.idempotency().on(source, &place(), world.handler()).unwrap();
+        let function = world.on(source, &place());
         let event = batch([with_body("m-1", "{}")]);
         aside.refuse(1);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);

@@ -185,7 +185,7 @@ async fn a_message_without_an_id_can_be_put_aside() {
     let world = World::new();
     let aside = Aside::default();
     let operation = Operation::new("index").key("id");
-    let function = world.idempotency().on(aside.sqs(), &operation, world.handler()).unwrap();
+    let function = world.on(aside.sqs(), &operation);
     let event = batch([
         order("m-1", "a", ""),
         without(order("m-2", "b", ""), "messageId"),
@@ -203,7 +203,7 @@ async fn bad_records_do_not_share_a_key() {
     let world = World::new();
     let aside = Aside::default();
     let operation = Operation::new("index").key("id");
-    let function = world.idempotency().on(aside.sqs(), &operation, world.handler()).unwrap();
+    let function = world.on(aside.sqs(), &operation);
     let event = batch([with_body("m-1", "not JSON"), with_body("m-2", "not JSON")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(aside.records().len(), 2);

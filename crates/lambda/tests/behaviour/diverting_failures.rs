@@ -136,10 +136,7 @@ async fn a_permanent_failure_does_not_stop_a_fifo_group() {
 async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index().max_failed_attempts(1);
-    let function = world
-        .idempotency()
-        .on(Kinesis::new().divert(aside.sink()), &operation, world.handler())
-        .unwrap();
+    let function = world.on(Kinesis::new().divert(aside.sink()), &operation);
     let event =
         batch([put(1, "k", "a", "give up"), put(2, "k", "b", "panic"), put(3, "k", "c", "")]);
     assert!(is_empty(world.invoke(&function, &event).await));
@@ -151,10 +148,7 @@ async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
 async fn another_payload_under_a_key_is_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let operation = index().fingerprint("do");
-    let function = world
-        .idempotency()
-        .on(Kinesis::new().divert(aside.sink()), &operation, world.handler())
-        .unwrap();
+    let function = world.on(Kinesis::new().divert(aside.sink()), &operation);
     let event = batch([put(1, "k", "a", "1"), put(2, "k", "a", "2"), put(3, "k", "b", "3")]);
     for _ in 0..2 {
         assert!(is_empty(world.invoke(&function, &event).await));
@@ -169,8 +163,7 @@ async fn another_payload_under_a_key_is_put_aside() {
 #[tokio::test]
 async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
     let (world, aside) = (World::new(), Aside::default());
-    let function =
-        world.idempotency().on(Sqs::new().divert(aside.sink()), &index(), world.handler()).unwrap();
+    let function = world.on(Sqs::new().divert(aside.sink()), &index());
     for message in ["m-1", "m-2", "m-2"] {
         let event = batch([order(message, "a", "give up")]);
         assert!(world.returned(&function, &event).await.is_empty());
@@ -182,10 +175,7 @@ async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
 #[tokio::test]
 async fn a_sink_gets_bad_records_too_and_its_own_failures_are_never_permanent() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world
-        .idempotency()
-        .on(Kinesis::new().divert(aside.sink()), &index(), world.handler())
-        .unwrap();
+    let function = world.on(Kinesis::new().divert(aside.sink()), &index());
     aside.refuse(5);
     let event = batch([with_data(1, "k", "not JSON"), put(2, "k", "b", "")]);
     for _ in 0..5 {
@@ -201,7 +191,7 @@ async fn a_sink_gets_bad_records_too_and_its_own_failures_are_never_permanent() 
 async fn bad_records_may_have_another_policy() {
     let (world, aside) = (World::new(), Aside::default());
     let failures = Sqs::new().divert_failures(aside.sink());
-    let function = world.idempotency().on(failures, &index(), world.handler()).unwrap();
+    let function = world.on(failures, &index());
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert_eq!(aside.records().len(), 1);
@@ -224,7 +214,7 @@ async fn a_sink_for_bad_records_only_is_called_until_it_succeeds() {
         })
     };
     let bad_records = Sqs::new().divert_bad_records(sink);
-    let function = world.idempotency().on(bad_records, &index(), world.handler()).unwrap();
+    let function = world.on(bad_records, &index());
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     for _ in 0..3 {
         assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
@@ -245,7 +235,7 @@ async fn a_sink_can_discard_permanent_failures_and_return_mismatches() {
     };
     let source = Sqs::new().divert_failures(discard);
     let operation = index().fingerprint("do");
-    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+    let function = world.on(source, &operation);
     let event = batch([order("m-1", "a", "give up"), order("m-2", "b", "x")]);
     for _ in 0..2 {
         assert!(world.returned(&function, &event).await.is_empty());
@@ -256,8 +246,7 @@ async fn a_sink_can_discard_permanent_failures_and_return_mismatches() {
 #[tokio::test]
 async fn the_debug_text_of_a_diverted_record_has_no_payload() {
     let (world, aside) = (World::new(), Aside::default());
-    let function =
-        world.idempotency().on(Sqs::new().divert(aside.sink()), &index(), world.handler()).unwrap();
+    let function = world.on(Sqs::new().divert(aside.sink()), &index());
     let event = batch([order("m-1", "s3cr3t", "give up")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert!(!format!("{:?}", aside.records()).contains("s3cr3t"));
@@ -269,10 +258,7 @@ async fn a_record_that_fails_again_after_its_item_was_deleted_is_put_aside_again
     let (world, aside) = (World::instant(), Aside::default());
     let operation = index();
     let key = operation.producer().unwrap().key(r#"{"id":"a"}"#).unwrap();
-    let function = world
-        .idempotency()
-        .on(EventBridge::new().divert(aside.sink()), &operation, world.handler())
-        .unwrap();
+    let function = world.on(EventBridge::new().divert(aside.sink()), &operation);
     let event = bus_event("e-1", "t", &json!({ "id": "a", "do": "give up" }));
     for put_aside in 1..=2 {
         for _ in 0..2 {

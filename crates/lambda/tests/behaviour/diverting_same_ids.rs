@@ -85,7 +85,7 @@ async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let (source, _) = brokers(&aside);
     let operation = index().fingerprint("amount");
-    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+    let function = world.on(source, &operation);
     for amount in [1, 2, 3, 2, 3] {
         let order = json!({ "id": "a", "do": "", "amount": amount });
         assert!(is_empty(
@@ -118,7 +118,7 @@ async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
 async fn bad_notifications_with_the_same_id_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let source = Sqs::new().envelope(Envelope::Sns).divert(aside.sink());
-    let function = world.idempotency().on(source, &index(), world.handler()).unwrap();
+    let function = world.on(source, &index());
     let forwarded = |amount: u32| {
         let message = json!({ "id": "a", "amount": amount });
         json!({ "TopicArn": "t", "MessageId": "n-1", "Message": message }).to_string()
@@ -134,7 +134,7 @@ async fn bad_notifications_with_the_same_id_are_all_put_aside() {
 async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
     let (source, operation) = (Sqs::new().divert(aside.sink()), index().fingerprint("amount"));
-    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+    let function = world.on(source, &operation);
     let order = |message, item| {
         let order = json!({ "id": "a", "amount": 1, "do": "give up", "item": item });
         with_body(message, &order.to_string())

@@ -24,7 +24,7 @@ fn built(source: impl Source) -> Result<Function, ConfigError> {
 }
 
 fn function(world: &World, source: impl Source) -> Function {
-    world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap()
+    world.on(source, &Operation::new("a"))
 }
 
 async fn takes(world: &World, function: &Function, event: &Value) -> bool {

@@ -33,7 +33,7 @@ async fn tenants_never_share_a_key() {
         by_id().key_format(KeyFormat::secret("4f1f5c0e2b7d49a8").unwrap()),
     ] {
         let world = World::new();
-        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+        let function = world.on(Sqs::new(), &operation);
         let event = batch([order("m-1", "a", "")]);
         for (tenant, executed) in [
             (None, 1),
@@ -113,10 +113,7 @@ async fn two_functions_with_the_same_operation_share_its_keys() {
 #[tokio::test]
 async fn renaming_the_function_does_not_change_keys() {
     let world = World::new();
-    let function = world
-        .idempotency()
-        .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
-        .unwrap();
+    let function = world.on(Sqs::new(), &Operation::new("place").key("id"));
     let event = batch([order("m-1", "a", "")]).to_string();
     for name in ["before", "after"] {
         let mut context = world.context();

@@ -19,7 +19,7 @@ use crate::{
 async fn the_key_is_the_one_that_a_function_claims() {
     let world = World::new();
     for operation in [Operation::new("place"), Operation::new("place").key("[id, do]")] {
-        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+        let function = world.on(Sqs::new(), &operation);
         let event = batch([order("m-1", "a", "x")]);
         world.invoke(&function, &event).await.unwrap();
         let records = inspect::event(&event.to_string(), Some(&operation)).unwrap();

@@ -12,11 +12,11 @@ use crate::{
 };
 
 fn indexed(world: &World, source: Kafka) -> Function {
-    world.idempotency().on(source, &by_offset(), world.handler()).unwrap()
+    world.on(source, &by_offset())
 }
 
 fn keyed(world: &World, key: &str) -> Function {
-    world.idempotency().on(Kafka::new(), &by_offset().key(key), world.handler()).unwrap()
+    world.on(Kafka::new(), &by_offset().key(key))
 }
 
 /// A partial batch response of Kafka: the identifiers are objects.
@@ -300,8 +300,7 @@ async fn headers_and_keys_are_text() {
 async fn bytes_and_their_base64_text_are_different_keys() {
     let world = World::new();
     let by_key = Kafka::new().key(record("key"));
-    let function =
-        world.idempotency().on(by_key, &Operation::new("by-key"), world.handler()).unwrap();
+    let function = world.on(by_key, &Operation::new("by-key"));
     let mut bytes = message(0, 1, "x", "");
     bytes["key"] = base64([0xff, 0xfe]).into();
     let mut text = message(0, 2, "x", "");

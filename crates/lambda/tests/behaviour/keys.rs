@@ -29,7 +29,7 @@ fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<Str
 async fn an_optional_part_may_be_missing_and_differs_from_all_values() {
     let world = World::new();
     let operation = Operation::new("place").key(payload("[id, coupon]").optional(["coupon"]));
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &operation);
     let with = |id: &str, more: &str| format!("{{\"id\":\"{id}\"{more}}}");
     let event = batch([
         with_body("m-1", &with("a", "")),
@@ -60,7 +60,7 @@ async fn key_functions_can_be_user_defined() {
     });
     let operation =
         Operation::new("invite").key("lower(id)").fingerprint("lower(do)").key_functions(lower);
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &operation);
     let event = batch([
         with_body("m-1", r#"{"id":"Ann@Example.com","do":"x"}"#),
         with_body("m-2", r#"{"id":"ann@example.com","do":"X"}"#),
@@ -148,10 +148,7 @@ async fn fingerprints_are_made_with_the_secret() {
             .fingerprint("amount")
             .key_format(KeyFormat::secret(secret).unwrap())
     };
-    let function = world
-        .idempotency()
-        .on(Sqs::new(), &with("correct horse battery"), world.handler())
-        .unwrap();
+    let function = world.on(Sqs::new(), &with("correct horse battery"));
     let body = |amount: u32| with_body("m-1", &json!({ "id": "a", "amount": amount }).to_string());
     assert!(world.returned(&function, &batch([body(5)])).await.is_empty());
     assert!(world.returned(&function, &batch([body(5)])).await.is_empty());

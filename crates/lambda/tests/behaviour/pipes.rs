@@ -18,7 +18,7 @@ fn piped(world: &World) -> Function {
 }
 
 fn piped_from(world: &World, source: impl Piped) -> Function {
-    world.idempotency().on(Pipe::of(source), &Operation::new("a"), world.handler()).unwrap()
+    world.on(Pipe::of(source), &Operation::new("a"))
 }
 
 /// A pipe delivers the members of `kinesis` as members of the record.
@@ -168,8 +168,7 @@ async fn filters_select_a_pipe_by_its_source() {
     let world = World::new();
     for (queue, taken) in [("orders", true), ("other", false)] {
         let source = Pipe::of(Sqs::new().queue(queue));
-        let function =
-            world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap();
+        let function = world.on(source, &Operation::new("a"));
         let answer = world.invoke(&function, &json!([order("m-1", "a", "")])).await;
         assert_eq!(answer.is_ok(), taken);
     }
@@ -249,5 +248,5 @@ fn a_pipe_without_partial_responses_cannot_be_told_to_do_without() {
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("has no effect for pipe from kafka"), "{text}");
     let source = Pipe::of(Sqs::new().without_partial_responses());
-    world.idempotency().on(source, &Operation::new("a"), world.handler()).unwrap();
+    world.on(source, &Operation::new("a"));
 }

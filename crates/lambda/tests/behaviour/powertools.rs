@@ -216,7 +216,7 @@ async fn sqs_records_have_the_keys_of_a_powertools_record_handler() {
     let operation =
         Operation::new("place").powertools(PowertoolsKeys::python("orders-fn.app.process"));
     let source = Sqs::new().key(record("messageId"));
-    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+    let function = world.on(source, &operation);
     let event = json!({ "Records": [{
         "messageId": "A-1", "receiptHandle": "r", "body": r#"{"id":"a"}"#, "attributes": {},
         "messageAttributes": {}, "md5OfBody": "", "eventSource": "aws:sqs",

@@ -204,7 +204,7 @@ async fn the_claimed_key_is_that_of_the_producer() {
     for tenant in [None, Some("blue"), Some("")] {
         let world = World::new();
         let operation = Operation::from(spec.clone());
-        let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+        let function = world.on(Sqs::new(), &operation);
         let event = batch([grouped(order("m-1", "a", "x"), FIFO, "g")]).to_string();
         let mut context = world.context();
         context.tenant_id = tenant.map(ToOwned::to_owned);
@@ -254,7 +254,7 @@ async fn a_copy_after_five_minutes_has_the_same_deduplication_id_and_is_replayed
         [(Sqs::new(), Operation::from(spec.clone())), (by_id, Operation::new("place"))]
     {
         let world = World::new();
-        let function = world.idempotency().on(queue, &operation, world.handler()).unwrap();
+        let function = world.on(queue, &operation);
         for record in [&first, &copy] {
             assert!(world.returned(&function, &batch([record.clone()])).await.is_empty());
         }

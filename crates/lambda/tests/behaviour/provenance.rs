@@ -28,7 +28,7 @@ impl World {
 #[tokio::test]
 async fn each_claim_writes_its_time_its_invocation_and_its_record() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &place());
     let event = batch([order("m-1", "a", "fail once")]);
     let mut first_at = None;
     for request_id in ["request-1", "request-2"] {
@@ -49,7 +49,7 @@ async fn each_claim_writes_its_time_its_invocation_and_its_record() {
 #[tokio::test]
 async fn an_id_that_an_application_has_chosen_is_not_in_it() {
     let world = World::new();
-    let function = world.idempotency().on(RabbitMq::new(), &place(), world.handler()).unwrap();
+    let function = world.on(RabbitMq::new(), &place());
     let message = json!({
         "basicProperties": { "messageId": "ann@example.com" },
         "data": "eyJpZCI6ImEifQ==",
@@ -81,7 +81,7 @@ fn the_function_is_the_one_that_lambda_names_in_the_environment() {
 #[ignore = "run by `the_function_is_the_one_that_lambda_names_in_the_environment`"]
 async fn child() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &place(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &place());
     let event = batch([order("m-1", "a", "")]);
     world.invoke(&function, &event).await.unwrap();
     let worker = world.provenance(&event).await.worker;

@@ -162,7 +162,7 @@ async fn of_two_recoveries_and_a_redelivery_one_runs_the_record() {
 async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used_up() {
     let mortal = Mortal::new();
     let world = mortal.world.clone();
-    let function = |operation| world.idempotency().on(kept(), &operation, world.handler()).unwrap();
+    let function = |operation| world.on(kept(), &operation);
     let fails = function(Operation::new("place").key("id"));
     let event = batch([order("m-1", "o-1", "fail")]);
     assert_eq!(world.returned(&fails, &event).await, ["m-1"]);

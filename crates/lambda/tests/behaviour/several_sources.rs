@@ -78,10 +78,7 @@ async fn an_order_from_several_sources_is_placed_once() {
 async fn two_queues_can_share_an_operation() {
     let world = World::new();
     let again = Sqs::new().queue("orders-again").key("order.id");
-    let function = world
-        .idempotency()
-        .on([Sqs::new().queue("orders"), again], &place(), world.handler())
-        .unwrap();
+    let function = world.on([Sqs::new().queue("orders"), again], &place());
     let mut other = with_body("m-2", r#"{"order":{"id":"a"}}"#);
     other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:111122223333:orders-again".into();
     for message in [order("m-1", "a", ""), other] {

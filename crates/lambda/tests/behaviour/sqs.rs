@@ -16,7 +16,7 @@ fn by_id() -> Operation {
 #[tokio::test]
 async fn without_failures_no_message_is_returned() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
     let nothing = json!({ "batchItemFailures": [] });
     assert_eq!(world.invoke(&function, &event).await.unwrap(), nothing);
@@ -27,7 +27,7 @@ async fn without_failures_no_message_is_returned() {
 #[tokio::test]
 async fn only_failed_messages_are_returned() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let event = batch([
         order("m-1", "a", ""),
         order("m-2", "b", "fail once"),
@@ -50,7 +50,7 @@ async fn only_failed_messages_are_returned() {
 #[tokio::test]
 async fn a_message_that_is_twice_in_a_batch_is_named_once() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let twice = || order("m-1", "a", "fail");
     let event = batch([twice(), order("m-2", "b", ""), twice(), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -60,7 +60,7 @@ async fn a_message_that_is_twice_in_a_batch_is_named_once() {
 #[tokio::test]
 async fn two_messages_of_one_order_have_the_same_outcome() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let event = batch([order("m-1", "a", "fail"), order("m-2", "a", "fail")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
@@ -71,10 +71,7 @@ async fn two_messages_of_one_order_have_the_same_outcome() {
 #[tokio::test]
 async fn the_message_id_is_the_default_key() {
     let world = World::new();
-    let function = world
-        .idempotency()
-        .on(Sqs::new(), &Operation::new("place-order"), world.handler())
-        .unwrap();
+    let function = world.on(Sqs::new(), &Operation::new("place-order"));
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     world.returned(&function, &event).await;
     assert_eq!(world.ledger.executed("a"), 2, "two messages");
@@ -99,7 +96,7 @@ async fn bodies_can_be_plain_text() {
 async fn a_deduplicated_message_is_processed_again_after_the_retention() {
     let world = World::instant();
     let operation = by_id().retention(Duration::from_secs(60));
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &operation);
     let event = batch([order("m-1", "a", "")]);
     world.returned(&function, &event).await;
     world.clock.advance(Duration::from_secs(60));
@@ -114,7 +111,7 @@ async fn a_deduplicated_message_is_processed_again_after_the_retention() {
 async fn another_payload_with_the_same_key_is_returned() {
     let world = World::new();
     let operation = by_id().fingerprint("amount");
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &operation);
     let paid = |message, amount: u32| {
         with_body(message, &json!({ "id": "a", "amount": amount }).to_string())
     };
@@ -129,7 +126,7 @@ async fn another_payload_with_the_same_key_is_returned() {
 #[tokio::test]
 async fn a_permanent_failure_is_returned() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let event = batch([order("m-1", "a", "give up")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     let recovered = batch([order("m-1", "a", "")]);
@@ -141,7 +138,7 @@ async fn a_permanent_failure_is_returned() {
 async fn a_message_that_failed_too_often_is_not_tried_again() {
     let world = World::new();
     let operation = by_id().max_failed_attempts(2);
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &operation);
     for _ in 0..2 {
         let event = batch([order("m-1", "a", "fail")]);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -153,7 +150,7 @@ async fn a_message_that_failed_too_often_is_not_tried_again() {
 #[tokio::test]
 async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_down() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     world.store.outage();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
@@ -168,7 +165,7 @@ async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_do
 #[tokio::test]
 async fn an_outage_for_some_keys_returns_their_messages() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     world.invoke(&function, &batch([order("m-0", "b", "")])).await.unwrap();
     let [Call::Write { writes, .. }, ..] = &world.store.history()[..] else { panic!() };
     let done = writes[0].key.clone();
@@ -182,7 +179,7 @@ async fn an_outage_for_some_keys_returns_their_messages() {
 #[tokio::test]
 async fn a_message_whose_completion_is_lost_is_acknowledged() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let refused = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy);
     world.store.inject(refused.always());
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
@@ -192,7 +189,7 @@ async fn a_message_whose_completion_is_lost_is_acknowledged() {
 #[tokio::test]
 async fn a_handler_that_exceeds_its_deadline_is_stopped_and_its_message_is_returned() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let lease_end = world.clock.now().plus(Duration::from_secs(31));
     let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);

@@ -12,7 +12,7 @@ fn by_id() -> Operation {
 #[tokio::test]
 async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     for without_id in [without(order("", "a", ""), "messageId"), order("", "a", "")] {
         let event = batch([order("m-1", "b", ""), without_id, order("m-2", "c", "")]);
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
@@ -26,7 +26,7 @@ async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails(
 #[tokio::test]
 async fn records_of_another_format_fail_alone() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let mut odd_body = order("m-1", "a", "");
     odd_body["body"] = json!({ "id": "a" });
     let mut odd_attributes = order("m-2", "b", "");
@@ -48,7 +48,7 @@ async fn records_of_another_format_fail_alone() {
 #[tokio::test]
 async fn messages_with_invalid_bodies_are_returned_and_claim_no_key() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let broken = [
         "",
         "{",
@@ -89,7 +89,7 @@ const NO_KEY: [&str; 6] =
 async fn without_key(source: Sqs, policy: Option<OnMissingKey>) -> (World, Vec<String>) {
     let world = World::new();
     let operation = policy.map_or_else(by_id, |policy| by_id().on_missing_key(policy));
-    let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+    let function = world.on(source, &operation);
     let records = NO_KEY.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
     let returned = world.returned(&function, &batch(records)).await;
     (world, returned)
@@ -124,7 +124,7 @@ async fn a_record_without_a_key_can_be_skipped() {
 async fn json_of_another_kind_than_the_payload_is_not_skipped() {
     let world = World::new();
     let source = Sqs::new().skip_without_key();
-    let function = world.idempotency().on(source, &by_id(), world.handler()).unwrap();
+    let function = world.on(source, &by_id());
     let event = batch([
         with_body("m-1", r#" [{"id":"a"}]"#),
         with_body("m-2", r#""{\"id\":\"a\"}""#),
@@ -170,7 +170,7 @@ async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
     ] {
         let world = World::new();
         let operation = by_id().on_missing_key(policy);
-        let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
+        let function = world.on(source, &operation);
         let event = batch([
             with_body("m-1", r#"{"id":0.1000000000000000055}"#),
             with_body("m-2", r#"{"id":9007199254740993.0}"#),
@@ -200,7 +200,7 @@ async fn keys_of_the_record_do_not_need_a_body_of_json() {
 #[tokio::test]
 async fn a_panic_fails_its_message_alone_and_is_counted() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let event = batch([order("m-1", "a", "panic"), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());

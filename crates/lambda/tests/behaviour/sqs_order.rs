@@ -25,7 +25,7 @@ fn in_groups(queue: &str) -> Value {
 #[tokio::test]
 async fn no_message_of_a_group_is_processed_after_a_failure() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     assert_eq!(world.returned(&function, &in_groups(FIFO)).await, ["m-3", "m-5"]);
     world.ledger.assert_each_once(["a1", "b1", "b2"]);
     world.ledger.assert_never("a3");
@@ -34,7 +34,7 @@ async fn no_message_of_a_group_is_processed_after_a_failure() {
 #[tokio::test]
 async fn on_a_standard_queue_a_group_does_not_keep_an_order() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     assert_eq!(world.returned(&function, &in_groups(QUEUE)).await, ["m-3"]);
     world.ledger.assert_each_once(["a1", "a3", "b1", "b2"]);
 }
@@ -43,7 +43,7 @@ async fn on_a_standard_queue_a_group_does_not_keep_an_order() {
 #[tokio::test]
 async fn a_bad_record_stops_its_group() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let event = batch([
         grouped(order("m-1", "a1", ""), FIFO, "a"),
         without(grouped(order("m-2", "a2", ""), FIFO, "a"), "body"),
@@ -57,7 +57,7 @@ async fn a_bad_record_stops_its_group() {
 #[tokio::test]
 async fn one_order_in_two_groups_is_placed_once() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     let event = batch([
         grouped(order("m-1", "same", ""), FIFO, "a"),
         grouped(order("m-2", "same", ""), FIFO, "b"),
@@ -71,7 +71,7 @@ async fn one_order_in_two_groups_is_placed_once() {
 async fn the_sample_of_a_fifo_queue() {
     let world = World::new();
     let operation = Operation::new("hello").key("json(Message).username");
-    let function = world.idempotency().on(Sqs::new(), &operation, world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &operation);
     let event: Value = serde_json::from_str(&sample("snsSqsFifoEvent")).unwrap();
     for _ in 0..2 {
         assert!(world.returned(&function, &event).await.is_empty());
@@ -84,7 +84,7 @@ async fn the_sample_of_a_fifo_queue() {
 #[tokio::test]
 async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
     let world = World::new();
-    let function = world.idempotency().on(Sqs::new(), &by_id(), world.handler()).unwrap();
+    let function = world.on(Sqs::new(), &by_id());
     world.store.outage();
     let (kind, text) = diagnostic(world.invoke(&function, &in_groups(FIFO)).await.unwrap_err());
     assert_eq!(kind, "Idempotency.RecordsReturned");
@@ -97,7 +97,7 @@ async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
 async fn a_failure_can_stop_the_whole_batch() {
     let world = World::new();
     let source = Sqs::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().on(source, &by_id(), world.handler()).unwrap();
+    let function = world.on(source, &by_id());
     let event = batch([
         grouped(order("m-1", "a1", ""), FIFO, "a"),
         grouped(order("m-2", "b1", "fail"), FIFO, "b"),
@@ -133,7 +133,7 @@ async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
 async fn what_comes_before_a_bad_record_is_processed_in_a_whole_batch() {
     let world = World::new();
     let source = Sqs::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().on(source, &by_id(), world.handler()).unwrap();
+    let function = world.on(source, &by_id());
     let event = batch([
         grouped(order("m-1", "a1", ""), FIFO, "a"),
         grouped(order("m-2", "a2", ""), FIFO, "a"),

@@ -132,7 +132,7 @@ async fn keys_are_processed_in_parallel_and_a_shard_is_not() {
 #[tokio::test]
 async fn records_of_a_split_batch_have_the_same_identities() {
     let world = World::new();
-    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &index());
     let records: Vec<Value> = (1..=4).map(|n| put(n, "k", &format!("o-{n}"), "")).collect();
     for part in [&records[..], &records[..2], &records[2..], &records[1..3]] {
         assert!(world.returned(&function, &batch(part.iter().cloned())).await.is_empty());
@@ -145,7 +145,7 @@ async fn records_of_a_split_batch_have_the_same_identities() {
 #[tokio::test]
 async fn no_record_is_lost_if_sequence_numbers_are_not_in_order() {
     let world = World::new();
-    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &index());
     let event = batch([
         put(20, "a", "1", "fail"),
         put(30, "b", "2", "fail"),
@@ -158,8 +158,7 @@ async fn no_record_is_lost_if_sequence_numbers_are_not_in_order() {
 #[tokio::test]
 async fn a_bad_record_is_a_checkpoint_and_the_others_are_processed() {
     let world = World::new();
-    let function =
-        world.idempotency().on(Kinesis::new(), &index().key("id"), world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &index().key("id"));
     let mut no_data = put(3, "c", "", "");
     no_data["kinesis"].as_object_mut().unwrap().remove("data");
     for bad in [
@@ -212,11 +211,11 @@ async fn a_failure_without_a_sequence_number_fails_the_invocation() {
 async fn a_record_without_an_event_id_needs_a_key() {
     let world = World::new();
     let event = batch([without(put(1, "a", "a", ""), "eventID")]);
-    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &index());
     assert_eq!(world.returned(&function, &event).await, [sequence(1)]);
     assert_eq!(world.ledger.total(), 0);
     let keyed = Operation::new("keyed").key("id");
-    let function = world.idempotency().on(Kinesis::new(), &keyed, world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &keyed);
     assert!(world.returned(&function, &event).await.is_empty());
     world.ledger.assert_once("a");
 }
@@ -224,7 +223,7 @@ async fn a_record_without_an_event_id_needs_a_key() {
 #[tokio::test]
 async fn json_that_is_not_a_record_is_returned() {
     let world = World::new();
-    let function = world.idempotency().on(Kinesis::new(), &index(), world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &index());
     for bad in [json!(7), json!(null), json!({ "kinesis": 7 }), json!([put(1, "a", "a", "")])] {
         let event = batch([put(1, "a", "a", ""), bad]);
         let (_, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
@@ -253,7 +252,7 @@ async fn they_wait_for_the_end_of_a_lease() {
 async fn a_failure_can_stop_the_batch() {
     let world = World::new();
     let source = Kinesis::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.idempotency().on(source, &index(), world.handler()).unwrap();
+    let function = world.on(source, &index());
     let event = batch([put(1, "a", "a", ""), put(2, "b", "b", "fail"), put(3, "c", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, [2, 3].map(sequence));
     world.ledger.assert_each_once(["a"]);
@@ -328,8 +327,7 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
     for not_a_change in [json!(59), json!("text"), json!([]), Value::Null] {
         let mut record = change(1, "k", "a", "");
         record["dynamodb"] = not_a_change;
-        let function =
-            world.idempotency().on(DynamoDbStream::new(), &index(), world.handler()).unwrap();
+        let function = world.on(DynamoDbStream::new(), &index());
         let error = world.invoke(&function, &batch([record])).await.unwrap_err();
         assert!(error.to_string().contains("has no valid `dynamodb`"), "{error}");
     }
@@ -340,8 +338,7 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
 #[tokio::test]
 async fn a_record_of_kinesis_has_one_identity_for_all_consumers() {
     let world = World::new();
-    let function =
-        world.idempotency().on(Kinesis::new(), &Operation::new("a"), world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &Operation::new("a"));
     for consumer in ["", "/consumer/orders:1540591608", "/consumer/again:1540591609"] {
         let mut record = put(1, "k", "x", "");
         record["eventSourceARN"] = format!("{STREAM}{consumer}").into();
@@ -353,8 +350,7 @@ async fn a_record_of_kinesis_has_one_identity_for_all_consumers() {
 #[tokio::test]
 async fn a_stream_named_consumer_is_not_taken_for_another() {
     let world = World::new();
-    let function =
-        world.idempotency().on(Kinesis::new(), &Operation::new("a"), world.handler()).unwrap();
+    let function = world.on(Kinesis::new(), &Operation::new("a"));
     let kinesis = "arn:aws:kinesis:eu-west-1:111122223333:stream";
     for (stream, name) in [("consumer", "x"), ("consumer/consumer/again:1540591609", "x")] {
         let mut record = put(1, "k", name, "");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, MemoryStore, clock::Timestamp, error::InvocationError,
-    handler::Handler,
+    Call, Failure, Function, Idempotency, MemoryStore, Operation, clock::Timestamp,
+    error::InvocationError, handler::Handler, source::Sources,
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
@@ -72,6 +72,11 @@ impl World {
                 Ok(())
             })
         }
+    }
+
+    /// A function of one source with that handler.
+    pub(crate) fn on(&self, source: impl Sources, operation: &Operation) -> Function {
+        self.idempotency().on(source, operation, self.handler()).unwrap()
     }
 
     /// A handler of text, which notes the text.

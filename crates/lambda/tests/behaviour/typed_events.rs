@@ -219,15 +219,14 @@ fn again<T: DeserializeOwned + Serialize>(answer: &Value) -> T {
 async fn answers_have_the_types_of_responses() {
     let fail = |message: &str| order(message, message, "fail");
     let world = World::new();
-    let sqs = world.idempotency().on(Sqs::new(), &Operation::new("a"), world.handler()).unwrap();
+    let sqs = world.on(Sqs::new(), &Operation::new("a"));
     let event = batch([fail("m-1"), order("m-2", "b", "")]);
     let response: SqsBatchResponse = again(&world.invoke(&sqs, &event).await.unwrap());
     let mut failed = BatchItemFailure::default();
     failed.item_identifier = "m-1".to_owned();
     assert_eq!(response.batch_item_failures, [failed]);
 
-    let kinesis =
-        world.idempotency().on(Kinesis::new(), &Operation::new("b"), world.handler()).unwrap();
+    let kinesis = world.on(Kinesis::new(), &Operation::new("b"));
     let event = batch([put(1, "k", "a", ""), put(2, "k", "b", "fail")]);
     let answer = world.invoke(&kinesis, &event).await.unwrap();
     let response: KinesisEventResponse = again(&answer);

@@ -72,7 +72,7 @@ async fn an_empty_batch_succeeds_without_requests_to_the_store() {
     let event = batch([]);
     let answer = world.invoke(&shop(&world), &event).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
-    let sns = world.idempotency().on(Sns::new(), &Operation::new("ship"), world.handler()).unwrap();
+    let sns = world.on(Sns::new(), &Operation::new("ship"));
     assert_eq!(world.invoke(&sns, &event).await.unwrap(), Value::Null);
     assert!(world.store.history().is_empty(), "no request to the store");
 }

@@ -27,10 +27,7 @@ fn windowed(mut event: Value, arn: &str, last: bool) -> Value {
 #[tokio::test]
 async fn the_state_is_returned_unchanged() {
     let world = World::new();
-    let function = world
-        .idempotency()
-        .on(Kinesis::new(), &Operation::new("sum").key("id"), world.handler())
-        .unwrap();
+    let function = world.on(Kinesis::new(), &Operation::new("sum").key("id"));
     let event = windowed(batch([put(1, "a", "a", ""), put(2, "b", "b", "fail")]), STREAM, false);
     let answer = world.invoke(&function, &event).await.unwrap();
     let failures = json!([{ "itemIdentifier": sequence(2) }]);
