@@ -1,4 +1,4 @@
-//! The deliveries whose allocations are counted, by the benchmark and by the test.
+//! The deliveries whose allocations are counted.
 
 use std::alloc::System;
 
@@ -38,16 +38,9 @@ pub(crate) const CASES: [Case; 4] = [
 /// The sizes of the batches.
 pub(crate) const SIZES: [usize; 4] = [1, 10, 100, 1000];
 
-/// What the engine allocated for a batch.
-pub(crate) struct Counts {
-    pub(crate) allocations: usize,
-    #[allow(dead_code, reason = "only the benchmark prints them, and a test uses this file, too")]
-    pub(crate) bytes: usize,
-}
-
 impl Case {
-    /// Delivers a batch of this many records, and counts.
-    pub(crate) fn count(&self, records: usize) -> Counts {
+    /// Delivers a batch of this many records, and counts the allocations of the engine.
+    pub(crate) fn count(&self, records: usize) -> usize {
         // While this clock stands still, a call of the store takes no time, so the number of calls is always the same.
         let engine = Engine::new(MemoryStore::new())
             .with_clock(ManualClock::new(Timestamp::from_secs(1_800_000_000)))
@@ -59,7 +52,7 @@ impl Case {
     }
 }
 
-fn deliver(engine: &Engine, records: usize, key: fn(usize) -> usize) -> Counts {
+fn deliver(engine: &Engine, records: usize, key: fn(usize) -> usize) -> usize {
     let deliveries = (0..records).map(|n| delivery(n, key(n))).collect();
     let (policy, pace) = (Policy::default(), Pace::default());
     let after_failure = AfterFailure::Group;
@@ -77,9 +70,7 @@ fn deliver(engine: &Engine, records: usize, key: fn(usize) -> usize) -> Counts {
     let outcomes = engine.run(batch).now_or_never();
     let counted = region.change();
     assert!(outcomes.is_some_and(|all| all.iter().all(|outcome| outcome.is_acknowledged())));
-    // `bytes_allocated` holds what reallocation added.
-    let allocations = counted.allocations + counted.reallocations;
-    Counts { allocations, bytes: counted.bytes_allocated }
+    counted.allocations + counted.reallocations
 }
 
 fn delivery<'d>(n: usize, key: usize) -> Delivery<'d> {
