@@ -7,7 +7,7 @@ use crate::{
     explorer::Explorer,
     packed::{Cell, at},
     setup::{SKEW, Setup},
-    state::{Flaw, KeyWorld, World},
+    state::{KeyWorld, World},
     step::claim,
 };
 
@@ -56,65 +56,45 @@ pub(crate) const DROPPED_COUNTS: &str = "no handler starts beside a dropped one"
 /// Neither workers nor Powertools change a settled record before it expires.
 pub(crate) const NOT_OVERWRITTEN: &str = "settled records are not overwritten";
 
-/// The property that a flaw breaks.
-pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
-    match flaw {
-        Flaw::StartedWithoutKey => STARTS_AS_OWNER,
-        Flaw::NotFenced => FENCED,
-        Flaw::NotFinal => FINAL,
-        Flaw::AcknowledgedTooSoon => ACKNOWLEDGED_LAST,
-        Flaw::OwnWorkNotRecognised => OWN_WORK_KNOWN,
-        Flaw::ToldOvertakenWhileOwner => NOT_MISLED,
-        Flaw::SweptUnderHolder => SWEEP_SPARES_HOLDERS,
-        Flaw::CountsLost => COUNTS_KEPT,
-        Flaw::FenceFell => FENCES_RISE,
-        Flaw::FenceFellAfterRemoval => FENCES_OUTLIVE,
-        Flaw::AnsweredByAnother => OWN_ANSWER,
-        Flaw::WaitedInVain => WAITING_ENDS,
-        Flaw::StartedBesideDropped => DROPPED_COUNTS,
-        Flaw::OverwrittenByStranger => NOT_OVERWRITTEN,
-    }
+flaws! {
+    StartedWithoutKey: STARTS_AS_OWNER,
+    NotFenced: FENCED,
+    NotFinal: FINAL,
+    AcknowledgedTooSoon: ACKNOWLEDGED_LAST,
+    OwnWorkNotRecognised: OWN_WORK_KNOWN,
+    ToldOvertakenWhileOwner: NOT_MISLED,
+    SweptUnderHolder: SWEEP_SPARES_HOLDERS,
+    CountsLost: COUNTS_KEPT,
+    FenceFell: FENCES_RISE,
+    FenceFellAfterRemoval: FENCES_OUTLIVE,
+    AnsweredByAnother: OWN_ANSWER,
+    WaitedInVain: WAITING_ENDS,
+    StartedBesideDropped: DROPPED_COUNTS,
+    OverwrittenByStranger: NOT_OVERWRITTEN,
 }
 
 /// The properties of a configuration.
 pub(crate) fn of(setup: &Setup) -> Vec<Property<Explorer>> {
-    let mut properties = vec![
+    let mut properties = without_flaws();
+    properties.extend([
         Property::always(ONE_OWNER, |_, w: &World| owners(&w.key, w.time) <= 1),
         Property::always(ONE_AT_A_TIME, |m: &Explorer, w: &World| {
             !m.setup.stops || running(&w.key) <= 1
         }),
         Property::always(BELIEF_IS_TRUE, |_, w: &World| belief_is_true(&w.key, w.time)),
-        Property::always(STARTS_AS_OWNER, |_, w: &World| free_of(Flaw::StartedWithoutKey, w)),
-        Property::always(FENCED, |_, w: &World| free_of(Flaw::NotFenced, w)),
-        Property::always(FINAL, |_, w: &World| free_of(Flaw::NotFinal, w)),
-        Property::always(NOT_OVERWRITTEN, |_, w: &World| free_of(Flaw::OverwrittenByStranger, w)),
-        Property::always(ACKNOWLEDGED_LAST, |_, w: &World| free_of(Flaw::AcknowledgedTooSoon, w)),
         Property::always(NOTHING_LOST, |m: &Explorer, w: &World| nothing_is_lost(&w.key, &m.setup)),
         Property::always(NEVER_STUCK, |m: &Explorer, w: &World| {
             never_stuck(&w.key, w.time, &m.setup)
         }),
-        Property::always(OWN_ANSWER, |_, w: &World| free_of(Flaw::AnsweredByAnother, w)),
-        Property::always(OWN_WORK_KNOWN, |_, w: &World| free_of(Flaw::OwnWorkNotRecognised, w)),
-        Property::always(NOT_MISLED, |_, w: &World| free_of(Flaw::ToldOvertakenWhileOwner, w)),
         Property::always(EXPIRES_AFTER_LEASE, |_, w: &World| {
             w.key.store.is_none_or(expires_after_lease)
         }),
-        Property::always(SWEEP_SPARES_HOLDERS, |_, w: &World| free_of(Flaw::SweptUnderHolder, w)),
-        Property::always(COUNTS_KEPT, |_, w: &World| free_of(Flaw::CountsLost, w)),
-        Property::always(FENCES_RISE, |_, w: &World| free_of(Flaw::FenceFell, w)),
-        Property::always(FENCES_OUTLIVE, |_, w: &World| free_of(Flaw::FenceFellAfterRemoval, w)),
-        Property::always(WAITING_ENDS, |_, w: &World| free_of(Flaw::WaitedInVain, w)),
         Property::always(FAILURES_ARE_REAL, |m: &Explorer, w: &World| {
             failures_are_real(w, &m.setup)
         }),
-        Property::always(DROPPED_COUNTS, |_, w: &World| free_of(Flaw::StartedBesideDropped, w)),
-    ];
+    ]);
     properties.retain(|property| !setup.lost.contains(&property.name));
     properties
-}
-
-fn free_of(flaw: Flaw, world: &World) -> bool {
-    !world.key.flaws.contains(flaw)
 }
 
 fn owners(key: &KeyWorld, time: u8) -> usize {

@@ -23,8 +23,8 @@ pub(crate) fn hold(setup: Setup) {
         .join();
     checker.assert_properties();
     let (setup, witness) = (&checker.model().setup, &checker.model().setup.witness);
-    let counts = EVENTS.map(|event| (event, witness.count(event)));
-    let met = counts.iter().filter(|(_, count)| *count > 0);
+    let counts = EVENTS.iter().map(|event| (event, witness.count(*event)));
+    let met = counts.filter(|(_, count)| *count > 0);
     let met: Vec<_> = met.map(|(event, count)| format!("{event:?} {count}")).collect();
     println!("{}: {:.1?}; {}", setup.name, begin.elapsed(), met.join(", "));
     for event in setup.expect {

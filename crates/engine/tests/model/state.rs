@@ -5,6 +5,8 @@ use crate::{
     request::Request,
 };
 
+pub(crate) use crate::properties::{Flaw, Flaws};
+
 /// The whole world at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
@@ -124,41 +126,9 @@ impl Payloads {
     }
 }
 
-/// A property that a single step can break; the others are evaluated on a state. See
-/// [`properties`](crate::properties).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
-    StartedWithoutKey,
-    NotFenced,
-    NotFinal,
-    AcknowledgedTooSoon,
-    OwnWorkNotRecognised,
-    ToldOvertakenWhileOwner,
-    SweptUnderHolder,
-    CountsLost,
-    FenceFell,
-    FenceFellAfterRemoval,
-    AnsweredByAnother,
-    WaitedInVain,
-    StartedBesideDropped,
-    OverwrittenByStranger,
-}
-
-/// A set of [`Flaw`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Flaws(u16);
-
-impl Flaws {
-    pub(crate) fn add(&mut self, flaw: Flaw) {
-        self.0 |= 1 << flaw as u16;
-    }
-
-    pub(crate) fn any(self) -> bool {
-        self.0 != 0
-    }
-
-    pub(crate) fn contains(self, flaw: Flaw) -> bool {
-        self.0 & (1 << flaw as u16) != 0
+impl World {
+    pub(crate) const fn flaws(&self) -> Flaws {
+        self.key.flaws
     }
 }
 

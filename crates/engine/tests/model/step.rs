@@ -6,7 +6,6 @@ use lambda_idempotency_core::admission::{Claim, Held};
 
 use crate::{
     packed::{Payload, Token, application_of, at, fingerprint_of, owner_of},
-    properties::name_of,
     protocol::Protocol,
     setup::{SKEW, Setup},
     state::{Call, Flaw, KeyWorld},
@@ -43,7 +42,7 @@ impl<'a> Step<'a> {
 
     /// Notes a broken property, unless this configuration is known to lose it.
     pub(crate) fn blame(&mut self, flaw: Flaw) {
-        if !self.setup.lost.contains(&name_of(flaw)) {
+        if !self.setup.lost.contains(&flaw.property()) {
             self.key.flaws.add(flaw);
         }
     }

@@ -2,66 +2,26 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An event that a configuration may require.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    Replayed,
-    Busy,
-    TakenOverAfterCrash,
-    TakenAfterRelease,
-    TakenAfterExpiry,
-    CompletionFenced,
-    CompletionUnderAbsent,
-    CompletionLost,
-    LostAnswerResolved,
-    StrayLanded,
-    CompletedSwept,
-    Undo,
-    FailureCounted,
-    PermanentFailure,
-    Renewed,
-    Mismatched,
-    MetForeign,
-    WaitedForResult,
-    TookOverAfterWaiting,
-    StoppedWithItsLease,
-    RenewalRefused,
-    Dropped,
-    StopSaid,
-    StrangerTookOver,
-    StrangerReplayed,
-    StrangerOvertaken,
+macro_rules! events {
+    ($($event:ident)*) => {
+        /// An event that a configuration may require.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Event {
+            $($event,)*
+        }
+
+        /// All of them.
+        pub(crate) const EVENTS: &[Event] = &[$(Event::$event),*];
+    };
 }
 
-/// All of them.
-pub(crate) const EVENTS: [Event; 26] = [
-    Event::Replayed,
-    Event::Busy,
-    Event::TakenOverAfterCrash,
-    Event::TakenAfterRelease,
-    Event::TakenAfterExpiry,
-    Event::CompletionFenced,
-    Event::CompletionUnderAbsent,
-    Event::CompletionLost,
-    Event::LostAnswerResolved,
-    Event::StrayLanded,
-    Event::CompletedSwept,
-    Event::Undo,
-    Event::FailureCounted,
-    Event::PermanentFailure,
-    Event::Renewed,
-    Event::Mismatched,
-    Event::MetForeign,
-    Event::WaitedForResult,
-    Event::TookOverAfterWaiting,
-    Event::StoppedWithItsLease,
-    Event::RenewalRefused,
-    Event::Dropped,
-    Event::StopSaid,
-    Event::StrangerTookOver,
-    Event::StrangerReplayed,
-    Event::StrangerOvertaken,
-];
+events! {
+    Replayed Busy TakenOverAfterCrash TakenAfterRelease TakenAfterExpiry CompletionFenced
+    CompletionUnderAbsent CompletionLost LostAnswerResolved StrayLanded CompletedSwept Undo
+    FailureCounted PermanentFailure Renewed Mismatched MetForeign WaitedForResult
+    TookOverAfterWaiting StoppedWithItsLease RenewalRefused Dropped StopSaid StrangerTookOver
+    StrangerReplayed StrangerOvertaken
+}
 
 /// How often each [`Event`] occurred. The counts are not part of the states, because states that differ
 /// only in past events are one state.

@@ -11,6 +11,50 @@ macro_rules! tests {
     )*};
 }
 
+/// Defines `Flaw`, a property that a single step can break, with the property's name, and `Flaws`, a set of them.
+macro_rules! flaws {
+    ($($flaw:ident: $property:expr,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Flaw {
+            $($flaw,)*
+        }
+
+        impl Flaw {
+            /// The property that it breaks.
+            #[allow(dead_code, reason = "only one of the models loses properties")]
+            pub(crate) const fn property(self) -> &'static str {
+                match self {
+                    $(Self::$flaw => $property,)*
+                }
+            }
+        }
+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub(crate) struct Flaws(u32);
+
+        impl Flaws {
+            pub(crate) const fn add(&mut self, flaw: Flaw) {
+                self.0 |= 1 << flaw as u32;
+            }
+
+            pub(crate) const fn any(self) -> bool {
+                self.0 != 0
+            }
+
+            const fn contains(self, flaw: Flaw) -> bool {
+                self.0 & (1 << flaw as u32) != 0
+            }
+        }
+
+        /// That no step has broken one of these properties.
+        fn without_flaws() -> Vec<Property<Explorer>> {
+            vec![$(Property::always($property, |_, world: &World| {
+                !world.flaws().contains(Flaw::$flaw)
+            })),*]
+        }
+    };
+}
+
 use std::{
     collections::BTreeSet,
     fs,

@@ -5,7 +5,7 @@ use stateright::{Model as _, Property};
 use crate::{
     explorer::Explorer,
     time,
-    world::{Flaw, Invocation, World},
+    world::{Invocation, World},
 };
 
 /// At most one handler of a key runs, in all invocations.
@@ -63,65 +63,33 @@ pub(crate) const ACKNOWLEDGED_SENT: &str = "I16 acknowledged after its messages"
 /// A record says that its messages are sent only when they have arrived.
 pub(crate) const MARKED_SENT: &str = "I16 marked after sending";
 
-/// The property that a flaw breaks.
-pub(crate) const fn name_of(flaw: Flaw) -> &'static str {
-    match flaw {
-        Flaw::TakenWhileHeld => ONE_OWNER,
-        Flaw::StartedWithoutKey => STARTS_AS_OWNER,
-        Flaw::NotFinal => FINAL,
-        Flaw::CountsLost => COUNTS_KEPT,
-        Flaw::AcknowledgedTooSoon => ACKNOWLEDGED_LAST,
-        Flaw::AnsweredByAnother => OWN_ANSWER,
-        Flaw::OrderBroken => IN_ORDER,
-        Flaw::StartedBesideStopped => STOPPED_COUNTS,
-        Flaw::NotAlone => ALONE,
-        Flaw::ClaimedTwice => CLAIMED_ONCE,
-        Flaw::RenewalOutlastsLease => RENEWED_IN_TIME,
-        Flaw::NotRecorded => RECORDED,
-        Flaw::NeverWakes => WAKES,
-        Flaw::TooLate => IN_TIME,
-        Flaw::LockedInVain => UNDONE,
-        Flaw::ReceivedTooOften => RECOVERY,
-        Flaw::NotCommittedOnce => COMMITTED_ONCE,
-        Flaw::StepForgotten => STEPS_KEPT,
-        Flaw::SentTooSoon => SENT_AFTER_COMPLETION,
-        Flaw::AcknowledgedUnsent => ACKNOWLEDGED_SENT,
-        Flaw::MarkedUnsent => MARKED_SENT,
-    }
+flaws! {
+    TakenWhileHeld: ONE_OWNER,
+    StartedWithoutKey: STARTS_AS_OWNER,
+    NotFinal: FINAL,
+    CountsLost: COUNTS_KEPT,
+    AcknowledgedTooSoon: ACKNOWLEDGED_LAST,
+    AnsweredByAnother: OWN_ANSWER,
+    OrderBroken: IN_ORDER,
+    StartedBesideStopped: STOPPED_COUNTS,
+    NotAlone: ALONE,
+    ClaimedTwice: CLAIMED_ONCE,
+    RenewalOutlastsLease: RENEWED_IN_TIME,
+    NotRecorded: RECORDED,
+    NeverWakes: WAKES,
+    TooLate: IN_TIME,
+    LockedInVain: UNDONE,
+    ReceivedTooOften: RECOVERY,
+    NotCommittedOnce: COMMITTED_ONCE,
+    StepForgotten: STEPS_KEPT,
+    SentTooSoon: SENT_AFTER_COMPLETION,
+    AcknowledgedUnsent: ACKNOWLEDGED_SENT,
+    MarkedUnsent: MARKED_SENT,
 }
 
 /// The properties of every world.
 pub(crate) fn all() -> Vec<Property<Explorer>> {
-    macro_rules! free_of {
-        ($($flaw:ident),*) => {
-            vec![$(Property::always(name_of(Flaw::$flaw), |_, world: &World| {
-                !world.flaws.contains(Flaw::$flaw)
-            })),*]
-        };
-    }
-    let mut all = free_of![
-        TakenWhileHeld,
-        StartedWithoutKey,
-        NotFinal,
-        CountsLost,
-        AcknowledgedTooSoon,
-        AnsweredByAnother,
-        OrderBroken,
-        StartedBesideStopped,
-        NotAlone,
-        ClaimedTwice,
-        RenewalOutlastsLease,
-        NotRecorded,
-        NeverWakes,
-        TooLate,
-        LockedInVain,
-        ReceivedTooOften,
-        NotCommittedOnce,
-        StepForgotten,
-        SentTooSoon,
-        AcknowledgedUnsent,
-        MarkedUnsent
-    ];
+    let mut all = without_flaws();
     all.extend([
         Property::always(ONE_HANDLER, |model: &Explorer, world: &World| {
             // Without claims, of the handlers of a key one is committed.

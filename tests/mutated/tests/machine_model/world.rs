@@ -17,6 +17,8 @@ use crate::{
     store::claim,
 };
 
+pub(crate) use crate::properties::{Flaw, Flaws};
+
 /// The whole world at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
@@ -245,50 +247,6 @@ pub(crate) enum Fate {
     Permanent,
 }
 
-/// A property that a single step can break. See [`properties`](crate::properties).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
-    TakenWhileHeld,
-    StartedWithoutKey,
-    NotFinal,
-    CountsLost,
-    AcknowledgedTooSoon,
-    AnsweredByAnother,
-    OrderBroken,
-    StartedBesideStopped,
-    NotAlone,
-    ClaimedTwice,
-    RenewalOutlastsLease,
-    NotRecorded,
-    NeverWakes,
-    TooLate,
-    LockedInVain,
-    ReceivedTooOften,
-    NotCommittedOnce,
-    StepForgotten,
-    SentTooSoon,
-    AcknowledgedUnsent,
-    MarkedUnsent,
-}
-
-/// A set of [`Flaw`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Flaws(u32);
-
-impl Flaws {
-    pub(crate) const fn add(&mut self, flaw: Flaw) {
-        self.0 |= 1 << flaw as u32;
-    }
-
-    pub(crate) const fn any(self) -> bool {
-        self.0 != 0
-    }
-
-    pub(crate) const fn contains(self, flaw: Flaw) -> bool {
-        self.0 & (1 << flaw as u32) != 0
-    }
-}
-
 impl World {
     pub(crate) fn new(setup: &Setup) -> Self {
         let now = START;
@@ -330,6 +288,10 @@ impl World {
         for delivery in &mut self.source {
             delivery.since_fault = 0;
         }
+    }
+
+    pub(crate) const fn flaws(&self) -> Flaws {
+        self.flaws
     }
 
     pub(crate) fn is_over(&self) -> bool {
