@@ -190,25 +190,3 @@ fn a_thousand_payloads_of_run_many_need_a_tenth_of_a_request_each() {
     assert!(requests <= 150, "{requests} requests");
     assert!(proxy.connections() <= MOST_CONNECTIONS, "{} connections", proxy.connections());
 }
-
-/// Prints the counts for other numbers of calls, delays and handlers.
-#[test]
-#[ignore = "prints a table"]
-fn counts_of_many_calls() {
-    for calls in [100, 1000] {
-        for delay in [0, 5, 50] {
-            for work in [0, 20] {
-                for (name, runtime) in
-                    [("one", one_thread as fn() -> Runtime), ("several", several_threads)]
-                {
-                    let Counts { requests, at_once, connections, failed } =
-                        count(calls, delay, work, &runtime());
-                    println!(
-                        "{calls} calls, responses {delay} ms later, {work} ms of work, {name}: {requests} requests, {at_once} at \
-                         once, {connections} connections, {failed} failed"
-                    );
-                }
-            }
-        }
-    }
-}
