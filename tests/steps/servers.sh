@@ -6,7 +6,7 @@ step_ministack() {
     python_tools ministack-venv tests/ministack-requirements.txt
     # With the features of the whole workspace, so that nothing is compiled again.
     after build
-    some_tests cargo test --quiet --locked --workspace --test elsewhere ministack_conforms -- --ignored
+    some_tests cargo test --quiet --locked --workspace --test dynamodb ministack_conforms -- --ignored
 }
 
 # Lets the real Powertools for Python and for TypeScript share a table with this library. Node comes from PyPI, because

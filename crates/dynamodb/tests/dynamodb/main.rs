@@ -1,11 +1,18 @@
 //! The store against the embedded DynamoDB: one program, because each would be linked for itself.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 mod ambiguity;
 mod bound;
 mod browse;
 mod conformance;
+mod elsewhere;
 mod faults;
 mod guards;
 mod index;
@@ -15,8 +22,8 @@ mod powertools;
 mod powertools_keys;
 mod replacing;
 mod results;
+mod secrecy;
 mod signing;
-#[path = "../support/mod.rs"]
 mod support;
 mod transactions;
 mod unanswered;

@@ -9,7 +9,7 @@ use lambda_idempotency::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, diagnostic, order, serve};
+use crate::support::{World, batch, diagnostic, in_child, order, serve};
 
 pub(crate) fn process() -> Operation {
     Operation::new("process").key("id")
@@ -163,7 +163,6 @@ async fn an_invalid_application_name_is_refused() {
     );
 }
 
-/// Runs `child` in a separate process, because all tests of this process share its environment.
 #[test]
 fn the_application_is_named_by_the_variable_or_else_by_the_function() {
     for (function, variable, expected) in [
@@ -172,14 +171,11 @@ fn the_application_is_named_by_the_variable_or_else_by_the_function() {
         (Some("orders-v2"), Some("orders"), "orders"),
         (Some("orders-v2"), Some(""), "refused"),
     ] {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "applications::child", "--ignored", "--test-threads=1"]);
-        child.env_remove("AWS_LAMBDA_FUNCTION_NAME").env_remove("IDEMPOTENCY_APPLICATION");
-        child.envs(function.map(|name| ("AWS_LAMBDA_FUNCTION_NAME", name)));
-        child.envs(variable.map(|name| ("IDEMPOTENCY_APPLICATION", name)));
-        let output = child.env("BEHAVIOUR_EXPECTED", expected).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && text.contains("1 passed"), "{expected}: {text}");
+        in_child("applications::child", 1, |child| {
+            child.envs(function.map(|name| ("AWS_LAMBDA_FUNCTION_NAME", name)));
+            child.envs(variable.map(|name| ("IDEMPOTENCY_APPLICATION", name)));
+            child.env("BEHAVIOUR_EXPECTED", expected);
+        });
     }
 }
 

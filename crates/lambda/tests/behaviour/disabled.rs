@@ -1,16 +1,12 @@
 //! Without protection, each delivery is processed, and everything else is as with it.
 
-use std::process::Command;
+use crate::support::in_child;
 
-/// Runs the tests of `child` in a separate process, because all tests of this process share its environment.
 #[test]
 fn with_the_switch_of_the_environment_nothing_is_claimed_and_sources_are_answered_as_before() {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["disabled::child::", "--ignored", "--test-threads=1"]);
-    child.env("IDEMPOTENCY_DISABLED", "1").env_remove("AWS_LAMBDA_FUNCTION_NAME");
-    let output = child.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("6 passed"), "{text}");
+    in_child("disabled::child::", 6, |child| {
+        child.env("IDEMPOTENCY_DISABLED", "1");
+    });
 }
 
 mod child {

@@ -1,14 +1,10 @@
 //! Values of the environment that cannot be meant stop the start.
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt as _,
-    process::{Command, Output},
-};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 
 use lambda_idempotency::{ConfigError, Operation, source::Sqs};
 
-use crate::support::World;
+use crate::support::{World, in_child};
 
 const VARIABLES: [&str; 4] = [
     "IDEMPOTENCY_APPLICATION",
@@ -17,21 +13,11 @@ const VARIABLES: [&str; 4] = [
     "IDEMPOTENCY_REPORT_EFFECTS",
 ];
 
-/// Runs `child` in a separate process, because all tests of this process share its environment.
-fn in_child(variable: &str, value: &OsStr, expected: &str) -> Output {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "environment::child", "--ignored", "--test-threads=1"]);
-    for variable in VARIABLES.iter().chain(&["AWS_LAMBDA_FUNCTION_NAME"]) {
-        child.env_remove(variable);
-    }
-    child.env(variable, value).env("BEHAVIOUR_EXPECTED", expected).output().unwrap()
-}
-
+#[track_caller]
 fn assert_in_child(variable: &str, value: impl AsRef<OsStr>, expected: &str) {
-    let value = value.as_ref();
-    let output = in_child(variable, value, expected);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{variable}={value:?}: {text}");
+    in_child("environment::child", 1, |child| {
+        child.env(variable, value).env("BEHAVIOUR_EXPECTED", expected);
+    });
 }
 
 #[test]

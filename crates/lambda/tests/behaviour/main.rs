@@ -54,6 +54,7 @@ mod run_receives;
 mod run_results;
 mod s3;
 mod samples;
+mod secrecy;
 mod secrets;
 mod secrets_capture;
 mod several_sources;

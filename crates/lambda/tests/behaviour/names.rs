@@ -8,7 +8,7 @@ use lambda_idempotency::{
 use serde_json::{Value, json};
 
 use super::applications::process;
-use crate::support::World;
+use crate::support::{World, in_child};
 
 /// Whether the error is of a name, for this reason.
 fn is_for(error: &ConfigError, reason: &str) -> bool {
@@ -167,17 +167,12 @@ async fn a_refused_function_takes_no_names() {
     }
 }
 
-/// Runs `in_lambda` in a separate process, because all tests of this process share its environment.
 #[test]
 fn in_lambda_names_are_unique_in_the_process() {
     for runtime_api in [None, Some("127.0.0.1:9001")] {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "names::in_lambda", "--ignored", "--test-threads=1"]);
-        child.env_remove("AWS_LAMBDA_RUNTIME_API");
-        child.envs(runtime_api.map(|api| ("AWS_LAMBDA_RUNTIME_API", api)));
-        let output = child.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && text.contains("1 passed"), "{runtime_api:?}: {text}");
+        in_child("names::in_lambda", 1, |child| {
+            child.envs(runtime_api.map(|api| ("AWS_LAMBDA_RUNTIME_API", api)));
+        });
     }
 }
 

@@ -9,7 +9,7 @@ use lambda_idempotency::{
 use lambda_idempotency_core::{clock::Clock as _, record::Provenance, store::Store as _};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, order, serve};
+use crate::support::{World, batch, in_child, order, serve};
 
 fn place() -> Operation {
     Operation::new("place").key("id")
@@ -65,16 +65,12 @@ async fn an_id_that_an_application_has_chosen_is_not_in_it() {
     assert!(record.starts_with('#') && !record.contains("ann"), "{record}");
 }
 
-/// Runs `child` in a separate process, because all tests of this process share its environment.
 #[test]
 fn the_function_is_the_one_that_lambda_names_in_the_environment() {
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "provenance::child", "--ignored", "--test-threads=1"]);
-    child.env("AWS_LAMBDA_FUNCTION_NAME", "orders").env("AWS_LAMBDA_FUNCTION_VERSION", "7");
-    child.env("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/22/[7]0123456789abcdef");
-    let output = child.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    in_child("provenance::child", 1, |child| {
+        child.env("AWS_LAMBDA_FUNCTION_NAME", "orders").env("AWS_LAMBDA_FUNCTION_VERSION", "7");
+        child.env("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/22/[7]0123456789abcdef");
+    });
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A world for tests: one store, one clock, handlers that follow their payload, and events.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, MemoryStore, Operation, clock::Timestamp,
@@ -231,4 +231,26 @@ pub(crate) fn bus_event(id: &str, detail_type: &str, detail: &Value) -> Value {
 pub(crate) fn sample(name: &str) -> String {
     let path = format!("{}/tests/events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).unwrap()
+}
+
+/// Runs tests that are ignored here in a process of their own, because all tests of this process share its environment.
+#[track_caller]
+pub(crate) fn in_child(tests: &str, number: usize, set: impl FnOnce(&mut Command)) {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args([tests, "--ignored", "--test-threads=1"]);
+    for variable in [
+        "AWS_LAMBDA_FUNCTION_NAME",
+        "AWS_LAMBDA_RUNTIME_API",
+        "IDEMPOTENCY_APPLICATION",
+        "IDEMPOTENCY_DISABLED",
+        "IDEMPOTENCY_LOG_ERROR_MESSAGES",
+        "IDEMPOTENCY_REPORT_EFFECTS",
+    ] {
+        child.env_remove(variable);
+    }
+    set(&mut child);
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let passed = text.contains(&format!("{number} passed"));
+    assert!(output.status.success() && passed, "{child:?}: {text}");
 }

@@ -1,16 +1,6 @@
 //! An embedded DynamoDB behind a real SDK client, with a connection that records requests and injects faults.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::large_enum_variant,
-    reason = "shared by several test binaries; panics are how a test fails"
-)]
+#![allow(unreachable_pub, clippy::large_enum_variant, reason = "helpers of tests")]
 
 mod company;
 mod wire;

@@ -9,7 +9,7 @@ use lambda_idempotency::{
 };
 use serde_json::{Value, json};
 
-use crate::shown::{SECRET, Shown};
+use super::shown::{SECRET, Shown};
 
 #[tokio::test]
 async fn calls_and_bad_records() {

@@ -16,7 +16,7 @@ use lambda_idempotency_engine::batch::Returned;
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::faults::{Fault, FaultyStore};
 
-use crate::shown::{SECRET, Shown};
+use super::shown::{SECRET, Shown};
 
 fn json(text: &str) -> Json {
     Json::from(format!("\"{text} {SECRET}\""))

@@ -6,7 +6,7 @@ use lambda_idempotency_keys::{
 };
 use serde_json::json;
 
-use crate::shown::{SECRET, Shown};
+use super::shown::{SECRET, Shown};
 
 /// Expressions that fail in many ways, on a document that consists of secrets.
 #[test]

@@ -1,10 +1,6 @@
 //! Logs and errors of the store, and of the SDK for it, contain nothing of a key or a record, and each line is logged by
 //! the call that it is about.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
-
-mod support;
-
 use std::{
     io,
     sync::{Arc, Mutex},
@@ -18,9 +14,10 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 use serde_json::json;
-use support::{Fault, Fixture, claimed, completed, soon};
 use tracing::Instrument as _;
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+
+use crate::support::{self, Fault, Fixture, claimed, completed, soon};
 
 const SECRET: &str = "s3cr3t";
 

@@ -4,20 +4,10 @@
 //!
 //! ```console
 //! $ bash tests/run                     # installs MiniStack under target/ and runs the first
-//! $ IDEMPOTENCY_TEST_ENDPOINT=aws cargo test -p lambda-idempotency-dynamodb --test elsewhere \
-//!       endpoint -- --ignored
+//! $ IDEMPOTENCY_TEST_ENDPOINT=aws cargo test -p lambda-idempotency-dynamodb --test dynamodb \
+//!       the_named_endpoint_conforms -- --ignored
 //! ```
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of a test"
-)]
-
-#[path = "../support/company.rs"]
-mod company;
 mod endpoint;
 mod ministack;
 mod suite;

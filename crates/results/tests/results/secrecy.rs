@@ -1,9 +1,5 @@
 //! Logs hold nothing that a key provider or a result store says: it is a text of the application.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
-
-mod support;
-
 use std::{
     io,
     sync::{Arc, Mutex},
@@ -15,8 +11,9 @@ use lambda_idempotency_core::{
     store::Verdict,
 };
 use lambda_idempotency_results::{BoxError, ResultName, ResultStore, Results};
-use support::{completed, long, put};
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::support::{completed, long, put};
 
 struct Refuses;
 

@@ -1,9 +1,7 @@
 //! The `Debug` and `Display` texts of public types contain nothing of a payload, a key or a result,
 //! because users log them.
 //!
-//! `behaviour/secrets.rs` tests what the library itself logs.
-
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+//! `secrets` tests what the library itself logs.
 
 mod calls;
 mod expressions;

@@ -1,7 +1,5 @@
 //! Helpers of the tests.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "a test; not each uses all")]
-
 use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock, Timestamp},
     key::Key,
