@@ -1,6 +1,6 @@
 //! Converts values between types as JavaScript does.
 
-use super::{Variant, digits, numbers, text::Text, value::Value};
+use super::{digits, numbers, text::Text, value::Value};
 
 /// <https://tc39.es/ecma262/#sec-toboolean>
 pub(crate) fn is_truthy(value: &Value) -> bool {
@@ -54,8 +54,9 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
 }
 
 fn of_text(text: &Text) -> Option<f64> {
-    match numbers::from_text(Variant::TypeScript, text).ok()? {
-        Value::Number(number) => Some(numbers::double(&number)),
+    let read = text.to_str().map_or(Ok(None), numbers::javascript_number).ok()?;
+    match read {
+        Some(Value::Number(number)) => Some(numbers::double(&number)),
         _ => Some(f64::NAN),
     }
 }
@@ -78,7 +79,7 @@ impl Operand {
     /// it.
     pub(crate) fn is_less(&self, right: &Self) -> Option<bool> {
         match (&self.text, &right.text) {
-            (Some(left), Some(right)) => Some(left.compare(Variant::TypeScript, right).is_lt()),
+            (Some(left), Some(right)) => Some(left.compare_units(right).is_lt()),
             _ => Some(self.number? < right.number?),
         }
     }

@@ -24,8 +24,8 @@ pub(crate) fn equal(variant: Variant, left: &Value, right: &Value) -> bool {
     match (variant, left, right) {
         // In Python `1 == True`. jmespath.py corrects that for the two values, but not inside lists
         // and objects.
-        (Variant::Python, Value::Bool(_), Value::Number(_))
-        | (Variant::Python, Value::Number(_), Value::Bool(_)) => false,
+        (Variant::Python(_), Value::Bool(_), Value::Number(_))
+        | (Variant::Python(_), Value::Number(_), Value::Bool(_)) => false,
         _ => same(variant, left, right),
     }
 }
@@ -38,7 +38,7 @@ pub(crate) fn same(variant: Variant, left: &Value, right: &Value) -> bool {
         (Value::Bool(flag), Value::Number(number)) | (Value::Number(number), Value::Bool(flag)) => {
             let flag = Kind::Integer(if *flag { "1" } else { "0" }.into());
             let flag = Number { kind: flag, exact: true };
-            variant == Variant::Python && numbers(&flag, number) == Some(Ordering::Equal)
+            variant.is_python() && numbers(&flag, number) == Some(Ordering::Equal)
         }
         (Value::String(a), Value::String(b)) => a == b,
         (Value::Array(a), Value::Array(b)) => {
@@ -65,13 +65,13 @@ pub(crate) fn order(
 ) -> Result<Option<Ordering>, Incomparable> {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) => Ok(numbers(a, b)),
-        (Value::String(a), Value::String(b)) if variant == Variant::Python => Ok(Some(a.cmp(b))),
+        (Value::String(a), Value::String(b)) if variant.is_python() => Ok(Some(a.cmp(b))),
         (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
-            if variant == Variant::Python =>
+            if variant.is_python() =>
         {
             Err(Incomparable::Raises)
         }
-        _ if variant == Variant::TypeScript => Err(Incomparable::Undefined),
+        _ if variant.is_typescript() => Err(Incomparable::Undefined),
         _ => Err(Incomparable::Null),
     }
 }

@@ -31,8 +31,8 @@ pub(crate) enum NotUnpacked {
 pub(crate) fn base64(variant: Variant, text: &Text) -> Option<Vec<u8>> {
     let text = text.to_str()?;
     let digits = match variant {
-        Variant::Python => python_digits(text)?,
-        Variant::Standard | Variant::TypeScript => {
+        Variant::Python(_) => python_digits(text)?,
+        Variant::Standard | Variant::TypeScript(_) => {
             let digits = text.trim_end_matches('=');
             // TypeScript needs groups of four characters, including at most two of padding.
             if text.encode_utf16().count() % 4 != 0 || text.len() - digits.len() > 2 {
@@ -76,7 +76,7 @@ pub(crate) fn gunzip(
     room: usize,
 ) -> Result<Vec<u8>, NotUnpacked> {
     let mut plain = Vec::new();
-    let is_python = variant == Variant::Python;
+    let is_python = variant.is_python();
     while !(bytes.is_empty() && is_python) {
         let mut member = GzDecoder::new(bytes);
         let left = u64::try_from(room - plain.len()).unwrap_or(u64::MAX);
@@ -104,7 +104,7 @@ pub(crate) fn utf8(
     skip_mark: bool,
     collisions: &Collisions,
 ) -> Option<Value> {
-    if variant == Variant::Python {
+    if variant.is_python() {
         return std::str::from_utf8(bytes).ok().map(Value::text);
     }
     let text = String::from_utf8_lossy(bytes);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{
-    Variant,
     absences::Absences,
     ast::{Comparator, Node},
     compare,
@@ -59,7 +58,7 @@ impl Evaluation<'_> {
             Node::Slice { start, stop, step, offset } => match (value, step.unwrap_or(1)) {
                 // Python checks the step only if there is a list to slice.
                 (Value::Array(_), 0) => return Err(failed(STEP.to_owned(), *offset)),
-                (_, 0) if self.state.variant == Variant::TypeScript => {
+                (_, 0) if self.state.variant.is_typescript() => {
                     return Err(failed(STEP.to_owned(), *offset));
                 }
                 (Value::Array(items), step) => slice(items, *start, *stop, step),
@@ -291,7 +290,7 @@ impl Evaluation<'_> {
             if let Some(absences) = &self.absences {
                 absences.expect(node, part, &member, || format!("`{}`", name.shown()));
             }
-            if self.state.variant == Variant::TypeScript && name.is("__proto__") {
+            if self.state.variant.is_typescript() && name.is("__proto__") {
                 self.state.collisions.note(super::Collision::Prototype);
             } else {
                 members.push((name.clone(), member));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{
-    Variant,
     error::EvaluationError,
     functions::Evaluated,
     state::State,
@@ -36,13 +35,13 @@ pub(crate) fn is_inherited(expression: &str) -> bool {
 /// The member of this name, or null.
 pub(super) fn field(state: &State<'_>, name: &Text, value: &Value, offset: usize) -> Evaluated {
     let Value::Object(members) = value else { return Ok(Value::Null) };
-    if state.variant == Variant::TypeScript && name.is_empty() {
+    if state.variant.is_typescript() && name.is_empty() {
         return Ok(Value::Null);
     }
     state.collisions.see_members(members);
     match members.get(name) {
         Some(value) => Ok(value.clone()),
-        None if state.variant != Variant::TypeScript => Ok(Value::Null),
+        None if !state.variant.is_typescript() => Ok(Value::Null),
         None if name.is("__proto__") => {
             Ok(Value::Object(Arc::new(Members::new(state.variant, vec![]))))
         }

@@ -52,7 +52,23 @@ pub(crate) enum Variant {
     /// The specification (<https://jmespath.org/specification.html>), with exact numbers.
     Standard,
     /// `jmespath.py`, which Powertools for Python uses.
-    Python,
+    Python(OfPowertools),
     /// `@aws-lambda-powertools/jmespath`.
-    TypeScript,
+    TypeScript(OfPowertools),
+}
+
+/// No value without the feature, so that no program contains what only these variants do.
+#[cfg(not(feature = "powertools"))]
+type OfPowertools = std::convert::Infallible;
+#[cfg(feature = "powertools")]
+type OfPowertools = ();
+
+impl Variant {
+    pub(crate) const fn is_python(self) -> bool {
+        matches!(self, Self::Python(_))
+    }
+
+    pub(crate) const fn is_typescript(self) -> bool {
+        matches!(self, Self::TypeScript(_))
+    }
 }

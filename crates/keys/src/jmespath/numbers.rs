@@ -28,9 +28,9 @@ fn integer(number: &Number) -> Option<Result<i128, &'static str>> {
 /// A length.
 pub(crate) fn count(variant: Variant, count: usize) -> Value {
     match variant {
-        Variant::Standard | Variant::Python => Value::integer(count.to_string()),
+        Variant::Standard | Variant::Python(_) => Value::integer(count.to_string()),
         #[allow(clippy::cast_precision_loss, reason = "no list is as long as 2^53")]
-        Variant::TypeScript => Value::double(count as f64),
+        Variant::TypeScript(_) => Value::double(count as f64),
     }
 }
 
@@ -61,9 +61,9 @@ pub(crate) fn round(
         _ => value.floor(),
     };
     match variant {
-        Variant::Python if !value.is_finite() => Err("there is no such integer"),
-        Variant::Python => Ok(Value::integer(compare::whole(rounded))),
-        Variant::Standard | Variant::TypeScript => Ok(Value::double(rounded)),
+        Variant::Python(_) if !value.is_finite() => Err("there is no such integer"),
+        Variant::Python(_) => Ok(Value::integer(compare::whole(rounded))),
+        Variant::Standard | Variant::TypeScript(_) => Ok(Value::double(rounded)),
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn sum(
     numbers: &[&Number],
     collisions: &Collisions,
 ) -> Result<Value, &'static str> {
-    let mut integers = Some(0i128).filter(|_| variant == Variant::Python);
+    let mut integers = Some(0i128).filter(|_| variant.is_python());
     let (mut doubles, mut since) = (0.0, Compensated::default());
     for number in numbers {
         match (integers, integer(number)) {
@@ -102,7 +102,7 @@ pub(crate) fn sum(
     if let Some(total) = integers {
         return Ok(Value::integer(total.to_string()));
     }
-    if variant == Variant::Python && since.sum().to_bits() != doubles.to_bits() {
+    if variant.is_python() && since.sum().to_bits() != doubles.to_bits() {
         collisions.note(Collision::Addition);
     }
     Ok(Value::double(doubles))
@@ -136,7 +136,7 @@ pub(crate) fn average(
     numbers: &[&Number],
     collisions: &Collisions,
 ) -> Result<Value, &'static str> {
-    if numbers.is_empty() && variant != Variant::TypeScript {
+    if numbers.is_empty() && !variant.is_typescript() {
         return Ok(Value::Null);
     }
     let Value::Number(total) = sum(variant, numbers, collisions)? else { return Ok(Value::Null) };
@@ -171,8 +171,8 @@ pub(crate) fn from_text(variant: Variant, text: &Text) -> Result<Value, &'static
     let Some(text) = text.to_str() else { return Ok(Value::Null) };
     Ok(match variant {
         Variant::Standard => read(variant, text).ok().filter(|v| matches!(v, Value::Number(_))),
-        Variant::Python => python_number(text.trim())?,
-        Variant::TypeScript => javascript_number(text.trim_matches(is_javascript_space))?,
+        Variant::Python(_) => python_number(text.trim())?,
+        Variant::TypeScript(_) => javascript_number(text)?,
     }
     .unwrap_or(Value::Null))
 }
@@ -242,7 +242,8 @@ fn is_decimal(text: &str) -> bool {
 }
 
 /// <https://tc39.es/ecma262/#sec-stringtonumber>
-fn javascript_number(text: &str) -> Result<Option<Value>, &'static str> {
+pub(crate) fn javascript_number(text: &str) -> Result<Option<Value>, &'static str> {
+    let text = text.trim_matches(is_javascript_space);
     if text.is_empty() {
         return Ok(approximate("0"));
     }

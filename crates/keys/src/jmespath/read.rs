@@ -134,7 +134,7 @@ impl Reader<'_> {
 
     /// Python accepts constants that are not JSON.
     fn take_constant(&mut self, text: &str) -> bool {
-        self.variant == Variant::Python && self.take(text)
+        self.variant.is_python() && self.take(text)
     }
 
     fn array(&mut self, depth: usize) -> Result<Value, DocumentError> {
@@ -195,7 +195,7 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Result<Value, DocumentError> {
-        if self.variant == Variant::Python && self.take("-Infinity") {
+        if self.variant.is_python() && self.take("-Infinity") {
             return Ok(not_finite(f64::NEG_INFINITY));
         }
         let (text, is_integer) = self.numeral()?;
@@ -211,12 +211,14 @@ impl Reader<'_> {
                 }
                 Value::decimal(decimal)
             }
-            Variant::Python if is_integer && text.trim_start_matches('-').len() > MOST_DIGITS => {
+            Variant::Python(_)
+                if is_integer && text.trim_start_matches('-').len() > MOST_DIGITS =>
+            {
                 return Err(self.error("an integer of more digits than Python reads"));
             }
             // Python's integers have no negative zero.
-            Variant::Python if text == "-0" => Value::integer("0"),
-            Variant::Python if is_integer => Value::integer(text),
+            Variant::Python(_) if text == "-0" => Value::integer("0"),
+            Variant::Python(_) if is_integer => Value::integer(text),
             variant => Value::Number(number(variant, text)),
         })
     }
@@ -236,6 +238,6 @@ fn number(variant: Variant, numeral: &str) -> Number {
     let double = numeral.parse::<f64>().unwrap_or(f64::NAN);
     let exact = is_64_bits(numeral) || Decimal::of(numeral).exact().is_some();
     // Beyond this limit, JavaScript reads neighbouring integers as the same double.
-    let told_apart = variant == Variant::Python || double.abs() < EXACT_LIMIT;
+    let told_apart = variant.is_python() || double.abs() < EXACT_LIMIT;
     Number { kind: Kind::Double(double), exact: exact && told_apart }
 }

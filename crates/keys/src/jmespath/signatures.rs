@@ -50,8 +50,8 @@ const OURS: [(&str, Arity); 3] = [("json", ONE), ("base64", ONE), ("base64_gzip"
 /// so that `powertoolsJson` and `Powertools_json` are accepted too.
 pub(crate) fn named(variant: Variant, name: &str) -> Option<(&'static str, Arity)> {
     let is_it = |own: &str| match variant {
-        Variant::Standard | Variant::Python => own == name,
-        Variant::TypeScript => method(own) == method(name),
+        Variant::Standard | Variant::Python(_) => own == name,
+        Variant::TypeScript(_) => method(own) == method(name),
     };
     let is_ours = variant == Variant::Standard;
     let shared = SHARED.into_iter().filter(|(name, _)| !(is_ours && adds(name)));

@@ -97,9 +97,14 @@ impl Text {
     /// Compares as the variant's language does: by code points, or by UTF-16 units.
     pub(crate) fn compare(&self, variant: Variant, other: &Self) -> Ordering {
         match variant {
-            Variant::Standard | Variant::Python => self.cmp(other),
-            Variant::TypeScript => self.each_unit().cmp(other.each_unit()),
+            Variant::Standard | Variant::Python(_) => self.cmp(other),
+            Variant::TypeScript(_) => self.compare_units(other),
         }
+    }
+
+    /// Compares by UTF-16 units.
+    pub(crate) fn compare_units(&self, other: &Self) -> Ordering {
+        self.each_unit().cmp(other.each_unit())
     }
 
     /// The text as a `str`, if it has no half surrogates.

@@ -168,8 +168,8 @@ impl<'t> Lexer<'t> {
     /// TypeScript replaces only the first occurrence.
     fn unescape(&self, text: &str, escaped: &str, plain: &str) -> String {
         match self.variant {
-            Variant::Standard | Variant::Python => text.replace(escaped, plain),
-            Variant::TypeScript => text.replacen(escaped, plain, 1),
+            Variant::Standard | Variant::Python(_) => text.replace(escaped, plain),
+            Variant::TypeScript(_) => text.replacen(escaped, plain, 1),
         }
     }
 
@@ -194,8 +194,8 @@ impl<'t> Lexer<'t> {
                 Err("it holds a number that a double cannot hold exactly".to_owned())
             }
             (Ok(value), _) => Ok(value),
-            (Err(error), Variant::Standard | Variant::TypeScript) => Err(error.to_string()),
-            (Err(error), Variant::Python) => {
+            (Err(error), Variant::Standard | Variant::TypeScript(_)) => Err(error.to_string()),
+            (Err(error), Variant::Python(_)) => {
                 let text = json.trim_start();
                 read(self.variant, &format!("\"{text}\"")).map_err(|_| error.to_string())
             }

@@ -152,7 +152,7 @@ impl Members {
             }
         }
         let repeated = entries.len() < count;
-        if variant == Variant::TypeScript {
+        if variant.is_typescript() {
             // The sort is stable, so names that are not indexes keep their order, at the end.
             entries.sort_by_key(|(name, _)| array_index(name).unwrap_or(u64::MAX));
         }

@@ -22,8 +22,8 @@ impl Layout {
     /// `JSON.stringify(deepSort(..))`.
     pub(crate) const fn hashed(variant: Variant) -> Self {
         let separators = match variant {
-            Variant::Python => (", ", ": "),
-            Variant::Standard | Variant::TypeScript => (",", ":"),
+            Variant::Python(_) => (", ", ": "),
+            Variant::Standard | Variant::TypeScript(_) => (",", ":"),
         };
         Self { variant, separators, sorted: true }
     }
@@ -97,8 +97,8 @@ impl Writer<'_> {
         let mut entries: Vec<&(Text, Value)> = members.iter().collect();
         if self.layout.sorted {
             match self.layout.variant {
-                Variant::Python => entries.sort_by(|a, b| a.0.cmp(&b.0)),
-                Variant::TypeScript => return self.deep_sorted(entries, out),
+                Variant::Python(_) => entries.sort_by(|a, b| a.0.cmp(&b.0)),
+                Variant::TypeScript(_) => return self.deep_sorted(entries, out),
                 Variant::Standard => {}
             }
         }
@@ -155,7 +155,7 @@ impl Writer<'_> {
             }
             let literal = match (self.layout.variant, char::from_u32(code)) {
                 (_, Some(c)) if c < ' ' => None,
-                (Variant::Python, Some(c)) if c > '~' => None,
+                (Variant::Python(_), Some(c)) if c > '~' => None,
                 (_, c) => c,
             };
             match literal {
@@ -183,7 +183,7 @@ pub(crate) fn number_text(variant: Variant, number: &Number) -> String {
             let number = decimal.exact().and_then(serde_json::Number::from_f64);
             number.map_or_else(String::new, |number| number.to_string())
         }
-        (Kind::Double(double), Variant::Python) => digits::python(*double),
+        (Kind::Double(double), Variant::Python(_)) => digits::python(*double),
         (Kind::Double(double), _) => digits::javascript(*double),
     }
 }

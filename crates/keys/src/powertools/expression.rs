@@ -42,8 +42,8 @@ pub(super) struct Selected {
 impl PowertoolsLanguage {
     const fn variant(self) -> Variant {
         match self {
-            Self::Python => Variant::Python,
-            Self::TypeScript => Variant::TypeScript,
+            Self::Python => Variant::Python(()),
+            Self::TypeScript => Variant::TypeScript(()),
         }
     }
 }

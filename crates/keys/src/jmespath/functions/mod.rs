@@ -216,10 +216,10 @@ impl Call<'_> {
         let run = match (expression, self.variant) {
             (Argument::Expression(run), _) => run,
             // TypeScript does not use the reference if the list is empty.
-            (Argument::Value(_), Variant::TypeScript) if items.is_empty() => {
+            (Argument::Value(_), Variant::TypeScript(_)) if items.is_empty() => {
                 return Ok(Value::array(vec![]));
             }
-            (Argument::Value(_), Variant::TypeScript) => return Ok(Value::Undefined),
+            (Argument::Value(_), Variant::TypeScript(_)) => return Ok(Value::Undefined),
             (Argument::Value(value), _) => return Err(self.type_error(value)),
         };
         let mapped = items.iter().map(|item| Ok(self.or_null(run(item).map_err(Why::Error)?)));
@@ -228,7 +228,7 @@ impl Call<'_> {
 
     /// `value || null` in JavaScript, where 0, "" and false are falsy.
     fn or_null(&self, value: Value) -> Value {
-        if self.variant != Variant::TypeScript || coercion::is_truthy(&value) {
+        if !self.variant.is_typescript() || coercion::is_truthy(&value) {
             return value;
         }
         if !value.is_null() {
@@ -253,10 +253,10 @@ impl Call<'_> {
                 (other, Variant::Standard) => return Err(self.type_error(other)),
                 (Value::Array(items), _) if items.is_empty() => {}
                 (Value::String(text), _) if text.is_empty() => {}
-                (Value::Array(_) | Value::String(_), Variant::Python) => {
+                (Value::Array(_) | Value::String(_), Variant::Python(_)) => {
                     return Err(self.differs("it takes pairs of names and values"));
                 }
-                (_, Variant::Python) => return Err(self.type_error(value)),
+                (_, Variant::Python(_)) => return Err(self.type_error(value)),
                 // `{...value}`
                 (Value::Array(items), _) => {
                     let place = |(at, item): (usize, &Value)| (place(at), item.clone());

@@ -14,7 +14,7 @@ impl Call<'_> {
     /// `max`, `min`, `sort`.
     pub(super) fn ordered(&self, items: &Arc<[Value]>) -> Answer {
         let keyed = || items.iter().map(|item| (item.clone(), item.clone())).collect::<Vec<_>>();
-        if self.variant != Variant::TypeScript {
+        if !self.variant.is_typescript() {
             return self.pick(&keyed());
         }
         self.check_types(items)?;
@@ -37,8 +37,8 @@ impl Call<'_> {
         });
         let keyed = keyed.collect::<Result<Vec<Keyed>, Why>>()?;
         match (self.variant, self.name) {
-            (Variant::TypeScript, "max_by") => self.reduce(&keyed, true),
-            (Variant::TypeScript, "min_by") => self.reduce(&keyed, false),
+            (Variant::TypeScript(_), "max_by") => self.reduce(&keyed, true),
+            (Variant::TypeScript(_), "min_by") => self.reduce(&keyed, false),
             _ => self.pick(&keyed),
         }
     }
@@ -114,7 +114,7 @@ impl Call<'_> {
             }
             (Value::String(a), Value::String(b)) => Ok(a.compare(self.variant, b)),
             (Value::Number(_) | Value::String(_), Value::Number(_) | Value::String(_))
-                if self.variant == Variant::TypeScript =>
+                if self.variant.is_typescript() =>
             {
                 Err(self.differs("it compares numbers with texts"))
             }

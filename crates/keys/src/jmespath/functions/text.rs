@@ -19,8 +19,8 @@ impl Call<'_> {
     /// The units that the language counts: code points, or UTF-16 units.
     pub(super) fn symbols(&self, text: &Text) -> Vec<u32> {
         match self.variant {
-            Variant::Standard | Variant::Python => text.codes().collect(),
-            Variant::TypeScript => text.units().into_iter().map(u32::from).collect(),
+            Variant::Standard | Variant::Python(_) => text.codes().collect(),
+            Variant::TypeScript(_) => text.units().into_iter().map(u32::from).collect(),
         }
     }
 
@@ -47,8 +47,8 @@ impl Call<'_> {
         }
         let joined = Text::from_codes(joined);
         Ok(Value::String(match self.variant {
-            Variant::Standard | Variant::Python => joined,
-            Variant::TypeScript => Text::from_units(&joined.units()),
+            Variant::Standard | Variant::Python(_) => joined,
+            Variant::TypeScript(_) => Text::from_units(&joined.units()),
         }))
     }
 
@@ -56,9 +56,9 @@ impl Call<'_> {
     pub(super) fn contains_text(&self, text: &Text, part: &Value) -> Answer {
         let part = match (part, self.variant) {
             (Value::String(part), _) => part.clone(),
-            (part, Variant::TypeScript) => coercion::text(part),
+            (part, Variant::TypeScript(_)) => coercion::text(part),
             (_, Variant::Standard) => return Ok(Value::Bool(false)),
-            (part, Variant::Python) => return Err(self.type_error(part)),
+            (part, Variant::Python(_)) => return Err(self.type_error(part)),
         };
         Ok(Value::Bool(match (text.to_str(), part.to_str()) {
             (Some(text), Some(part)) => text.contains(part),
@@ -71,10 +71,10 @@ impl Call<'_> {
     /// copy them exactly where the variant does.
     pub(super) fn has(&self, items: &[Value], part: &Value) -> bool {
         items.iter().any(|item| match (item, part, self.variant) {
-            (Value::Array(item), Value::Array(part), Variant::TypeScript) => {
+            (Value::Array(item), Value::Array(part), Variant::TypeScript(_)) => {
                 Arc::ptr_eq(item, part)
             }
-            (Value::Object(item), Value::Object(part), Variant::TypeScript) => {
+            (Value::Object(item), Value::Object(part), Variant::TypeScript(_)) => {
                 Arc::ptr_eq(item, part)
             }
             (item, part, variant) => compare::same(variant, item, part),
@@ -83,19 +83,19 @@ impl Call<'_> {
 
     pub(super) fn reverse(&self, value: &Value) -> Answer {
         Ok(match (value, self.variant) {
-            (Value::String(text), Variant::Standard | Variant::Python) => {
+            (Value::String(text), Variant::Standard | Variant::Python(_)) => {
                 let mut codes: Vec<u32> = text.codes().collect();
                 codes.reverse();
                 Value::String(Text::from_codes(codes))
             }
-            (Value::String(text), Variant::TypeScript) => {
+            (Value::String(text), Variant::TypeScript(_)) => {
                 let units: Vec<u16> = text.units().into_iter().rev().collect();
                 Value::String(Text::from_units(&units))
             }
-            (Value::Array(items), Variant::Standard | Variant::Python) => {
+            (Value::Array(items), Variant::Standard | Variant::Python(_)) => {
                 Value::array(items.iter().rev().cloned().collect())
             }
-            (Value::Array(items), Variant::TypeScript) => return self.reverse_in_place(items),
+            (Value::Array(items), Variant::TypeScript(_)) => return self.reverse_in_place(items),
             (value, _) => return Err(self.type_error(value)),
         })
     }
@@ -140,7 +140,7 @@ impl Call<'_> {
         };
         match decoded {
             Some(value) => Ok(value),
-            None if self.variant == Variant::TypeScript => Ok(Value::Undefined),
+            None if self.variant.is_typescript() => Ok(Value::Undefined),
             None => Err(format!("{}() cannot read the text", self.name).into()),
         }
     }

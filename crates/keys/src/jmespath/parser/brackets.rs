@@ -13,9 +13,9 @@ impl Parser<'_> {
         let keep = boxed(self.expression(0)?);
         self.cursor.require(']', "expected ']'")?;
         let power = match self.variant {
-            Variant::Standard | Variant::Python => Token::Filter.power(),
+            Variant::Standard | Variant::Python(_) => Token::Filter.power(),
             // So that `a[?b].c[?d]` filters each `c`, where Python filters all of them.
-            Variant::TypeScript => Token::Flatten.power(),
+            Variant::TypeScript(_) => Token::Flatten.power(),
         };
         let each = boxed(self.projection(power)?);
         Ok(Node::Filter { list: boxed(list), keep, each })

@@ -14,7 +14,7 @@ impl Parser<'_> {
         let name = match (function, self.variant) {
             (Node::Field { name, .. }, _) => name.to_str(),
             // TypeScript takes the function's name from the value of any token.
-            (Node::Literal(Value::String(name)), Variant::TypeScript) => name.to_str(),
+            (Node::Literal(Value::String(name)), Variant::TypeScript(_)) => name.to_str(),
             _ => None,
         };
         let Some(name) = name else {
