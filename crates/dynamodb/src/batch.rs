@@ -46,8 +46,7 @@ impl DynamoDbStore {
                 None => return same(members, Answer::Alone(None)),
             }
         }
-        let permission = all_permissions(members);
-        let doing = Doing { config: &self.config, operation: OPERATION, permission: &permission };
+        let doing = Doing { config: &self.config, operation: OPERATION, permission: "" };
         let request = self
             .client
             .batch_execute_statement()
@@ -56,7 +55,8 @@ impl DynamoDbStore {
         match budget.attempt(request.send()).await {
             Err(late) => same(members, Answer::Failed(error::timed_out(doing, late))),
             Ok(Err(error)) => {
-                let failure = sdk_failure(doing, &error);
+                let permission = &all_permissions(members);
+                let failure = sdk_failure(Doing { permission, ..doing }, &error);
                 // One member can make DynamoDB refuse the whole batch, so each member is then sent
                 // by itself.
                 let alone = refused(&failure);

@@ -158,7 +158,9 @@ impl FunctionBuilder {
         // Last, because a function that cannot be built takes no names.
         names.take_records(&handlers)?;
         // Sources that take any event are tried last.
-        routes.sort_by_key(|route| route.source.takes_anything());
+        let (last, mut routes): (Vec<_>, Vec<_>) =
+            routes.into_iter().partition(|route| route.source.takes_anything());
+        routes.extend(last);
         Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
     }
 }

@@ -49,7 +49,8 @@ impl<'w> PendingWrite<'w> {
 pub struct Rounds<M, D = ()> {
     /// How many writes the call has.
     writes: usize,
-    verdicts: Vec<(usize, Verdict)>,
+    /// The verdict of each write, from when the first has one.
+    verdicts: Vec<Option<Verdict>>,
     pending: Vec<M>,
     /// The last failure of each write that is sent again.
     failures: Vec<(usize, Failure<D>)>,
@@ -118,10 +119,12 @@ where
 
     /// A verdict is large, so there is room for all from the first one on, and for none while all wait.
     fn decide(&mut self, index: usize, verdict: Verdict) {
-        if self.verdicts.capacity() == 0 {
-            self.verdicts.reserve_exact(self.writes);
+        if self.verdicts.is_empty() {
+            self.verdicts.resize_with(self.writes, || None);
         }
-        self.verdicts.push((index, verdict));
+        if let Some(of_write) = self.verdicts.get_mut(index) {
+            *of_write = Some(verdict);
+        }
     }
 
     /// The write is sent again in the next round.
@@ -143,9 +146,8 @@ where
 
     /// One verdict for each write of the call, in their order, after [`next`](Self::next) has returned `None`.
     #[must_use]
-    pub fn verdicts(mut self) -> Vec<Verdict> {
-        self.verdicts.sort_unstable_by_key(|(index, _)| *index);
-        self.verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+    pub fn verdicts(self) -> Vec<Verdict> {
+        self.verdicts.into_iter().flatten().collect()
     }
 
     /// No time is left: each pending write ends with its last failure.
@@ -161,7 +163,7 @@ where
 
 impl<M, D> fmt::Debug for Rounds<M, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (pending, verdicts) = (self.pending.len(), self.verdicts.len());
+        let (pending, verdicts) = (self.pending.len(), self.verdicts.iter().flatten().count());
         f.debug_struct("Rounds").field("pending", &pending).field("verdicts", &verdicts).finish()
     }
 }
