@@ -21,8 +21,8 @@ use crate::{
     shard::shard_of,
 };
 
-/// How many attributes an item of ours has at most.
-const ATTRIBUTES: usize = 21;
+/// Room for the attributes of most items.
+const ATTRIBUTES: usize = 14;
 
 /// An item as the SDK has it.
 pub(crate) type Item = HashMap<String, AttributeValue>;

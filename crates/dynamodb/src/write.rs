@@ -85,19 +85,14 @@ impl DynamoDbStore {
         };
         let waited = before.saturating_sub(budget.left());
         let limits = (budget.attempt_limit(), self.config.timing.attempt_timeout);
-        // In a box: very many calls may wait for a slot, and this part is not for them.
-        let mut answers = Box::pin(self.write_members(&parcel, budget)).await;
+        // In boxes: very many calls may wait for a slot, and this part is not for them.
+        let mut answers = match &*parcel {
+            [member] => vec![Box::pin(self.write_one(member, budget)).await],
+            members => Box::pin(self.write_batch(members, budget)).await,
+        };
         leave(slot).await;
         self.blame(&mut answers, waited, limits);
         parcel.into_iter().zip(answers).collect()
-    }
-
-    /// Answers in order.
-    async fn write_members(&self, members: &[Member<'_>], budget: &Budget<'_>) -> Vec<Answer> {
-        match members {
-            [member] => vec![self.write_one(member, budget).await],
-            members => self.write_batch(members, budget).await,
-        }
     }
 
     /// Reads the records that the responses did not contain, all in one request.

@@ -70,7 +70,8 @@ impl Inner {
     /// to the first route that recognises that item. If no route does, the error describes the
     /// event.
     fn share<'e>(&self, event: Event<'e>) -> Result<Shares<'_, 'e>, String> {
-        let mut shares = Vec::new();
+        // Nearly always, one route takes all.
+        let mut shares = Vec::with_capacity(1);
         let mut rest = Some(event);
         for route in &self.routes {
             let Some(event) = rest.take() else { break };
@@ -100,17 +101,15 @@ impl Inner {
         // Only lists of one source are divided, so all shares have this source.
         let source = &first.source;
         let running = shares.iter().map(|(route, share)| self.run(route, share, invoked));
-        let mut done: Vec<_> = join_all(running).await.into_iter().flatten().collect();
+        let mut done = join_all(running).await;
         if let Some(rest) = &rest {
             let records = self.unclaimed(source.records(rest, &first.settings), &**source);
-            done.extend(self.reject(records, first, invoked).await);
+            done.push(self.reject(records, first, invoked).await);
         }
-        if shares.len() > 1 || rest.is_some() {
-            // The records of a list are slices of the event's text, so their addresses give their
-            // order.
-            done.sort_by_key(|(record, _)| record.raw.as_ptr());
-        }
-        let (records, outcomes): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+        let (records, outcomes) = match done.pop() {
+            Some(all) if done.is_empty() => all,
+            last => in_order(done.into_iter().chain(last)),
+        };
         if shares.iter().any(|(route, _)| route.settings.returns_whole_batch) {
             all_or_error(source.name(), &records, &outcomes)?;
         }
@@ -134,7 +133,7 @@ impl Inner {
         records: Vec<Record<'e>>,
         other: &Route,
         invoked: &Arc<Invoked>,
-    ) -> Vec<(Record<'e>, Outcome)> {
+    ) -> (Vec<Record<'e>>, Vec<Outcome>) {
         let context = invoked.context();
         let delivery = |record: &Record<'_>| Delivery {
             record: record.id.clone(),
@@ -154,7 +153,7 @@ impl Inner {
             pace: &other.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
-        records.into_iter().zip(outcomes).collect()
+        (records, outcomes)
     }
 
     /// Processes the records of an event, or of the route's share of it.
@@ -163,7 +162,7 @@ impl Inner {
         route: &Route,
         event: &Event<'e>,
         invoked: &Arc<Invoked>,
-    ) -> Vec<(Record<'e>, Outcome)> {
+    ) -> (Vec<Record<'e>>, Vec<Outcome>) {
         let context = invoked.context();
         let mut records = route.records(event);
         share_arns(&mut records);
@@ -204,7 +203,7 @@ impl Inner {
             )
             .await;
         }
-        records.into_iter().zip(outcomes).collect()
+        (records, outcomes)
     }
 
     /// Processes the record of an event that has this key, once more. `None` if the event has none.
@@ -257,6 +256,16 @@ impl Inner {
         let expected = self.routes.iter().map(Route::describe).collect::<Vec<_>>().join(", ");
         Err(InvocationError::UnknownEvent { expected, found })
     }
+}
+
+/// The records of an event with their outcomes, in its order. They are slices of its text, so their addresses give it.
+fn in_order<'e>(
+    parts: impl Iterator<Item = (Vec<Record<'e>>, Vec<Outcome>)>,
+) -> (Vec<Record<'e>>, Vec<Outcome>) {
+    let all = parts.flat_map(|(records, outcomes)| records.into_iter().zip(outcomes));
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|(record, _)| record.raw.as_ptr());
+    all.into_iter().unzip()
 }
 
 /// When the invocation ends. A deadline of 0 in the context means that it is not known.

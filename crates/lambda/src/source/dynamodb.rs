@@ -115,7 +115,7 @@ impl EventSource for DynamoDbEvents {
     }
 
     fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
-        event.records.iter().flatten().map(|raw| read(raw, settings)).collect()
+        event.records().iter().map(|raw| read(raw, settings)).collect()
     }
 
     /// A tumbling window's state is returned unchanged, because handlers keep their results

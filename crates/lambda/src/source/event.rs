@@ -142,6 +142,11 @@ impl<'e> Event<'e> {
         Self { raw, request_id, records, items: list(Some(raw)), outside }
     }
 
+    /// Its `Records`; none if it has no such list.
+    pub(super) fn records(&self) -> &[&'e RawValue] {
+        self.records.as_deref().unwrap_or_default()
+    }
+
     /// Whether its `Records` are from this event source, and all of them pass the filters of
     /// `operation`. `kind` is the kind of resource that their ARN names.
     ///

@@ -82,7 +82,7 @@ impl EventSource for KinesisEvents {
     }
 
     fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
-        event.records.iter().flatten().map(|raw| read(raw, settings)).collect()
+        event.records().iter().map(|raw| read(raw, settings)).collect()
     }
 
     /// A tumbling window's state is returned unchanged, because handlers keep their results

@@ -128,7 +128,7 @@ impl EventSource for S3Events {
 
     /// A test event has no records.
     fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
-        event.records.iter().flatten().copied().map(read).collect()
+        event.records().iter().copied().map(read).collect()
     }
 }
 

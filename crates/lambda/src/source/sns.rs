@@ -78,7 +78,7 @@ impl EventSource for SnsEvents {
 
     fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let delivery = |raw| object::<Delivery<'_>>(Some(raw)).notification;
-        let records = event.records.iter().flatten();
+        let records = event.records().iter();
         records.map(|raw| read(raw, object(delivery(raw)))).collect()
     }
 }

@@ -129,7 +129,7 @@ impl EventSource for SqsEvents {
     }
 
     fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
-        event.records.iter().flatten().copied().map(read).collect()
+        event.records().iter().copied().map(read).collect()
     }
 
     fn respond(
