@@ -12,7 +12,7 @@ use crate::{
     setup::Setup,
 };
 
-const RECORDED: &str = "../../tests/mutated/tests/machine_model/recorded.txt";
+const RECORDED: &str = "tests/machine_model/recorded.txt";
 
 /// A table of the page, or of the recorded figures.
 #[derive(Clone, Copy)]
@@ -121,8 +121,8 @@ fn each_rule_is_asked_for_and_has_a_mutant() {
             .map(str::to_owned)
             .collect()
     };
-    let engines: BTreeSet<String> = rules("../../tests/mutated/src/rules.rs");
-    let patch = read("../../tests/mutated/rules.patch");
+    let engines: BTreeSet<String> = rules("src/rules.rs");
+    let patch = read("rules.patch");
     let asked = |rule: &&String| patch.contains(&format!("keeps(Rule::{rule})"));
     assert_eq!(engines.iter().filter(asked).count(), engines.len());
     let documented: BTreeSet<String> =
@@ -130,8 +130,7 @@ fn each_rule_is_asked_for_and_has_a_mutant() {
     assert_eq!(documented, engines);
     let files =
         ["mutants.rs", "outboxes.rs", "transactions.rs", "steps.rs", "optimistic.rs", "mutex.rs"];
-    let mutants =
-        files.map(|file| read(&format!("../../tests/mutated/tests/machine_model/{file}"))).concat();
+    let mutants = files.map(|file| read(&format!("tests/machine_model/{file}"))).concat();
     let tested = |rule: &&String| mutants.contains(&format!("Rule::{rule}, "));
     assert_eq!(engines.iter().filter(tested).count(), engines.len());
 }
@@ -147,8 +146,7 @@ fn each_recorded_world_is_one_of_the_model() {
         "optimistic.rs",
         "mutex.rs",
     ];
-    let worlds =
-        files.map(|file| read(&format!("../../tests/mutated/tests/machine_model/{file}"))).concat();
+    let worlds = files.map(|file| read(&format!("tests/machine_model/{file}"))).concat();
     let small = Table::Worlds.names();
     let is_missing = |name: &&&str| !worlds.contains(&format!("\"{name}\""));
     let missing: Vec<_> = small.iter().filter(is_missing).collect();

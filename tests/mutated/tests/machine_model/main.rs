@@ -1,10 +1,9 @@
 //! Explores the engine's own state machine exhaustively: every order of every event, in small worlds.
 //!
-//! [The model of the protocol](../../../../crates/engine/tests/model/main.rs) explores the protocol, with a simple worker that follows the engine's
-//! documentation. Here **the worker is the engine**: each invocation is a real
-//! [`Machine`](machine::Machine), with its claims ahead, batches, queues, time budgets, quarantine, renewals
-//! and timers. The checker decides in which order the store answers, handlers end, time passes, processes
-//! die and late writes are applied.
+//! [The model of the protocol](../model/main.rs) explores the protocol, with a simple worker. Here **the worker is
+//! the engine**: each invocation is a real [`Machine`](machine::Machine), with its claims ahead, batches, queues,
+//! time budgets, quarantine, renewals and timers. The checker decides in which order the store answers, handlers
+//! end, time passes, processes die and late writes are applied.
 //!
 //! ```text
 //! cargo test -p lambda-idempotency-mutated --test machine_model -- --nocapture        # part of the gate
@@ -46,7 +45,7 @@
 use lambda_idempotency_mutated::{machine, rules};
 
 #[macro_use]
-#[path = "../../../../crates/engine/tests/model_page/mod.rs"]
+#[path = "../model_page/mod.rs"]
 mod model_page;
 
 mod answers;

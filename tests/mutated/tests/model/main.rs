@@ -5,8 +5,8 @@
 //! network and a source, each of which fails in every way that its configuration allows.
 //!
 //! ```text
-//! cargo test -p lambda-idempotency-engine --test model -- --nocapture               # a minute
-//! MODEL=large cargo test --release -p lambda-idempotency-engine --test model -- --nocapture
+//! cargo test -p lambda-idempotency-mutated --test model -- --nocapture               # a minute
+//! MODEL=large cargo test --release -p lambda-idempotency-mutated --test model -- --nocapture
 //! ```
 //!
 //! `docs/model.md` lists the properties, and says which guarantees a fleet keeps that shares its table with

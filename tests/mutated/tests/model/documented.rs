@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, fs, sync::LazyLock};
 
 use crate::{
-    model_page::{self, PAGE, grouped, in_engine, read},
+    model_page::{self, PAGE, grouped, read},
     properties,
     setup::Setup,
 };
@@ -87,8 +87,9 @@ fn each_property_is_broken_by_a_protocol() {
 
 #[test]
 fn each_mutant_is_caught() {
-    let folder = in_engine("tests/model/mutants");
-    let files = fs::read_dir(folder).expect("the mutants").map(|file| file.expect("a file").path());
+    let files = fs::read_dir("tests/model/mutants")
+        .expect("the mutants")
+        .map(|file| file.expect("a file").path());
     let sources: Vec<_> = files.map(|file| fs::read_to_string(file).expect("a source")).collect();
     let written: BTreeSet<_> = sources
         .iter()

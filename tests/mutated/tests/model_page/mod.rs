@@ -55,23 +55,13 @@ macro_rules! flaws {
     };
 }
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    sync::LazyLock,
-};
+use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
 
 pub(crate) static PAGE: LazyLock<String> = LazyLock::new(|| read("../../docs/model.md"));
 
-/// A path in the engine's package. Another package runs the protocol's model, too.
-pub(crate) fn in_engine(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/engine").join(path)
-}
-
-/// The text of a file of the engine's package.
+/// The text of a file of this package.
 pub(crate) fn read(path: &str) -> String {
-    fs::read_to_string(in_engine(path)).expect(path)
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
 }
 
 /// The rows of the table under a heading of a text, without those of the column names.

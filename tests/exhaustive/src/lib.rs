@@ -1,1 +1,0 @@
-//! This package has tests only; its manifest says why.
