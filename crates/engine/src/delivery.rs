@@ -102,8 +102,6 @@ pub enum Work<'a> {
         /// The handler.
         job: Job<'a>,
     },
-    /// Nothing: it has no key, and the user said to skip it.
-    Skip,
     /// It cannot be processed and is put aside.
     Divert {
         /// How it is put aside.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     operation::{CompiledPowertools, FieldSets, OnMissingKey, Path, Prepared},
     rejection::Rejection,
-    source::{DivertedRecord, Record, forgotten},
+    source::{DivertedRecord, Record},
 };
 
 /// Finds the keys of records for one operation and tenant.
@@ -179,7 +179,6 @@ impl<'a> Extraction<'a> {
                 let identity = self.without_key(id, payload);
                 return Ok(Work::Unprotected { identity, job: job(payload)? });
             }
-            Err(Missing::Skip) => return Ok(Work::Skip),
         };
         let fingerprint = self.fingerprint(&mut views)?;
         Ok(Work::Keyed { key, fingerprint, payload: "", job: job(payload)? })
@@ -230,9 +229,7 @@ impl<'a> Extraction<'a> {
             Ok(selection) => {
                 Ok((self.operation.key_format.key(&self.scope(), &selection), Some(selection)))
             }
-            Err(error) => {
-                Err(self.no_key(Arc::clone(&path.text), error, views.text(path.view), views.record))
-            }
+            Err(error) => Err(self.no_key(Arc::clone(&path.text), error)),
         }
     }
 
@@ -245,40 +242,19 @@ impl<'a> Extraction<'a> {
         let texts = (views.payload, views.record);
         match powertools.key(texts, self.tenant).map_err(Missing::Reject)? {
             Ok((key, selection)) => Ok((key, Some(selection))),
-            Err(error) => {
-                let reads = powertools.key_seen(texts);
-                Err(self.no_key(powertools.key_text(), error, reads, views.record))
-            }
+            Err(error) => Err(self.no_key(powertools.key_text(), error)),
         }
     }
 
-    /// What happens to a record in which the expression finds no key in the text that it `reads`.
-    fn no_key(
-        &self,
-        expression: Arc<str>,
-        error: SelectionError,
-        reads: &str,
-        record: &str,
-    ) -> Missing {
-        // A payload that is the record itself, such as an event of EventBridge, is in no envelope.
-        if error.is_missing()
-            && reads != record
-            && let Some(envelope) = forgotten(reads, &expression)
-        {
-            return Missing::Reject(Rejection::InEnvelope(envelope));
-        }
-        // Acknowledged is only what could have had a key: not a list of payloads, nor one written into a string.
-        let reads = reads.trim();
-        let is_one = reads.starts_with('{') || reads == "null";
-        let could_have = is_one || !self.operation.skips_without_key;
-        let is_missing = error.is_missing() && could_have;
+    /// What happens to a record in which the expression finds no key.
+    fn no_key(&self, expression: Arc<str>, error: SelectionError) -> Missing {
+        let is_missing = error.is_missing();
         let rejection = Rejection::Key { expression, error };
         if is_missing { self.missing(rejection) } else { Missing::Reject(rejection) }
     }
 
     fn missing(&self, rejection: Rejection) -> Missing {
         match self.operation.on_missing_key {
-            _ if self.operation.skips_without_key => Missing::Skip,
             OnMissingKey::RunUnprotected => Missing::RunUnprotected,
             OnMissingKey::Return => Missing::Reject(rejection),
         }
@@ -325,7 +301,6 @@ impl Record<'_> {
 pub(crate) enum Missing {
     Reject(Rejection),
     RunUnprotected,
-    Skip,
 }
 
 impl Views<'_> {
@@ -352,13 +327,6 @@ impl Views<'_> {
                 .collect(),
             whole => vec![(path.expression.as_str().to_owned(), whole)],
         })
-    }
-
-    const fn text(&self, view: View) -> &str {
-        match view {
-            View::Payload => self.payload,
-            View::Record => self.record,
-        }
     }
 
     /// The text of this view, parsed at the first call.

@@ -100,9 +100,6 @@ pub enum NoKey {
     /// The record has no key, and the operation's policy is to run the handler without protection.
     #[error("no key; the operation runs such records unprotected")]
     Unprotected,
-    /// The record has no key, and the operation's policy is to skip it.
-    #[error("no key; the operation skips such records")]
-    Skipped,
     /// HTTP requests of this method are not deduplicated.
     #[cfg(feature = "http")]
     #[error("a {0} request is not deduplicated: it has no key, and is handled each time")]
@@ -254,7 +251,6 @@ impl RecordKey {
             Ok(inspected) => inspected,
             Err(Missing::Reject(rejection)) => return Self::none(operation, rejection.into()),
             Err(Missing::RunUnprotected) => return Self::none(operation, NoKey::Unprotected),
-            Err(Missing::Skip) => return Self::none(operation, NoKey::Skipped),
         };
         let text = |selection: &Selection| {
             String::from_utf8_lossy(selection.canonical_bytes()).into_owned()

@@ -58,9 +58,6 @@ pub enum Rejection {
     /// The payload is not in the envelope that the operation expects.
     #[error("{}", not_in_envelope(.0))]
     NotInEnvelope(Envelope),
-    /// The key expression finds nothing because the payload is still in an envelope.
-    #[error("{}", in_envelope(.0))]
-    InEnvelope(Envelope),
     /// The record does not have this member, which is unique to it and stays the same when it is
     /// delivered again.
     #[error(
@@ -173,25 +170,6 @@ const fn not_in_envelope(expected: &Envelope) -> &'static str {
     }
 }
 
-/// In which envelope a payload without a key still is, and what to do.
-const fn in_envelope(found: &Envelope) -> &'static str {
-    match found {
-        Envelope::Sns => {
-            "the record has no idempotency key because its payload is an SNS notification; add \
-             `.envelope(Envelope::Sns)` to the source, or switch on raw message delivery in the \
-             topic's subscription"
-        }
-        Envelope::EventBridge => {
-            "the record has no idempotency key because its payload is an EventBridge event; add \
-             `.envelope(Envelope::EventBridge)` to the source, or read the key from `detail`"
-        }
-        Envelope::S3 => {
-            "the record has no idempotency key because its payload is an S3 notification; add \
-             `.envelope(Envelope::S3)` to the source"
-        }
-    }
-}
-
 impl From<Rejection> for Rejected {
     fn from(rejection: Rejection) -> Self {
         match rejection {
@@ -265,22 +243,6 @@ mod tests {
                 Rejection::NotInEnvelope(Envelope::S3),
                 "the payload is not an S3 notification, but the operation expects one because of \
                  its `.envelope(Envelope::S3)`; correct the operation or the bucket's notifications",
-            ),
-            (
-                Rejection::InEnvelope(Envelope::Sns),
-                "the record has no idempotency key because its payload is an SNS notification; add \
-                 `.envelope(Envelope::Sns)` to the source, or switch on raw message delivery in the \
-                 topic's subscription",
-            ),
-            (
-                Rejection::InEnvelope(Envelope::EventBridge),
-                "the record has no idempotency key because its payload is an EventBridge event; add \
-                 `.envelope(Envelope::EventBridge)` to the source, or read the key from `detail`",
-            ),
-            (
-                Rejection::InEnvelope(Envelope::S3),
-                "the record has no idempotency key because its payload is an S3 notification; add \
-                 `.envelope(Envelope::S3)` to the source",
             ),
             (
                 Rejection::NoIdentity("messageID"),

@@ -194,6 +194,4 @@ pub(crate) enum Missing {
     Fail,
     /// They are handled each time
     RunUnprotected,
-    /// They are not handled at all
-    Skip,
 }

@@ -96,7 +96,6 @@ impl<'a> Operations<'a> {
             Missing::RunUnprotected => {
                 operation = operation.on_missing_key(OnMissingKey::RunUnprotected);
             }
-            Missing::Skip => settings = settings.skip_without_key(),
         }
         let optional: Vec<_> =
             scoped::all(&arguments.optional, source).map(String::as_str).collect();

@@ -16,8 +16,6 @@ pub enum Task {
     Keyed,
     /// Its handler is called at every delivery.
     Unprotected,
-    /// Nothing; it is acknowledged.
-    Skip,
     /// Nothing; it is returned, since it cannot be processed.
     Reject(Carried<Rejected>),
 }

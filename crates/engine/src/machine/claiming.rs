@@ -28,7 +28,6 @@ pub(super) fn begin(step: &mut Step<'_, '_>, looks: bool) -> Next {
         return Next::End(known);
     }
     match (&step.entry.ask().task, step.closed) {
-        (Task::Skip, _) => Next::End(Outcome::Skipped),
         (Task::Reject(rejection), _) => Next::End(Outcome::Rejected(rejection.0.clone())),
         (Task::Keyed | Task::Unprotected, Some(why)) => Next::End(Outcome::Returned(why)),
         (Task::Keyed, None) if looks => Next::To(Stage::ToLook),

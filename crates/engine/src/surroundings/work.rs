@@ -37,7 +37,6 @@ impl<'a> Work<'a> {
             Self::Unprotected { identity, job } => {
                 (ask(Task::Unprotected), Some(identity), Contained::new(job))
             }
-            Self::Skip => (ask(Task::Skip), None, Contained::none()),
             Self::Divert { aside, payload } => {
                 let ask = Ask { key: Some(aside.key), payload, is_aside: true, ..ask(Task::Keyed) };
                 (ask, None, Contained::new(aside.job))

@@ -71,11 +71,6 @@ impl CompiledPowertools {
         KeyPath::new(self.key.view, &*self.key.text)
     }
 
-    /// The text that the key's expression reads, of the payload and the record around it.
-    pub(crate) const fn key_seen<'t>(&self, texts: (&'t str, &'t str)) -> &'t str {
-        seen(&self.key, texts)
-    }
-
     /// The structure of what the key and the fingerprint select; `None` where only Powertools can tell.
     pub(crate) fn shapes(&self) -> [Option<Shape>; 2] {
         [Some(&self.key), self.fingerprint.as_ref()]

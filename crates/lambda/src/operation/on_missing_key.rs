@@ -2,11 +2,8 @@
 
 /// What to do with a record in which the key expression finds no key or, without an expression, that has no default key.
 ///
-/// A source can acknowledge such records without processing them:
-/// [`skip_without_key`](crate::source::Sqs::skip_without_key).
-///
-/// A payload that is still in an [envelope](crate::source::Envelope), from which the expression reads nothing, is a bad
-/// record whatever is set here: its source lacks an `.envelope(..)`.
+/// None is acknowledged without a call of the handler, since a mistake in the expression would lose them all. Records that
+/// are not for this function are left out by the event source mapping (`FilterCriteria`), the subscription or the rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnMissingKey {

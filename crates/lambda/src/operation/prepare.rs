@@ -57,12 +57,6 @@ impl Operation {
                 (None, None, Some(CompiledPowertools { powertools: library, key, fingerprint }))
             }
         };
-        if source.skips_without_key && key.is_none() && powertools.is_none() {
-            return Err(ConfigError::key(format!(
-                "operation `{name}` skips records without a key, but has no expression that could find none; name one \
-                 with `.key(\"...\")`, or remove `.skip_without_key()` from the source"
-            )));
-        }
         for warning in key.iter().flat_map(|path| path.expression.warnings()) {
             let expression = key.as_ref().map(|path| &*path.text);
             tracing::warn!(operation = name, expression, "key expression: {warning}");
@@ -81,7 +75,6 @@ impl Operation {
             policy,
             on_conflict: self.on_conflict,
             on_missing_key: self.on_missing_key,
-            skips_without_key: source.skips_without_key,
             bad_records: source.bad_records.clone(),
             failures: source.failures.clone(),
             pace: Pace::default(),

@@ -30,7 +30,6 @@ pub(crate) struct Prepared {
     pub(crate) on_conflict: Option<OnConflict>,
     pub(crate) on_missing_key: OnMissingKey,
     /// Whether records in which the key's expression finds no key are acknowledged.
-    pub(crate) skips_without_key: bool,
     /// The sink for bad records.
     pub(crate) bad_records: Option<Sink>,
     /// The sink for permanent failures and mismatches.

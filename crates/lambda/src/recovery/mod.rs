@@ -143,7 +143,9 @@ impl<S> Recovery<S> {
 impl<S: Browse> Recovery<S> {
     /// Goes through the store from `from`, or from its beginning, until its end or the deadline of the context.
     ///
-    /// Handlers run one after the other: each of these records may be what killed its process.
+    /// Handlers run one after the other: each of these records may be what killed its process. None begins if half of the
+    /// time has passed before the first one, or less is left than twice what the longest one took: give
+    /// [`swept.next`](Swept::next) to the next run.
     ///
     /// # Errors
     /// A page of the store could not be read. What was recovered before is recorded.
@@ -156,7 +158,7 @@ impl<S: Browse> Recovery<S> {
         let deadline = context.invocation_deadline();
         let until = deadline.map_or(0, Timestamp::as_millis);
         let clock = self.function.0.engine.clock();
-        let mut longest = Duration::ZERO;
+        let (start, mut longest) = (self.now(), None);
         let mut recovered = Recovered::default();
         let mut sweep = Sweep::new(&self.store, clock, Left::Work, from, deadline);
         while let Some(page) = sweep.page().await? {
@@ -178,14 +180,15 @@ impl<S: Browse> Recovery<S> {
                     continue;
                 };
                 let begun = self.now();
-                // A handler that is stopped uses up an attempt.
-                let is_late = deadline.is_some_and(|end| begun.plus(longest * 2) >= end);
+                // A handler that is stopped uses up an attempt. How long the first one takes is not known.
+                let needs = longest.map_or_else(|| begun.since(start), |longest| longest * 2);
+                let is_late = deadline.is_some_and(|end| begun.plus(needs) >= end);
                 let outcome = self.function.0.recover(&key, &invoked, context.request_id());
                 if is_late || !recovered.count(outcome.await) {
                     // What was recovered is not found any more.
                     return Ok(Recovered { swept: sweep.end_before_page(), ..recovered });
                 }
-                longest = longest.max(self.now().since(begun));
+                longest = longest.max(Some(self.now().since(begun)));
             }
         }
         Ok(Recovered { swept: sweep.swept, ..recovered })

@@ -51,10 +51,4 @@ impl AnySource {
         self.0.order = Some(order);
         self
     }
-
-    /// As [`Sqs::skip_without_key`](super::Sqs::skip_without_key).
-    pub fn skip_without_key(mut self) -> Self {
-        self.0.skips_without_key = true;
-        self
-    }
 }

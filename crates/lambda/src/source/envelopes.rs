@@ -79,21 +79,6 @@ pub(crate) fn known_by(source: &dyn EventSource, settings: &Settings) -> &'stati
     }
 }
 
-/// The envelope that this text is still in, if `expression`, which found no key in it, does not read what is inside: the
-/// operation probably lacks the `.envelope(..)`.
-pub(crate) fn forgotten(text: &str, expression: &str) -> Option<Envelope> {
-    let raw = serde_json::from_str::<&RawValue>(text).ok()?;
-    let (envelope, inside) = if sns::in_envelope(raw).is_some() {
-        (Envelope::Sns, "Message")
-    } else if event_bridge::in_envelope(raw).is_some() {
-        (Envelope::EventBridge, "detail")
-    } else {
-        s3::in_envelope(raw)?;
-        (Envelope::S3, "Records")
-    };
-    (!expression.contains(inside)).then_some(envelope)
-}
-
 fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
     let Ok(payload) = &record.payload else { return vec![record] };
     let opened = serde_json::from_str::<&RawValue>(payload).ok().and_then(|raw| {

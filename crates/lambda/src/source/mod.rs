@@ -157,7 +157,7 @@ pub use any::AnySource;
 pub(crate) use changes::Changes;
 pub(crate) use contract::EventSource;
 pub(crate) use divert::Sink;
-pub(crate) use envelopes::{forgotten, hidden_with, known_by, unwrap};
+pub(crate) use envelopes::{hidden_with, known_by, unwrap};
 pub(crate) use event::Event;
 pub(crate) use identity::Identity;
 pub(crate) use messaging::messaging;

@@ -53,16 +53,6 @@ macro_rules! group {
                 self
             }
 
-            /// Acknowledges records in which the key's expression finds no key, without processing them. Default: the
-            /// operation's [`on_missing_key`](crate::Operation::on_missing_key). Refused if there is no expression. A
-            /// payload that is neither a JSON object nor `null`, such as a list of orders or an order written into a
-            /// string, is a bad record, and so is one in an envelope that was not
-            /// [named](crate::source::Envelope).
-            pub fn skip_without_key(mut self) -> Self {
-                self.0.skips_without_key = true;
-                self
-            }
-
             /// Keeps each record of up to this many bytes with the claim of its key, until the key is completed or has
             /// failed permanently: if the worker dies and nothing delivers the record again, a
             /// [`Recovery`](crate::recovery::Recovery) finds it and calls the handler. Larger records are processed as

@@ -21,7 +21,6 @@ pub(crate) struct Settings {
     pub(crate) filters: Vec<Filter>,
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) whole_record: bool,
-    pub(crate) skips_without_key: bool,
     pub(crate) order: Option<KeepOrder>,
     pub(crate) after_failure: AfterFailure,
     /// Whether the invocation fails if a record is returned.

@@ -54,15 +54,9 @@ fn a_selection_is_shown_and_a_refusal_has_its_reason() {
 
     let event = batch([with_body("m-1", "{}")]).to_string();
     let by_id = Operation::new("place").key("id");
-    let (plain, skips) = (AnySource::new(), AnySource::new().skip_without_key());
-    let unprotected = by_id.clone().on_missing_key(OnMissingKey::RunUnprotected);
-    for (source, operation, reason) in
-        [(plain, unprotected, NoKey::Unprotected), (skips, by_id, NoKey::Skipped)]
-    {
-        let none = Context::default();
-        let records = inspect::invocation(&event, &source, Some(&operation), &none).unwrap();
-        assert_eq!(records[0].key.as_ref().unwrap().key, Err(reason));
-    }
+    let unprotected = by_id.on_missing_key(OnMissingKey::RunUnprotected);
+    let records = inspect::event(&event, Some(&unprotected)).unwrap();
+    assert_eq!(records[0].key.as_ref().unwrap().key, Err(NoKey::Unprotected));
 }
 
 #[test]

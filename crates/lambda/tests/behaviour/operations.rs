@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, OnMissingKey, Operation, RunContext, RunError,
+    Call, ConfigError, Operation, RunContext, RunError,
     keys::Functions,
     powertools::PowertoolsKeys,
     record,
@@ -147,26 +147,6 @@ fn functions_that_no_expression_can_call_are_refused() {
     let by_fingerprint =
         Operation::new("place").fingerprint("lower(id)").key_functions(functions());
     assert_eq!([by_key.check(), by_fingerprint.check()], [Ok(()), Ok(())]);
-}
-
-/// A record without a default key is one that the operation is not for, such as a batch of SQS at `.invoke(..)`: to
-/// acknowledge it would lose it.
-#[test]
-fn records_are_skipped_only_where_an_expression_finds_no_key() {
-    let built = |operation| {
-        World::new().idempotency().on(Invoke::new().skip_without_key(), &operation, nothing)
-    };
-    for operation in [Operation::new("a"), Operation::new("a").fingerprint("id")] {
-        let error = built(operation).unwrap_err();
-        assert!(matches!(error, ConfigError::Key(_)), "{error}");
-        let text = error.to_string();
-        assert!(text.contains("`a`") && text.contains("`.skip_without_key()`"), "{text}");
-    }
-    let as_powertools = Operation::new("d").powertools(PowertoolsKeys::python("f"));
-    for operation in [Operation::new("c").key("id"), as_powertools.key("id")] {
-        built(operation).unwrap();
-    }
-    assert_eq!(Operation::new("e").on_missing_key(OnMissingKey::RunUnprotected).check(), Ok(()));
 }
 
 /// A change discards the compiled expressions.

@@ -1,6 +1,7 @@
 //! Records that are run again where nothing delivers them again.
 
 use std::{
+    num::NonZeroUsize,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -18,7 +19,12 @@ use lambda_idempotency::{
     },
     store::{BoxFuture, IdempotencyRecord},
 };
-use lambda_idempotency_core::{browse::Browse as _, clock::Clock as _, record::Status};
+use lambda_idempotency_core::{
+    browse::{Browse, Cursor, Left, Page},
+    clock::{Clock as _, Timestamp},
+    record::Status,
+    store::StoreError,
+};
 use lambda_idempotency_testkit::{crashing::drop_after, faults::FaultyStore};
 use serde_json::{Value, json};
 
@@ -350,6 +356,54 @@ async fn a_recovery_ends_at_its_deadline_and_goes_on_where_it_stopped() {
     for name in names {
         mortal.world.ledger.assert_once(&format!("sqs record {name}"));
     }
+}
+
+/// A store of which a page takes most of a run's time.
+struct SlowPages(World);
+
+impl Browse for SlowPages {
+    fn page<'a>(
+        &'a self,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        self.0.store.page(after, limit, until)
+    }
+
+    fn left<'a>(
+        &'a self,
+        left: Left,
+        after: Option<&'a Cursor>,
+        limit: NonZeroUsize,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+        Box::pin(async move {
+            self.0.clock.sleep(Duration::from_secs(55)).await;
+            self.0.store.left(left, after, limit, until).await
+        })
+    }
+
+    fn count<'a>(&'a self, until: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+        self.0.store.count(until)
+    }
+}
+
+/// A handler that is stopped uses up an attempt, and after five the record is given up.
+#[tokio::test]
+async fn no_record_begins_at_the_end_of_a_run() {
+    let mortal = Mortal::new();
+    let function = mortal.sqs();
+    mortal.dies(&function, &batch([order("m-1", "o-1", "")]).to_string()).await;
+    let recovery = Recovery::new(SlowPages(mortal.world.clone()), function.clone()).unwrap();
+    for _ in 0..6 {
+        mortal.world.clock.advance(LATER);
+        let deadline = mortal.world.clock.now().plus(Duration::from_secs(60));
+        let recovered = mortal.world.clock.drive(recovery.run(None, deadline)).await.unwrap();
+        assert_eq!((recovered.failed, recovered.given_up), (0, 0));
+        assert!(!recovered.swept.is_complete);
+    }
+    assert_eq!(mortal.recover(&function).await.recovered, 1);
 }
 
 #[test]

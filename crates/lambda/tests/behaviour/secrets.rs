@@ -273,20 +273,15 @@ async fn panics() {
 async fn policies_for_missing_keys() {
     let (world, captured) = (World::new(), Captured::default());
     let guard = captured.start();
-    let skips = || Sqs::new().skip_without_key();
-    for (source, policy) in [
-        (Sqs::new(), OnMissingKey::Return),
-        (Sqs::new(), OnMissingKey::RunUnprotected),
-        (skips(), OnMissingKey::Return),
-    ] {
+    for policy in [OnMissingKey::Return, OnMissingKey::RunUnprotected] {
         let operation = Operation::new("a").key("nowhere").on_missing_key(policy);
-        let sqs = logging(&world).on(source, &operation, handle).unwrap();
+        let sqs = logging(&world).on(Sqs::new(), &operation, handle).unwrap();
         for action in ["", "error"] {
             call(&world, &captured, &sqs, &batch([with_body("m-1", &body(action))])).await;
         }
     }
     drop(guard);
-    check(&captured, &["rejected", "unprotected", "skipped"]);
+    check(&captured, &["rejected", "unprotected"]);
 }
 
 #[tokio::test]

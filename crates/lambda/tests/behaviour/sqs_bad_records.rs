@@ -86,10 +86,10 @@ async fn messages_that_do_not_fit_the_handlers_type_are_returned_and_claim_no_ke
 const NO_KEY: [&str; 6] =
     ["{}", "null", r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":[]}"#, r#"{"id":{}}"#];
 
-async fn without_key(source: Sqs, policy: Option<OnMissingKey>) -> (World, Vec<String>) {
+async fn without_key(policy: Option<OnMissingKey>) -> (World, Vec<String>) {
     let world = World::new();
     let operation = policy.map_or_else(by_id, |policy| by_id().on_missing_key(policy));
-    let function = world.on(source, &operation);
+    let function = world.on(Sqs::new(), &operation);
     let records = NO_KEY.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
     let returned = world.returned(&function, &batch(records)).await;
     (world, returned)
@@ -98,7 +98,7 @@ async fn without_key(source: Sqs, policy: Option<OnMissingKey>) -> (World, Vec<S
 #[tokio::test]
 async fn a_record_without_a_key_is_returned_by_default() {
     for policy in [None, Some(OnMissingKey::Return)] {
-        let (world, returned) = without_key(Sqs::new(), policy).await;
+        let (world, returned) = without_key(policy).await;
         assert_eq!(returned, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
         assert_eq!(world.ledger.total(), 0);
     }
@@ -106,79 +106,25 @@ async fn a_record_without_a_key_is_returned_by_default() {
 
 #[tokio::test]
 async fn a_record_without_a_key_can_run_unprotected() {
-    let (world, returned) = without_key(Sqs::new(), Some(OnMissingKey::RunUnprotected)).await;
+    let (world, returned) = without_key(Some(OnMissingKey::RunUnprotected)).await;
     assert!(returned.is_empty());
     assert_eq!(world.ledger.total(), NO_KEY.len());
     assert!(world.store.inner().is_empty());
 }
 
-#[tokio::test]
-async fn a_record_without_a_key_can_be_skipped() {
-    let (world, returned) = without_key(Sqs::new().skip_without_key(), None).await;
-    assert!(returned.is_empty());
-    assert_eq!(world.ledger.total(), 0);
-}
-
-/// They may hold records that have keys.
-#[tokio::test]
-async fn json_of_another_kind_than_the_payload_is_not_skipped() {
-    let world = World::new();
-    let source = Sqs::new().skip_without_key();
-    let function = world.on(source, &by_id());
-    let event = batch([
-        with_body("m-1", r#" [{"id":"a"}]"#),
-        with_body("m-2", r#""{\"id\":\"a\"}""#),
-        with_body("m-3", "7"),
-        with_body("m-4", r#" {"do":""}"#),
-    ]);
-    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2", "m-3"]);
-    assert_eq!(world.ledger.total(), 0);
-}
-
-/// Otherwise whole queues are acknowledged because one setting was forgotten.
-#[tokio::test]
-async fn no_policy_for_missing_keys_accepts_a_payload_that_is_still_in_its_envelope() {
-    let notification = r#"{"Type":"Notification","MessageId":"n-1","TopicArn":"arn:aws:sns:eu-west-1:1:t",
-        "Message":"{\"order\":\"a\"}"}"#;
-    let event = r#"{"id":"e-1","detail-type":"Placed","source":"shop","detail":{"order":"a"}}"#;
-    let upload = r#"{"Records":[{"eventSource":"aws:s3","s3":{}}]}"#;
-    let bodies = [("m-1", notification), ("m-2", event), ("m-3", upload), ("m-4", "{}")];
-    for (source, policy, returned) in [
-        (Sqs::new(), OnMissingKey::RunUnprotected, vec!["m-1", "m-2", "m-3"]),
-        (Sqs::new().skip_without_key(), OnMissingKey::Return, vec!["m-1", "m-2", "m-3"]),
-        // An expression that reads what is inside knows the envelope.
-        (
-            Sqs::new().key("detail.number").skip_without_key(),
-            OnMissingKey::Return,
-            vec!["m-1", "m-3"],
-        ),
-    ] {
-        let world = World::new();
-        let operation = Operation::new("place").key("order").on_missing_key(policy);
-        let function = world.idempotency().on(source, &operation, world.handler()).unwrap();
-        let event = batch(bodies.map(|(id, body)| with_body(id, body)));
-        assert_eq!(world.returned(&function, &event).await, returned);
-    }
-}
-
 /// The policy is for missing keys, not for keys that cannot be used.
 #[tokio::test]
 async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
-    for (source, policy) in [
-        (Sqs::new(), OnMissingKey::RunUnprotected),
-        (Sqs::new().skip_without_key(), OnMissingKey::Return),
-    ] {
-        let world = World::new();
-        let operation = by_id().on_missing_key(policy);
-        let function = world.on(source, &operation);
-        let event = batch([
-            with_body("m-1", r#"{"id":0.1000000000000000055}"#),
-            with_body("m-2", r#"{"id":9007199254740993.0}"#),
-            with_body("m-3", "not JSON"),
-        ]);
-        assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2", "m-3"]);
-        assert_eq!(world.ledger.total(), 0);
-    }
+    let world = World::new();
+    let operation = by_id().on_missing_key(OnMissingKey::RunUnprotected);
+    let function = world.on(Sqs::new(), &operation);
+    let event = batch([
+        with_body("m-1", r#"{"id":0.1000000000000000055}"#),
+        with_body("m-2", r#"{"id":9007199254740993.0}"#),
+        with_body("m-3", "not JSON"),
+    ]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2", "m-3"]);
+    assert_eq!(world.ledger.total(), 0);
 }
 
 #[tokio::test]

@@ -73,8 +73,6 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     refused(unprotected.check(), "`.on_missing_key(..)` runs handlers without a claim");
     let skips = deposits().on_conflict(OnConflict::Skip);
     refused(skips.check(), "its next delivery would be lost");
-    let idempotency = World::new().idempotency();
-    idempotency.on(Sqs::new().skip_without_key(), &deposits(), nothing).unwrap();
 }
 
 #[test]

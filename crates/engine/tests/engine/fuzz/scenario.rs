@@ -26,7 +26,6 @@ pub(super) enum End {
 pub(super) enum Kind {
     Keyed,
     Unprotected,
-    Skip,
     Reject,
     Bad,
 }

@@ -36,7 +36,6 @@ fn plan() -> impl Strategy<Value = Plan> {
     let kind = prop_oneof![
         16 => Just(Kind::Keyed),
         1 => Just(Kind::Unprotected),
-        1 => Just(Kind::Skip),
         1 => Just(Kind::Reject),
         1 => Just(Kind::Bad),
     ];

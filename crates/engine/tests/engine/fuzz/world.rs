@@ -299,7 +299,6 @@ impl World {
             Kind::Unprotected => {
                 Work::Unprotected { identity: Key::from_text(format!("id/{at}")), job }
             }
-            Kind::Skip => Work::Skip,
             Kind::Reject => Work::Reject(rejected()),
             Kind::Bad => {
                 let key = Key::from_text(format!("bad/{}/{}", plan.key, plan.payload));

@@ -55,7 +55,7 @@ async fn calls_and_bad_records() {
         shown.error(&testing::invoke(&function, &event).await.unwrap_err());
     }
     shown.debug(&operation);
-    shown.debug(&Sqs::new().key(record("body")).skip_without_key());
+    shown.debug(&Sqs::new().key(record("body")));
     shown.error(&inspect::event(&format!("{{\"{SECRET}"), None).unwrap_err());
     shown.assert_silent(&[
         "DivertedRecord",
