@@ -174,8 +174,7 @@ fn apply(
         effects.apply();
     }
     match &write.record {
-        Some(record) => records
-            .insert(write.key.clone(), IdempotencyRecord { unread_result: None, ..record.clone() }),
+        Some(record) => records.insert(write.key.clone(), record.clone()),
         None => records.remove(&write.key),
     };
     Verdict::Written

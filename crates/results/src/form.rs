@@ -37,6 +37,20 @@ pub(crate) fn noted(codec: &Arc<Codec>, place: Place<'_>, text: &Json) -> Option
     is_there.then(|| form.stored.clone())
 }
 
+/// Of a text that is to stay as it is stored.
+struct Left;
+
+/// Notes that this text is what is stored, and was not read. A text from a store of results below has its form noted
+/// already, by which that store leaves it.
+pub(crate) fn leave(stored: &Json) {
+    stored.note(Left);
+}
+
+/// Whether this text is what is stored, by this store or one above.
+pub(crate) fn is_left(text: &Json) -> bool {
+    text.noted::<Left>().is_some()
+}
+
 /// A text that later claims carry on belongs to none.
 fn bound((part, key, claim): Place<'_>) -> Place<'_> {
     (part, key, claim.filter(|_| part.belongs_to_a_claim()))

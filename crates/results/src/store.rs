@@ -176,18 +176,18 @@ impl<S: Store> Results<S> {
         turns: &Turns,
         deadline: Timestamp,
     ) -> Result<(), StoreError> {
-        // The result that was left as it is stored. It stays noted for a store of results below, which may have left it.
-        let unread = record.unread_result.clone();
-        if record.result.is_none() {
-            record.result = unread.clone();
-        }
+        let unread = record.unread_result.take().filter(|_| record.result.is_none());
+        let is_left = unread.is_some();
+        record.result = record.result.take().or(unread);
         for part in Part::ALL {
             let place = (part, key, record.owner);
             let stored = match part.of(record) {
                 None => None,
+                Some(text) if part == Part::Result && (is_left || form::is_left(text)) => {
+                    Some(text.clone())
+                }
                 Some(text) => match form::noted(&self.codec, place, text) {
                     Some(stored) => Some(stored),
-                    None if part == Part::Result && unread.as_ref() == Some(text) => unread.clone(),
                     None => {
                         let stored = self.codec.encode(place, record, turns, deadline).await?;
                         if let Some(stored) = &stored {
@@ -329,6 +329,7 @@ impl<S> Results<S> {
 /// left already.
 fn leave_result(record: &mut IdempotencyRecord) {
     if let Some(result) = record.result.take() {
+        form::leave(&result);
         record.unread_result = Some(result);
     }
 }
