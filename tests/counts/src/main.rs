@@ -4,6 +4,7 @@
 //! ```console
 //! $ bash tests/run counts                                        # fails if a part takes 3 % more
 //! $ cargo run --release -p lambda-idempotency-counts -- record   # after a change that is meant
+//! $ cargo run --release -p lambda-idempotency-counts -- parts    # where those of one record go
 //! ```
 //!
 //! With `--features dynamodb`, it counts calls of the DynamoDB store, and whole functions over it and by hand, whose requests
@@ -25,6 +26,7 @@ mod delivering;
 #[cfg(not(feature = "dynamodb"))]
 mod extracting;
 mod invoking;
+mod parts;
 mod recorded;
 mod still;
 #[cfg(feature = "dynamodb")]
@@ -41,9 +43,13 @@ fn main() -> Result<ExitCode> {
     match &*argument {
         "run" => cases::run(),
         "names" => cases::all().iter().for_each(|case| println!("{}", case.name)),
-        "record" => recorded::write(&valgrind::count()?)?,
+        "record" => {
+            recorded::write(&valgrind::count()?)?;
+            recorded::write_parts(&parts::table(&valgrind::dumps()?))?;
+        }
+        "parts" => print!("{}", parts::table(&valgrind::dumps()?)),
         "" => return recorded::compare(&valgrind::count()?),
-        _ => return Err(format!("`{argument}` is not known: `record` or nothing").into()),
+        _ => return Err(format!("`{argument}` is not known: `record`, `parts` or nothing").into()),
     }
     Ok(ExitCode::SUCCESS)
 }

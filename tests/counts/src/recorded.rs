@@ -11,6 +11,10 @@ use crate::valgrind::system;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded-dynamodb.tsv");
 #[cfg(not(feature = "dynamodb"))]
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.tsv");
+#[cfg(feature = "dynamodb")]
+const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/parts-dynamodb.tsv");
+#[cfg(not(feature = "dynamodb"))]
+const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/parts.tsv");
 const HEADER: &str = "instructions\tcase";
 
 /// How many more instructions there may be than were recorded, in percent. The medians differ by up to
@@ -23,6 +27,11 @@ pub(crate) fn write(counts: &[(String, u64)]) -> Result<()> {
     let lines = counts.iter().map(|(name, count)| format!("{count}\t{name}\n"));
     let lines: String = lines.collect();
     Ok(fs::write(FILE, format!("# {}\n{HEADER}\n{lines}", system()?))?)
+}
+
+/// Keeps where the instructions of one record go.
+pub(crate) fn write_parts(table: &str) -> Result<()> {
+    Ok(fs::write(PARTS, format!("# {}\n{table}", system()?))?)
 }
 
 /// Prints the counts beside the recorded ones. Fails if one is greater by more than the margin, or not recorded.

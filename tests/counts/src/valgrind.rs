@@ -16,7 +16,11 @@ pub(crate) fn count() -> Result<Vec<(String, u64)>> {
     let names = cases::all().into_iter().map(|case| case.name);
     let mut counts: Vec<(String, Vec<u64>)> = names.map(|name| (name, Vec::new())).collect();
     for _ in 0..RUNS {
-        run(&mut counts)?;
+        for ((_, counts), (name, dump)) in counts.iter_mut().zip(dumps()?) {
+            let total = dump.lines().find_map(|line| line.strip_prefix("totals: "));
+            let total = total.ok_or_else(|| format!("{name}: nothing was counted"))?;
+            counts.push(total.trim().parse()?);
+        }
     }
     let medians = counts.into_iter().map(|(name, mut counts)| {
         let (_, median, _) = counts.select_nth_unstable(RUNS / 2);
@@ -25,8 +29,8 @@ pub(crate) fn count() -> Result<Vec<(String, u64)>> {
     Ok(medians.collect())
 }
 
-/// Runs all cases once, and adds what was counted to each.
-fn run(counts: &mut [(String, Vec<u64>)]) -> Result<()> {
+/// Runs all cases once: the name of each, and what Callgrind writes of it.
+pub(crate) fn dumps() -> Result<Vec<(String, String)>> {
     let folder = std::env::temp_dir().join(format!("counts-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let ended = Command::new("valgrind")
@@ -40,13 +44,13 @@ fn run(counts: &mut [(String, Vec<u64>)]) -> Result<()> {
     if !ended.success() {
         return Err(format!("Valgrind has ended with {ended}").into());
     }
-    for (nth, (name, counts)) in counts.iter_mut().enumerate() {
+    let mut dumps = Vec::new();
+    for (nth, case) in cases::all().into_iter().enumerate() {
         let dump = fs::read_to_string(folder.join(format!("out.{}", nth + 1)))?;
-        let total = dump.lines().find_map(|line| line.strip_prefix("totals: "));
-        let total = total.ok_or_else(|| format!("{name}: nothing was counted"))?;
-        counts.push(total.trim().parse()?);
+        dumps.push((case.name, dump));
     }
-    Ok(fs::remove_dir_all(folder)?)
+    fs::remove_dir_all(folder)?;
+    Ok(dumps)
 }
 
 /// What the counts depend on besides the code.
