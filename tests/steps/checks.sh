@@ -24,10 +24,10 @@ step_tools() {
 step_template() {
     export AWS_DEFAULT_REGION=eu-west-1 SAM_CLI_TELEMETRY=0
     local template
-    for template in template.yaml docs/templates/*.yaml; do
+    for template in template.yaml docs/prove/template.yaml docs/templates/*.yaml; do
         target/lint-venv/bin/sam validate --lint --template-file "$template"
     done
-    target/lint-venv/bin/cfn-lint template.yaml docs/templates/*.yaml
+    target/lint-venv/bin/cfn-lint template.yaml docs/prove/template.yaml docs/templates/*.yaml
 }
 
 # The schema of GitHub's workflows, which comes with the tool: names that GitHub does not know.

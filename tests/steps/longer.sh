@@ -73,6 +73,16 @@ step_examples() {
     done
 }
 
+# The command `prove` from its beginning to its end, with MiniStack in the place of AWS, and with mistakes that it has to
+# find. Here and not in the gate, because its four SDKs take minutes to compile.
+step_prove() {
+    python_tools ministack-venv tests/ministack-requirements.txt
+    local packages=(--package lambda-idempotency-cli --package prove --features lambda-idempotency-cli/prove --locked)
+    cargo clippy "${packages[@]}" --all-targets -- -D warnings
+    cargo build "${packages[@]}" --bins
+    some_tests cargo test "${packages[@]}" --bin lambda-idempotency --test prove
+}
+
 # The CDK stack is synthesised and compared with the template; the Terraform module is formatted and, where the
 # registry of its providers can be reached, valid.
 step_infrastructure() {
@@ -99,22 +109,23 @@ step_infrastructure() {
     terraform -chdir=docs/infrastructure/terraform validate
 }
 
-# What a user does: builds the function by SAM, from the smallest template and from the large one, and delivers messages
-# to both. For this machine's architecture, because that needs no other standard library and can be run.
+# What a user does: builds the function by SAM, from the smallest template, from the large one and from that of `prove`,
+# and delivers messages to the first two. For this machine's architecture, because that needs no other standard library
+# and can be run.
 step_sam() {
     python_tools lint-venv tests/lint-requirements.txt
     python_tools deploy-venv tests/deploy-requirements.txt
     local template name architecture=x86_64
     [[ $(uname -m) == x86_64 ]] || architecture=arm64
     mkdir -p target/sam
-    for template in docs/templates/minimal.yaml template.yaml; do
-        name=${template##*/}
+    for template in docs/templates/minimal.yaml docs/prove/template.yaml template.yaml; do
+        name=${template//\//-}
         sed "s/Architectures: .*/Architectures: [$architecture]/" "$template" >"target/sam/$name"
         AWS_DEFAULT_REGION=eu-west-1 SAM_CLI_TELEMETRY=0 PATH="$PWD/target/deploy-venv/bin:$PATH" \
             target/lint-venv/bin/sam build --template-file "target/sam/$name" --base-dir "$PWD/$(dirname "$template")" \
             --build-dir "target/sam/${name%.yaml}"
     done
-    for name in minimal/Function template/OrdersFunction; do
+    for name in docs-templates-minimal/Function template/OrdersFunction; do
         cargo run --locked --bin lambda-idempotency -- invoke events/sqs-duplicates.json \
             --binary "target/sam/$name/bootstrap"
     done

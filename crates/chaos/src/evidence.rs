@@ -114,7 +114,7 @@ impl Evidence {
         let mut done: HashMap<&str, bool> = HashMap::new();
         for observed in &self.observed {
             let What::Ended(_, lines) = &observed.what else { continue };
-            let acknowledged = lines.iter().filter(|line| acknowledges(&line.outcome));
+            let acknowledged = lines.iter().filter(|line| Evidence::acknowledges(&line.outcome));
             done.extend(acknowledged.map(|line| (line.record.as_str(), true)));
         }
         let is_open = move |message: &&EvidenceMessage| {
@@ -136,6 +136,21 @@ impl Evidence {
         outcomes
     }
 
+    /// Whether the source deletes a message of which this was logged.
+    #[must_use]
+    pub fn acknowledges(outcome: &Outcome) -> bool {
+        matches!(
+            outcome,
+            Outcome::Executed
+                | Outcome::Unprotected
+                | Outcome::Replayed
+                | Outcome::Coalesced
+                | Outcome::Superseded
+                | Outcome::Skipped
+                | Outcome::CompletionLost
+        )
+    }
+
     fn expected(&self) -> Expected {
         let order = |order: &EvidenceOrder| ExpectedOrder {
             is_doomed: order.fails_permanently,
@@ -149,20 +164,6 @@ impl Evidence {
             sequence: self.messages.iter().map(|message| message.order).collect(),
         }
     }
-}
-
-/// Whether the source deletes a message of which this was logged.
-fn acknowledges(outcome: &Outcome) -> bool {
-    matches!(
-        outcome,
-        Outcome::Executed
-            | Outcome::Unprotected
-            | Outcome::Replayed
-            | Outcome::Coalesced
-            | Outcome::Superseded
-            | Outcome::Skipped
-            | Outcome::CompletionLost
-    )
 }
 
 /// The history, while it is read.
@@ -244,7 +245,7 @@ impl<'a> Reading<'a> {
             time: now..now,
             failed_requests: Vec::new(),
         });
-        for line in lines.iter().filter(|line| acknowledges(&line.outcome)) {
+        for line in lines.iter().filter(|line| Evidence::acknowledges(&line.outcome)) {
             let Some((order, name)) = self.names.get(line.record.as_str()) else { continue };
             // The effect was in this sandbox, by whose clock both times are, unless another execution had it.
             if matches!(line.outcome, Outcome::Executed | Outcome::Unprotected) {

@@ -2,7 +2,8 @@
 //! operates its table.
 //!
 //! Each subcommand has one file or folder: its arguments, its work, and how it shows the result. Without the
-//! feature `local` there is no `invoke` and no `chaos`, without the feature `records` no `records`.
+//! feature `local` there is no `invoke` and no `chaos`, without the feature `records` no `records`, and
+//! with the feature `prove` there is `prove`.
 
 #[cfg(any(feature = "local", feature = "records"))]
 mod arguments;
@@ -18,6 +19,8 @@ mod invoke;
 mod keys;
 #[cfg(feature = "local")]
 mod progress;
+#[cfg(feature = "prove")]
+mod prove;
 #[cfg(feature = "records")]
 mod records;
 #[cfg(feature = "local")]
@@ -46,6 +49,8 @@ enum Command {
     Invoke(invoke::Arguments),
     #[cfg(feature = "local")]
     Chaos(chaos::Arguments),
+    #[cfg(feature = "prove")]
+    Prove(prove::Arguments),
     #[cfg(feature = "records")]
     Records(Box<records::Arguments>),
     Completions(completions::Completions),
@@ -60,6 +65,8 @@ fn main() -> ExitCode {
         Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(arguments)),
         #[cfg(feature = "local")]
         Command::Chaos(arguments) => runtime::run_to_the_end(chaos::run(arguments)),
+        #[cfg(feature = "prove")]
+        Command::Prove(arguments) => runtime::run(prove::run(arguments)),
         #[cfg(feature = "records")]
         Command::Records(arguments) => runtime::run(records::run(*arguments)),
         Command::Completions(arguments) => arguments.run(Cli::command()),

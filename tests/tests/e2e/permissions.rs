@@ -1,12 +1,13 @@
-//! The function uses exactly the DynamoDB permissions that `template.yaml` grants, for each table.
+//! The functions use exactly the DynamoDB permissions that their templates grant, for each table.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lambda_idempotency_local::{Apply, Fault, FaultId, Gate, SqsConfig, Usage};
+use lambda_idempotency_local::{Apply, Fault, FaultId, Gate, SqsConfig, Table, Usage};
 use lambda_idempotency_tests::{
     CLAIMS, ORDERS,
     events::{batch, batch_of, event, message, notification, order, order_with},
+    function,
 };
 use serde_json::{Value, json};
 
@@ -81,6 +82,9 @@ async fn undo_in_doubt(world: &World, held: FaultId) -> u64 {
 /// Counts the operations on each table, with a fault for each that does nothing.
 struct Watch(Vec<(&'static str, &'static str, FaultId)>);
 
+/// The table of the ledger of `prove`.
+const LEDGER: &str = "ledger";
+
 impl Watch {
     const OPERATIONS: [&str; 14] = [
         "GetItem",
@@ -105,7 +109,8 @@ impl Watch {
             let nothing = Fault::delay(Duration::ZERO).on(operation).table(table);
             (operation, table, faults.add(nothing))
         };
-        let pairs = Self::OPERATIONS.into_iter().flat_map(|o| [(o, CLAIMS), (o, ORDERS)]);
+        let tables = [CLAIMS, ORDERS, LEDGER];
+        let pairs = Self::OPERATIONS.into_iter().flat_map(|o| tables.map(|table| (o, table)));
         Self(pairs.map(|(operation, table)| watch(operation, table)).collect())
     }
 
@@ -123,10 +128,14 @@ impl Watch {
 
 /// The actions that the role's statement allows on a table, without `dynamodb:`.
 fn granted(table: &str) -> BTreeSet<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
+    granted_by("template.yaml", "OrdersRole", table)
+}
+
+fn granted_by(template: &str, role: &str, table: &str) -> BTreeSet<String> {
+    let path = format!("{}/../{template}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     let template = document::long_form(serde_yaml_ng::from_str(&text).unwrap());
-    let policies = &template["Resources"]["OrdersRole"]["Properties"]["Policies"];
+    let policies = &template["Resources"][role]["Properties"]["Policies"];
     let statements = policies
         .as_array()
         .unwrap()
@@ -188,4 +197,40 @@ async fn the_library_uses_what_the_template_grants_and_nothing_else() {
     assert!(missing.is_empty(), "the template does not grant {missing:?}");
     let unused: Vec<_> = granted.difference(&on_claims).collect();
     assert!(unused.is_empty(), "the template grants {unused:?}, which nothing here uses");
+}
+
+/// The function of `prove` writes to its ledger, and does nothing else there, whatever an order asks for.
+#[tokio::test]
+async fn the_function_of_prove_uses_what_its_template_grants_and_nothing_else() {
+    let function = function(env!("CARGO_BIN_EXE_prove-under-test")).env("PROVE_LEDGER", LEDGER);
+    let ledger = Table::new(LEDGER, "line");
+    let world = World::with(function, |local| local.table(ledger)).await;
+    let watch = Watch::new(&world);
+    let asks = |order: u64, act: &str| json!({ "run": "r", "order": order, "act": act });
+    let acts = ["place", "place", "slow", "throw", "die", "die-late", "fail"];
+    let batches = [(0..5).map(|number| asks(number, "place")).collect::<Vec<_>>()];
+    let single = acts.iter().zip(10..).map(|(act, number)| vec![asks(number, act)]);
+    for orders in batches.into_iter().chain(single) {
+        let event = batch_of(orders);
+        world.invoke(&event).await.unwrap();
+        world.invoke(&event).await.unwrap();
+    }
+    for event in [notification("n", &asks(20, "place")), event("e", &asks(21, "place"))] {
+        assert_eq!(outcomes(&world.send(&event).await), ["executed"]);
+    }
+    let usage = world.dynamodb().usage();
+    assert_eq!(watch.count(&world), usage.requests(), "a table or an operation is not watched");
+    let granted = |table| granted_by("docs/prove/template.yaml", "Role", table);
+    assert_eq!(watch.of(&world, LEDGER), granted("Ledger"));
+    let on_claims = actions(&watch.of(&world, CLAIMS), &usage);
+    assert!(on_claims.is_subset(&granted("IdempotencyTable")), "{on_claims:?}");
+    // Not the order that died before its effect, whose lease stands, and the one that fails permanently.
+    let lines = world.dynamodb().items(LEDGER).unwrap();
+    let effects: BTreeSet<_> = lines
+        .iter()
+        .filter(|line| line["step"]["S"] == "effect")
+        .map(|line| line["order"]["N"].to_string())
+        .collect();
+    let expected = ["0", "1", "2", "3", "4", "10", "11", "12", "13", "15", "20", "21"];
+    assert_eq!(effects, expected.map(|number| format!("\"{number}\"")).into());
 }

@@ -14,6 +14,7 @@
 //! | `retention` | how late a duplicate can come, and how long the function recognises it |
 //! | `others` | the tests of the templates in `docs/templates` |
 //! | `every`, `grants`, `http`, `chain` | their checks, which go by the types of resources and not by their names |
+//! | `prove` | the template of the command `prove` |
 //! | `infrastructure` | the examples for the CDK and for Terraform |
 //! | `document` | the template as JSON |
 
@@ -33,6 +34,7 @@ mod grants;
 mod http;
 mod infrastructure;
 mod others;
+mod prove;
 mod queue;
 mod retention;
 mod role;

@@ -29,6 +29,9 @@ mod unsent;
 mod view;
 mod watch;
 
+#[cfg(feature = "prove")]
+pub(crate) use self::{credentials::Found, table::problems as table_problems};
+
 use std::{io, process::ExitCode};
 
 use clap::{Args, Subcommand};

@@ -65,6 +65,12 @@ pub(crate) async fn run(
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The problems of a table with the library's attributes.
+#[cfg(feature = "prove")]
+pub(crate) async fn problems(client: &Client, name: &str) -> Result<Vec<String>, Failure> {
+    Ok(check(client, name, &Attributes::default(), None).await?.problems)
+}
+
 async fn check(
     client: &Client,
     name: &str,

@@ -7,6 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+#[cfg(feature = "prove")]
+pub(crate) use check::problems;
+
 use super::connect::Options;
 use crate::failure::Failure;
 

@@ -1,0 +1,253 @@
+//! What is found in the account: log lines, dead letters, queues, the ledger and the table.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_sqs::types::QueueAttributeName;
+use serde_json::Value;
+
+use super::{
+    clients::Clients,
+    logs::LogLine,
+    stack::{Stack, failed},
+};
+use crate::failure::Failure;
+
+/// How far back a look at the log goes beyond its latest line: lines may be stored late.
+const OVERLAP_MS: i64 = 120_000;
+
+/// What was found so far of a run.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    run: String,
+    since: i64,
+    /// By their time and their id.
+    lines: BTreeMap<(i64, usize), LogLine>,
+    known: HashSet<String>,
+    /// The ids of messages that are in a dead-letter queue.
+    pub(crate) dead: HashSet<String>,
+    /// The log lines of the run, in bytes.
+    pub(crate) bytes: usize,
+}
+
+/// A line of the ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) stream: String,
+    pub(crate) at: i64,
+    pub(crate) number: u64,
+    pub(crate) is_effect: bool,
+    pub(crate) order: usize,
+    pub(crate) message: String,
+    pub(crate) fence: u64,
+}
+
+impl Collected {
+    pub(crate) fn new(run: String, since: i64) -> Self {
+        let (lines, known, dead) = (BTreeMap::new(), HashSet::new(), HashSet::new());
+        Self { run, since, lines, known, dead, bytes: 0 }
+    }
+
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &LogLine> {
+        self.lines.values()
+    }
+
+    /// Looks again at the log's end and the dead-letter queues.
+    pub(crate) async fn look(&mut self, clients: &Clients, stack: &Stack) -> Result<(), Failure> {
+        let latest = self.lines.last_key_value().map_or(self.since, |((at, _), _)| *at);
+        self.look_from((latest - OVERLAP_MS).max(self.since), clients, stack).await
+    }
+
+    /// Looks at all of the run's log, and at the dead-letter queues.
+    pub(crate) async fn look_at_all(
+        &mut self,
+        clients: &Clients,
+        stack: &Stack,
+    ) -> Result<(), Failure> {
+        self.look_from(self.since, clients, stack).await
+    }
+
+    async fn look_from(
+        &mut self,
+        from: i64,
+        clients: &Clients,
+        stack: &Stack,
+    ) -> Result<(), Failure> {
+        let request = clients.logs.filter_log_events().log_group_name(&stack.logs).start_time(from);
+        let mut pages = request.into_paginator().send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| failed("FilterLogEvents", error))?;
+            for event in page.events.unwrap_or_default() {
+                let (Some(id), Some(text)) = (event.event_id, event.message) else { continue };
+                if !self.known.insert(id) {
+                    continue;
+                }
+                self.bytes += text.len();
+                let stream = event.log_stream_name.unwrap_or_default();
+                let at = event.timestamp.unwrap_or_default();
+                self.lines.insert((at, self.known.len()), LogLine { stream, at, text });
+            }
+        }
+        for queue in &stack.dead_letters {
+            self.dead_letters(clients, queue).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the dead letters of this run out of their queue.
+    async fn dead_letters(&mut self, clients: &Clients, queue: &str) -> Result<(), Failure> {
+        loop {
+            let request = clients.sqs.receive_message().queue_url(queue).max_number_of_messages(10);
+            let answer = request.visibility_timeout(30).send().await;
+            let answer = answer.map_err(|error| failed("ReceiveMessage of dead letters", error))?;
+            let messages = answer.messages.unwrap_or_default();
+            if messages.is_empty() {
+                return Ok(());
+            }
+            for message in messages {
+                let body = message.body.unwrap_or_default();
+                let id = message.message_id.unwrap_or_default();
+                // Those of another run stay.
+                let Some(letter) = letter(&body, id, &self.run) else { continue };
+                self.dead.insert(letter);
+                let Some(handle) = message.receipt_handle else { continue };
+                let delete = clients.sqs.delete_message().queue_url(queue).receipt_handle(handle);
+                delete.send().await.map_err(|error| failed("DeleteMessage", error))?;
+            }
+        }
+    }
+}
+
+/// The id of the message that is in a dead-letter queue, if it is of this run. A queue keeps the id; a topic, a rule
+/// and Lambda send what they could not deliver.
+fn letter(body: &str, id: String, run: &str) -> Option<String> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let is_own = |order: &Value| order.get("run").and_then(Value::as_str) == Some(run);
+    if is_own(&body) {
+        return Some(id);
+    }
+    let event = body.get("requestPayload").unwrap_or(&body);
+    let notification = event.pointer("/Records/0/Sns").unwrap_or(event);
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    if let Some(message) = text(notification, "Message") {
+        let order: Value = serde_json::from_str(&message).ok()?;
+        return text(notification, "MessageId").filter(|_| is_own(&order));
+    }
+    text(event, "id").filter(|_| event.get("detail").is_some_and(is_own))
+}
+
+/// How many messages the two queues have, visible or not.
+pub(crate) async fn queued(clients: &Clients, stack: &Stack) -> Result<u64, Failure> {
+    use QueueAttributeName as Name;
+    let names = [
+        Name::ApproximateNumberOfMessages,
+        Name::ApproximateNumberOfMessagesNotVisible,
+        Name::ApproximateNumberOfMessagesDelayed,
+    ];
+    let mut all = 0;
+    for queue in [&stack.queue, &stack.fifo] {
+        let request = clients.sqs.get_queue_attributes().queue_url(queue);
+        let request = request.set_attribute_names(Some(names.to_vec())).send().await;
+        let answer = request.map_err(|error| failed("GetQueueAttributes", error))?;
+        let counts = answer.attributes.unwrap_or_default();
+        all += names.iter().filter_map(|name| counts.get(name)?.parse::<u64>().ok()).sum::<u64>();
+    }
+    Ok(all)
+}
+
+/// The ledger of a run.
+pub(crate) async fn ledger(
+    clients: &Clients,
+    stack: &Stack,
+    run: &str,
+) -> Result<Vec<Entry>, Failure> {
+    let request = clients
+        .dynamodb
+        .query()
+        .table_name(&stack.ledger)
+        .consistent_read(true)
+        .key_condition_expression("#run = :run")
+        .expression_attribute_names("#run", "run")
+        .expression_attribute_values(":run", AttributeValue::S(run.to_owned()));
+    let mut pages = request.into_paginator().items().send();
+    let mut entries = Vec::new();
+    while let Some(item) = pages.next().await {
+        let item = item.map_err(|error| failed("Query of the ledger", error))?;
+        let Some(entry) = entry(&item) else {
+            return Err(Failure::from(
+                "an item of the ledger is not of this version of the function",
+            ));
+        };
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn entry(item: &HashMap<String, AttributeValue>) -> Option<Entry> {
+    let text = |name: &str| item.get(name)?.as_s().ok().cloned();
+    fn number<N: std::str::FromStr>(
+        item: &HashMap<String, AttributeValue>,
+        name: &str,
+    ) -> Option<N> {
+        item.get(name)?.as_n().ok()?.parse().ok()
+    }
+    Some(Entry {
+        stream: text("stream")?,
+        at: number(item, "at")?,
+        number: number(item, "number")?,
+        is_effect: text("step")? == "effect",
+        order: number(item, "order")?,
+        message: text("message")?,
+        fence: number(item, "fence")?,
+    })
+}
+
+/// The keys and the statuses of the table's records.
+pub(crate) async fn records(
+    clients: &Clients,
+    stack: &Stack,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let request = clients
+        .dynamodb
+        .scan()
+        .table_name(&stack.table)
+        .consistent_read(true)
+        .projection_expression("#id, #status")
+        .expression_attribute_names("#id", "id")
+        .expression_attribute_names("#status", "status");
+    let mut pages = request.into_paginator().items().send();
+    let mut records = BTreeMap::new();
+    while let Some(item) = pages.next().await {
+        let item = item.map_err(|error| failed("Scan of the table", error))?;
+        let text = |name: &str| item.get(name)?.as_s().ok().cloned();
+        records.insert(text("id").unwrap_or_default(), text("status").unwrap_or_default());
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn dead_letters_of_each_source_are_recognised() {
+        let order = json!({ "run": "r", "order": 1 });
+        let notification = json!({ "MessageId": "n", "Message": order.to_string() });
+        let event = json!({ "id": "e", "detail": order });
+        for (body, id) in [
+            (order.clone(), "q"),
+            (notification.clone(), "n"),
+            (json!({ "requestPayload": { "Records": [{ "Sns": notification }] } }), "n"),
+            (event.clone(), "e"),
+            (json!({ "requestPayload": event }), "e"),
+        ] {
+            let found = |run: &str| letter(&body.to_string(), "q".to_owned(), run);
+            assert_eq!(found("r").as_deref(), Some(id), "{body}");
+            assert_eq!(found("another"), None, "{body}");
+        }
+        assert_eq!(letter("text", "q".to_owned(), "r"), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! The orders of a run, and their messages.
+
+use std::collections::BTreeMap;
+
+use lambda_idempotency_chaos::EvidenceOrder;
+use serde_json::{Value, json};
+
+use super::arguments::Fault;
+
+/// How many message groups the FIFO queue gets.
+const GROUPS: usize = 20;
+/// Of how many orders of a source one asks for something unusual, once each kind has occurred.
+const RARE: usize = 13;
+
+/// To which source a message is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum To {
+    Queue,
+    Fifo,
+    Topic,
+    Bus,
+}
+
+impl To {
+    /// Most orders go to the queues, where batches are.
+    fn of(order: usize) -> Self {
+        match order % 10 {
+            0..5 => Self::Queue,
+            5..8 => Self::Fifo,
+            8 => Self::Topic,
+            _ => Self::Bus,
+        }
+    }
+
+    pub(crate) fn is_queue(self) -> bool {
+        matches!(self, Self::Queue | Self::Fifo)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Fifo => "FIFO queue",
+            Self::Topic => "topic",
+            Self::Bus => "event bus",
+        }
+    }
+}
+
+/// A message that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) order: usize,
+    pub(crate) copy: usize,
+    pub(crate) to: To,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders {
+    pub(crate) run: String,
+    acts: Vec<&'static str>,
+    /// In the order in which they are sent.
+    pub(crate) messages: Vec<Message>,
+}
+
+impl Orders {
+    /// The same settings give the same orders.
+    pub(crate) fn new(run: String, count: usize, faults: &[Fault]) -> Self {
+        let acts: Vec<&'static str> =
+            faults.iter().flat_map(|fault| acts(*fault)).copied().collect();
+        let acts = (0..count).map(|order| act(order, &acts)).collect();
+        let mut messages: Vec<(usize, Message)> = Vec::new();
+        for order in 0..count {
+            let to = To::of(order);
+            messages.push((4 * order, Message { order, copy: 0, to }));
+            // In the same batch or beside it.
+            if order % 3 == 0 {
+                messages.push((4 * order + 30, Message { order, copy: 1, to }));
+            }
+            // Much later. What was published is also put on the bus.
+            if order % 7 == 1 {
+                let to = if to == To::Topic { To::Bus } else { to };
+                messages.push((4 * count + 100 + order, Message { order, copy: 2, to }));
+            }
+        }
+        messages.sort_by_key(|(place, _)| *place);
+        let messages = messages.into_iter().map(|(_, message)| message).collect();
+        Self { run, acts, messages }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.acts.len()
+    }
+
+    /// What each order asks for.
+    pub(crate) fn evidence(&self) -> Vec<EvidenceOrder> {
+        let order = |(number, act): (usize, &&'static str)| EvidenceOrder {
+            fails_permanently: *act == FAIL,
+            ends_process: act.starts_with(DIE),
+            group: (To::of(number) == To::Fifo).then(|| self.group(number)),
+        };
+        self.acts.iter().enumerate().map(order).collect()
+    }
+
+    /// The payload of a message. `copy` is no part of the order's key, unless the function has that mistake.
+    pub(crate) fn payload(&self, Message { order, copy, .. }: &Message) -> Value {
+        json!({ "run": self.run, "order": order, "act": self.acts.get(*order), "copy": copy })
+    }
+
+    /// The message group of an order in the FIFO queue. One that fails permanently is alone: SQS counts a receive of
+    /// all that come behind it in their group, too, and would make them dead letters with it.
+    pub(crate) fn group(&self, order: usize) -> usize {
+        match self.acts.get(order) {
+            Some(&FAIL) => GROUPS + order,
+            _ => order / 10 % GROUPS,
+        }
+    }
+
+    /// How many orders ask for what.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        for act in &self.acts {
+            *counts.entry(*act).or_default() += 1;
+        }
+        counts
+    }
+}
+
+const DIE: &str = "die";
+const FAIL: &str = "fail";
+
+/// The words of the function for a fault (`docs/prove/src/order.rs`).
+fn acts(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::Die => &[DIE, "die-late"],
+        Fault::Hang => &["hang", "hang-late", "block", "block-late"],
+        Fault::Throw => &["throw"],
+        Fault::Slow => &["slow"],
+        Fault::DeadLetter => &[FAIL],
+    }
+}
+
+/// What an order asks for: of its source, each kind occurs once at the beginning, and few later. Of ten messages of a
+/// queue, which are one batch, two at most are unusual, so that others need few receives.
+fn act(order: usize, acts: &[&'static str]) -> &'static str {
+    let (place, source) = (order / 10, order % 10);
+    // Its number among the orders of its source, and how many of these come for each unusual one.
+    let (number, dense) = match To::of(order) {
+        To::Queue => (5 * place + source, 5),
+        To::Fifo => (3 * place + source - 5, 5),
+        To::Topic | To::Bus => (place, 2),
+    };
+    let each = if number < dense * acts.len() { dense } else { RARE };
+    let nth = (number % each == 1).then_some(number / each);
+    let chosen = nth.and_then(|nth| acts.get(nth.checked_rem(acts.len())?));
+    chosen.copied().unwrap_or("place")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn orders(count: usize) -> Orders {
+        Orders::new("r".to_owned(), count, Fault::value_variants())
+    }
+    use clap::ValueEnum as _;
+
+    #[test]
+    fn each_source_gets_copies_and_each_act() {
+        let orders = orders(400);
+        for to in [To::Queue, To::Fifo, To::Topic, To::Bus] {
+            let own = orders.messages.iter().filter(|message| message.to == to);
+            let acts: std::collections::BTreeSet<_> =
+                own.clone().map(|message| orders.acts[message.order]).collect();
+            assert_eq!(acts.len(), 10, "{to:?}: {acts:?}");
+            assert!(own.filter(|message| message.copy > 0).count() > 10, "{to:?}");
+        }
+        let plain = orders.counts()["place"];
+        assert!(plain > 320, "{plain}");
+    }
+
+    #[test]
+    fn without_faults_orders_ask_for_nothing() {
+        let orders = Orders::new("r".to_owned(), 50, &[]);
+        assert_eq!(orders.counts(), BTreeMap::from([("place", 50)]));
+    }
+
+    #[test]
+    fn only_orders_of_the_fifo_queue_have_a_group_and_copies_are_in_it() {
+        let orders = orders(100);
+        for (number, order) in orders.evidence().iter().enumerate() {
+            let own = orders.messages.iter().filter(|message| message.order == number);
+            let are_fifo = own.map(|message| message.to == To::Fifo).collect::<Vec<_>>();
+            assert!(are_fifo.iter().all(|fifo| *fifo == order.group.is_some()), "{number}");
+        }
+    }
+}

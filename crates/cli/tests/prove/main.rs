@@ -1,0 +1,158 @@
+//! `prove` against MiniStack's SQS, SNS, EventBridge, DynamoDB and CloudWatch Logs, with this project's sandboxes in
+//! the place of Lambda's: a function that is right, and three that are not. Takes minutes, and needs the function
+//! (`cargo build --bin prove`).
+
+// A test may panic, but Clippy only allows it in functions marked `#[test]`.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::disallowed_methods, reason = "the pollers run beside the command")]
+
+mod lambda;
+mod ministack;
+mod stack;
+
+use std::{
+    path::PathBuf,
+    process::{Output, Stdio},
+};
+
+use tokio::{process::Command, task::JoinSet};
+
+use lambda::{Lambda, notification};
+use ministack::{MiniStack, REGION};
+use stack::{Services, Stack, arn};
+
+const NAME: &str = "mine";
+
+/// A stack with a function that runs, and the command.
+struct World {
+    pollers: JoinSet<()>,
+    ministack: MiniStack,
+    services: Services,
+}
+
+impl World {
+    async fn new() -> Self {
+        let ministack = MiniStack::start();
+        let services = Services::new(&ministack.url, &ministack.config().await);
+        Self { pollers: JoinSet::new(), ministack, services }
+    }
+
+    /// Makes the stack, and lets the function with this mistake work.
+    async fn deploy(&mut self, mistake: &str) {
+        let stack = Stack::create(&self.services, NAME, NAME).await;
+        let lambda = Lambda::start(&self.services, &stack, function(), mistake).await;
+        for queue in [&stack.queue, &stack.fifo] {
+            let arn = arn(&self.services, queue).await;
+            for _ in 0..2 {
+                self.pollers.spawn(lambda.clone().poll(queue.clone(), arn.clone()));
+            }
+        }
+        self.pollers.spawn(lambda.clone().accept(stack.notifications.clone(), notification));
+        self.pollers.spawn(lambda.accept(stack.bus_events.clone(), |event| event));
+    }
+
+    async fn prove(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+            .args(["prove", "--stack", NAME, "--patience", "180"])
+            .args(arguments)
+            .env("AWS_ENDPOINT_URL", &self.ministack.url)
+            .env("AWS_ACCESS_KEY_ID", "local")
+            .env("AWS_SECRET_ACCESS_KEY", "local")
+            .env("AWS_REGION", REGION)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap()
+    }
+}
+
+/// The function, which Cargo puts beside the command.
+fn function() -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_BIN_EXE_lambda-idempotency")).with_file_name("prove");
+    assert!(path.exists(), "there is no {}: `bash tests/run prove` builds it", path.display());
+    path
+}
+
+fn said(output: &Output) -> String {
+    let (out, err) = (&output.stdout, &output.stderr);
+    format!("{}\n{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
+}
+
+/// The number of a row.
+fn number(page: &str, row: &str) -> u64 {
+    let row = page.lines().find_map(|line| line.trim().strip_prefix(row)).unwrap_or_else(|| {
+        panic!("no row {row} in:\n{page}");
+    });
+    row.trim().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fault_of_every_source_is_survived() {
+    let mut world = World::new().await;
+    world.deploy("none").await;
+    let intended = world.prove(&[]).await;
+    assert!(intended.status.success(), "{}", said(&intended));
+    assert!(said(&intended).contains("Nothing was sent. Add --yes"), "{}", said(&intended));
+
+    let page = std::env::temp_dir().join(format!("prove-{}.html", std::process::id()));
+    let report = ["--orders", "200", "--yes", "--report", page.to_str().unwrap()];
+    let output = world.prove(&report).await;
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    let html = std::fs::read_to_string(&page).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    assert!(html.contains("Proof in an AWS account") && html.contains("o-17"), "{html}");
+    assert_eq!(number(&text, "violations"), 0, "{text}");
+    for row in
+        ["die", "die-late", "hang", "hang-late", "block", "block-late", "throw", "slow", "fail"]
+    {
+        assert!(number(&text, row) > 0, "{row}: {text}");
+    }
+    for row in ["queue", "FIFO queue", "topic", "event bus", "in a dead-letter queue", "timed out"]
+    {
+        assert!(number(&text, row) > 0, "{row}: {text}");
+    }
+    // What died or was stopped after its effect has it twice, and the audit says why.
+    assert!(number(&text, "killed between effect and completion") > 0, "{text}");
+    assert!(number(&text, "dropped at the deadline after the effect") > 0, "{text}");
+    assert!(number(&text, "missed the deadline after the effect") > 0, "{text}");
+    let orders = number(&text, "orders");
+    let expected =
+        orders - number(&text, "fail") + number(&text, "doubled, with an accepted cause");
+    assert_eq!(number(&text, "effects"), expected, "{text}");
+
+    // Another run in the same stack finds nothing of this one.
+    let output = world.prove(&["--orders", "60", "--faults", "throw", "--yes"]).await;
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(number(&said(&output), "effects"), 60);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mistakes_are_found() {
+    for (mistake, offence) in [("unprotected", "Doubled"), ("early", "Lost"), ("key", "Doubled")] {
+        let mut world = World::new().await;
+        world.deploy(mistake).await;
+        let output = world.prove(&["--orders", "60", "--faults", "die", "--yes"]).await;
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{mistake}: {text}");
+        assert!(
+            text.contains(&format!("  {offence}: o-"))
+                || text.contains(&format!("  {offence}: m-")),
+            "{mistake}: {text}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_stack_is_left_alone() {
+    let world = World::new().await;
+    let none = world.prove(&["--yes"]).await;
+    assert_eq!(none.status.code(), Some(2));
+    assert!(said(&none).contains("there is no table mine-ledger"), "{}", said(&none));
+
+    Stack::create(&world.services, NAME, "yours").await;
+    let other = world.prove(&["--yes"]).await;
+    assert_eq!(other.status.code(), Some(2));
+    assert!(said(&other).contains("no tag lambda-idempotency-prove=mine"), "{}", said(&other));
+}

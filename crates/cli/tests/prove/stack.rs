@@ -1,0 +1,153 @@
+//! The resources of `docs/prove/template.yaml`, in MiniStack.
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ProvisionedThroughput,
+    ScalarAttributeType, Tag, TimeToLiveSpecification,
+};
+use aws_sdk_eventbridge::types::Target;
+use aws_sdk_sqs::types::QueueAttributeName as Attribute;
+use serde_json::json;
+
+/// Its clients.
+#[derive(Clone)]
+pub(crate) struct Services {
+    pub(crate) url: String,
+    pub(crate) dynamodb: aws_sdk_dynamodb::Client,
+    pub(crate) sqs: aws_sdk_sqs::Client,
+    pub(crate) sns: aws_sdk_sns::Client,
+    pub(crate) events: aws_sdk_eventbridge::Client,
+    pub(crate) logs: aws_sdk_cloudwatchlogs::Client,
+}
+
+impl Services {
+    pub(crate) fn new(url: &str, config: &SdkConfig) -> Self {
+        Self {
+            url: url.to_owned(),
+            dynamodb: aws_sdk_dynamodb::Client::new(config),
+            sqs: aws_sdk_sqs::Client::new(config),
+            sns: aws_sdk_sns::Client::new(config),
+            events: aws_sdk_eventbridge::Client::new(config),
+            logs: aws_sdk_cloudwatchlogs::Client::new(config),
+        }
+    }
+}
+
+/// A stack.
+#[derive(Clone)]
+pub(crate) struct Stack {
+    pub(crate) name: String,
+    pub(crate) table: String,
+    pub(crate) ledger: String,
+    pub(crate) queue: String,
+    pub(crate) fifo: String,
+    pub(crate) failed_events: String,
+    /// Where topic and rule put what Lambda would accept.
+    pub(crate) notifications: String,
+    pub(crate) bus_events: String,
+    pub(crate) logs: String,
+}
+
+/// How often a queue delivers a message, and how long it is invisible: as in the template, with fewer seconds.
+const RECEIVES: u32 = 15;
+const VISIBILITY: &str = "4";
+
+impl Stack {
+    /// Makes its resources. `mark` is the value of the tag by which the command recognises it.
+    pub(crate) async fn create(services: &Services, name: &str, mark: &str) -> Self {
+        let dead = queue(services, &format!("{name}-dead"), None).await;
+        let fifo_dead = queue(services, &format!("{name}-dead.fifo"), None).await;
+        let failed_events = queue(services, &format!("{name}-failed"), None).await;
+        let queue_url = queue(services, &format!("{name}-queue"), Some(&dead)).await;
+        let fifo = queue(services, &format!("{name}-queue.fifo"), Some(&fifo_dead)).await;
+        let notifications = queue(services, &format!("{name}-notifications"), None).await;
+        let bus_events = queue(services, &format!("{name}-bus-events"), None).await;
+
+        let topic = services.sns.create_topic().name(format!("{name}-topic")).send().await.unwrap();
+        let topic = topic.topic_arn.unwrap();
+        let subscribe = services.sns.subscribe().topic_arn(&topic).protocol("sqs");
+        subscribe.endpoint(arn(services, &notifications).await).send().await.unwrap();
+
+        let (bus, rule) = (format!("{name}-bus"), format!("{name}-rule"));
+        services.events.create_event_bus().name(&bus).send().await.unwrap();
+        let put = services.events.put_rule().name(&rule).event_bus_name(&bus);
+        let pattern = json!({ "source": ["lambda-idempotency.prove"] }).to_string();
+        put.event_pattern(pattern).send().await.unwrap();
+        let target = Target::builder().id("function").arn(arn(services, &bus_events).await);
+        let put = services.events.put_targets().rule(&rule).event_bus_name(&bus);
+        put.targets(target.build().unwrap()).send().await.unwrap();
+
+        let logs = format!("{name}-logs");
+        services.logs.create_log_group().log_group_name(&logs).send().await.unwrap();
+        let table = format!("{name}-table");
+        records_table(services, &table).await;
+        let ledger = format!("{name}-ledger");
+        let tags = [
+            ("lambda-idempotency-prove", mark),
+            ("prove-table", &table),
+            ("prove-queue", &queue_url),
+            ("prove-fifo-queue", &fifo),
+            ("prove-dead-letters", &dead),
+            ("prove-fifo-dead-letters", &fifo_dead),
+            ("prove-failed-events", &failed_events),
+            ("prove-topic", &topic),
+            ("prove-bus", &bus),
+            ("prove-logs", &logs),
+        ];
+        ledger_table(services, &ledger, &tags).await;
+        let (name, queue) = (name.to_owned(), queue_url);
+        Self { name, table, ledger, queue, fifo, failed_events, notifications, bus_events, logs }
+    }
+}
+
+async fn queue(services: &Services, name: &str, dead_letters: Option<&str>) -> String {
+    let mut create = services.sqs.create_queue().queue_name(name);
+    create = create.attributes(Attribute::VisibilityTimeout, VISIBILITY);
+    if name.ends_with(".fifo") {
+        create = create.attributes(Attribute::FifoQueue, "true");
+    }
+    if let Some(dead_letters) = dead_letters {
+        let target = arn(services, dead_letters).await;
+        let policy = json!({ "deadLetterTargetArn": target, "maxReceiveCount": RECEIVES });
+        create = create.attributes(Attribute::RedrivePolicy, policy.to_string());
+    }
+    create.send().await.unwrap().queue_url.unwrap()
+}
+
+pub(crate) async fn arn(services: &Services, queue: &str) -> String {
+    let name = Attribute::QueueArn;
+    let asked = services.sqs.get_queue_attributes().queue_url(queue).attribute_names(name.clone());
+    asked.send().await.unwrap().attributes.unwrap()[&name].clone()
+}
+
+fn key(name: &str, kind: KeyType) -> KeySchemaElement {
+    KeySchemaElement::builder().attribute_name(name).key_type(kind).build().unwrap()
+}
+
+fn text(name: &str) -> AttributeDefinition {
+    let definition = AttributeDefinition::builder().attribute_name(name);
+    definition.attribute_type(ScalarAttributeType::S).build().unwrap()
+}
+
+async fn records_table(services: &Services, name: &str) {
+    let units = ProvisionedThroughput::builder().read_capacity_units(10).write_capacity_units(10);
+    let create = services.dynamodb.create_table().table_name(name);
+    let create = create.billing_mode(BillingMode::Provisioned);
+    let create = create.provisioned_throughput(units.build().unwrap());
+    let create = create.attribute_definitions(text("id")).key_schema(key("id", KeyType::Hash));
+    create.send().await.unwrap();
+    let ttl = TimeToLiveSpecification::builder().attribute_name("expiration").enabled(true);
+    let update = services.dynamodb.update_time_to_live().table_name(name);
+    update.time_to_live_specification(ttl.build().unwrap()).send().await.unwrap();
+}
+
+async fn ledger_table(services: &Services, name: &str, tags: &[(&str, &str)]) {
+    let tags =
+        tags.iter().map(|(key, value)| Tag::builder().key(*key).value(*value).build().unwrap());
+    let create = services.dynamodb.create_table().table_name(name);
+    let create = create.billing_mode(BillingMode::PayPerRequest).set_tags(Some(tags.collect()));
+    let create = create.attribute_definitions(text("run")).attribute_definitions(text("line"));
+    let create =
+        create.key_schema(key("run", KeyType::Hash)).key_schema(key("line", KeyType::Range));
+    create.send().await.unwrap();
+}

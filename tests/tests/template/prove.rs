@@ -1,0 +1,171 @@
+//! The template of `prove`: all of it goes with the stack, has its tag, and is what the command and the audit expect.
+
+use std::{collections::BTreeSet, fs};
+
+use serde_json::{Value, json};
+
+use crate::{
+    checks::Problems,
+    document::{breaking, entries, items, keys, long_form, referred, target},
+    every::the_function,
+    grants, root,
+};
+
+const MARK: &str = "lambda-idempotency-prove";
+
+fn template() -> Value {
+    let text = fs::read_to_string(root().join("docs/prove/template.yaml")).unwrap();
+    long_form(serde_yaml_ng::from_str(&text).unwrap())
+}
+
+fn problems(template: &Value) -> Problems {
+    let checks = [resources, tags, function, queues, permissions];
+    checks.iter().flat_map(|check| check(template)).collect()
+}
+
+/// What holds data, or costs something, is removed with the stack, and is known by its tag.
+fn resources(template: &Value) -> Problems {
+    let mut problems = Problems::new();
+    for (name, resource) in entries(&template["Resources"]) {
+        let kind = resource["Type"].as_str().unwrap_or_default();
+        if ["IAM", "Serverless"].iter().any(|part| kind.contains(part)) || kind.ends_with("Policy")
+        {
+            continue;
+        }
+        for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+            if resource[policy] != "Delete" {
+                problems.push(format!("{name}: {policy} is {}", resource[policy]));
+            }
+        }
+        let mark = json!({ "Key": MARK, "Value": { "Ref": "AWS::StackName" } });
+        let is_marked = items(&resource["Properties"]["Tags"]).contains(&mark);
+        if !is_marked && kind != "AWS::Budgets::Budget" {
+            problems.push(format!("{name}: has no tag {MARK}"));
+        }
+    }
+    problems
+}
+
+/// The tags of the ledger are those that the command looks for, and name resources of the stack.
+fn tags(template: &Value) -> Problems {
+    let source = fs::read_to_string(root().join("crates/cli/src/prove/stack.rs")).unwrap();
+    let wanted = source.split("tag(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let wanted: BTreeSet<String> = wanted.map(|of| format!("prove-{of}")).collect();
+    let ledger = &template["Resources"]["Ledger"]["Properties"];
+    let mut problems = Problems::new();
+    let mut found = BTreeSet::new();
+    for tag in items(&ledger["Tags"]).iter().filter(|tag| tag["Key"] != MARK) {
+        found.insert(tag["Key"].as_str().unwrap_or_default().to_owned());
+        if referred(template, &tag["Value"]).is_null() {
+            problems.push(format!("Ledger: the tag {} names no resource", tag["Key"]));
+        }
+    }
+    if found != wanted {
+        problems.push(format!("Ledger: the tags are {found:?}, must be {wanted:?}"));
+    }
+    if ledger["TableName"] != json!({ "Fn::Sub": "${AWS::StackName}-ledger" }) {
+        problems.push("Ledger: the command does not find its name".to_owned());
+    }
+    problems
+}
+
+fn function(template: &Value) -> Problems {
+    let properties = &the_function(template)["Properties"];
+    let variables = &properties["Environment"]["Variables"];
+    let mut problems = Problems::new();
+    for (what, found, expected) in [
+        ("LogFormat", &properties["LoggingConfig"]["LogFormat"], json!("JSON")),
+        (
+            "LoggingConfig",
+            &json!(keys(&properties["LoggingConfig"])),
+            json!(["LogFormat", "LogGroup"]),
+        ),
+        (
+            "IDEMPOTENCY_TABLE",
+            &variables["IDEMPOTENCY_TABLE"],
+            json!({ "Ref": "IdempotencyTable" }),
+        ),
+        ("PROVE_LEDGER", &variables["PROVE_LEDGER"], json!({ "Ref": "Ledger" })),
+        ("PROVE_MISTAKE", &variables["PROVE_MISTAKE"], json!({ "Ref": "Mistake" })),
+        ("Mistake", &template["Parameters"]["Mistake"]["Default"], json!("none")),
+        (
+            "MaximumRetryAttempts",
+            &properties["EventInvokeConfig"]["MaximumRetryAttempts"],
+            json!(2),
+        ),
+    ] {
+        if *found != expected {
+            problems.push(format!("{what}: {found}, must be {expected}"));
+        }
+    }
+    problems
+}
+
+fn queues(template: &Value) -> Problems {
+    let function = &the_function(template)["Properties"];
+    let mut problems = Problems::new();
+    let events = entries(&function["Events"]).into_iter();
+    for (name, event) in events.filter(|(_, event)| event["Type"] == "SQS") {
+        let event = &event["Properties"];
+        if event["FunctionResponseTypes"] != json!(["ReportBatchItemFailures"]) {
+            problems.push(format!("{name}: no ReportBatchItemFailures"));
+        }
+        let queue = referred(template, &event["Queue"]);
+        let longest = function["Timeout"].as_u64().unwrap_or(u64::MAX);
+        if queue["VisibilityTimeout"].as_u64().is_none_or(|visible| visible < 2 * longest) {
+            problems.push(format!("{name}: VisibilityTimeout is {}", queue["VisibilityTimeout"]));
+        }
+        let dead_letters = target(&queue["RedrivePolicy"]["deadLetterTargetArn"]);
+        let dead_letters = &template["Resources"][dead_letters]["Properties"];
+        if dead_letters["FifoQueue"] != queue["FifoQueue"] {
+            problems.push(format!("{name}: its dead letters are of another kind"));
+        }
+    }
+    problems
+}
+
+/// Beside what every function needs: to write to the ledger, and to send what Lambda gives up.
+fn permissions(template: &Value) -> Problems {
+    let expected = [
+        "dynamodb:PutItem on {\"Fn::GetAtt\":\"Ledger.Arn\"}",
+        "sqs:SendMessage on {\"Fn::GetAtt\":\"FailedEvents.Arn\"}",
+    ];
+    let expected = expected.map(|what| format!("Role: {what} is not needed"));
+    let found = grants::permissions(template);
+    let missing = expected.iter().filter(|what| !found.contains(what));
+    let missing = missing.map(|what| what.replace("is not needed", "is missing"));
+    let others = found.iter().filter(|what| !expected.contains(what)).cloned();
+    missing.chain(others).collect()
+}
+
+#[test]
+fn the_template_of_prove_has_no_problems() {
+    assert_eq!(problems(&template()), Problems::new());
+}
+
+#[test]
+fn every_mistake_in_the_template_of_prove_is_found() {
+    let function = "/Resources/Function/Properties";
+    let statement = "/Resources/Role/Properties/Policies/0/PolicyDocument/Statement";
+    for (pointer, value, expected) in [
+        (
+            "/Resources/Ledger/DeletionPolicy".to_owned(),
+            Some(json!("Retain")),
+            "Ledger: DeletionPolicy",
+        ),
+        ("/Resources/Bus/Properties/Tags".to_owned(), None, "Bus: has no tag"),
+        ("/Resources/Ledger/Properties/Tags/2".to_owned(), None, "prove-queue"),
+        ("/Resources/Ledger/Properties/TableName".to_owned(), None, "does not find"),
+        (format!("{function}/LoggingConfig/LogFormat"), Some(json!("Text")), "LogFormat"),
+        (format!("{function}/LoggingConfig/SystemLogLevel"), Some(json!("WARN")), "LoggingConfig"),
+        (format!("{function}/Environment/Variables/PROVE_LEDGER"), None, "PROVE_LEDGER"),
+        (format!("{function}/Timeout"), Some(json!(30)), "VisibilityTimeout"),
+        (format!("{function}/Events/Orders/Properties/FunctionResponseTypes"), None, "ReportBatch"),
+        ("/Resources/FifoDeadLetters/Properties/FifoQueue".to_owned(), None, "of another kind"),
+        (format!("{statement}/1"), None, "PutItem on {\"Fn::GetAtt\":\"Ledger.Arn\"} is missing"),
+        (format!("{statement}/1/Action/1"), Some(json!("dynamodb:Scan")), "dynamodb:Scan"),
+    ] {
+        let found = problems(&breaking(&template(), &pointer, value));
+        assert!(found.iter().any(|found| found.contains(expected)), "{pointer}: {found:?}");
+    }
+}
