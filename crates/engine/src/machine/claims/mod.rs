@@ -20,7 +20,7 @@ use super::{
     wanted::{Answer, Claimed, Wanted},
 };
 use lambda_idempotency_core::{
-    admission::Held,
+    admission::{Held, Settlement},
     clock::Timestamp,
     record::IdempotencyRecord,
     store::{StoreError, StoreErrorKind, Verdict, Write},
@@ -153,6 +153,15 @@ impl Claims {
         wanted.claim.lease_until = lease_until;
         let at = wanted.at;
         match judge(wanted, seen, now) {
+            // An earlier write of this claim was applied, of which nobody knew while it was sent again: with what is left
+            // of its lease, its handler might not begin.
+            Err(Answer { claimed: Claimed::Held(held), seen, .. })
+                if pending.rounds < ROUNDS && is_short(&held, now, lease_until) =>
+            {
+                let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
+                pending.step = Step::Writing(seen);
+                return Some(Write::new(wanted.key.clone(), guard, record));
+            }
             Err(answer) => self.answer(answer, answers),
             Ok(_) if pending.rounds >= ROUNDS => {
                 let error = StoreError::new(
@@ -268,4 +277,10 @@ impl Claims {
         let all = on_their_way.chain(std::mem::take(&mut self.to_send));
         all.map(|pending| pending.wanted.at).collect()
     }
+}
+
+/// Whether less than half of the lease is left that a claim gets now.
+fn is_short(held: &Held, now: Timestamp, lease_until: Timestamp) -> bool {
+    let half = now.plus(lease_until.since(now) / 2);
+    held.record.lease_until.is_some_and(|until| until < half)
 }

@@ -223,3 +223,35 @@ fn undoing_a_takeover_keeps_the_counts_of_earlier_attempts() {
     let left = writes(undo).into_iter().next().and_then(|write| write.record);
     assert_eq!(left.map(|record| record.failed_attempts), Some(1));
 }
+
+/// The first of many calls of a busy process was answered when nobody waited for it any more.
+#[test]
+fn a_claim_that_finds_itself_with_little_of_its_lease_left_renews_it() {
+    for (later, is_renewed) in [(62_000, false), (180_000, true)] {
+        let (mut claims, mut number) = (claims([Begins::Write(None)]), CallIds::default());
+        let (call, sent, _) = send(&mut claims, &mut number, START);
+        let sent = writes(sent);
+        let applied = sent.iter().find_map(|write| write.record.clone());
+        let now = after(1_000);
+        claims.written(call, sent, [Verdict::Unknown(lost_answer())].into_iter(), now);
+        let mut claim_again = |verdict, answers: &mut Vec<Answer>| {
+            let (call, ends) = (number.next(), (after(later), after(10_000)));
+            let (request, _) = claims.send(call, now, ends, false, answers)?;
+            number.sent();
+            let sent = writes(request);
+            let guard = sent.first().map(|write| write.guard.clone());
+            answers.extend(claims.written(call, sent, [verdict].into_iter(), now).unwrap());
+            guard
+        };
+        let mut answers = Vec::new();
+        claim_again(Verdict::Found(applied), &mut answers);
+        assert!(answers.is_empty());
+        let guard = claim_again(Verdict::Written, &mut answers);
+        assert_eq!(matches!(guard, Some(Guard::Unchanged(_))), is_renewed, "{guard:?}");
+        let Some(Claimed::Held(held)) = answers.pop().map(|answer| answer.claimed) else {
+            panic!("it is held")
+        };
+        let expected = if is_renewed { after(later) } else { after(60_000) };
+        assert_eq!(held.record.lease_until, Some(expected));
+    }
+}
