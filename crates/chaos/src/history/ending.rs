@@ -15,7 +15,7 @@ pub(crate) struct Ending<'a> {
     pub(crate) stopped: bool,
     /// It took longer than the timeout.
     pub(crate) overran: bool,
-    /// What its caller was told, if that was no response.
+    /// The error that its caller got, if it got no response.
     pub(crate) failed: Option<String>,
     /// It failed as a whole because each of its records is returned, so that the pollers slow down.
     pub(crate) is_returned: bool,

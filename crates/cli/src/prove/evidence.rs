@@ -54,7 +54,7 @@ impl Whole {
         ledger.sort_by_key(|entry| (entry.at, entry.number));
         let first = ledger.first().map_or(0, |entry| entry.at);
         let mut invocations = invocations(collected.lines());
-        // The function's clock says when the run began. What ended before is of another run.
+        // The function's clock says when the run began. Earlier invocations are of another run.
         invocations.retain(|invocation| invocation.at >= first);
         let streams = ledger.iter().map(|entry| &entry.stream);
         let streams = streams.chain(invocations.iter().map(|invocation| &invocation.stream));

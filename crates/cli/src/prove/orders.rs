@@ -77,7 +77,7 @@ impl Orders {
             if order % 3 == 0 {
                 messages.push((4 * order + 30, Message { order, copy: 1, to }));
             }
-            // Much later. What was published is also put on the bus.
+            // Much later. Orders of the topic are also put on the bus.
             if order % 7 == 1 {
                 let to = if to == To::Topic { To::Bus } else { to };
                 messages.push((4 * count + 100 + order, Message { order, copy: 2, to }));

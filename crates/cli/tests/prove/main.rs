@@ -113,7 +113,7 @@ async fn every_fault_of_every_source_is_survived() {
     {
         assert!(number(&text, row) > 0, "{row}: {text}");
     }
-    // What died or was stopped after its effect has it twice, and the audit says why.
+    // An order whose attempt ended after its effect has two effects, and the audit says why.
     assert!(number(&text, "killed between effect and completion") > 0, "{text}");
     assert!(number(&text, "dropped at the deadline after the effect") > 0, "{text}");
     assert!(number(&text, "missed the deadline after the effect") > 0, "{text}");

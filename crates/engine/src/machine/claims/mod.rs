@@ -153,12 +153,13 @@ impl Claims {
         wanted.claim.lease_until = lease_until;
         let at = wanted.at;
         match judge(wanted, seen, now) {
-            // An earlier write of this claim was applied, of which nobody knew while it was sent again: with what is left
-            // of its lease, its handler might not begin.
+            // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler begins,
+            // so it is renewed. If that fails, the earlier write is undone.
             Err(Answer { claimed: Claimed::Held(held), seen, .. })
                 if pending.rounds < ROUNDS && is_short(&held, now, lease_until) =>
             {
                 let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
+                pending.doubt = Some(Box::new(Arc::unwrap_or_clone(held)));
                 pending.step = Step::Writing(seen);
                 return Some(Write::new(wanted.key.clone(), guard, record));
             }

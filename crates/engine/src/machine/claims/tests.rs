@@ -224,6 +224,30 @@ fn undoing_a_takeover_keeps_the_counts_of_earlier_attempts() {
     assert_eq!(left.map(|record| record.failed_attempts), Some(1));
 }
 
+/// Otherwise the key would stay claimed until the lease ends, and the next claim would count a lost attempt.
+#[test]
+fn a_claim_that_finds_itself_and_cannot_renew_its_lease_is_undone() {
+    let (mut claims, mut number) = (claims([Begins::Write(None)]), CallIds::default());
+    let (call, sent, _) = send(&mut claims, &mut number, START);
+    let sent = writes(sent);
+    let applied = sent.iter().find_map(|write| write.record.clone());
+    claims.written(call, sent, [Verdict::Unknown(lost_answer())].into_iter(), after(1_000));
+    let crowded = StoreError::new(StoreErrorKind::Contended, "all in use");
+    for verdict in [Verdict::Found(applied), Verdict::Unknown(crowded)] {
+        let (call, ends) = (number.next(), (after(180_000), after(10_000)));
+        let (request, _) =
+            claims.send(call, after(4_000), ends, false, &mut vec![]).expect("it is sent again");
+        number.sent();
+        let answers = claims.written(call, writes(request), [verdict].into_iter(), after(8_000));
+        assert!(answers.unwrap().is_empty());
+    }
+    let (call, undo, _) = send(&mut claims, &mut number, after(8_000));
+    let undo = writes(undo);
+    assert!(matches!(&*undo, [Write { guard: Guard::OwnedBy(_), record: None, .. }]));
+    let error = error(claims.written(call, undo, [Verdict::Written].into_iter(), after(8_100)));
+    assert_eq!(error.kind(), StoreErrorKind::Contended);
+}
+
 /// The first of many calls of a busy process was answered when nobody waited for it any more.
 #[test]
 fn a_claim_that_finds_itself_with_little_of_its_lease_left_renews_it() {
