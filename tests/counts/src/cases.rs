@@ -4,7 +4,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::invoking;
 #[cfg(feature = "dynamodb")]
-use crate::{by_hand, storing};
+use crate::{by_hand, storing, ways};
 #[cfg(not(feature = "dynamodb"))]
 use crate::{delivering, extracting};
 
@@ -29,7 +29,8 @@ pub(crate) fn runtime() -> Runtime {
 
 pub(crate) fn all() -> Vec<Case> {
     #[cfg(feature = "dynamodb")]
-    let all = storing::cases().chain(invoking::cases()).chain(by_hand::cases());
+    let all =
+        storing::cases().chain(invoking::cases()).chain(ways::cases()).chain(by_hand::cases());
     #[cfg(not(feature = "dynamodb"))]
     let all = extracting::cases().chain(delivering::cases()).chain(invoking::cases());
     all.collect()

@@ -33,7 +33,7 @@ enum Log {
 }
 
 #[derive(Deserialize)]
-struct Order {
+pub(crate) struct Order {
     #[serde(rename = "orderId")]
     _id: String,
 }
@@ -63,7 +63,7 @@ fn prepare(log: Log, size: usize) -> Work {
 }
 
 /// Valgrind is slow: with a clock that goes on, handlers would seem to take long, and completions would be sent sooner.
-fn idempotency() -> Idempotency {
+pub(crate) fn idempotency() -> Idempotency {
     #[cfg(not(feature = "dynamodb"))]
     let store = MemoryStore::new();
     #[cfg(feature = "dynamodb")]
@@ -72,7 +72,7 @@ fn idempotency() -> Idempotency {
 }
 
 /// What the runtime does with an event, but for its connection.
-fn invoke<S>(runtime: &Runtime, function: &mut S, event: &str)
+pub(crate) fn invoke<S>(runtime: &Runtime, function: &mut S, event: &str)
 where
     S: Service<LambdaEvent<Box<RawValue>>, Response = Box<RawValue>, Error: fmt::Debug>,
 {
@@ -81,7 +81,7 @@ where
     assert_eq!(response.expect("nothing fails").get(), r#"{"batchItemFailures":[]}"#);
 }
 
-async fn place(_: Order, _: Call) -> Result<(), Infallible> {
+pub(crate) async fn place(_: Order, _: Call) -> Result<(), Infallible> {
     Ok(())
 }
 
@@ -94,7 +94,7 @@ fn subscriber() -> &'static tracing::Dispatch {
     })
 }
 
-fn context() -> Context {
+pub(crate) fn context() -> Context {
     let mut context = Context::default();
     context.request_id = "8476a536-e9f4-11e8-9739-2dfe598c3fcd".to_owned();
     context

@@ -32,6 +32,8 @@ mod still;
 #[cfg(feature = "dynamodb")]
 mod storing;
 mod valgrind;
+#[cfg(feature = "dynamodb")]
+mod ways;
 
 use std::error::Error;
 use std::process::ExitCode;
