@@ -3,6 +3,7 @@
 
 mod aims;
 mod dollars;
+mod instructions;
 mod lines;
 mod measured;
 mod plots;

@@ -1,7 +1,7 @@
 //! The tables of the page, and the sentence that says where they are from.
 
 use super::measured::Measured;
-use super::{aims, dollars};
+use super::{aims, dollars, instructions};
 
 const SIZES: [usize; 5] = [1, 10, 100, 1000, 10_000];
 const THREADS: [&str; 2] = ["one", "several"];
@@ -25,6 +25,8 @@ pub(crate) fn all(measured: &Measured, peers: &Measured) -> Vec<(&'static str, S
         ("window", window(measured)),
         ("memory", memory(measured)),
         ("start", start(measured)),
+        ("instructions", instructions::ways()),
+        ("parts", instructions::parts()),
         ("dollars", dollars::table(measured, peers)),
         ("peers", format!("Measured with {}.\n", peers.about)),
     ]
@@ -59,12 +61,12 @@ pub(crate) fn grouped(text: &str) -> String {
     groups.join(",") + rest
 }
 
-fn row(first: &str, cells: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn row(first: &str, cells: impl IntoIterator<Item = String>) -> String {
     let cells: Vec<String> = cells.into_iter().collect();
     format!("| {first} | {} |\n", cells.join(" | "))
 }
 
-fn head(columns: &[&str]) -> String {
+pub(crate) fn head(columns: &[&str]) -> String {
     format!("| {} |\n|---|{}\n", columns.join(" | "), "--:|".repeat(columns.len() - 1))
 }
 
