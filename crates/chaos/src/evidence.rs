@@ -5,7 +5,7 @@
 //! [`audit`](Evidence::audit) is the one that follows a run of the rig.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     time::Instant,
 };
 
@@ -39,7 +39,7 @@ pub struct Evidence {
 pub struct EvidenceOrder {
     /// It fails permanently: each of its messages ends in a dead-letter queue.
     pub fails_permanently: bool,
-    /// It ends the process, once or more.
+    /// Its first attempt ends the process.
     pub ends_process: bool,
     /// Its message group, where the source keeps an order.
     pub group: Option<usize>,
@@ -109,18 +109,32 @@ impl Evidence {
         audit(&self.expected(), &reading.history, &rows.collect::<Vec<_>>(), left)
     }
 
-    /// The messages that were neither acknowledged nor dead-lettered, by what was logged of them.
+    /// The messages that were neither acknowledged nor dead-lettered, by what was logged of them. What is logged in an
+    /// invocation that did not answer is delivered again.
     pub fn unsettled(&self) -> impl Iterator<Item = &EvidenceMessage> {
-        let mut done: HashMap<&str, bool> = HashMap::new();
+        let mut done: HashSet<&str> = HashSet::new();
         for observed in &self.observed {
-            let What::Ended(_, lines) = &observed.what else { continue };
+            let What::Ended(Ended::Answered, lines) = &observed.what else { continue };
             let acknowledged = lines.iter().filter(|line| Evidence::acknowledges(&line.outcome));
-            done.extend(acknowledged.map(|line| (line.record.as_str(), true)));
+            done.extend(acknowledged.map(|line| line.record.as_str()));
         }
         let is_open = move |message: &&EvidenceMessage| {
-            !message.dead_lettered && !done.contains_key(message.id.as_str())
+            !message.dead_lettered && !done.contains(message.id.as_str())
         };
         self.messages.iter().filter(is_open)
+    }
+
+    /// The orders whose completion was lost at some time. Their records stay as they are until another message comes.
+    #[must_use]
+    pub fn completions_lost(&self) -> BTreeSet<usize> {
+        let mut lost: HashSet<&str> = HashSet::new();
+        for observed in &self.observed {
+            let What::Ended(_, lines) = &observed.what else { continue };
+            let lines = lines.iter().filter(|line| line.outcome == Outcome::CompletionLost);
+            lost.extend(lines.map(|line| line.record.as_str()));
+        }
+        let messages = self.messages.iter().filter(|message| lost.contains(message.id.as_str()));
+        messages.map(|message| message.order).collect()
     }
 
     /// How often each outcome was logged.
@@ -152,17 +166,16 @@ impl Evidence {
     }
 
     fn expected(&self) -> Expected {
-        let order = |order: &EvidenceOrder| ExpectedOrder {
+        let sequence: Vec<usize> = self.messages.iter().map(|message| message.order).collect();
+        let sent: HashSet<usize> = sequence.iter().copied().collect();
+        let order = |(number, order): (usize, &EvidenceOrder)| ExpectedOrder {
+            is_sent: sent.contains(&number),
             is_doomed: order.fails_permanently,
             group: order.group,
             messages: 0,
         };
-        Expected {
-            mode: Mode::Claim,
-            may_have_no_keys: false,
-            orders: self.orders.iter().map(order).collect(),
-            sequence: self.messages.iter().map(|message| message.order).collect(),
-        }
+        let orders = self.orders.iter().enumerate().map(order).collect();
+        Expected { mode: Mode::Claim, may_have_no_keys: false, orders, sequence }
     }
 }
 
@@ -172,7 +185,9 @@ struct Reading<'a> {
     history: History,
     /// The names of messages, which say their orders as those of the rig do, by their ids.
     names: HashMap<&'a str, (usize, String)>,
-    /// The orders whose handlers started in a sandbox since its last invocation ended.
+    /// The orders whose handlers have started.
+    started: HashSet<usize>,
+    /// Those that started for the first time in a sandbox since its last invocation ended.
     running: HashMap<u32, Vec<usize>>,
     /// Messages that were acknowledged with the result of another execution.
     answered: Vec<&'a str>,
@@ -188,6 +203,7 @@ impl<'a> Reading<'a> {
             evidence,
             history: History::default(),
             names: evidence.messages.iter().enumerate().map(name).collect(),
+            started: HashSet::new(),
             running: HashMap::new(),
             answered: Vec::new(),
         }
@@ -211,7 +227,9 @@ impl<'a> Reading<'a> {
                     time: None,
                 };
                 self.history.line(&line);
-                self.running.entry(sandbox).or_default().push(*order);
+                if self.started.insert(*order) {
+                    self.running.entry(sandbox).or_default().push(*order);
+                }
             }
             What::Ended(ended, lines) => self.ended(sandbox, *ended, lines),
         }

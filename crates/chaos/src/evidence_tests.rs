@@ -85,6 +85,65 @@ fn a_process_that_ends_unasked_has_crashed() {
     assert_eq!(world.offences(), [Offence::Crashed]);
 }
 
+/// Only its first attempt ends the process: if a later one does, nobody has asked for it.
+#[test]
+fn an_order_ends_one_process_only() {
+    let mut world = World::new(EvidenceOrder { ends_process: true, ..EvidenceOrder::default() });
+    for sandbox in [1, 2] {
+        world.handler(sandbox, "a", sandbox.into(), false);
+        world.ends(sandbox, Ended::Died, &[]);
+    }
+    world.executes(3, "a", 7);
+    world.ends(3, Ended::Answered, &[("a", "executed"), ("b", "coalesced")]);
+    assert_eq!(world.offences(), [Offence::Crashed]);
+}
+
+/// Its source delivers again what was logged in an invocation that did not answer.
+#[test]
+fn what_died_has_acknowledged_nothing() {
+    for ended in [Ended::Died, Ended::TimedOut] {
+        let mut world =
+            World::new(EvidenceOrder { ends_process: true, ..EvidenceOrder::default() });
+        world.executes(1, "a", 5);
+        world.ends(1, ended, &[("a", "executed"), ("b", "coalesced")]);
+        assert_eq!(world.0.unsettled().count(), 2, "{ended:?}");
+        assert_eq!(world.offences(), [Offence::Stuck]);
+        world.ends(2, Ended::Answered, &[("a", "replayed"), ("b", "replayed")]);
+        assert_eq!(world.offences(), []);
+    }
+}
+
+#[test]
+fn an_order_that_was_not_sent_is_not_missed() {
+    let mut world = plain();
+    world.executes(1, "a", 5);
+    world.ends(1, Ended::Answered, &[("a", "executed"), ("b", "coalesced")]);
+    world.0.orders.push(EvidenceOrder::default());
+    assert_eq!(world.offences(), []);
+    let message = EvidenceMessage { id: "c".to_owned(), order: 1, dead_lettered: true };
+    world.0.messages.push(message);
+    assert!(world.offences().contains(&Offence::Store), "{:?}", world.offences());
+}
+
+/// The record of an order whose completion was lost is held until another message completes it.
+#[test]
+fn a_lost_completion_is_stuck_until_another_message_completes_it() {
+    let mut world = plain();
+    world.executes(1, "a", 5);
+    world.ends(1, Ended::Answered, &[("a", "completion_lost"), ("b", "coalesced")]);
+    world.0.records = vec![("place#aa".to_owned(), "INPROGRESS".to_owned())];
+    assert_eq!(world.0.completions_lost().into_iter().collect::<Vec<_>>(), [0]);
+    assert_eq!(world.offences(), [Offence::Stuck]);
+
+    let message = EvidenceMessage { id: "c".to_owned(), order: 0, dead_lettered: false };
+    world.0.messages.push(message);
+    world.executes(2, "c", 6);
+    world.ends(2, Ended::Answered, &[("c", "executed")]);
+    world.0.records = vec![("place#aa".to_owned(), "COMPLETED".to_owned())];
+    assert_eq!(world.offences(), []);
+    assert_eq!(world.0.audit().doubled[&crate::Cause::CompletionLost], 1);
+}
+
 #[test]
 fn a_time_out_is_a_cause() {
     let mut world = plain();
@@ -147,6 +206,17 @@ fn a_group_keeps_its_order() {
     world.executes(1, "a", 5);
     world.ends(1, Ended::Answered, &[("a", "executed"), ("b", "executed")]);
     assert!(world.offences().contains(&Offence::OutOfOrder), "{:?}", world.offences());
+}
+
+#[test]
+fn a_key_that_two_orders_share_loses_one() {
+    let mut world = plain();
+    world.0.orders.push(EvidenceOrder::default());
+    world.0.messages[1].order = 1;
+    world.executes(1, "a", 5);
+    world.ends(1, Ended::Answered, &[("a", "executed")]);
+    world.ends(1, Ended::Answered, &[("b", "replayed")]);
+    assert_eq!(world.offences(), [Offence::Lost, Offence::Store]);
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) struct Expected {
 /// An order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedOrder {
+    /// One of its messages was sent: a run that is given up sends no more.
+    pub(crate) is_sent: bool,
     /// It fails permanently.
     pub(crate) is_doomed: bool,
     /// Its message group or shard, where its source keeps an order.
@@ -29,6 +31,7 @@ impl From<&Schedule> for Expected {
     fn from(schedule: &Schedule) -> Self {
         let keeps_order = schedule.origin().keeps_order();
         let orders = schedule.orders.iter().enumerate().map(|(number, order)| ExpectedOrder {
+            is_sent: true,
             is_doomed: order.is_doomed(),
             group: keeps_order.then(|| schedule.group(number)),
             messages: order.sending.messages,
