@@ -19,7 +19,7 @@ use lambda_idempotency::{
 };
 use lambda_runtime::Error;
 
-use crate::order::Order;
+use crate::{burst, order::Order};
 
 type Item = HashMap<String, AttributeValue>;
 
@@ -28,6 +28,8 @@ type Item = HashMap<String, AttributeValue>;
 pub(crate) struct Ledger {
     client: Client,
     table: String,
+    /// The table of idempotency records, which is throttled if an order says so.
+    records: String,
     /// The log stream, which is the sandbox's, and what tells its processes apart.
     stream: String,
     process: String,
@@ -41,7 +43,9 @@ impl Ledger {
         Ok(Self {
             client: Client::new(&config),
             table: std::env::var("PROVE_LEDGER")?,
-            stream: std::env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default(),
+            records: std::env::var("IDEMPOTENCY_TABLE")?,
+            // Without it, lines of two sandboxes could have one key, and an effect would be missed.
+            stream: std::env::var("AWS_LAMBDA_LOG_STREAM_NAME")?,
             process: format!("{}-{}", now(), process::id()),
             lines: Arc::default(),
             later: Arc::default(),
@@ -66,6 +70,11 @@ impl Ledger {
     pub(crate) fn write_later(&self, order: &Order, call: &Call) {
         let item = Self::item("effect", order, call);
         self.later.lock().unwrap_or_else(PoisonError::into_inner).push(item);
+    }
+
+    /// Uses up the write capacity of the table of idempotency records.
+    pub(crate) async fn throttle(&self) {
+        burst::use_up(&self.client, &self.records).await;
     }
 
     async fn put(&self, item: Item) -> Result<(), aws_sdk_dynamodb::Error> {

@@ -1,8 +1,8 @@
 //! The function of `lambda-idempotency prove`: it does what each order says, also what should never happen. It dies,
-//! hangs, throws and is slow on purpose, and writes each start and each effect to the ledger of its stack.
+//! hangs, throws, is slow and is throttled on purpose, and writes each start and each effect to the ledger of its stack.
 //!
-//! It calls two tables, and nothing else: that of its idempotency records, by the library, and the ledger, by
-//! `PutItem`. Its role allows no more.
+//! It calls two tables, and nothing else: that of its idempotency records, by the library and to use up its capacity,
+//! and the ledger, by `PutItem`. Its role allows no more.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | `PROVE_LEDGER` | the table of the ledger |
 //! | `PROVE_MISTAKE` | `none`, or a mistake that `prove` has to find: `unprotected`, `early` or `key` |
 
+mod burst;
 mod ledger;
 mod order;
 
@@ -54,6 +55,9 @@ impl Ledger {
     async fn place(&self, order: Order, call: &Call, is_early: bool) -> Result<(), Failure> {
         self.write("start", &order, call).await?;
         let act = order.act(call);
+        if act == Act::Throttle {
+            self.throttle().await;
+        }
         act.before_the_effect().await?;
         if is_early {
             // A mistake: the order is acknowledged, and its effect comes with the next one.
@@ -75,7 +79,7 @@ impl Act {
             Self::Hang => order::hang().await,
             Self::Block => order::block(),
             Self::Slow => order::pause().await,
-            Self::Place | Self::DieLate | Self::HangLate | Self::BlockLate => {}
+            Self::Place | Self::Throttle | Self::DieLate | Self::HangLate | Self::BlockLate => {}
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ pub(crate) struct Order {
     act: Act,
 }
 
-/// What an order asks for. All but the first two and the last are for its first attempt only.
+/// What an order asks for. All but the first, the second and the last are for its first attempt only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Act {
@@ -23,6 +23,8 @@ pub(crate) enum Act {
     Place,
     /// Each attempt takes a second.
     Slow,
+    /// The table of idempotency records is throttled, before the effect.
+    Throttle,
     /// An error that is not permanent, before the effect.
     Throw,
     /// The process ends before the effect, or after it.

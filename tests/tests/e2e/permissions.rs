@@ -207,7 +207,7 @@ async fn the_function_of_prove_uses_what_its_template_grants_and_nothing_else() 
     let world = World::with(function, |local| local.table(ledger)).await;
     let watch = Watch::new(&world);
     let asks = |order: u64, act: &str| json!({ "run": "r", "order": order, "act": act });
-    let acts = ["place", "place", "slow", "throw", "die", "die-late", "fail"];
+    let acts = ["place", "place", "slow", "throw", "die", "die-late", "fail", "throttle"];
     let batches = [(0..5).map(|number| asks(number, "place")).collect::<Vec<_>>()];
     let single = acts.iter().zip(10..).map(|(act, number)| vec![asks(number, act)]);
     for orders in batches.into_iter().chain(single) {
@@ -231,6 +231,6 @@ async fn the_function_of_prove_uses_what_its_template_grants_and_nothing_else() 
         .filter(|line| line["step"]["S"] == "effect")
         .map(|line| line["order"]["N"].to_string())
         .collect();
-    let expected = ["0", "1", "2", "3", "4", "10", "11", "12", "13", "15", "20", "21"];
+    let expected = ["0", "1", "2", "3", "4", "10", "11", "12", "13", "15", "17", "20", "21"];
     assert_eq!(effects, expected.map(|number| format!("\"{number}\"")).into());
 }
