@@ -89,6 +89,11 @@ fn function(template: &Value) -> Problems {
         ("PROVE_MISTAKE", &variables["PROVE_MISTAKE"], json!({ "Ref": "Mistake" })),
         ("Mistake", &template["Parameters"]["Mistake"]["Default"], json!("none")),
         (
+            "MemorySize and Timeout", // as `cost.rs` counts
+            &json!([properties["MemorySize"], properties["Timeout"]]),
+            json!([256, 10]),
+        ),
+        (
             "MaximumRetryAttempts",
             &properties["EventInvokeConfig"]["MaximumRetryAttempts"],
             json!(2),
@@ -115,6 +120,16 @@ fn queues(template: &Value) -> Problems {
         if queue["VisibilityTimeout"].as_u64().is_none_or(|visible| visible < 2 * longest) {
             problems.push(format!("{name}: VisibilityTimeout is {}", queue["VisibilityTimeout"]));
         }
+        // `cost.rs` counts with these.
+        for (what, found, expected) in [
+            ("maxReceiveCount", &queue["RedrivePolicy"]["maxReceiveCount"], 20),
+            ("MessageRetentionPeriod", &queue["MessageRetentionPeriod"], 7200),
+            ("MaximumConcurrency", &event["ScalingConfig"]["MaximumConcurrency"], 3),
+        ] {
+            if *found != expected {
+                problems.push(format!("{name}: {what} is {found}"));
+            }
+        }
         let dead_letters = target(&queue["RedrivePolicy"]["deadLetterTargetArn"]);
         let dead_letters = &template["Resources"][dead_letters]["Properties"];
         if dead_letters["FifoQueue"] != queue["FifoQueue"] {
@@ -122,6 +137,56 @@ fn queues(template: &Value) -> Problems {
         }
     }
     problems
+}
+
+/// The requests of the command, and the permission that each needs.
+const REQUESTS: [(&str, &str); 15] = [
+    ("dynamodb.describe_table", "dynamodb:DescribeTable"),
+    ("dynamodb.describe_time_to_live", "dynamodb:DescribeTimeToLive"),
+    ("dynamodb.list_tags_of_resource", "dynamodb:ListTagsOfResource"),
+    ("dynamodb.scan", "dynamodb:Scan"),
+    ("sqs.list_queue_tags", "sqs:ListQueueTags"),
+    ("sqs.send_message_batch", "sqs:SendMessage"),
+    ("sqs.get_queue_attributes", "sqs:GetQueueAttributes"),
+    ("sqs.receive_message", "sqs:ReceiveMessage"),
+    ("sqs.delete_message", "sqs:DeleteMessage"),
+    ("sns.list_tags_for_resource", "sns:ListTagsForResource"),
+    ("sns.publish_batch", "sns:Publish"),
+    ("events.list_tags_for_resource", "events:ListTagsForResource"),
+    ("events.put_events", "events:PutEvents"),
+    ("logs.list_tags_for_resource", "logs:ListTagsForResource"),
+    ("logs.filter_log_events", "logs:FilterLogEvents"),
+];
+
+/// The page names the permissions of the requests that the command makes, and no others.
+#[test]
+fn the_page_names_what_the_command_calls() {
+    let folder = root().join("crates/cli/src");
+    let files = fs::read_dir(folder.join("prove")).unwrap();
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.push(folder.join("records/table/check.rs"));
+    let mut called = BTreeSet::new();
+    for path in paths {
+        let text: String = fs::read_to_string(path).unwrap().split_whitespace().collect();
+        let text = text.replace("client.describe", "clients.dynamodb.describe");
+        for call in text.split("clients.").skip(1) {
+            let name: String =
+                call.chars().take_while(|c| c.is_ascii_lowercase() || "._".contains(*c)).collect();
+            if name.contains('.') && name != "region.clone" && call[name.len()..].starts_with("()")
+            {
+                called.insert(name);
+            }
+        }
+    }
+    let known: BTreeSet<String> =
+        REQUESTS.iter().map(|(request, _)| (*request).to_owned()).collect();
+    assert_eq!(called, known);
+    let page = fs::read_to_string(root().join("docs/prove/README.md")).unwrap();
+    let (_, page) = page.split_once("The command itself needs").unwrap();
+    let (page, _) = page.split_once("Exit codes").unwrap();
+    let named: BTreeSet<&str> = page.split('`').skip(1).step_by(2).collect();
+    let needed: BTreeSet<&str> = REQUESTS.iter().map(|(_, permission)| *permission).collect();
+    assert_eq!(named, needed);
 }
 
 /// Beside what every function needs: to write to the ledger, and to send what Lambda gives up.
@@ -161,6 +226,13 @@ fn every_mistake_in_the_template_of_prove_is_found() {
         (format!("{function}/Environment/Variables/PROVE_LEDGER"), None, "PROVE_LEDGER"),
         (format!("{function}/Timeout"), Some(json!(30)), "VisibilityTimeout"),
         (format!("{function}/Events/Orders/Properties/FunctionResponseTypes"), None, "ReportBatch"),
+        (format!("{function}/MemorySize"), Some(json!(3000)), "MemorySize"),
+        (format!("{function}/Events/Orders/Properties/ScalingConfig"), None, "MaximumConcurrency"),
+        (
+            "/Resources/Queue/Properties/RedrivePolicy/maxReceiveCount".to_owned(),
+            Some(json!(99)),
+            "maxReceiveCount",
+        ),
         ("/Resources/FifoDeadLetters/Properties/FifoQueue".to_owned(), None, "of another kind"),
         (format!("{statement}/1"), None, "PutItem on {\"Fn::GetAtt\":\"Ledger.Arn\"} is missing"),
         (format!("{statement}/1/Action/1"), Some(json!("dynamodb:Scan")), "dynamodb:Scan"),

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 
-use crate::arguments::{at_least, time_to_work};
+use crate::arguments::time_to_work;
 
 /// Prove in your own AWS account that no message is lost, and that no effect is doubled without a cause
 ///
@@ -25,15 +25,15 @@ pub(crate) struct Arguments {
     pub(crate) stack: String,
 
     /// How many orders are sent: half as many messages again, because they repeat
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = at_least::<10>)]
-    pub(crate) orders: usize,
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u16).range(10..=5000))]
+    pub(crate) orders: u16,
 
-    /// What goes wrong, beside the throttling of the small table [default: all]
+    /// What goes wrong, beside what a large run exceeds of the table's capacity [default: all]
     #[arg(long, value_enum, value_name = "FAULTS", value_delimiter = ',')]
     pub(crate) faults: Option<Vec<Fault>>,
 
     /// Give up if no message is settled for this long
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = time_to_work)]
+    #[arg(long, value_name = "SECONDS", default_value = "900", value_parser = time_to_work)]
     pub(crate) patience: Duration,
 
     /// Also write a page for a browser to this file: a timeline for each order, the effects, the numbers
@@ -56,6 +56,8 @@ pub(crate) enum Fault {
     Throw,
     /// The handler takes a second
     Slow,
+    /// The handler uses up the write capacity of the table, so that DynamoDB throttles it
+    Throttle,
     /// The handler fails permanently: its messages have to be in a dead-letter queue
     DeadLetter,
 }
@@ -74,5 +76,5 @@ Examples:
 Exit code:
   0  without --yes: it can be done. With it: nothing is lost or stuck, and every effect beyond the first has a cause
      that the documentation states
-  1  a violation, or a problem of the table
+  1  a violation, a run that was given up, a fault that was not seen, or a problem of the table
   2  the run could not be carried out";

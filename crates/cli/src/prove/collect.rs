@@ -16,6 +16,9 @@ use crate::failure::Failure;
 /// How far back a look at the log goes beyond its latest line: lines may be stored late.
 const OVERLAP_MS: i64 = 120_000;
 
+/// The item with which the function uses up the table's capacity (`docs/prove/src/burst.rs`).
+const BURST: &str = "prove-burst";
+
 /// What was found so far of a run.
 #[derive(Debug)]
 pub(crate) struct Collected {
@@ -33,6 +36,7 @@ pub(crate) struct Collected {
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
+    pub(crate) run: String,
     pub(crate) stream: String,
     pub(crate) at: i64,
     pub(crate) number: u64,
@@ -96,12 +100,16 @@ impl Collected {
 
     /// Takes the dead letters of this run out of their queue.
     async fn dead_letters(&mut self, clients: &Clients, queue: &str) -> Result<(), Failure> {
+        let mut seen = HashSet::new();
         loop {
             let request = clients.sqs.receive_message().queue_url(queue).max_number_of_messages(10);
-            let answer = request.visibility_timeout(30).send().await;
+            // Without a wait, SQS asks some of its servers only, and may find nothing where there is something.
+            let answer = request.visibility_timeout(30).wait_time_seconds(1).send().await;
             let answer = answer.map_err(|error| failed("ReceiveMessage of dead letters", error))?;
             let messages = answer.messages.unwrap_or_default();
-            if messages.is_empty() {
+            // Those that stay come again when they are visible.
+            let ids = messages.iter().filter_map(|message| message.message_id.clone());
+            if ids.filter(|id| seen.insert(id.clone())).count() == 0 {
                 return Ok(());
             }
             for message in messages {
@@ -156,24 +164,24 @@ pub(crate) async fn queued(clients: &Clients, stack: &Stack) -> Result<u64, Fail
     Ok(all)
 }
 
-/// The ledger of a run.
+/// The lines of the ledger since then, of all runs.
 pub(crate) async fn ledger(
     clients: &Clients,
     stack: &Stack,
-    run: &str,
+    since: i64,
 ) -> Result<Vec<Entry>, Failure> {
     let request = clients
         .dynamodb
-        .query()
+        .scan()
         .table_name(&stack.ledger)
         .consistent_read(true)
-        .key_condition_expression("#run = :run")
-        .expression_attribute_names("#run", "run")
-        .expression_attribute_values(":run", AttributeValue::S(run.to_owned()));
+        .filter_expression("#at >= :since")
+        .expression_attribute_names("#at", "at")
+        .expression_attribute_values(":since", AttributeValue::N(since.to_string()));
     let mut pages = request.into_paginator().items().send();
     let mut entries = Vec::new();
     while let Some(item) = pages.next().await {
-        let item = item.map_err(|error| failed("Query of the ledger", error))?;
+        let item = item.map_err(|error| failed("Scan of the ledger", error))?;
         let Some(entry) = entry(&item) else {
             return Err(Failure::from(
                 "an item of the ledger is not of this version of the function",
@@ -182,6 +190,25 @@ pub(crate) async fn ledger(
         entries.push(entry);
     }
     Ok(entries)
+}
+
+/// What a ledger has of a run.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Lines {
+    Own(Vec<Entry>),
+    None,
+    /// The function was at work for this other run, too, since the run has begun.
+    Mixed(String),
+}
+
+/// What the ledger has of a run. Processes that ended for another run at the same time would look like faults of this one.
+pub(crate) fn lines_of(run: &str, ledger: Vec<Entry>) -> Lines {
+    let (own, others): (Vec<_>, Vec<_>) = ledger.into_iter().partition(|entry| entry.run == run);
+    let Some(first) = own.iter().map(|entry| entry.at).min() else { return Lines::None };
+    match others.into_iter().find(|entry| entry.at >= first) {
+        Some(other) => Lines::Mixed(other.run),
+        None => Lines::Own(own),
+    }
 }
 
 fn entry(item: &HashMap<String, AttributeValue>) -> Option<Entry> {
@@ -193,6 +220,7 @@ fn entry(item: &HashMap<String, AttributeValue>) -> Option<Entry> {
         item.get(name)?.as_n().ok()?.parse().ok()
     }
     Some(Entry {
+        run: text("run")?,
         stream: text("stream")?,
         at: number(item, "at")?,
         number: number(item, "number")?,
@@ -221,7 +249,10 @@ pub(crate) async fn records(
     while let Some(item) = pages.next().await {
         let item = item.map_err(|error| failed("Scan of the table", error))?;
         let text = |name: &str| item.get(name)?.as_s().ok().cloned();
-        records.insert(text("id").unwrap_or_default(), text("status").unwrap_or_default());
+        let id = text("id").unwrap_or_default();
+        if id != BURST {
+            records.insert(id, text("status").unwrap_or_default());
+        }
     }
     Ok(records)
 }
@@ -231,6 +262,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn another_run_at_the_same_time_is_noticed() {
+        let line = |run: &str, at| Entry {
+            run: run.to_owned(),
+            stream: "s".to_owned(),
+            at,
+            number: 1,
+            is_effect: false,
+            order: 1,
+            message: "m".to_owned(),
+            fence: 1,
+        };
+        let own = vec![line("r", 5), line("r", 9)];
+        let with = |at| own.iter().cloned().chain([line("x", at)]).collect();
+        assert_eq!(lines_of("r", with(4)), Lines::Own(own.clone()), "it had ended before");
+        assert_eq!(lines_of("r", with(6)), Lines::Mixed("x".to_owned()));
+        assert_eq!(lines_of("r", vec![line("x", 4)]), Lines::None);
+    }
 
     #[test]
     fn dead_letters_of_each_source_are_recognised() {

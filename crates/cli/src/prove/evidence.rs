@@ -16,6 +16,9 @@ use super::{
     orders::Orders,
 };
 
+/// How much the clock of Lambda's reports may be behind that of the function.
+const CLOCK_MS: i64 = 1000;
+
 /// The messages, with those that are in a dead-letter queue marked, and the invocations that were logged.
 pub(crate) fn logged(
     orders: &Orders,
@@ -34,7 +37,7 @@ pub(crate) fn logged(
     }
 }
 
-/// Everything.
+/// Everything, at first without the store's records.
 pub(crate) struct Whole {
     pub(crate) evidence: Evidence,
     /// Those of the run.
@@ -49,7 +52,6 @@ impl Whole {
         messages: &[EvidenceMessage],
         collected: &Collected,
         mut ledger: Vec<Entry>,
-        records: Vec<(String, String)>,
     ) -> Self {
         ledger.sort_by_key(|entry| (entry.at, entry.number));
         let first = ledger.first().map_or(0, |entry| entry.at);
@@ -85,7 +87,7 @@ impl Whole {
             orders: orders.evidence(),
             messages,
             observed: observed.into_iter().map(|(.., observed)| observed).collect(),
-            records,
+            records: Vec::new(),
         };
         Self { evidence, invocations, ledger, sandboxes }
     }
@@ -153,6 +155,17 @@ impl Whole {
             *ends.entry(invocation.ended).or_default() += 1;
         }
         ends
+    }
+
+    /// How many lines of the ledger no report of Lambda's follows: those of their invocation are not stored yet.
+    pub(crate) fn unreported(&self) -> usize {
+        let is_open = |entry: &&Entry| {
+            !self
+                .invocations
+                .iter()
+                .any(|one| one.stream == entry.stream && one.at + CLOCK_MS >= entry.at)
+        };
+        self.ledger.iter().filter(is_open).count()
     }
 
     /// The lines of the ledger.

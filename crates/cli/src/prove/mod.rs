@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `stack`, `clients` | which stack, and how its services are reached |
+//! | `stack`, `tags`, `clients` | which stack, and how its services are reached |
 //! | `orders`, `send` | the orders, which ask for faults, and their messages |
 //! | `collect`, `logs` | what is found in the account |
 //! | `evidence` | that, in the order of time, for the audit of `chaos` |
@@ -18,23 +18,25 @@ mod orders;
 mod proof;
 mod send;
 mod stack;
+mod tags;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum as _;
-use lambda_idempotency_chaos::EvidenceMessage;
+use lambda_idempotency_chaos::{Evidence, EvidenceMessage};
 use lambda_idempotency_core::clock::{Clock as _, SystemClock};
 
 pub(crate) use self::arguments::Arguments;
 use self::{
     arguments::Fault,
     clients::Clients,
-    collect::Collected,
+    collect::{Collected, Lines},
     cost::{Bill, Counted},
     evidence::Whole,
-    orders::{Orders, To},
-    proof::Proof,
+    orders::{Message, Orders, To},
+    proof::{Proof, unseen},
     stack::Stack,
 };
 use crate::failure::Failure;
@@ -46,12 +48,17 @@ use crate::terminal::{print, printable};
 const POLL: Duration = Duration::from_secs(3);
 /// How far this machine's clock may be ahead of Lambda's.
 const CLOCK_MS: i64 = 15 * 60 * 1000;
+/// How long nothing of another run may have happened: Lambda tries an event again after two minutes, and the table keeps
+/// unused capacity of five.
+const QUIET_MS: i64 = 5 * 60 * 1000;
+/// How late Lambda's lines may be stored.
+const LATE: Duration = Duration::from_secs(60);
 
 /// Runs the command: 0 if there is no violation, 1 if there is one or the table has a problem.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     crate::report::check(arguments.report.as_deref())?;
     let clients = Clients::from_env().await?;
-    let stack = Stack::find(&clients, &arguments.stack).await?;
+    let stack = tags::find(&clients, &arguments.stack).await?;
     let problems = records::table_problems(&clients.dynamodb, &stack.table).await?;
     if !problems.is_empty() {
         let problems: String =
@@ -61,58 +68,58 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let faults = arguments.faults.clone().unwrap_or_else(|| Fault::value_variants().to_vec());
     let now = SystemClock.now().as_millis();
-    let orders = Orders::new(format!("{now:x}"), arguments.orders, &faults);
+    let orders = Orders::new(format!("{now:x}"), arguments.orders.into(), &faults);
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
     print(&printable(&intention(&stack, &clients, &orders)))?;
     if !arguments.yes {
         print("\nNothing was sent. Add --yes to begin.")?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let queued @ 1.. = collect::queued(&clients, &stack).await? {
-        let failure = Failure::from(format!("{queued} messages are in the queues of the stack"));
-        return Err(failure.remedy(
-            "Wait until the run that sent them has ended: two at a time cannot be told apart.",
-        ));
+    let (clients, stack, orders) = (&clients, &stack, &orders);
+    if let queued @ 1.. = collect::queued(clients, stack).await? {
+        return Err(busy(format!("{queued} messages are in the queues of the stack")));
+    }
+    if let Some(entry) = collect::ledger(clients, stack, now - QUIET_MS).await?.first() {
+        let text = format!("the function was at work for the run {} a moment ago", entry.run);
+        return Err(busy(text));
     }
     let began = Instant::now();
-    let before = collect::records(&clients, &stack).await?;
-    let since = i64::try_from(now).unwrap_or(i64::MAX) - CLOCK_MS;
-    let (clients, stack, orders) = (&clients, &stack, &orders);
+    let before = collect::records(clients, stack).await?;
+    let since = now - CLOCK_MS;
     let mut carried = Carried {
         clients,
         stack,
         orders,
         patience: arguments.patience,
         collected: Collected::new(orders.run.clone(), since),
+        sent: Vec::new(),
         messages: Vec::new(),
         given_up: false,
         bar: Progress::new(orders.messages.len() as u64, "messages"),
     };
     carried.carry_out().await?;
-    let Carried { collected, messages, given_up, .. } = carried;
-    let ledger = collect::ledger(clients, stack, &orders.run).await?;
-    if ledger.is_empty() {
-        let failure =
-            Failure::from("the function wrote nothing to its ledger, so there is nothing to audit");
-        return Err(failure.remedy(format!("Does it start? Look at its log: {}.", stack.logs)));
-    }
-    let mut records = collect::records(clients, stack).await?;
-    records.retain(|key, _| !before.contains_key(key));
-    let whole = Whole::new(orders, &messages, &collected, ledger, records.into_iter().collect());
-    let proof = proof(clients, stack, orders, &collected, &whole, began.elapsed(), given_up);
+    let whole = carried.whole(since, &before).await?;
+    let proof = proof(&carried, &whole, began.elapsed());
     print(&printable(&proof.to_string()))?;
     if let Some(path) = &arguments.report {
         let story = whole.story();
         crate::report::write(&proof.page(&story), path).await?;
     }
-    Ok(if proof.violations() == 0 && !given_up { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if proof.is_proved() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn busy(text: String) -> Failure {
+    Failure::from(text).remedy(
+        "Wait until five minutes after the other run has ended: two at a time cannot be told apart, and the table needs \
+         its capacity back.",
+    )
 }
 
 /// What the command will do, and what that costs.
 fn intention(stack: &Stack, clients: &Clients, orders: &Orders) -> String {
     let acts: Vec<String> =
         orders.counts().iter().map(|(act, count)| format!("{count} {act}")).collect();
-    let hangs: u64 = orders.counts().iter().filter(|(act, _)| is_late(act)).map(|(_, n)| n).sum();
-    let bill = cost::most(sent(orders), orders.messages.len() as f64, hangs as f64);
+    let bill = cost::most(&sent(&orders.messages));
     format!(
         "In stack {} (Region {}): {} messages of {} orders are sent to its queues, its topic and its event bus, its \
          own messages are taken from its dead-letter queues, and its tables and its log are read. Nothing else is called.\n\
@@ -127,14 +134,9 @@ fn intention(stack: &Stack, clients: &Clients, orders: &Orders) -> String {
     )
 }
 
-/// Whether an order that asks for this takes a whole invocation.
-fn is_late(act: &str) -> bool {
-    act.starts_with("hang") || act.starts_with("block")
-}
-
 /// How many messages go where.
-fn sent(orders: &Orders) -> Counted {
-    let count = |to| orders.messages.iter().filter(|message| message.to == to).count() as f64;
+fn sent(messages: &[Message]) -> Counted {
+    let count = |to| messages.iter().filter(|message| message.to == to).count() as f64;
     Counted {
         to_queue: count(To::Queue),
         to_fifo: count(To::Fifo),
@@ -151,6 +153,8 @@ struct Carried<'a> {
     orders: &'a Orders,
     patience: Duration,
     collected: Collected,
+    sent: Vec<Message>,
+    /// The same with their ids.
     messages: Vec<EvidenceMessage>,
     given_up: bool,
     bar: Progress,
@@ -164,16 +168,74 @@ impl Carried<'_> {
 
     async fn phases(&mut self, bar: &Progress) -> Result<(), Failure> {
         // First what Lambda tries three times only, before the queues exhaust the table's capacity.
-        for phase in [[To::Topic, To::Bus], [To::Queue, To::Fifo]] {
-            for to in phase {
-                let sent = send::send(self.clients, self.stack, self.orders, to).await?;
-                self.messages.extend(sent);
-            }
-            self.wait(bar, phase.iter().any(|to| to.is_queue())).await?;
+        let orders = self.orders;
+        self.phase(bar, &orders.messages, &EVENTS).await?;
+        self.phase(bar, &orders.messages, &QUEUES).await?;
+        // Throttling has ended, so another message can complete what it has left.
+        let again = Orders::again(self.logged().completions_lost());
+        if !again.is_empty() {
+            self.phase(bar, &again, &EVENTS).await?;
+            self.phase(bar, &again, &QUEUES).await?;
         }
         // Lambda stores its lines some seconds later.
         tokio::time::sleep(2 * POLL).await;
-        self.collected.look_at_all(self.clients, self.stack).await
+        Ok(())
+    }
+
+    /// Sends those of the messages that go there, and waits for their end.
+    async fn phase(
+        &mut self,
+        bar: &Progress,
+        messages: &[Message],
+        to: &[To],
+    ) -> Result<(), Failure> {
+        if self.given_up {
+            return Ok(());
+        }
+        for to in to {
+            let sent = send::send(self.clients, self.stack, self.orders, messages, *to).await?;
+            self.messages.extend(sent);
+            self.sent.extend(messages.iter().filter(|message| message.to == *to).cloned());
+        }
+        self.wait(bar, to.iter().any(|to| to.is_queue())).await
+    }
+
+    fn logged(&self) -> Evidence {
+        evidence::logged(self.orders, &self.messages, &self.collected)
+    }
+
+    /// Everything that is found, once Lambda has reported the end of all that the ledger shows.
+    async fn whole(
+        &mut self,
+        since: i64,
+        before: &BTreeMap<String, String>,
+    ) -> Result<Whole, Failure> {
+        let (clients, stack, orders) = (self.clients, self.stack, self.orders);
+        let began = Instant::now();
+        loop {
+            self.collected.look_at_all(clients, stack).await?;
+            let ledger = collect::ledger(clients, stack, since).await?;
+            let own = match collect::lines_of(&orders.run, ledger) {
+                Lines::Own(own) => own,
+                Lines::None => {
+                    let text =
+                        "the function wrote nothing to its ledger, so there is nothing to audit";
+                    let remedy = format!("Does it start? Look at its log: {}.", stack.logs);
+                    return Err(Failure::from(text).remedy(remedy));
+                }
+                Lines::Mixed(other) => {
+                    return Err(busy(format!("the function was also at work for the run {other}")));
+                }
+            };
+            let mut whole = Whole::new(orders, &self.messages, &self.collected, own);
+            if whole.unreported() == 0 || began.elapsed() > 2 * LATE {
+                let records = collect::records(clients, stack).await?.into_iter();
+                whole.evidence.records =
+                    records.filter(|(key, _)| !before.contains_key(key)).collect();
+                return Ok(whole);
+            }
+            tokio::time::sleep(POLL).await;
+        }
     }
 
     /// Waits until nothing that was sent is in flight.
@@ -181,9 +243,13 @@ impl Carried<'_> {
         let mut moved = (Instant::now(), usize::MAX);
         while !self.given_up {
             tokio::time::sleep(POLL).await;
-            self.collected.look(self.clients, self.stack).await?;
-            let logged = evidence::logged(self.orders, &self.messages, &self.collected);
-            let left = logged.unsettled().count();
+            // If nothing moves, a line may have been stored much later than the others.
+            if moved.0.elapsed() > LATE {
+                self.collected.look_at_all(self.clients, self.stack).await?;
+            } else {
+                self.collected.look(self.clients, self.stack).await?;
+            }
+            let left = self.logged().unsettled().count();
             bar.set((self.messages.len() - left) as u64);
             let queued = match has_queues {
                 true => collect::queued(self.clients, self.stack).await?,
@@ -201,17 +267,13 @@ impl Carried<'_> {
     }
 }
 
-fn proof(
-    clients: &Clients,
-    stack: &Stack,
-    orders: &Orders,
-    collected: &Collected,
-    whole: &Whole,
-    took: Duration,
-    given_up: bool,
-) -> Proof {
-    let mut to = std::collections::BTreeMap::new();
-    for message in &orders.messages {
+const EVENTS: [To; 2] = [To::Topic, To::Bus];
+const QUEUES: [To; 2] = [To::Queue, To::Fifo];
+
+fn proof(carried: &Carried<'_>, whole: &Whole, took: Duration) -> Proof {
+    let Carried { clients, stack, orders, sent: messages, collected, given_up, .. } = carried;
+    let mut to = BTreeMap::new();
+    for message in messages {
         *to.entry(message.to.name()).or_default() += 1;
     }
     let used = whole.invocations.iter().map(|one| one.billed_ms / 1000.0 * one.memory_mb / 1024.0);
@@ -221,8 +283,9 @@ fn proof(
         ledger_lines: whole.lines() as f64,
         records: whole.evidence.records.len() as f64,
         log_bytes: collected.bytes as f64,
-        ..sent(orders)
+        ..sent(messages)
     });
+    let outcomes = whole.evidence.outcomes();
     Proof {
         stack: stack.name.clone(),
         region: clients.region.clone(),
@@ -231,11 +294,12 @@ fn proof(
         sent: to,
         acts: orders.counts(),
         ends: whole.ends(),
-        outcomes: whole.evidence.outcomes(),
+        unseen: unseen(&orders.counts(), &whole.ends(), &outcomes, whole.unreported()),
+        outcomes,
         dead_lettered: whole.evidence.messages.iter().filter(|one| one.dead_lettered).count()
             as u64,
         findings: whole.evidence.audit(),
-        given_up,
+        given_up: *given_up,
         bill,
         seconds: took.as_secs_f64(),
     }

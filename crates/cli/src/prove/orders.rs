@@ -66,9 +66,14 @@ pub(crate) struct Orders {
 impl Orders {
     /// The same settings give the same orders.
     pub(crate) fn new(run: String, count: usize, faults: &[Fault]) -> Self {
-        let acts: Vec<&'static str> =
-            faults.iter().flat_map(|fault| acts(*fault)).copied().collect();
-        let acts = (0..count).map(|order| act(order, &acts)).collect();
+        let acts = [true, false].map(|is_queue| {
+            // Lambda tries events three times only, and throttling can last longer.
+            let faults = faults.iter().filter(|fault| is_queue || **fault != Fault::Throttle);
+            faults.flat_map(|fault| acts(*fault)).copied().collect::<Vec<_>>()
+        });
+        let [of_queues, of_events] = &acts;
+        let acts = |order| if To::of(order).is_queue() { of_queues } else { of_events };
+        let acts = (0..count).map(|order| act(order, acts(order))).collect();
         let mut messages: Vec<(usize, Message)> = Vec::new();
         for order in 0..count {
             let to = To::of(order);
@@ -92,6 +97,12 @@ impl Orders {
         self.acts.len()
     }
 
+    /// One more message of each of these orders, to where its first one went.
+    pub(crate) fn again(orders: impl IntoIterator<Item = usize>) -> Vec<Message> {
+        let message = |order| Message { order, copy: 3, to: To::of(order) };
+        orders.into_iter().map(message).collect()
+    }
+
     /// What each order asks for.
     pub(crate) fn evidence(&self) -> Vec<EvidenceOrder> {
         let order = |(number, act): (usize, &&'static str)| EvidenceOrder {
@@ -107,8 +118,8 @@ impl Orders {
         json!({ "run": self.run, "order": order, "act": self.acts.get(*order), "copy": copy })
     }
 
-    /// The message group of an order in the FIFO queue. One that fails permanently is alone: SQS counts a receive of
-    /// all that come behind it in their group, too, and would make them dead letters with it.
+    /// The message group of an order in the FIFO queue, among those of its run. One that fails permanently is alone: SQS
+    /// counts a receive of all that come behind it in their group, too, and would make them dead letters with it.
     pub(crate) fn group(&self, order: usize) -> usize {
         match self.acts.get(order) {
             Some(&FAIL) => GROUPS + order,
@@ -136,6 +147,7 @@ fn acts(fault: Fault) -> &'static [&'static str] {
         Fault::Hang => &["hang", "hang-late", "block", "block-late"],
         Fault::Throw => &["throw"],
         Fault::Slow => &["slow"],
+        Fault::Throttle => &["throttle"],
         Fault::DeadLetter => &[FAIL],
     }
 }
@@ -172,7 +184,8 @@ mod tests {
             let own = orders.messages.iter().filter(|message| message.to == to);
             let acts: std::collections::BTreeSet<_> =
                 own.clone().map(|message| orders.acts[message.order]).collect();
-            assert_eq!(acts.len(), 10, "{to:?}: {acts:?}");
+            // Throttling is for queues only.
+            assert_eq!(acts.len(), if to.is_queue() { 11 } else { 10 }, "{to:?}: {acts:?}");
             assert!(own.filter(|message| message.copy > 0).count() > 10, "{to:?}");
         }
         let plain = orders.counts()["place"];

@@ -1,5 +1,7 @@
 //! Sends the orders, and notes the ids that the services give their messages.
 
+use std::time::Duration;
+
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sns::types::PublishBatchRequestEntry;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
@@ -15,16 +17,24 @@ use crate::failure::Failure;
 /// The most that each of the services takes at once.
 const BATCH: usize = 10;
 
-/// Sends all messages that go there, in order.
+/// How long it waits after a batch of events. Lambda tries an event three times only, so the table has to take all of
+/// them, also one that has no unused capacity: ten write units a second, and an order takes two.
+const PACE: Duration = Duration::from_secs(2);
+
+/// Sends those of the messages that go there, in order.
 pub(crate) async fn send(
     clients: &Clients,
     stack: &Stack,
     orders: &Orders,
+    messages: &[Message],
     to: To,
 ) -> Result<Vec<EvidenceMessage>, Failure> {
-    let own: Vec<&Message> = orders.messages.iter().filter(|message| message.to == to).collect();
+    let own: Vec<&Message> = messages.iter().filter(|message| message.to == to).collect();
     let mut sent = Vec::new();
     for batch in own.chunks(BATCH) {
+        if !to.is_queue() && !sent.is_empty() {
+            tokio::time::sleep(PACE).await;
+        }
         let ids = match to {
             To::Queue => to_queue(clients, &stack.queue, orders, batch, false).await?,
             To::Fifo => to_queue(clients, &stack.fifo, orders, batch, true).await?,
@@ -63,9 +73,9 @@ async fn to_queue(
         if is_fifo {
             // Each copy has an id of its own, so that the queue does not drop what the function has to recognise.
             let id = format!("{}-{}-{}", orders.run, message.order, message.copy);
-            entry = entry
-                .message_group_id(orders.group(message.order).to_string())
-                .message_deduplication_id(id);
+            // What another run has left in the dead-letter queue holds up no group of this one.
+            let group = format!("{}-{}", orders.run, orders.group(message.order));
+            entry = entry.message_group_id(group).message_deduplication_id(id);
         }
         request = request.entries(entry.build()?);
     }

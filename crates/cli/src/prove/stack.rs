@@ -1,15 +1,14 @@
-//! The stack: recognised by the tags of its ledger, which name its other resources. The outputs of the stack would say
-//! the same, and need one more SDK and one more permission.
+//! The stack: recognised by the tags of its ledger, which name its other resources, and by the tag of each of these. The
+//! outputs of the stack would name them, too, and need one more SDK.
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
+use aws_sdk_dynamodb::error::DisplayErrorContext;
 
-use super::clients::Clients;
 use crate::failure::Failure;
 
 /// The tag that `docs/prove/template.yaml` gives to everything that it makes; its value is the name of the stack.
-const MARK: &str = "lambda-idempotency-prove";
+pub(crate) const MARK: &str = "lambda-idempotency-prove";
 
 /// The resources of a stack.
 #[derive(Clone, Debug)]
@@ -27,26 +26,8 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Finds the stack with this name. Any other table of that name is refused.
-    pub(crate) async fn find(clients: &Clients, name: &str) -> Result<Self, Failure> {
-        let ledger = format!("{name}-ledger");
-        let described = clients.dynamodb.describe_table().table_name(&ledger).send().await;
-        let table = match described {
-            Ok(described) => described.table,
-            Err(SdkError::ServiceError(error)) if error.err().is_resource_not_found_exception() => {
-                let text = format!("there is no table {ledger} in this Region and account");
-                return Err(Failure::from(text).remedy(DEPLOY));
-            }
-            Err(error) => return Err(failed(&format!("DescribeTable of {ledger}"), error)),
-        };
-        let arn = table.and_then(|table| table.table_arn).unwrap_or_default();
-        let asked = clients.dynamodb.list_tags_of_resource().resource_arn(arn).send().await;
-        let asked = asked.map_err(|error| failed(&format!("the tags of {ledger}"), error))?;
-        let tags = asked.tags.unwrap_or_default();
-        Self::of_tags(name, tags.into_iter().map(|tag| (tag.key, tag.value)).collect())
-    }
-
-    fn of_tags(name: &str, tags: HashMap<String, String>) -> Result<Self, Failure> {
+    /// The stack whose ledger has these tags.
+    pub(crate) fn of_tags(name: &str, tags: HashMap<String, String>) -> Result<Self, Failure> {
         if tags.get(MARK).map(String::as_str) != Some(name) {
             let text = format!(
                 "the table {name}-ledger has no tag {MARK}={name}, so it was not made for `prove`, which leaves it"
@@ -77,7 +58,7 @@ impl Stack {
     }
 }
 
-const DEPLOY: &str = "Deploy docs/prove/template.yaml, and give the name of that stack: docs/prove/README.md says how.";
+pub(crate) const DEPLOY: &str = "Deploy docs/prove/template.yaml, and give the name of that stack: docs/prove/README.md says how.";
 
 /// A request that failed.
 pub(crate) fn failed(what: &str, error: impl std::error::Error) -> Failure {

@@ -15,6 +15,7 @@ use std::{
     process::{Output, Stdio},
 };
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use tokio::{process::Command, task::JoinSet};
 
 use lambda::{Lambda, notification};
@@ -38,7 +39,7 @@ impl World {
     }
 
     /// Makes the stack, and lets the function with this mistake work.
-    async fn deploy(&mut self, mistake: &str) {
+    async fn deploy(&mut self, mistake: &str) -> Stack {
         let stack = Stack::create(&self.services, NAME, NAME).await;
         let lambda = Lambda::start(&self.services, &stack, function(), mistake).await;
         for queue in [&stack.queue, &stack.fifo] {
@@ -49,11 +50,27 @@ impl World {
         }
         self.pollers.spawn(lambda.clone().accept(stack.notifications.clone(), notification));
         self.pollers.spawn(lambda.accept(stack.bus_events.clone(), |event| event));
+        stack
+    }
+
+    /// Moves the lines of the ledger into the past.
+    async fn make_old(&self, ledger: &str) {
+        let dynamodb = &self.services.dynamodb;
+        let mut pages = dynamodb.scan().table_name(ledger).into_paginator().items().send();
+        while let Some(item) = pages.next().await {
+            let mut item = item.unwrap();
+            item.insert("at".to_owned(), AttributeValue::N("1".to_owned()));
+            dynamodb.put_item().table_name(ledger).set_item(Some(item)).send().await.unwrap();
+        }
     }
 
     async fn prove(&self, arguments: &[&str]) -> Output {
+        self.prove_patiently("180", arguments).await
+    }
+
+    async fn prove_patiently(&self, patience: &str, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-            .args(["prove", "--stack", NAME, "--patience", "180"])
+            .args(["prove", "--stack", NAME, "--patience", patience])
             .args(arguments)
             .env("AWS_ENDPOINT_URL", &self.ministack.url)
             .env("AWS_ACCESS_KEY_ID", "local")
@@ -90,11 +107,18 @@ fn number(page: &str, row: &str) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_fault_of_every_source_is_survived() {
     let mut world = World::new().await;
-    world.deploy("none").await;
+    let stack = world.deploy("none").await;
     let intended = world.prove(&[]).await;
     assert!(intended.status.success(), "{}", said(&intended));
     assert!(said(&intended).contains("Nothing was sent. Add --yes"), "{}", said(&intended));
 
+    // Dead letters of a run that was stopped stay where they are, and hold up nothing.
+    for queue in [stack.dead, stack.failed_events] {
+        for _ in 0..12 {
+            let send = world.services.sqs.send_message().queue_url(&queue);
+            send.message_body(r#"{"run":"stopped","order":1}"#).send().await.unwrap();
+        }
+    }
     let page = std::env::temp_dir().join(format!("prove-{}.html", std::process::id()));
     let report = ["--orders", "200", "--yes", "--report", page.to_str().unwrap()];
     let output = world.prove(&report).await;
@@ -104,9 +128,18 @@ async fn every_fault_of_every_source_is_survived() {
     std::fs::remove_file(&page).unwrap();
     assert!(html.contains("Proof in an AWS account") && html.contains("o-17"), "{html}");
     assert_eq!(number(&text, "violations"), 0, "{text}");
-    for row in
-        ["die", "die-late", "hang", "hang-late", "block", "block-late", "throw", "slow", "fail"]
-    {
+    for row in [
+        "die",
+        "die-late",
+        "hang",
+        "hang-late",
+        "block",
+        "block-late",
+        "throw",
+        "slow",
+        "throttle",
+        "fail",
+    ] {
         assert!(number(&text, row) > 0, "{row}: {text}");
     }
     for row in ["queue", "FIFO queue", "topic", "event bus", "in a dead-letter queue", "timed out"]
@@ -122,8 +155,13 @@ async fn every_fault_of_every_source_is_survived() {
         orders - number(&text, "fail") + number(&text, "doubled, with an accepted cause");
     assert_eq!(number(&text, "effects"), expected, "{text}");
 
-    // Another run in the same stack finds nothing of this one.
-    let output = world.prove(&["--orders", "60", "--faults", "throw", "--yes"]).await;
+    // Another run has to wait, and then finds nothing of this one.
+    let again = ["--orders", "60", "--faults", "throw", "--yes"];
+    let output = world.prove(&again).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("at work for the run"), "{}", said(&output));
+    world.make_old(&stack.ledger).await;
+    let output = world.prove(&again).await;
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(number(&said(&output), "effects"), 60);
 }
@@ -155,4 +193,36 @@ async fn another_stack_is_left_alone() {
     let other = world.prove(&["--yes"]).await;
     assert_eq!(other.status.code(), Some(2));
     assert!(said(&other).contains("no tag lambda-idempotency-prove=mine"), "{}", said(&other));
+}
+
+/// The ledger has the tags, and names a queue of somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_of_another_stack_is_left_alone() {
+    let world = World::new().await;
+    let stack = Stack::create(&world.services, NAME, NAME).await;
+    assert!(world.prove(&[]).await.status.success());
+    for (queue, tag) in [(&stack.queue, "queue"), (&stack.failed_events, "dead letters")] {
+        let untag = world.services.sqs.untag_queue().queue_url(queue);
+        untag.tag_keys("lambda-idempotency-prove").send().await.unwrap();
+        let output = world.prove(&["--yes"]).await;
+        assert_eq!(output.status.code(), Some(2), "{tag}");
+        let expected = format!("{queue}, which the table mine-ledger names, has no tag");
+        assert!(said(&output).contains(&expected), "{}", said(&output));
+        let tag = world.services.sqs.tag_queue().queue_url(queue);
+        tag.tags("lambda-idempotency-prove", NAME).send().await.unwrap();
+    }
+}
+
+/// Nobody handles the events, and the queues get nothing then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_given_up_proves_nothing() {
+    let world = World::new().await;
+    let stack = Stack::create(&world.services, NAME, NAME).await;
+    let output = world.prove_patiently("5", &["--orders", "20", "--yes"]).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("wrote nothing to its ledger"), "{}", said(&output));
+    for queue in [&stack.queue, &stack.fifo] {
+        let asked = world.services.sqs.receive_message().queue_url(queue).send().await.unwrap();
+        assert_eq!(asked.messages.unwrap_or_default().len(), 0);
+    }
 }

@@ -41,6 +41,7 @@ pub(crate) struct Stack {
     pub(crate) ledger: String,
     pub(crate) queue: String,
     pub(crate) fifo: String,
+    pub(crate) dead: String,
     pub(crate) failed_events: String,
     /// Where topic and rule put what Lambda would accept.
     pub(crate) notifications: String,
@@ -48,28 +49,33 @@ pub(crate) struct Stack {
     pub(crate) logs: String,
 }
 
+const MARK: &str = "lambda-idempotency-prove";
+
 /// How often a queue delivers a message, and how long it is invisible: as in the template, with fewer seconds.
 const RECEIVES: u32 = 15;
 const VISIBILITY: &str = "4";
 
 impl Stack {
-    /// Makes its resources. `mark` is the value of the tag by which the command recognises it.
+    /// Makes its resources. `mark` is the value of the tag by which the command recognises the ledger.
     pub(crate) async fn create(services: &Services, name: &str, mark: &str) -> Self {
-        let dead = queue(services, &format!("{name}-dead"), None).await;
-        let fifo_dead = queue(services, &format!("{name}-dead.fifo"), None).await;
-        let failed_events = queue(services, &format!("{name}-failed"), None).await;
-        let queue_url = queue(services, &format!("{name}-queue"), Some(&dead)).await;
-        let fifo = queue(services, &format!("{name}-queue.fifo"), Some(&fifo_dead)).await;
-        let notifications = queue(services, &format!("{name}-notifications"), None).await;
-        let bus_events = queue(services, &format!("{name}-bus-events"), None).await;
+        let dead = queue(services, name, "dead", None).await;
+        let fifo_dead = queue(services, name, "dead.fifo", None).await;
+        let failed_events = queue(services, name, "failed", None).await;
+        let queue_url = queue(services, name, "queue", Some(&dead)).await;
+        let fifo = queue(services, name, "queue.fifo", Some(&fifo_dead)).await;
+        let notifications = queue(services, name, "notifications", None).await;
+        let bus_events = queue(services, name, "bus-events", None).await;
 
         let topic = services.sns.create_topic().name(format!("{name}-topic")).send().await.unwrap();
         let topic = topic.topic_arn.unwrap();
+        let tag = aws_sdk_sns::types::Tag::builder().key(MARK).value(name).build().unwrap();
+        services.sns.tag_resource().resource_arn(&topic).tags(tag).send().await.unwrap();
         let subscribe = services.sns.subscribe().topic_arn(&topic).protocol("sqs");
         subscribe.endpoint(arn(services, &notifications).await).send().await.unwrap();
 
         let (bus, rule) = (format!("{name}-bus"), format!("{name}-rule"));
-        services.events.create_event_bus().name(&bus).send().await.unwrap();
+        let tag = aws_sdk_eventbridge::types::Tag::builder().key(MARK).value(name).build().unwrap();
+        services.events.create_event_bus().name(&bus).tags(tag).send().await.unwrap();
         let put = services.events.put_rule().name(&rule).event_bus_name(&bus);
         let pattern = json!({ "source": ["lambda-idempotency.prove"] }).to_string();
         put.event_pattern(pattern).send().await.unwrap();
@@ -78,12 +84,13 @@ impl Stack {
         put.targets(target.build().unwrap()).send().await.unwrap();
 
         let logs = format!("{name}-logs");
-        services.logs.create_log_group().log_group_name(&logs).send().await.unwrap();
+        let create = services.logs.create_log_group().log_group_name(&logs);
+        create.tags(MARK, name).send().await.unwrap();
         let table = format!("{name}-table");
-        records_table(services, &table).await;
+        records_table(services, &table, name).await;
         let ledger = format!("{name}-ledger");
         let tags = [
-            ("lambda-idempotency-prove", mark),
+            (MARK, mark),
             ("prove-table", &table),
             ("prove-queue", &queue_url),
             ("prove-fifo-queue", &fifo),
@@ -96,12 +103,24 @@ impl Stack {
         ];
         ledger_table(services, &ledger, &tags).await;
         let (name, queue) = (name.to_owned(), queue_url);
-        Self { name, table, ledger, queue, fifo, failed_events, notifications, bus_events, logs }
+        Self {
+            name,
+            table,
+            ledger,
+            queue,
+            fifo,
+            dead,
+            failed_events,
+            notifications,
+            bus_events,
+            logs,
+        }
     }
 }
 
-async fn queue(services: &Services, name: &str, dead_letters: Option<&str>) -> String {
-    let mut create = services.sqs.create_queue().queue_name(name);
+async fn queue(services: &Services, stack: &str, name: &str, dead_letters: Option<&str>) -> String {
+    let mut create = services.sqs.create_queue().queue_name(format!("{stack}-{name}"));
+    create = create.tags(MARK, stack);
     create = create.attributes(Attribute::VisibilityTimeout, VISIBILITY);
     if name.ends_with(".fifo") {
         create = create.attributes(Attribute::FifoQueue, "true");
@@ -129,9 +148,9 @@ fn text(name: &str) -> AttributeDefinition {
     definition.attribute_type(ScalarAttributeType::S).build().unwrap()
 }
 
-async fn records_table(services: &Services, name: &str) {
+async fn records_table(services: &Services, name: &str, stack: &str) {
     let units = ProvisionedThroughput::builder().read_capacity_units(10).write_capacity_units(10);
-    let create = services.dynamodb.create_table().table_name(name);
+    let create = services.dynamodb.create_table().table_name(name).tags(tag(MARK, stack));
     let create = create.billing_mode(BillingMode::Provisioned);
     let create = create.provisioned_throughput(units.build().unwrap());
     let create = create.attribute_definitions(text("id")).key_schema(key("id", KeyType::Hash));
@@ -141,9 +160,12 @@ async fn records_table(services: &Services, name: &str) {
     update.time_to_live_specification(ttl.build().unwrap()).send().await.unwrap();
 }
 
+fn tag(name: &str, value: &str) -> Tag {
+    Tag::builder().key(name).value(value).build().unwrap()
+}
+
 async fn ledger_table(services: &Services, name: &str, tags: &[(&str, &str)]) {
-    let tags =
-        tags.iter().map(|(key, value)| Tag::builder().key(*key).value(*value).build().unwrap());
+    let tags = tags.iter().map(|(name, value)| tag(name, value));
     let create = services.dynamodb.create_table().table_name(name);
     let create = create.billing_mode(BillingMode::PayPerRequest).set_tags(Some(tags.collect()));
     let create = create.attribute_definitions(text("run")).attribute_definitions(text("line"));
