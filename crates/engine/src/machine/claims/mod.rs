@@ -20,10 +20,10 @@ use super::{
     wanted::{Answer, Claimed, Wanted},
 };
 use lambda_idempotency_core::{
-    admission::{Held, Settlement},
+    admission::{Claim, Held, Settlement},
     clock::Timestamp,
     record::IdempotencyRecord,
-    store::{StoreError, StoreErrorKind, Verdict, Write},
+    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -154,12 +154,11 @@ impl Claims {
         let at = wanted.at;
         match judge(wanted, seen, now) {
             // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler begins,
-            // so it is renewed. If that fails, the earlier write is undone.
+            // so it is renewed.
             Err(Answer { claimed: Claimed::Held(held), seen, .. })
                 if pending.rounds < ROUNDS && is_short(&held, now, lease_until) =>
             {
                 let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
-                pending.doubt = Some(Box::new(Arc::unwrap_or_clone(held)));
                 pending.step = Step::Writing(seen);
                 return Some(Write::new(wanted.key.clone(), guard, record));
             }
@@ -248,8 +247,8 @@ impl Claims {
                     self.answer(Answer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
                 }
                 (_, _, Verdict::Found(seen)) => {
-                    // The write that was in doubt is resolved: this record is stored.
-                    pending.doubt = None;
+                    // The write that was in doubt is resolved: this record is stored, perhaps by that write.
+                    pending.doubt = own(&pending.wanted.claim, seen.as_ref());
                     pending.rounds += 1;
                     pending.step = Step::Write(seen);
                     self.to_send.push(pending);
@@ -278,6 +277,12 @@ impl Claims {
         let all = on_their_way.chain(std::mem::take(&mut self.to_send));
         all.map(|pending| pending.wanted.at).collect()
     }
+}
+
+/// The claim, if an earlier write of it has stored this record: it is undone if it gets no answer in time.
+fn own(claim: &Claim, seen: Option<&IdempotencyRecord>) -> Option<Box<Held>> {
+    let own = seen.filter(|_| Guard::OwnedBy(claim.owner).holds(seen))?;
+    Some(Box::new(Held { claim: claim.clone(), record: own.clone() }))
 }
 
 /// Whether less than half of the lease is left that a claim gets now.

@@ -4,7 +4,6 @@ use super::super::{
     wanted::Begins,
 };
 use super::*;
-use lambda_idempotency_core::{admission::Settlement, store::Guard};
 
 fn wanted(at: usize, begins: Begins) -> Wanted {
     Wanted {
@@ -246,6 +245,34 @@ fn a_claim_that_finds_itself_and_cannot_renew_its_lease_is_undone() {
     assert!(matches!(&*undo, [Write { guard: Guard::OwnedBy(_), record: None, .. }]));
     let error = error(claims.written(call, undo, [Verdict::Written].into_iter(), after(8_100)));
     assert_eq!(error.kind(), StoreErrorKind::Contended);
+}
+
+/// The process was suspended, or its handlers occupied the processor.
+#[test]
+fn a_claim_that_finds_itself_after_the_time_for_handlers_is_undone() {
+    for lost in [true, false] {
+        let (mut claims, mut number) = (claims([Begins::Write(None)]), CallIds::default());
+        let (mut call, mut sent, _) = send(&mut claims, &mut number, START);
+        let mut again = writes(sent);
+        let applied = again.iter().find_map(|write| write.record.clone());
+        // Otherwise the store has sent it again by itself, and says nothing of the lost answer.
+        if lost {
+            claims.written(
+                call,
+                again,
+                [Verdict::Unknown(lost_answer())].into_iter(),
+                after(1_000),
+            );
+            (call, sent, _) = send(&mut claims, &mut number, after(1_000));
+            again = writes(sent);
+        }
+        claims.written(call, again, [Verdict::Found(applied)].into_iter(), after(9_000));
+        assert!(claims.stop().is_empty(), "its key would stay claimed until the lease ends");
+        let (call, undo, _) = send(&mut claims, &mut number, after(9_000));
+        let undo = writes(undo);
+        assert!(matches!(&*undo, [Write { guard: Guard::OwnedBy(_), record: None, .. }]));
+        error(claims.written(call, undo, [Verdict::Written].into_iter(), after(9_100)));
+    }
 }
 
 /// The first of many calls of a busy process was answered when nobody waited for it any more.
