@@ -6,7 +6,7 @@ use super::{Held, Settlement, admit::final_fence, held_until};
 use crate::{
     clock::Timestamp,
     record::{IdempotencyRecord, Json, Status},
-    store::{Guard, RecordVersion},
+    store::Guard,
 };
 
 /// What to do if a settling write did not find our claim.
@@ -85,20 +85,16 @@ impl Held {
         if self.is_own_work(settlement, found) {
             return Settled::Done;
         }
-        let mine = Guard::OwnedBy(self.claim.owner);
-        if mine.holds(Some(found))
-            && let Some(record) = self.left_behind(settlement, now)
-        {
-            // A write of ours that had no response was applied later: an earlier renewal, which
-            // this one extends, or, after a TTL deletion, a copy of the claim.
-            return match settlement {
-                Settlement::Renew { .. } => {
-                    let held = Self { record: self.on_top_of(found), ..self.clone() };
-                    let record = held.left_behind(settlement, now).unwrap_or(record);
-                    Settled::Again { guard: Guard::Unchanged(RecordVersion::of(found)), record }
-                }
-                _ => Settled::Again { guard: mine, record },
+        // A write of ours that had no response was applied later: an earlier renewal, which this one extends, or, after
+        // a TTL deletion, a copy of the claim.
+        if Guard::OwnedBy(self.claim.owner).holds(Some(found)) {
+            let held = match settlement {
+                Settlement::Renew { .. } => &self.with_record(self.on_top_of(found)),
+                _ => self,
             };
+            if let (guard, Some(record)) = held.write(settlement, now) {
+                return Settled::Again { guard, record };
+            }
         }
         if let Some(theirs) = self.claim.stranger_of(found) {
             return Settled::Overtaken(Overtaken::Foreign { application: Arc::clone(theirs) });
