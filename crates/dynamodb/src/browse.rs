@@ -22,6 +22,7 @@ use crate::{
     position::{is_of_index, other_listing},
     retry::{Budget, backoff},
     sdk_error::sdk_failure,
+    slots::leave,
     store::DynamoDbStore,
 };
 
@@ -58,12 +59,13 @@ impl DynamoDbStore {
             if budget.left().is_zero() {
                 return Err(error::too_late(&self.config));
             }
-            let _slot = self.slot(Purpose::Claim, budget).await?;
+            let slot = self.slot(Purpose::Claim, budget).await?;
             let answer = match self.partition() {
                 None => self.scan(ask, None, budget).await,
                 Some(Partition::Derived { prefix }) => self.scan(ask, Some(prefix), budget).await,
                 Some(Partition::Static(partition)) => self.query(ask, partition, budget).await,
             };
+            leave(slot).await;
             match answer {
                 Err(failure) if failure.retry && backoff.pause(budget).await => {}
                 answer => return answer,

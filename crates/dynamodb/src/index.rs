@@ -28,6 +28,7 @@ use crate::{
     retry::{Budget, backoff},
     sdk_error::sdk_failure,
     shard::{SHARDS, shard},
+    slots::leave,
     store::DynamoDbStore,
 };
 
@@ -104,7 +105,7 @@ impl DynamoDbStore {
             if budget.left().is_zero() {
                 return Err(error::too_late(&self.config));
             }
-            let _slot = self.slot(Purpose::Claim, budget).await?;
+            let slot = self.slot(Purpose::Claim, budget).await?;
             let request = self
                 .client
                 .query()
@@ -116,7 +117,9 @@ impl DynamoDbStore {
                 .limit(limit)
                 .set_exclusive_start_key(start.clone());
             let doing = Doing { config: &self.config, operation: "Query", permission: "Query" };
-            let failure = match budget.attempt(request.send()).await {
+            let answer = budget.attempt(request.send()).await;
+            leave(slot).await;
+            let failure = match answer {
                 Err(late) => error::timed_out(doing, late),
                 Ok(Err(error)) => index_failure(doing, index, &error),
                 Ok(Ok(output)) => {

@@ -1,15 +1,17 @@
 //! Browsing a table: all pages, foreign items, one partition of a table with a sort key.
 
-use std::num::NonZeroUsize;
+use std::{num::NonZeroUsize, time::Duration};
 
-use crate::support::{Fixture, SORTED, key, soon};
+use crate::support::{Fault, Fixture, SORTED, claimed, key, soon, write};
+use futures_util::future::{Either, join_all, select};
 use lambda_idempotency_core::{
-    browse::Browse as _,
+    browse::{Browse as _, Left},
+    clock::{Clock as _, Timestamp},
     record::{IdempotencyRecord, Status},
-    store::{Guard, Store as _, StoreErrorKind, Write},
+    store::{Guard, Store as _, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
-use lambda_idempotency_testkit::browse_conformance;
+use lambda_idempotency_testkit::{browse_conformance, clock::ManualClock};
 use serde_json::json;
 
 browse_conformance!(|| async { Fixture::start().await.store() });
@@ -163,4 +165,32 @@ async fn a_table_with_another_key_is_an_error_and_not_an_empty_page() {
     let one = NonZeroUsize::new(1).unwrap();
     let error = store.page(None, one, soon()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+}
+
+/// Reading a table is throttled for long, and a program that does it may process records as well.
+#[tokio::test]
+async fn a_listing_that_pauses_holds_no_slot() {
+    for has_index in [false, true] {
+        let fixture = Fixture::indexed().await;
+        let clock = ManualClock::new(Timestamp::from_secs(1_000));
+        let builder = fixture.builder().clock(clock.clone());
+        let builder = if has_index { builder.index("unfinished") } else { builder };
+        let (store, late) = (builder.build().unwrap(), clock.now().plus(Duration::from_secs(20)));
+        let refused = || Fault::error("ProvisionedThroughputExceededException");
+        fixture.wire.fault((0..20).map(|_| refused()));
+        let listings = (0..20).map(|_| store.left(Left::Work, None, PLENTY, late));
+        let claim = async {
+            let mut sent = 0;
+            while sent < 20 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                sent += fixture.wire.operations().len();
+            }
+            store.write(&[write(1, Guard::Absent, Some(claimed(1)))], late).await
+        };
+        // The clock stands still, so all of them pause for ever.
+        let both = select(Box::pin(claim), join_all(listings));
+        let both = tokio::time::timeout(Duration::from_secs(20), both).await;
+        let Either::Left((verdicts, _)) = both.expect("it waits") else { panic!("a listing ends") };
+        assert!(matches!(*verdicts, [Verdict::Written]), "{verdicts:?}");
+    }
 }
