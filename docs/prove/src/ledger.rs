@@ -61,9 +61,9 @@ impl Ledger {
     ) -> Result<(), aws_sdk_dynamodb::Error> {
         let later = mem::take(&mut *self.later.lock().unwrap_or_else(PoisonError::into_inner));
         for item in later {
-            self.put(self.at(item)).await?;
+            self.put(self.at(call, item)).await?;
         }
-        self.put(self.at(Self::item(step, order, call))).await
+        self.put(self.at(call, Self::item(step, order, call))).await
     }
 
     /// Writes an effect with the next line.
@@ -96,12 +96,14 @@ impl Ledger {
         .into()
     }
 
-    /// The item with its time, and with a sort key that no other has.
-    fn at(&self, mut item: Item) -> Item {
+    /// The item with its time, its invocation, and a sort key that no other has.
+    fn at(&self, call: &Call, mut item: Item) -> Item {
         let number = self.lines.fetch_add(1, Ordering::Relaxed);
         let line = format!("{} {} {number}", self.stream, self.process);
         item.insert("line".to_owned(), AttributeValue::S(line));
         item.insert("stream".to_owned(), AttributeValue::S(self.stream.clone()));
+        let request = call.request_id().unwrap_or_default().to_owned();
+        item.insert("request".to_owned(), AttributeValue::S(request));
         item.insert("at".to_owned(), AttributeValue::N(now()));
         item.insert("number".to_owned(), AttributeValue::N(number.to_string()));
         item

@@ -15,7 +15,7 @@ use crate::arguments::time_to_work;
 /// its log lines.
 ///
 /// It says what it will do and cost before it begins, and begins with `--yes` only. It calls nothing but the resources
-/// of that stack, which it recognises by the tags of the ledger. Region, credentials and endpoints are found as by the
+/// of that stack, which it recognises by their tags. Region, credentials and endpoints are found as by the
 /// AWS SDK.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]

@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     pub(crate) is_effect: bool,
     pub(crate) order: usize,
     pub(crate) message: String,
+    /// The invocation.
+    pub(crate) request: String,
     pub(crate) fence: u64,
 }
 
@@ -227,6 +229,7 @@ fn entry(item: &HashMap<String, AttributeValue>) -> Option<Entry> {
         is_effect: text("step")? == "effect",
         order: number(item, "order")?,
         message: text("message")?,
+        request: text("request")?,
         fence: number(item, "fence")?,
     })
 }
@@ -273,6 +276,7 @@ mod tests {
             is_effect: false,
             order: 1,
             message: "m".to_owned(),
+            request: "q".to_owned(),
             fence: 1,
         };
         let own = vec![line("r", 5), line("r", 9)];

@@ -19,6 +19,50 @@ use super::{
 /// How much the clock of Lambda's reports may be behind that of the function.
 const CLOCK_MS: i64 = 1000;
 
+impl Invocation {
+    /// Whether a line of the ledger is of this invocation, or of an earlier try of the same event in this sandbox.
+    fn is_of(&self, entry: &Entry) -> bool {
+        let is_same = self.request_id == entry.request && self.stream == entry.stream;
+        is_same && self.at + CLOCK_MS >= entry.at
+    }
+}
+
+/// What happened in a sandbox, in order, with times that never go back. Lambda can report the end of an invocation some
+/// milliseconds after the next one has begun, so the request ids say which lines are before it.
+fn of_sandbox<'e>(
+    sandbox: u32,
+    lines: impl Iterator<Item = &'e Entry>,
+    ends: &[&Invocation],
+) -> Vec<(i64, Observed)> {
+    let mut of: BTreeMap<usize, Vec<&Entry>> = BTreeMap::new();
+    for line in lines {
+        let end = ends.iter().position(|end| end.is_of(line)).unwrap_or(ends.len());
+        of.entry(end).or_default().push(line);
+    }
+    let mut observed = Vec::new();
+    for number in 0..=ends.len() {
+        let lines = of.remove(&number).unwrap_or_default();
+        let lines = lines.into_iter().map(|entry| {
+            let what = What::Handler {
+                is_effect: entry.is_effect,
+                order: entry.order,
+                message: entry.message.clone(),
+                fence: entry.fence,
+            };
+            (entry.at, what)
+        });
+        observed.extend(lines);
+        let end = ends.get(number);
+        observed.extend(end.map(|end| (end.at, What::Ended(end.ended, end.records.clone()))));
+    }
+    let mut latest = 0;
+    let in_order = observed.into_iter().map(|(at, what)| {
+        latest = at.max(latest);
+        (latest, Observed { sandbox, what })
+    });
+    in_order.collect()
+}
+
 /// The messages, with those that are in a dead-letter queue marked, and the invocations that were logged.
 pub(crate) fn logged(
     orders: &Orders,
@@ -65,28 +109,19 @@ impl Whole {
             let next = u32::try_from(sandboxes.len()).unwrap_or(u32::MAX);
             sandboxes.entry(stream.clone()).or_insert(next);
         }
-        let sandbox = |stream: &str| sandboxes.get(stream).copied().unwrap_or_default();
-        let handlers = ledger.iter().map(|entry| {
-            let what = What::Handler {
-                is_effect: entry.is_effect,
-                order: entry.order,
-                message: entry.message.clone(),
-                fence: entry.fence,
-            };
-            (entry.at, 0, Observed { sandbox: sandbox(&entry.stream), what })
+        let observed = sandboxes.iter().flat_map(|(stream, sandbox)| {
+            let own = ledger.iter().filter(|entry| entry.stream == *stream);
+            let ends = invocations.iter().filter(|invocation| invocation.stream == *stream);
+            of_sandbox(*sandbox, own, &ends.collect::<Vec<_>>())
         });
-        let ends = invocations.iter().map(|invocation| {
-            let what = What::Ended(invocation.ended, invocation.records.clone());
-            (invocation.at, 1, Observed { sandbox: sandbox(&invocation.stream), what })
-        });
-        let mut observed: Vec<_> = handlers.chain(ends).collect();
-        observed.sort_by_key(|(at, kind, _)| (*at, *kind));
+        let mut observed: Vec<_> = observed.collect();
+        observed.sort_by_key(|(at, _)| *at);
         let mut messages = marked(messages, collected);
         messages.extend(copies(&messages, &ledger, collected));
         let evidence = Evidence {
             orders: orders.evidence(),
             messages,
-            observed: observed.into_iter().map(|(.., observed)| observed).collect(),
+            observed: observed.into_iter().map(|(_, observed)| observed).collect(),
             records: Vec::new(),
         };
         Self { evidence, invocations, ledger, sandboxes }
@@ -157,14 +192,9 @@ impl Whole {
         ends
     }
 
-    /// How many lines of the ledger no report of Lambda's follows: those of their invocation are not stored yet.
+    /// How many lines of the ledger are of invocations whose ends Lambda has not reported: the report is not stored yet.
     pub(crate) fn unreported(&self) -> usize {
-        let is_open = |entry: &&Entry| {
-            !self
-                .invocations
-                .iter()
-                .any(|one| one.stream == entry.stream && one.at + CLOCK_MS >= entry.at)
-        };
+        let is_open = |entry: &&Entry| !self.invocations.iter().any(|one| one.is_of(entry));
         self.ledger.iter().filter(is_open).count()
     }
 
@@ -197,4 +227,47 @@ fn copies(
         dead_lettered: collected.dead.contains(&entry.message),
     };
     unknown.map(copy).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end of the first invocation is reported after the second has begun.
+    #[test]
+    fn lines_are_of_their_invocation_whatever_the_clocks_say() {
+        let line = |at, request: &str, order| Entry {
+            run: "r".to_owned(),
+            stream: "s".to_owned(),
+            at,
+            number: 1,
+            is_effect: false,
+            order,
+            message: "m".to_owned(),
+            request: request.to_owned(),
+            fence: 1,
+        };
+        let end = |at, request: &str| Invocation {
+            stream: "s".to_owned(),
+            request_id: request.to_owned(),
+            at,
+            ended: Ended::Answered,
+            ms: 1.0,
+            billed_ms: 1.0,
+            memory_mb: 1.0,
+            records: Vec::new(),
+        };
+        let lines = [line(10, "q1", 1), line(18, "q2", 2), line(40, "q3", 3)];
+        let (first, second) = (end(20, "q1"), end(30, "q2"));
+        let seen = of_sandbox(0, lines.iter(), &[&first, &second]);
+        let seen: Vec<(i64, Option<usize>)> = seen
+            .into_iter()
+            .map(|(at, observed)| match observed.what {
+                What::Handler { order, .. } => (at, Some(order)),
+                What::Ended(..) => (at, None),
+            })
+            .collect();
+        let expected = [(10, Some(1)), (20, None), (20, Some(2)), (30, None), (40, Some(3))];
+        assert_eq!(seen, expected);
+    }
 }
