@@ -19,6 +19,9 @@ use super::{
 /// How much the clock of Lambda's reports may be behind that of the function.
 const CLOCK_MS: i64 = 1000;
 
+pub(crate) const DIED: &str = "its process ended";
+pub(crate) const TIMED_OUT: &str = "timed out";
+
 impl Invocation {
     /// Whether a line of the ledger is of this invocation, or of an earlier try of the same event in this sandbox.
     fn is_of(&self, entry: &Entry) -> bool {
@@ -184,10 +187,19 @@ impl Whole {
     }
 
     /// How many invocations ended in each way.
-    pub(crate) fn ends(&self) -> BTreeMap<Ended, u64> {
+    pub(crate) fn ends(&self, orders: &Orders) -> BTreeMap<&'static str, u64> {
+        let blocks = |one: &Invocation| {
+            self.ledger.iter().any(|entry| one.is_of(entry) && orders.blocks(entry.order))
+        };
         let mut ends = BTreeMap::new();
         for invocation in &self.invocations {
-            *ends.entry(invocation.ended).or_default() += 1;
+            let end = match invocation.ended {
+                Ended::Answered => "answered",
+                Ended::Died => DIED,
+                Ended::TimedOut if blocks(invocation) => TIMED_OUT,
+                Ended::TimedOut => "timed out, and no order blocked",
+            };
+            *ends.entry(end).or_default() += 1;
         }
         ends
     }
@@ -232,11 +244,10 @@ fn copies(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prove::arguments::Fault;
 
-    /// The end of the first invocation is reported after the second has begun.
-    #[test]
-    fn lines_are_of_their_invocation_whatever_the_clocks_say() {
-        let line = |at, request: &str, order| Entry {
+    fn line(at: i64, request: &str, order: usize) -> Entry {
+        Entry {
             run: "r".to_owned(),
             stream: "s".to_owned(),
             at,
@@ -246,19 +257,27 @@ mod tests {
             message: "m".to_owned(),
             request: request.to_owned(),
             fence: 1,
-        };
-        let end = |at, request: &str| Invocation {
+        }
+    }
+
+    fn end(at: i64, request: &str, ended: Ended) -> Invocation {
+        Invocation {
             stream: "s".to_owned(),
             request_id: request.to_owned(),
             at,
-            ended: Ended::Answered,
+            ended,
             ms: 1.0,
             billed_ms: 1.0,
             memory_mb: 1.0,
             records: Vec::new(),
-        };
+        }
+    }
+
+    /// The end of the first invocation is reported after the second has begun.
+    #[test]
+    fn lines_are_of_their_invocation_whatever_the_clocks_say() {
         let lines = [line(10, "q1", 1), line(18, "q2", 2), line(40, "q3", 3)];
-        let (first, second) = (end(20, "q1"), end(30, "q2"));
+        let (first, second) = (end(20, "q1", Ended::Answered), end(30, "q2", Ended::Answered));
         let seen = of_sandbox(0, lines.iter(), &[&first, &second]);
         let seen: Vec<(i64, Option<usize>)> = seen
             .into_iter()
@@ -269,5 +288,21 @@ mod tests {
             .collect();
         let expected = [(10, Some(1)), (20, None), (20, Some(2)), (30, None), (40, Some(3))];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_time_out_that_no_order_asked_for_is_counted_by_itself() {
+        let orders = Orders::new("r".to_owned(), 200, &[Fault::Hang]);
+        let blocks = (0..200).find(|order| orders.blocks(*order)).unwrap();
+        let places = (0..200).find(|order| !orders.blocks(*order)).unwrap();
+        let whole = Whole {
+            evidence: Evidence::default(),
+            invocations: vec![end(20, "q1", Ended::TimedOut), end(30, "q2", Ended::TimedOut)],
+            ledger: vec![line(10, "q1", blocks), line(25, "q2", places)],
+            sandboxes: BTreeMap::new(),
+        };
+        let unasked = "timed out, and no order blocked";
+        assert_eq!(whole.ends(&orders), BTreeMap::from([(TIMED_OUT, 1), (unasked, 1)]));
+        assert_eq!(whole.unreported(), 0);
     }
 }

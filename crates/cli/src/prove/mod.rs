@@ -285,7 +285,7 @@ fn proof(carried: &Carried<'_>, whole: &Whole, took: Duration) -> Proof {
         log_bytes: collected.bytes as f64,
         ..sent(messages)
     });
-    let outcomes = whole.evidence.outcomes();
+    let (outcomes, ends) = (whole.evidence.outcomes(), whole.ends(orders));
     Proof {
         stack: stack.name.clone(),
         region: clients.region.clone(),
@@ -293,8 +293,8 @@ fn proof(carried: &Carried<'_>, whole: &Whole, took: Duration) -> Proof {
         orders: orders.len(),
         sent: to,
         acts: orders.counts(),
-        ends: whole.ends(),
-        unseen: unseen(&orders.counts(), &whole.ends(), &outcomes, whole.unreported()),
+        unseen: unseen(&orders.counts(), &ends, &outcomes, whole.unreported()),
+        ends,
         outcomes,
         dead_lettered: whole.evidence.messages.iter().filter(|one| one.dead_lettered).count()
             as u64,

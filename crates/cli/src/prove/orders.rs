@@ -97,6 +97,11 @@ impl Orders {
         self.acts.len()
     }
 
+    /// Whether its first attempt lets the invocation time out.
+    pub(crate) fn blocks(&self, order: usize) -> bool {
+        self.acts.get(order).is_some_and(|act| act.starts_with(BLOCK))
+    }
+
     /// One more message of each of these orders, to where its first one went.
     pub(crate) fn again(orders: impl IntoIterator<Item = usize>) -> Vec<Message> {
         let message = |order| Message { order, copy: 3, to: To::of(order) };
@@ -139,12 +144,13 @@ impl Orders {
 
 const DIE: &str = "die";
 const FAIL: &str = "fail";
+const BLOCK: &str = "block";
 
 /// The words of the function for a fault (`docs/prove/src/order.rs`).
 fn acts(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::Die => &[DIE, "die-late"],
-        Fault::Hang => &["hang", "hang-late", "block", "block-late"],
+        Fault::Hang => &["hang", "hang-late", BLOCK, "block-late"],
         Fault::Throw => &["throw"],
         Fault::Slow => &["slow"],
         Fault::Throttle => &["throttle"],

@@ -2,9 +2,12 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use lambda_idempotency_chaos::{Ended, Findings, Offence, Story};
+use lambda_idempotency_chaos::{Findings, Offence, Story};
 
-use super::cost::Bill;
+use super::{
+    cost::Bill,
+    evidence::{DIED, TIMED_OUT},
+};
 use crate::report::{List, Run};
 
 /// The result of a run.
@@ -17,7 +20,7 @@ pub(crate) struct Proof {
     pub(crate) sent: BTreeMap<&'static str, u64>,
     /// What the orders asked for.
     pub(crate) acts: BTreeMap<&'static str, u64>,
-    pub(crate) ends: BTreeMap<Ended, u64>,
+    pub(crate) ends: BTreeMap<&'static str, u64>,
     pub(crate) outcomes: BTreeMap<String, u64>,
     pub(crate) dead_lettered: u64,
     pub(crate) findings: Findings,
@@ -32,7 +35,7 @@ pub(crate) struct Proof {
 /// are not read as they are meant.
 pub(crate) fn unseen(
     acts: &BTreeMap<&'static str, u64>,
-    ends: &BTreeMap<Ended, u64>,
+    ends: &BTreeMap<&'static str, u64>,
     outcomes: &BTreeMap<String, u64>,
     unreported: usize,
 ) -> Vec<&'static str> {
@@ -40,13 +43,10 @@ pub(crate) fn unseen(
     let has = |outcome: &str| outcomes.contains_key(outcome);
     let seen = [
         (
-            !asked("die") || ends.contains_key(&Ended::Died),
+            !asked("die") || ends.contains_key(DIED),
             "orders ended their process, and no report says so",
         ),
-        (
-            !asked("block") || ends.contains_key(&Ended::TimedOut),
-            "orders blocked, and no report says so",
-        ),
+        (!asked("block") || ends.contains_key(TIMED_OUT), "orders blocked, and no report says so"),
         (!asked("hang") || has("timed_out"), "orders hung, and no line of the function says so"),
         (!asked("throw") || has("failed"), "orders failed, and no line of the function says so"),
         (
@@ -94,7 +94,6 @@ impl Proof {
             let (kind, times) = (format!("{:?}", violation.offence), violation.times.to_string());
             vec![kind, times, violation.what.clone(), violation.trace.join("\n")]
         });
-        let ends = self.ends.iter().map(|(end, count)| (ended(*end), count));
         Run {
             title: "Proof in an AWS account".to_owned(),
             subtitle: format!("stack {}, Region {}, run {}", self.stack, self.region, self.run),
@@ -130,7 +129,7 @@ impl Proof {
                 ),
                 list("What orders asked for", &["act", "orders"], &self.acts),
                 list("Deliveries by outcome", &["outcome", "deliveries"], &self.outcomes),
-                list("Ends of invocations", &["end", "invocations"], ends),
+                list("Ends of invocations", &["end", "invocations"], &self.ends),
                 list("Messages", &["sent to", "messages"], &self.sent),
                 List {
                     title: "Cost",
@@ -150,14 +149,6 @@ fn list<K: fmt::Display, N: fmt::Display>(
 ) -> List {
     let rows = rows.into_iter().map(|(name, count)| vec![name.to_string(), count.to_string()]);
     List { title, header, rows: rows.collect() }
-}
-
-fn ended(end: Ended) -> &'static str {
-    match end {
-        Ended::Answered => "answered",
-        Ended::TimedOut => "timed out",
-        Ended::Died => "its process ended",
-    }
 }
 
 impl fmt::Display for Proof {
@@ -180,7 +171,7 @@ impl fmt::Display for Proof {
         row(f, 2, "in a dead-letter queue", self.dead_lettered)?;
         row(f, 0, "invocations", self.ends.values().sum())?;
         for (end, count) in &self.ends {
-            row(f, 2, ended(*end), *count)?;
+            row(f, 2, end, *count)?;
         }
         row(f, 0, "deliveries of which something was logged", self.outcomes.values().sum())?;
         for (outcome, count) in &self.outcomes {
@@ -235,7 +226,7 @@ mod tests {
         let (none, said) = (BTreeMap::new(), BTreeMap::new());
         assert_eq!(unseen(&acts, &none, &said, 1).len(), 5);
         assert_eq!(unseen(&BTreeMap::from([("place", 9)]), &none, &said, 0), [""; 0]);
-        let ends = BTreeMap::from([(Ended::Died, 1), (Ended::TimedOut, 1)]);
+        let ends = BTreeMap::from([(DIED, 1), (TIMED_OUT, 1)]);
         let said = BTreeMap::from([("timed_out".to_owned(), 1), ("failed".to_owned(), 1)]);
         assert_eq!(unseen(&acts, &ends, &said, 0), [""; 0]);
     }
