@@ -3,6 +3,12 @@
 
 use serde_json::{Value, json};
 
+/// An event that lists these orders.
+pub(crate) fn orders(orders: impl IntoIterator<Item = String>) -> Value {
+    let orders: Vec<Value> = orders.into_iter().map(|order| body(&order)).collect();
+    json!({ "orders": orders })
+}
+
 /// A batch with a message for each of these orders.
 pub(crate) fn batch(orders: impl IntoIterator<Item = String>) -> Value {
     let orders: Vec<String> = orders.into_iter().collect();

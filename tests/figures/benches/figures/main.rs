@@ -17,6 +17,7 @@
 //! those of a function `by hand` on the same runtime are in the column `x by hand`.
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
+mod calls;
 mod database;
 mod events;
 mod memory;
@@ -53,6 +54,9 @@ async fn main() -> Result<()> {
         if options.wants(scenario.name()) {
             rounds::measure(scenario, &functions, &options, record).await?;
         }
+    }
+    if options.wants("calls") {
+        calls::measure(&options, record).await?;
     }
     if options.wants("windows") {
         windows::measure(&functions, &options, record).await?;

@@ -47,6 +47,25 @@ impl Function {
         all
     }
 
+    /// Those that get a thousand pieces of work at once.
+    pub(crate) fn of_calls(options: &Options) -> [Self; 3] {
+        let binary = options.binary("measured", env!("CARGO_BIN_EXE_measured"));
+        [("batch", "protected"), ("run_many", "run-many"), ("run", "run")].map(
+            |(label, variant)| Self {
+                label,
+                variant,
+                runtime: "current_thread",
+                variables: &[],
+                binary: binary.clone(),
+            },
+        )
+    }
+
+    /// Whether it gets records of SQS, and not a list of orders.
+    pub(crate) fn is_of_batches(&self) -> bool {
+        self.variant == "protected"
+    }
+
     /// Its name in the tables that are printed.
     pub(crate) fn name(&self) -> String {
         match self.threads() {

@@ -1,10 +1,11 @@
 //! The functions that the benchmark compares, in one binary, so that they start with the same relocations.
 //!
 //! `VARIANT` selects one: `floor` does nothing for a record, `by-hand` claims and completes it with a put and
-//! an update, `protected` uses the library. `RUNTIME` is `current_thread` or `multi_thread`. With `STAMP`, the
+//! an update, `protected` uses the library, `run` and `run-many` call its functions of these names. `RUNTIME` is `current_thread` or `multi_thread`. With `STAMP`, the
 //! handler's result is the time at which it returned, in microseconds, and is kept.
 
 mod by_hand;
+mod calls;
 mod floor;
 mod protected;
 
@@ -20,6 +21,8 @@ fn main() -> Result<(), Error> {
         match variable("VARIANT").as_str() {
             "floor" => floor::serve().await,
             "by-hand" => by_hand::serve().await,
+            "run" => calls::serve(false).await,
+            "run-many" => calls::serve(true).await,
             _ => protected::serve().await,
         }
     })
