@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::Outcome,
-    policy::OnConflict,
+    policy::{OnConflict, OnOutage},
 };
 use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Work};
 use lambda_idempotency_keys::Key;
@@ -216,9 +216,11 @@ impl Inner {
         let context = invoked.context();
         let read = Event::read(invoked.payload(), &context.request_id);
         for (route, event) in self.share(read).ok()?.shares {
-            // Its source is not there to wait for it, nor to keep an order.
+            // Its source is not there to wait for it, nor to keep an order. Without a claim it would be left as it is, and the
+            // next recovery would run it again.
             let mut policy = route.policy.clone();
             policy.on_conflict = OnConflict::Return;
+            policy.on_outage = OnOutage::Return;
             let records = route.records(&event);
             let extraction =
                 Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };

@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::join;
 use lambda_idempotency::{
-    Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, Operation, RunContext,
+    Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, OnOutage, Operation, RunContext,
     recovery::{Recovered, Recovery},
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
@@ -23,9 +23,12 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     clock::{Clock as _, Timestamp},
     record::Status,
-    store::StoreError,
+    store::{StoreError, StoreErrorKind},
 };
-use lambda_idempotency_testkit::{crashing::drop_after, faults::FaultyStore};
+use lambda_idempotency_testkit::{
+    crashing::drop_after,
+    faults::{Fault, FaultyStore},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -188,6 +191,24 @@ async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used
     let mut stored = mortal.stored().await.into_iter();
     let failed = stored.find(|record| record.status == Status::PermanentlyFailed).unwrap();
     assert_eq!(failed.payload, None, "it is never tried again");
+}
+
+/// Nothing waits for a record that is left in the store, and each run would find it again.
+#[tokio::test]
+async fn in_an_outage_no_record_is_recovered_without_a_claim() {
+    let mortal = Mortal::new();
+    let operation = Operation::new("place").key("id").on_outage(OnOutage::RunUnprotected);
+    let function = mortal.world.idempotency().on(kept(), &operation, mortal.handler()).unwrap();
+    mortal.dies(&function, &message()).await;
+    mortal.world.clock.advance(LATER);
+    mortal.world.store.inject(Fault::refuse(StoreErrorKind::Throttled).always());
+    for _ in 0..2 {
+        let recovered = mortal.recover(&function).await;
+        assert_eq!((recovered.recovered, recovered.failed), (0, 1), "{recovered:?}");
+    }
+    mortal.world.store.heal();
+    assert_eq!(mortal.recover(&function).await.recovered, 1);
+    mortal.world.ledger.assert_once("sqs record m-1");
 }
 
 /// The claim of a long attempt was made long before it failed.
