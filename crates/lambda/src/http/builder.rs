@@ -176,24 +176,31 @@ impl<K> Http<K> {
     /// ```
     ///
     /// If the hook panics, the request gets a 500. Replays to verified requests set the cookies of
-    /// the first response.
+    /// the first response. If there are several hooks, each has to accept the request, in their order.
     pub fn verify<F, Fut, R>(self, verify: F) -> Self
     where
         F: Fn(Request) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), R>> + Send + 'static,
         R: IntoResponse + Send,
     {
-        let verify = move |request| {
-            let verified = verify(request);
-            let verified = async move {
-                match verified.await {
-                    Ok(()) => Ok(()),
-                    Err(refused) => Err(refused.into_response().await),
-                }
+        let verify = Arc::new(verify);
+        self.with(|options| {
+            let before = options.verify.take();
+            let both = move |request: Request| {
+                let (before, verify) = (before.clone(), Arc::clone(&verify));
+                let verified = async move {
+                    if let Some(before) = before {
+                        before(request.clone()).await?;
+                    }
+                    match verify(request).await {
+                        Ok(()) => Ok(()),
+                        Err(refused) => Err(refused.into_response().await),
+                    }
+                };
+                Box::pin(verified) as BoxFuture<'static, _>
             };
-            Box::pin(verified) as BoxFuture<'static, _>
-        };
-        self.with(|options| options.verify = Some(Arc::new(verify)))
+            options.verify = Some(Arc::new(both));
+        })
     }
 
     /// Names the caller of a request: a string that stays the same for one caller and differs

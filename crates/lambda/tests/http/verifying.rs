@@ -80,6 +80,19 @@ async fn who_is_not_verified_claims_nothing_and_is_told_nothing_of_the_key() {
 }
 
 #[tokio::test]
+async fn a_second_hook_does_not_take_the_place_of_the_first() {
+    let world = World::new();
+    let accepts = async |_| Ok::<_, Refused>(());
+    let refuses = async |_| Err((StatusCode::FORBIDDEN, "not now"));
+    let answer = async |http, sent| world.answer(&world.layer_with(&charges(), http), sent).await;
+    let sent = || post("k-1", "5");
+    assert_eq!(answer(checked().verify(accepts), revoked(sent())).await.status, 401);
+    assert_eq!(answer(checked().verify(refuses), revoked(sent())).await.status, 401, "in order");
+    assert_eq!(answer(checked().verify(refuses), sent()).await.status, 403);
+    assert_eq!((answer(checked().verify(accepts), sent()).await.status, world.calls()), (201, 1));
+}
+
+#[tokio::test]
 async fn a_hook_that_panics_answers_with_a_500_before_and_after_the_first_response() {
     let world = World::new();
     let panics = |now: bool| {
