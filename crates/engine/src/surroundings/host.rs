@@ -77,8 +77,10 @@ impl Host for Surroundings<'_> {
         }
         let record = Arc::new(record);
         self.parts.completed.keep(key, &record, now);
-        let is_freed = self.parts.completed.is_freed(key, &record);
-        if let Some(leader) = self.slot(at).leader.as_mut().filter(|_| !is_freed) {
+        // The result could not be read now. Its writer has it, and who waits for the key asks the store.
+        let is_whole = record.unread_result.is_none();
+        let is_known = is_whole && !self.parts.completed.is_freed(key, &record);
+        if let Some(leader) = self.slot(at).leader.as_mut().filter(|_| is_known) {
             leader.learn(record);
         }
     }

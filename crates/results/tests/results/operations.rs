@@ -11,15 +11,18 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Idempotency, OnOutage, Operation, Run, RunContext, RunError, error::ResultLost, store::Cache,
+    Idempotency, OnConflict, OnOutage, Operation, Run, RunContext, RunError, error::ResultLost,
+    store::Cache,
 };
 use lambda_idempotency_core::{
     browse::Browse as _,
     clock::{Clock as _, SystemClock, Timestamp},
     memory::MemoryStore,
-    store::StoreErrorKind,
+    record::Status,
+    store::{StoreErrorKind, Write},
 };
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
+use lambda_idempotency_testkit::faults::{Fault as StoreFault, FaultyStore};
 
 use crate::bucket::{Bucket, Fault};
 
@@ -168,4 +171,38 @@ async fn a_result_that_was_removed_counts_as_not_kept() {
     let error = world.report().await.unwrap_err();
     assert!(matches!(error, RunError::ResultLost(ResultLost::NotKept)), "{error}");
     assert_eq!(world.calls(), 1);
+}
+
+/// The answer to the completion is lost, and what the worker finds then has a result that cannot be read now. The worker has
+/// its result, and who waits for it in the same process has none.
+#[tokio::test]
+async fn who_waits_for_a_result_that_cannot_be_read_now_is_not_told_that_it_was_not_kept() {
+    let (bucket, records) = (Bucket::new(), FaultyStore::new(MemoryStore::new()));
+    records.inject(StoreFault::lose_answer().that_writes(Status::Completed));
+    let (is_down, completed) = (bucket.clone(), |write: &Write| {
+        write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
+    });
+    records.after(move |writes, _| {
+        if writes.iter().any(completed) {
+            is_down.fault(Fault::Fails);
+        }
+    });
+    let idempotency = Idempotency::new(Results::new(records).offload_above(1000, bucket.clone()));
+    let operation = Operation::new("report").key("id");
+    let operation = &operation.on_conflict(OnConflict::Wait { up_to: Duration::from_secs(9) });
+    let report = async || {
+        let work = async |_| {
+            tokio::task::yield_now().await;
+            Ok::<_, Infallible>(vec![7; 5000])
+        };
+        let payload = serde_json::json!({"id": 1});
+        idempotency.run(operation, &payload, RunContext::without_deadline(), work).await
+    };
+    let (first, follower) = tokio::join!(report(), report());
+    assert!(first.unwrap().recorded);
+    let error = follower.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    bucket.fault(Fault::None);
+    let later = report().await.unwrap();
+    assert_eq!((later.result, later.replayed), (vec![7; 5000], true));
 }
