@@ -189,3 +189,28 @@ impl Servers {
         Ok(Map::Cluster(ranges.collect()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RedisStore;
+
+    #[test]
+    fn servers_that_have_left_the_cluster_are_forgotten() {
+        let store = RedisStore::builder("redis://seed").build().unwrap();
+        let servers = &*store.servers;
+        let address = |host: &str| Address { host: host.into(), port: 6379 };
+        let map = |hosts: [&str; 2]| {
+            let [one, two] = hosts.map(|host| servers.node(&address(host)));
+            Map::Cluster([(0, 8191, one), (8192, 16383, two)].into())
+        };
+        servers.node(&address("seed"));
+        for hosts in [["a", "b"], ["b", "c"]] {
+            servers.keep(map(hosts));
+            let known = servers.known();
+            let mut known: Vec<&str> = known.nodes.keys().map(|known| &*known.host).collect();
+            known.sort_unstable();
+            assert_eq!(known, hosts);
+        }
+    }
+}
