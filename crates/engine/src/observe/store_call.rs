@@ -57,7 +57,8 @@ impl StorePurpose {
         }
     }
 
-    /// What these writes are for. All writes of a call are for the same.
+    /// What these writes are for. All writes of a call are for the same, but beside claims one may be renewed that was
+    /// applied before, and whose answer was lost.
     ///
     /// Only a claim or a renewal leaves a record that is in progress and has an owner.
     pub(crate) fn of(writes: &[Write]) -> Self {
@@ -65,7 +66,7 @@ impl StorePurpose {
             record.status == Status::InProgress && record.owner.is_some()
         };
         match writes.first() {
-            Some(write) if write.is_claim() => Self::Claim,
+            Some(_) if writes.iter().any(Write::is_claim) => Self::Claim,
             Some(write) if write.record.as_ref().is_some_and(leaves_a_claim) => Self::Renew,
             _ => Self::Settle,
         }
@@ -106,8 +107,8 @@ mod tests {
         record
     }
 
-    fn purpose(guard: Guard, record: Option<IdempotencyRecord>) -> StorePurpose {
-        StorePurpose::of(&[Write::new(Key::from_text("a#1"), guard, record)])
+    fn write(guard: Guard, record: Option<IdempotencyRecord>) -> Write {
+        Write::new(Key::from_text("a#1"), guard, record)
     }
 
     #[test]
@@ -125,7 +126,11 @@ mod tests {
             (mine(), Some(record(Status::InProgress, None)), StorePurpose::Settle),
             (mine(), None, StorePurpose::Settle),
         ] {
-            assert_eq!(purpose(guard.clone(), record), expected, "{guard:?}");
+            let purpose = StorePurpose::of(&[write(guard.clone(), record)]);
+            assert_eq!(purpose, expected, "{guard:?}");
         }
+        let renewal = write(seen(1), Some(held(1)));
+        let beside = StorePurpose::of(&[renewal, write(Guard::Absent, Some(held(2)))]);
+        assert_eq!(beside, StorePurpose::Claim);
     }
 }
