@@ -58,7 +58,7 @@ pub enum Outcome {
     /// The handler declined the delivery before it did any work, as an HTTP handler that answers
     /// 429 does. The key is free again, and no failure is counted.
     Declined,
-    /// A policy of the user acknowledged the delivery without processing it.
+    /// A policy of the user acknowledged the delivery without processing it, because another worker holds the key.
     Skipped,
     /// The handler returned, but its completion could not be recorded: a later delivery calls the
     /// handler again.

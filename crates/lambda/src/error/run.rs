@@ -107,11 +107,9 @@ pub enum RunError {
          the function's result does not count: try again"
     )]
     Fenced,
-    /// Another worker holds the key, or the payload has no key, and the policy is to skip such
-    /// calls.
+    /// Another worker holds the key, and the policy is to skip such calls.
     #[error(
-        "the operation's policy skipped the call: the key is busy or missing, and the function was \
-         not called"
+        "the operation's policy skipped the call: the key is busy, and the function was not called"
     )]
     Skipped,
     /// An earlier call did the work, but its result was not kept or has another type.

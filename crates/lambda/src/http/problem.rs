@@ -187,7 +187,7 @@ impl Problem {
                 StatusCode::CONFLICT,
                 "in-progress",
                 "The request was not processed",
-                "A request with this key is being processed, or the request has no key.",
+                "A request with this key is being processed.",
             ),
             _ => return None,
         })

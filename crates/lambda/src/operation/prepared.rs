@@ -29,7 +29,6 @@ pub(crate) struct Prepared {
     /// For sources, which have defaults of their own.
     pub(crate) on_conflict: Option<OnConflict>,
     pub(crate) on_missing_key: OnMissingKey,
-    /// Whether records in which the key's expression finds no key are acknowledged.
     /// The sink for bad records.
     pub(crate) bad_records: Option<Sink>,
     /// The sink for permanent failures and mismatches.
