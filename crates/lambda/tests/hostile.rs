@@ -18,7 +18,7 @@ use lambda_idempotency::{
     Call, Failure, Idempotency, MemoryStore, Operation,
     clock::{Clock, SystemClock},
     powertools::PowertoolsKeys,
-    source::{Envelope, Sqs},
+    source::{Envelope, Kafka, Sqs},
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde::de::IgnoredAny;
@@ -42,15 +42,20 @@ type Hostile = (&'static str, fn() -> String);
 const LANGUAGES: [&str; 2] = ["powertools-python", "powertools-typescript"];
 /// Our own keys, with an envelope around the payload.
 const S3_IN_SQS: &str = "S3 in SQS";
+/// Our own keys, with each record kept that has a byte at most: none is.
+const KEPT: &str = "kept";
+/// The event of a topic, which each of its records keeps as a whole.
+const TOPIC: &str = "many records of a topic";
 /// The event for such an envelope.
 const NOTIFICATIONS: &str = "many notifications in a body";
 /// This event and those after it have one record, with a hostile body.
 const FIRST_BODY: &str = "deep brackets in a body";
 
-const EVENTS: [Hostile; 11] = [
+const EVENTS: [Hostile; 12] = [
     ("a record", || records(1, |_| 1)),
     ("many copies", || records(LARGEST, |_| 1)),
     ("many records", || records(LARGEST, |number| number)),
+    (TOPIC, topic),
     ("many numbers instead of records", || {
         format!("{{\"Records\":[{}1]}}", "1,".repeat(LARGEST / 2))
     }),
@@ -96,6 +101,17 @@ fn records(room: usize, id: fn(usize) -> usize) -> String {
     event
 }
 
+fn topic() -> String {
+    let record = |offset| {
+        format!(r#"{{"topic":"t","partition":0,"offset":{offset},"timestamp":1,"value":"MQ=="}}"#)
+    };
+    let records: Vec<_> = (0..LARGEST / 80).map(record).collect();
+    format!(
+        r#"{{"eventSource":"aws:kafka","bootstrapServers":"b","records":{{"t-0":[{}]}}}}"#,
+        records.join(",")
+    )
+}
+
 fn body(body: &str) -> String {
     format!("{{\"Records\":[{}]}}", record(1, body))
 }
@@ -105,13 +121,19 @@ async fn process(keys: &str, event: String) {
     let handler = async |_: IgnoredAny, _: Call| Ok::<_, Failure>(());
     let idempotency = Idempotency::new(MemoryStore::new());
     let operation = Operation::new("hostile").key("id");
-    let source = if keys == S3_IN_SQS { Sqs::new().envelope(Envelope::S3) } else { Sqs::new() };
+    let source = match keys {
+        S3_IN_SQS => Sqs::new().envelope(Envelope::S3),
+        KEPT => Sqs::new().recoverable(1),
+        _ => Sqs::new(),
+    };
     let operation = match keys {
-        "ours" | S3_IN_SQS => operation,
+        "ours" | S3_IN_SQS | KEPT => operation,
         language => operation
             .powertools(PowertoolsKeys::of(language.parse().unwrap(), "p").accept_collisions()),
     };
-    let mut function = idempotency.on(source, &operation, handler).unwrap();
+    let builder = idempotency.function().on(source, &operation, handler);
+    let topic = Operation::new("topic");
+    let mut function = builder.on(Kafka::new().recoverable(1), &topic, handler).build().unwrap();
     let mut context = Context::default();
     context.deadline = SystemClock.now().plus(Duration::from_secs(3600)).as_millis();
     poll_fn(|cx| function.poll_ready(cx)).await.unwrap();
@@ -150,6 +172,7 @@ fn memory_and_time_are_proportional_to_the_event() {
         check(&format!("ours: {event}"));
     }
     check(&format!("{S3_IN_SQS}: {NOTIFICATIONS}"));
+    check(&format!("{KEPT}: many records"));
 }
 
 #[test]

@@ -41,10 +41,14 @@ impl Route {
         let limit = self.settings.recoverable?;
         let alone = event.with_record_alone(&record.raw)?;
         let (request, tenant) = (&*context.request_id, context.tenant_id.as_deref());
-        let kept = to_raw_value(&Kept { event: &alone, request, tenant }).ok()?;
-        let bytes = kept.get().len();
+        let mut bytes = alone.get().len();
+        // A whole event is not copied for each of its records in vain.
         if bytes <= limit {
-            return Some(kept.get().into());
+            let kept = to_raw_value(&Kept { event: &alone, request, tenant }).ok()?;
+            bytes = kept.get().len();
+            if bytes <= limit {
+                return Some(kept.get().into());
+            }
         }
         tracing::warn!(
             operation = &*self.prepared.name,

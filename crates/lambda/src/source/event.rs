@@ -25,21 +25,24 @@ pub(crate) struct Event<'e> {
     pub(super) items: Option<Vec<&'e RawValue>>,
 }
 
-impl Event<'_> {
+impl<'e> Event<'e> {
     /// The same event with this record alone, if the record is an item of a list; otherwise the whole event.
-    pub(crate) fn with_record_alone(&self, raw: &str) -> Option<Box<RawValue>> {
+    pub(crate) fn with_record_alone(&self, raw: &str) -> Option<Cow<'e, RawValue>> {
+        // Items are slices of the event, in its order.
         let is_in = |list: &Option<Vec<&RawValue>>| {
-            let mut items = list.iter().flatten();
-            items.any(|item| std::ptr::eq(item.get(), raw))
+            let found = list
+                .as_ref()
+                .map(|list| list.binary_search_by_key(&raw.as_ptr(), |item| item.get().as_ptr()));
+            found.is_some_and(|found| found.is_ok())
         };
         let text = if is_in(&self.records) {
             format!(r#"{{"Records":[{raw}]}}"#)
         } else if is_in(&self.items) {
             format!("[{raw}]")
         } else {
-            return Some(self.raw.to_owned());
+            return Some(Cow::Borrowed(self.raw));
         };
-        RawValue::from_string(text).ok()
+        RawValue::from_string(text).ok().map(Cow::Owned)
     }
 }
 
