@@ -44,7 +44,7 @@ async fn of_table(clients: &Clients, arn: &str) -> Result<Tags, Failure> {
     Ok(asked.tags.unwrap_or_default().into_iter().map(|tag| (tag.key, tag.value)).collect())
 }
 
-/// All that the ledger names, with their tags. They are in the Region and the account of the ledger.
+/// All that the ledger names, with their tags. They are in one Region and account.
 async fn of_resources<'s>(
     clients: &Clients,
     stack: &'s Stack,
@@ -53,8 +53,14 @@ async fn of_resources<'s>(
     let mut found = vec![
         (&*stack.table, of_table(clients, &arn(ledger, "dynamodb", "table/", &stack.table)).await?),
         (&*stack.topic, of_topic(clients, &stack.topic).await?),
-        (&*stack.bus, of_bus(clients, &arn(ledger, "events", "event-bus/", &stack.bus)).await?),
-        (&*stack.logs, of_logs(clients, &arn(ledger, "logs", "log-group:", &stack.logs)).await?),
+        (
+            &*stack.bus,
+            of_bus(clients, &arn(&stack.topic, "events", "event-bus/", &stack.bus)).await?,
+        ),
+        (
+            &*stack.logs,
+            of_logs(clients, &arn(&stack.topic, "logs", "log-group:", &stack.logs)).await?,
+        ),
     ];
     for queue in [&stack.queue, &stack.fifo].into_iter().chain(&stack.dead_letters) {
         found.push((queue, of_queue(clients, queue).await?));
@@ -62,9 +68,9 @@ async fn of_resources<'s>(
     Ok(found)
 }
 
-/// The ARN of a resource beside the ledger: `arn:aws:dynamodb:REGION:ACCOUNT:table/NAME`.
-fn arn(ledger: &str, service: &str, kind: &str, name: &str) -> String {
-    let mut parts: Vec<&str> = ledger.split(':').take(5).collect();
+/// The ARN of a resource beside another: `arn:aws:SERVICE:REGION:ACCOUNT:KIND/NAME`.
+fn arn(other: &str, service: &str, kind: &str, name: &str) -> String {
+    let mut parts: Vec<&str> = other.split(':').take(5).collect();
     if let Some(part) = parts.get_mut(2) {
         *part = service;
     }
@@ -100,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arns_are_of_the_ledgers_account() {
+    fn arns_are_of_one_account() {
         let ledger = "arn:aws-cn:dynamodb:cn-north-1:123:table/mine-ledger";
         let bus = arn(ledger, "events", "event-bus/", "mine-bus");
         assert_eq!(bus, "arn:aws-cn:events:cn-north-1:123:event-bus/mine-bus");

@@ -46,14 +46,14 @@ impl Lambda {
         binary: PathBuf,
         mistake: &str,
     ) -> Arc<Self> {
-        let dynamodb = DynamoDb::start().await.unwrap(); // not used: the tables are in MiniStack
+        let dynamodb = DynamoDb::start().await.unwrap(); // not used: the tables are elsewhere
         let mut idle = Vec::new();
         for number in 0..SANDBOXES {
             let stream = format!("2026/01/01/[$LATEST]{number}");
             let lines: Arc<Mutex<Vec<(i64, String)>>> = Arc::default();
             let function = FunctionConfig::new(&binary)
                 .timeout(TIMEOUT)
-                .env("AWS_ENDPOINT_URL_DYNAMODB", &services.url)
+                .env("AWS_ENDPOINT_URL_DYNAMODB", &services.dynamodb_url)
                 .env("AWS_LAMBDA_LOG_STREAM_NAME", &stream)
                 .env("IDEMPOTENCY_APPLICATION", &stack.name)
                 .env("IDEMPOTENCY_TABLE", &stack.table)

@@ -1,6 +1,6 @@
 //! `prove` against MiniStack's SQS, SNS, EventBridge, DynamoDB and CloudWatch Logs, with this project's sandboxes in
-//! the place of Lambda's: a function that is right, and three that are not. Takes minutes, and needs the function
-//! (`cargo build --bin prove`).
+//! the place of Lambda's: a function that is right, also on a table that throttles, and three that are not. Takes
+//! minutes, and needs the function (`cargo build --bin prove`).
 
 // A test may panic, but Clippy only allows it in functions marked `#[test]`.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
@@ -16,9 +16,10 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_idempotency_local::{DynamoDb, Fault};
 use tokio::{process::Command, task::JoinSet};
 
-use lambda::{Lambda, notification};
+use lambda::{Lambda, TIMEOUT, notification};
 use ministack::{MiniStack, REGION};
 use stack::{Services, Stack, arn};
 
@@ -73,6 +74,7 @@ impl World {
             .args(["prove", "--stack", NAME, "--patience", patience])
             .args(arguments)
             .env("AWS_ENDPOINT_URL", &self.ministack.url)
+            .env("AWS_ENDPOINT_URL_DYNAMODB", &self.services.dynamodb_url)
             .env("AWS_ACCESS_KEY_ID", "local")
             .env("AWS_SECRET_ACCESS_KEY", "local")
             .env("AWS_REGION", REGION)
@@ -164,6 +166,37 @@ async fn every_fault_of_every_source_is_survived() {
     let output = world.prove(&again).await;
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(number(&said(&output), "effects"), 60);
+}
+
+/// The tables are in the embedded DynamoDB, which throttles all writes of records for some seconds, again and again. Then
+/// completions are lost, and the command sends these orders once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn throttling_is_survived() {
+    let dynamodb = DynamoDb::start().await.unwrap();
+    let proxy = dynamodb.proxy().await.unwrap();
+    let mut world = World::new().await;
+    world.services.use_dynamodb(&proxy.url());
+    let stack = world.deploy("none").await;
+    let services = world.services.clone();
+    world.pollers.spawn(async move {
+        services.wait_for_a_message(&stack.queue).await;
+        for _ in 0..4 {
+            for operation in ["PutItem", "DeleteItem", "BatchExecuteStatement"] {
+                let throttled = Fault::throttled().on(operation).table(&stack.table);
+                dynamodb.faults().add(throttled);
+            }
+            tokio::time::sleep(TIMEOUT + TIMEOUT / 2).await;
+            dynamodb.faults().clear();
+            tokio::time::sleep(TIMEOUT).await;
+        }
+        std::future::pending::<()>().await;
+    });
+    let output = world.prove(&["--orders", "120", "--faults", "slow,throttle", "--yes"]).await;
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    for row in ["unavailable", "completion_lost"] {
+        assert!(number(&text, row) > 0, "{row}: {text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,7 @@
 //! The resources of `docs/prove/template.yaml`, in MiniStack.
 
+use std::time::Duration;
+
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ProvisionedThroughput,
@@ -12,7 +14,7 @@ use serde_json::json;
 /// Its clients.
 #[derive(Clone)]
 pub(crate) struct Services {
-    pub(crate) url: String,
+    pub(crate) dynamodb_url: String,
     pub(crate) dynamodb: aws_sdk_dynamodb::Client,
     pub(crate) sqs: aws_sdk_sqs::Client,
     pub(crate) sns: aws_sdk_sns::Client,
@@ -23,12 +25,37 @@ pub(crate) struct Services {
 impl Services {
     pub(crate) fn new(url: &str, config: &SdkConfig) -> Self {
         Self {
-            url: url.to_owned(),
+            dynamodb_url: url.to_owned(),
             dynamodb: aws_sdk_dynamodb::Client::new(config),
             sqs: aws_sdk_sqs::Client::new(config),
             sns: aws_sdk_sns::Client::new(config),
             events: aws_sdk_eventbridge::Client::new(config),
             logs: aws_sdk_cloudwatchlogs::Client::new(config),
+        }
+    }
+}
+
+impl Services {
+    /// Another DynamoDB.
+    pub(crate) fn use_dynamodb(&mut self, url: &str) {
+        let config = self.dynamodb.config().to_builder().endpoint_url(url).build();
+        self.dynamodb = aws_sdk_dynamodb::Client::from_conf(config);
+        self.dynamodb_url = url.to_owned();
+    }
+
+    /// Waits until a queue has a message, visible or not.
+    pub(crate) async fn wait_for_a_message(&self, queue: &str) {
+        let names = [
+            Attribute::ApproximateNumberOfMessages,
+            Attribute::ApproximateNumberOfMessagesNotVisible,
+        ];
+        loop {
+            let asked = self.sqs.get_queue_attributes().queue_url(queue);
+            let asked = asked.set_attribute_names(Some(names.to_vec())).send().await.unwrap();
+            if asked.attributes.unwrap().values().any(|count| count != "0") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 }
