@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             build.run().await?
         }
     };
-    let mut local = Local::builder(function(&binary).memory_mb(128));
+    let mut local = Local::builder(function(&binary).env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"));
     for table in tables() {
         local = local.table(table);
     }

@@ -258,7 +258,6 @@ impl<'a> Reading<'a> {
                 .then(|| "the process ended, and no order asked for that".to_owned()),
             end,
             stopped: false,
-            is_returned: false,
             records: &own,
             time: now..now,
             failed_requests: Vec::new(),

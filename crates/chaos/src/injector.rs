@@ -9,7 +9,6 @@ use lambda_idempotency_local::{Local, Signal};
 
 use crate::{
     FaultKind, StoryFault,
-    plan::ProcessFault,
     store::{Backend, InjectedFault},
     store_faults::StoreFault,
 };
@@ -20,8 +19,10 @@ const RUN_ON: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The faults that were injected, and the steps that have to follow.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Injector {
+    /// How long a stopped process stays stopped.
+    standstill: Duration,
     due: Vec<(Instant, Due)>,
     /// Processes that the rig stopped, and whether they were continued.
     stopped: BTreeMap<u32, bool>,
@@ -35,7 +36,7 @@ pub(crate) struct Injector {
 /// A step to take later.
 #[derive(Clone, Debug)]
 enum Due {
-    Signal { request: String, fault: ProcessFault, standstill: Duration },
+    Signal { request: String, kind: FaultKind },
     Continue(u32),
     Kill(u32),
     Remove(u32),
@@ -43,43 +44,37 @@ enum Due {
 }
 
 impl Injector {
-    /// Sends the fault's signal to a process. A stopped process continues after `standstill`.
-    pub(crate) fn signal(
-        &mut self,
-        local: &Local,
-        pid: u32,
-        fault: ProcessFault,
-        standstill: Duration,
-    ) {
-        let (signal, kind) = match fault {
-            ProcessFault::Kill => (Signal::Kill, FaultKind::Kill),
-            ProcessFault::Stop => (Signal::Stop, FaultKind::Stop),
-        };
-        if !local.signal(pid, signal) {
+    pub(crate) fn new(standstill: Duration) -> Self {
+        Self {
+            standstill,
+            due: Vec::new(),
+            stopped: BTreeMap::new(),
+            killed: BTreeSet::new(),
+            store_faults: Vec::new(),
+            counts: BTreeMap::new(),
+            signals: Vec::new(),
+        }
+    }
+
+    /// Stops a process for a while, or kills it.
+    pub(crate) fn signal(&mut self, local: &Local, pid: u32, kind: FaultKind) {
+        let stops = kind == FaultKind::Stop;
+        if !local.signal(pid, if stops { Signal::Stop } else { Signal::Kill }) {
             return; // its invocation has ended
         }
         self.count(kind);
         self.signals.push(StoryFault { at: Instant::now(), pid, kind });
-        match fault {
-            ProcessFault::Kill => {
-                self.killed.insert(pid);
-            }
-            ProcessFault::Stop => {
-                self.stopped.insert(pid, false);
-                self.later(standstill, Due::Continue(pid));
-            }
+        if stops {
+            self.stopped.insert(pid, false);
+            self.later(self.standstill, Due::Continue(pid));
+        } else {
+            self.killed.insert(pid);
         }
     }
 
-    /// Sends the fault's signal after a delay to the process that has this invocation, if it still has it.
-    pub(crate) fn signal_later(
-        &mut self,
-        delay: Duration,
-        request: String,
-        fault: ProcessFault,
-        standstill: Duration,
-    ) {
-        self.later(delay, Due::Signal { request, fault, standstill });
+    /// The same after a delay with the process that has this invocation, if it still has it.
+    pub(crate) fn signal_later(&mut self, delay: Duration, request: String, kind: FaultKind) {
+        self.later(delay, Due::Signal { request, kind });
     }
 
     /// The signals that were sent.
@@ -130,10 +125,10 @@ impl Injector {
         let mut gone = Vec::new();
         for (_, due) in self.due.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
             match due {
-                Due::Signal { request, fault, standstill } => {
+                Due::Signal { request, kind } => {
                     let running = local.in_flight();
                     if let Some(running) = running.iter().find(|one| one.request_id == request) {
-                        self.signal(local, running.pid, fault, standstill);
+                        self.signal(local, running.pid, kind);
                     }
                 }
                 Due::Continue(pid) => {

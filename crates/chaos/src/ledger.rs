@@ -63,7 +63,7 @@ impl Ledger {
         let name = format!("lambda-idempotency-{}-{serial}.ledger", std::process::id());
         let path = std::env::temp_dir().join(name);
         let opened = File::options().read(true).write(true).create_new(true).open(&path);
-        let file = opened.map_err(|source| Error::Ledger { path: path.clone(), source })?;
+        let file = opened.map_err(|error| unusable(&path, &error))?;
         Ok(Self { path, file, rest: Vec::new() })
     }
 
@@ -73,13 +73,19 @@ impl Ledger {
 
     /// Reads the lines written since the last call.
     pub(crate) fn read(&mut self) -> Result<Vec<Line>, Error> {
-        let failed = |source| Error::Ledger { path: self.path.clone(), source };
-        self.file.read_to_end(&mut self.rest).map_err(failed)?;
+        let read = self.file.read_to_end(&mut self.rest);
+        read.map_err(|error| unusable(&self.path, &error))?;
         let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let read: Vec<u8> = self.rest.drain(..whole).collect();
         let text = String::from_utf8_lossy(&read);
         text.lines()
-            .map(|line| parse(line).ok_or_else(|| Error::LedgerLine(line.to_owned())))
+            .map(|line| {
+                parse(line).ok_or_else(|| {
+                    Error::Rig(format!(
+                        "a line of the ledger, `{line}`; is the binary the scripted orders function?"
+                    ))
+                })
+            })
             .collect()
     }
 }
@@ -89,6 +95,13 @@ impl Drop for Ledger {
         // The file is in the directory for temporary files, and a destructor cannot report an error.
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> Error {
+    let path = path.display();
+    Error::Rig(format!(
+        "the ledger {path}: {error}; is the directory for temporary files writable?"
+    ))
 }
 
 fn parse(line: &str) -> Option<Line> {

@@ -81,10 +81,8 @@ pub use origin::Origin;
 pub use report::Report;
 pub use settings::Settings;
 pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};
-pub use template::{Template, TemplateError};
+pub use template::Template;
 pub use tested_store::TestedStore;
-
-use std::{io, path::PathBuf};
 
 /// Why a run could not be carried out. Mistakes of the function are in the [`Report`].
 #[derive(Debug, thiserror::Error)]
@@ -93,17 +91,9 @@ pub enum Error {
     /// The local Lambda or DynamoDB failed.
     #[error(transparent)]
     Local(#[from] lambda_idempotency_local::Error),
-    /// The ledger could not be written or read.
-    #[error("cannot use the ledger {}: is the directory for temporary files writable?", path.display())]
-    Ledger {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// The ledger contains a line that the function does not write.
-    #[error("cannot read a line of the ledger: `{0}`; is the binary the scripted orders function?")]
-    LedgerLine(String),
+    /// What the rig itself needs cannot be used: its ledger, its queue or its relay.
+    #[error("cannot use {0}")]
+    Rig(String),
     /// The function does not start.
     #[error("{source}{}", last_words(output))]
     DoesNotStart {
@@ -149,12 +139,6 @@ pub enum Error {
     /// The store could not be started, or does not answer the rig.
     #[error("cannot use the store: {0}")]
     Store(String),
-    /// The queue of the function's messages could not be opened.
-    #[error("cannot listen on a loopback port for the function's messages: {0}")]
-    Queue(io::Error),
-    /// The relay of the messages could not be run, or failed.
-    #[error("cannot run the relay of the scripted orders function: {0}")]
-    Relay(String),
 }
 
 impl Error {

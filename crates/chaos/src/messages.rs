@@ -49,14 +49,12 @@ pub(crate) enum Told {
 }
 
 /// The queue. Dropping it closes it.
-#[derive(Debug)]
 pub(crate) struct MessageQueue {
     address: SocketAddr,
     state: Arc<State>,
     task: JoinHandle<()>,
 }
 
-#[derive(Debug)]
 struct State {
     orders: Vec<Sending>,
     tell: UnboundedSender<Told>,

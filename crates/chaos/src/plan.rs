@@ -15,23 +15,15 @@ pub(crate) enum Plan {
     Stumble(FaultKind),
     /// It fails permanently.
     Doomed,
-    /// When it reaches this step, its process gets a signal. It waits there for the signal, blocking
+    /// When it reaches this step, its process gets a signal: [`FaultKind::Kill`] or [`FaultKind::Stop`]. It waits there for the signal, blocking
     /// the thread (`holding`) or not.
-    Signalled { at: Step, fault: ProcessFault, holding: bool },
+    Signalled { at: Step, fault: FaultKind, holding: bool },
     /// At this step it waits past its deadline, blocking the thread (`holding`) or not. A process
     /// that misses its deadline is killed, or left running for a while beside its own retry.
     Overrun { at: Step, holding: bool, left_running: bool },
     /// Its process is killed when its message arrives at the queue, and its source does not deliver it again. Only at
     /// the end of a run, where nothing else goes wrong.
     Abandoned,
-}
-
-/// The signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum ProcessFault {
-    Kill,
-    /// The process is stopped, and continues when the lease has expired and a successor may have the key.
-    Stop,
 }
 
 impl Plan {
@@ -59,16 +51,16 @@ impl Plan {
             FaultKind::Kill => [Step::Start, Step::Effect]
                 .into_iter()
                 .chain(further)
-                .map(|at| signalled(ProcessFault::Kill, at, false))
+                .map(|at| signalled(FaultKind::Kill, at, false))
                 .collect(),
             FaultKind::Stop => [
-                signalled(ProcessFault::Stop, Step::Start, false),
-                signalled(ProcessFault::Stop, Step::Start, true),
-                signalled(ProcessFault::Stop, Step::Effect, false),
-                signalled(ProcessFault::Stop, Step::Effect, true),
+                signalled(FaultKind::Stop, Step::Start, false),
+                signalled(FaultKind::Stop, Step::Start, true),
+                signalled(FaultKind::Stop, Step::Effect, false),
+                signalled(FaultKind::Stop, Step::Effect, true),
             ]
             .into_iter()
-            .chain(further.map(|at| signalled(ProcessFault::Stop, at, false)))
+            .chain(further.map(|at| signalled(FaultKind::Stop, at, false)))
             .collect(),
             FaultKind::Timeout => vec![
                 overrun(Step::Start, false, false),

@@ -65,11 +65,11 @@ impl Line {
 }
 
 impl Sending {
-    fn len(&self) -> usize {
+    fn left(&self) -> usize {
         match self {
-            Self::Queue(queue) => queue.len(),
-            Self::Stream(shards) => shards.len(),
-            Self::Events(events) => events.len(),
+            Self::Queue(queue) => queue.left(),
+            Self::Stream(shards) => shards.left(),
+            Self::Events(events) => events.left(),
         }
     }
 
@@ -121,7 +121,7 @@ impl<'a> Queues<'a> {
     }
 
     fn queued(&self) -> usize {
-        self.sources.iter().map(Sending::len).sum()
+        self.sources.iter().map(Sending::left).sum()
     }
 
     /// Sends a message that the function has published to its consumer.

@@ -27,43 +27,6 @@ pub(crate) struct Sent<'a> {
     pub(crate) group: usize,
 }
 
-/// Why a body or an event is not a template.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TemplateError {
-    /// The event is not JSON.
-    #[error("the event is not valid JSON: {0}")]
-    NotJson(String),
-    /// The rig does not deliver events of this source.
-    #[error(
-        "events of {source_name} are not delivered under faults; those of SQS, SNS, EventBridge, Kinesis and DynamoDB \
-         streams are"
-    )]
-    Source {
-        /// The source that was recognised.
-        source_name: String,
-    },
-    /// It has more records than one, or none.
-    #[error(
-        "the event has {records} records, and each message is made of one: leave one record in it"
-    )]
-    Records {
-        /// How many it has.
-        records: usize,
-    },
-    /// The payload is not a JSON object.
-    #[error("the body of the message is not a JSON object, so none of its members can be varied")]
-    NotAnObject,
-    /// There is no such member, or it is not a text or a whole number.
-    #[error("the body has no text or whole number `{member}`; it has: {}", members.join(", "))]
-    NoMember {
-        /// The member.
-        member: String,
-        /// The members of the body.
-        members: Vec<String>,
-    },
-}
-
 impl Template {
     /// Makes a template of the body of an SQS message. `vary` names the member in which messages of different work
     /// differ, as `order.id`.
@@ -72,12 +35,12 @@ impl Template {
     /// # use lambda_idempotency_chaos::Template;
     /// let template = Template::new(r#"{"order":{"id":"o"},"quantity":1}"#, "order.id")?;
     /// assert_eq!(template.body(7), r#"{"order":{"id":"o-7"},"quantity":1}"#);
-    /// # Ok::<(), lambda_idempotency_chaos::TemplateError>(())
+    /// # Ok::<(), String>(())
     /// ```
     ///
     /// # Errors
     /// The body is not a JSON object, or has no such member.
-    pub fn new(body: &str, vary: &str) -> Result<Self, TemplateError> {
+    pub fn new(body: &str, vary: &str) -> Result<Self, String> {
         let record = json!({
             "messageId": "m", "body": body, "attributes": {}, "messageAttributes": {},
             "eventSource": "aws:sqs",
@@ -96,57 +59,64 @@ impl Template {
     /// let template = Template::of_event(event, "paymentId")?;
     /// assert_eq!(template.origin(), Origin::EventBridge);
     /// assert_eq!(template.body(7), r#"{"paymentId":"p-7"}"#);
-    /// # Ok::<(), lambda_idempotency_chaos::TemplateError>(())
+    /// # Ok::<(), String>(())
     /// ```
     ///
     /// # Errors
     /// It is not such an event, or its payload has no such member.
-    pub fn of_event(event: &str, vary: &str) -> Result<Self, TemplateError> {
+    pub fn of_event(event: &str, vary: &str) -> Result<Self, String> {
         let event = parse_event("event", event)
-            .map_err(|error| TemplateError::NotJson(error.to_string()))?;
+            .map_err(|error| format!("the event is not valid JSON: {error}"))?;
         let records = event.records();
-        let only = |found: Vec<Value>| match <[Value; 1]>::try_from(found) {
-            Ok([one]) => Ok(one),
-            Err(_) => Err(TemplateError::Records { records }),
-        };
-        match event {
-            Event::Sqs(records) => {
-                let record = only(records)?;
+        let several = format!(
+            "the event has {records} records, and each message is made of one: leave one record in it"
+        );
+        let only = |found: Vec<Value>| <[Value; 1]>::try_from(found).map_err(|_| several.clone());
+        let source = match event {
+            Event::Polled(Source::Sqs, records) => {
+                let [record] = only(records)?;
                 let arn = record.get("eventSourceARN").and_then(Value::as_str).unwrap_or_default();
                 let origin = if arn.ends_with(".fifo") { Origin::SqsFifo } else { Origin::Sqs };
-                Self::of(origin, record, vary)
+                return Self::of(origin, record, vary);
             }
-            Event::Stream(Source::Kinesis, records) => {
-                Self::of(Origin::Kinesis, only(records)?, vary)
+            Event::Polled(source, records) => {
+                let [record] = only(records)?;
+                let is_kinesis = source == Source::Kinesis;
+                let origin = if is_kinesis { Origin::Kinesis } else { Origin::DynamoDb };
+                return Self::of(origin, record, vary);
             }
-            Event::Stream(_, records) => Self::of(Origin::DynamoDb, only(records)?, vary),
-            Event::Whole(Source::Sns, event) if records == 1 => Self::of(Origin::Sns, event, vary),
+            Event::Whole(Source::Sns, event) if records == 1 => {
+                return Self::of(Origin::Sns, event, vary);
+            }
             Event::Whole(Source::EventBridge, event) if event.is_object() => {
-                Self::of(Origin::EventBridge, event, vary)
+                return Self::of(Origin::EventBridge, event, vary);
             }
-            Event::Whole(Source::Sns | Source::EventBridge, _) => {
-                Err(TemplateError::Records { records })
-            }
-            Event::Whole(source, _) => {
-                Err(TemplateError::Source { source_name: source.to_string() })
-            }
-            Event::Pipe(..) => Err(TemplateError::Source { source_name: "a pipe".to_owned() }),
-            Event::Kafka(_) => Err(TemplateError::Source { source_name: "kafka".to_owned() }),
-            Event::Http(_) => Err(TemplateError::Source { source_name: "http".to_owned() }),
-        }
+            Event::Whole(Source::Sns | Source::EventBridge, _) => return Err(several),
+            Event::Whole(source, _) => source,
+            Event::Pipe(..) => Source::Pipe,
+        };
+        Err(format!(
+            "events of {source} are not delivered under faults; those of SQS, SNS, EventBridge, Kinesis and DynamoDB \
+             streams are"
+        ))
     }
 
-    fn of(origin: Origin, message: Value, vary: &str) -> Result<Self, TemplateError> {
+    fn of(origin: Origin, message: Value, vary: &str) -> Result<Self, String> {
         let path = vary.split('.').map(str::to_owned).collect();
         let template = Self { origin, message, path };
         let Some(Value::Object(members)) = template.payload() else {
-            return Err(TemplateError::NotAnObject);
+            return Err(
+                "the body of the message is not a JSON object, so none of its members can be varied".to_owned()
+            );
         };
-        let members = members.keys().cloned().collect();
-        match template.varied(0) {
-            Some(_) => Ok(template),
-            None => Err(TemplateError::NoMember { member: vary.to_owned(), members }),
+        if template.varied(0).is_none() {
+            let members: Vec<_> = members.keys().map(String::as_str).collect();
+            let members = members.join(", ");
+            return Err(format!(
+                "the body has no text or whole number `{vary}`; it has: {members}"
+            ));
         }
+        Ok(template)
     }
 
     /// What delivers the messages.

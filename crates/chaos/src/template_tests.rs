@@ -13,9 +13,9 @@ fn numbers_and_texts_are_varied() {
 #[test]
 fn a_body_without_the_member_is_refused() {
     let error = Template::new(r#"{"id":1,"list":[]}"#, "list").unwrap_err();
-    assert_eq!(error.to_string(), "the body has no text or whole number `list`; it has: id, list");
+    assert_eq!(error, "the body has no text or whole number `list`; it has: id, list");
     for body in ["text", "[]", "7"] {
-        assert_eq!(Template::new(body, "id"), Err(TemplateError::NotAnObject), "{body}");
+        assert!(Template::new(body, "id").unwrap_err().contains("not a JSON object"), "{body}");
     }
 }
 
@@ -70,10 +70,11 @@ fn a_message_keeps_the_envelope_of_its_event() {
 #[test]
 fn an_event_that_is_not_delivered_under_faults_is_refused() {
     let kafka = Template::of_event(r#"{"eventSource":"aws:kafka","records":{}}"#, "id");
-    assert!(kafka.unwrap_err().to_string().starts_with("events of kafka are not delivered"));
+    assert!(kafka.unwrap_err().starts_with("events of kafka are not delivered"));
     let two = r#"{"Records":[{"eventSource":"aws:sqs"},{"eventSource":"aws:sqs"}]}"#;
-    assert_eq!(Template::of_event(two, "id"), Err(TemplateError::Records { records: 2 }));
-    assert!(matches!(Template::of_event("{", "id"), Err(TemplateError::NotJson(_))));
-    let direct = Template::of_event("{\"id\":1}", "id").unwrap_err();
-    assert_eq!(direct, TemplateError::Source { source_name: "direct".to_owned() });
+    for (event, said) in
+        [(two, "has 2 records"), ("{", "not valid JSON"), (r#"{"id":1}"#, "events of direct")]
+    {
+        assert!(Template::of_event(event, "id").unwrap_err().contains(said), "{event}");
+    }
 }

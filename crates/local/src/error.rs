@@ -53,14 +53,6 @@ pub enum Error {
     /// The event is not JSON.
     #[error(transparent)]
     Event(#[from] InvalidEvent),
-    /// A file could not be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
     /// Building the function failed.
     #[error("cannot build the function: {what}")]
     Build {
@@ -82,28 +74,15 @@ fn ended(result: &InvocationResult) -> String {
     }
 }
 
-/// An event that is not JSON, with the position of the mistake.
+/// An event that is not JSON: its name, the position of the mistake, and what is wrong there.
 #[derive(Debug, thiserror::Error)]
-#[error("{name}:{line}:{column}: not valid JSON: {reason}")]
-pub struct InvalidEvent {
-    /// The file's name, or `event`.
-    pub name: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column, from 1.
-    pub column: usize,
-    /// What is wrong there.
-    pub reason: String,
-}
+#[error("{0}")]
+pub struct InvalidEvent(String);
 
 impl InvalidEvent {
     pub(crate) fn new(name: &str, source: &serde_json::Error) -> Self {
-        let position = format!(" at line {} column {}", source.line(), source.column());
-        Self {
-            name: name.to_owned(),
-            line: source.line(),
-            column: source.column(),
-            reason: source.to_string().replace(&position, ""),
-        }
+        let (line, column) = (source.line(), source.column());
+        let reason = source.to_string().replace(&format!(" at line {line} column {column}"), "");
+        Self(format!("{name}:{line}:{column}: not valid JSON: {reason}"))
     }
 }

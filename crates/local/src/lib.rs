@@ -28,7 +28,7 @@
 //! ```
 //!
 //! Time is the real clock, because the function is a real process. Every delay can be shortened ([`SqsConfig`],
-//! [`AsyncConfig`], [`FunctionConfig::timeout`]). Dropping a `Local` kills the function's processes and aborts all
+//! [`LocalBuilder::retry_delays`], [`FunctionConfig::timeout`]). Dropping a `Local` kills the function's processes and aborts all
 //! tasks that it started.
 //!
 //! [Runtime API]: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
@@ -52,14 +52,13 @@ pub use dynamodb::{
 pub use error::{Error, InvalidEvent};
 pub use function::{
     AtOnce, EffectLine, FunctionConfig, InFlight, Invocation, InvocationResult, Outcome,
-    OutputLine, RecordLine, Signal, Stream,
+    OutputLine, RecordLine, Signal,
 };
 pub use local::{Local, LocalBuilder};
 pub use server::{ServerKind, StoreServer};
 pub use source::{
-    AsyncConfig, AsyncEvents, Batch, DeadLetter, DeliveryReport, Disposition, Event, HttpConfig,
-    InvocationReport, Pipe, Poller, Queue, RecordReport, Shards, Source, SqsConfig, StreamConfig,
-    parse_event,
+    AsyncEvents, Batch, DeadLetter, DeliveryReport, Disposition, Event, InvocationReport, Pipe,
+    Poller, Queue, RecordReport, Shards, Source, SqsConfig, StreamConfig, parse_event,
 };
 
 #[cfg(doctest)]

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use lambda_idempotency_local::AsyncConfig;
 use lambda_idempotency_tests::events::{event, notification, order_with};
 use serde_json::{Value, json};
 
@@ -15,9 +14,9 @@ const LEASE: Duration = Duration::from_secs(9);
 
 /// Delivers an order whose first attempt ends its process soon after its start.
 async fn is_processed_after_the_lease(id: &str, event: &Value) {
-    let retries = AsyncConfig { retry_delays: vec![Duration::from_millis(200); 2] };
+    let retries = vec![Duration::from_millis(200); 2];
     let function = scripted_orders().timeout(TIMEOUT);
-    let world = World::with(function, |local| local.asynchronous(retries)).await;
+    let world = World::with(function, |local| local.retry_delays(retries)).await;
     let start = Instant::now();
     let report = world.send(event).await;
     let history = history(&report);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::{Apply, AsyncConfig, Fault, Gate, Invocation, Local};
+use lambda_idempotency_local::{Apply, Fault, Gate, Invocation, Local};
 use lambda_idempotency_tests::{
     ORDERS,
     events::{event, notification, order, order_with},
@@ -24,9 +24,8 @@ struct Shop {
 impl Shop {
     async fn new() -> Self {
         let function = scripted_orders().env("SCRIPTED_RECOVERABLE", "1");
-        let once = AsyncConfig { retry_delays: Vec::new() };
         let orders = function.clone().timeout(TIMEOUT);
-        let orders = World::with(orders, |local| local.asynchronous(once)).await;
+        let orders = World::with(orders, |local| local.retry_delays(Vec::new())).await;
         let scheduled = function
             .name("orders-recovery")
             .env("IDEMPOTENCY_APPLICATION", "orders")

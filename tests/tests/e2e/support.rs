@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lambda_idempotency_local::{
-    AsyncConfig, DeliveryReport, Fault, FunctionConfig, Gate, InvocationResult, Local,
-    LocalBuilder, RecordReport, SqsConfig,
+    DeliveryReport, Fault, FunctionConfig, Gate, InvocationResult, Local, LocalBuilder,
+    RecordReport, SqsConfig,
 };
 use lambda_idempotency_tests::{
     CLAIMS, ORDERS,
@@ -81,7 +81,7 @@ impl World {
         let written = Arc::clone(&lines);
         let mut builder = Local::builder(function)
             .sqs(quick_queue())
-            .asynchronous(AsyncConfig { retry_delays: vec![Duration::from_millis(10); 2] })
+            .retry_delays(vec![Duration::from_millis(10); 2])
             .on_output(move |line| {
                 if !line.is_record {
                     written.lock().unwrap().push(line.text);

@@ -16,7 +16,7 @@ use crate::{
     history::{End, Offence},
     messages::Told,
     parcels::SIGNAL,
-    plan::{CLOCKS, Plan, ProcessFault, standstill},
+    plan::{CLOCKS, Plan},
     queues::Received,
     schedule::order_of,
 };
@@ -39,25 +39,24 @@ impl Rig<'_> {
         };
         let fault = match self.schedule.orders.get(order).map(|order| &order.plan) {
             Some(Plan::Signalled { at, fault, .. }) if *at == step => *fault,
-            Some(Plan::Abandoned) => ProcessFault::Kill,
+            Some(Plan::Abandoned) => FaultKind::Kill,
             _ => return,
         };
         if self.signalled.insert(order) {
-            self.injector.signal(self.local, pid, fault, standstill(self.settings));
+            self.injector.signal(self.local, pid, fault);
         }
     }
 
     /// Signals the process that gets these messages of the function, if one of them asks for it.
     pub(super) fn signal_consumer(&mut self, received: &Received) {
-        let kinds = [(FaultKind::Kill, ProcessFault::Kill), (FaultKind::Stop, ProcessFault::Stop)];
-        let kinds = kinds.into_iter().filter(|(kind, _)| self.settings.has(*kind));
-        let faults: Vec<_> = kinds.map(|(_, fault)| fault).collect();
+        let mut faults = vec![FaultKind::Kill, FaultKind::Stop];
+        faults.retain(|kind| self.settings.has(*kind));
         for (id, _) in received.batch.records() {
             let Some(number) = id.and_then(|id| self.parcels.signals(id)) else { continue };
             let Some(fault) = faults.get(number / SIGNAL % faults.len().max(1)) else { continue };
             let delay = Duration::from_millis(number as u64 * 7 % 20);
             let request = request_id(self.invocations);
-            self.injector.signal_later(delay, request, *fault, standstill(self.settings));
+            self.injector.signal_later(delay, request, *fault);
         }
     }
 
@@ -167,10 +166,10 @@ impl Rig<'_> {
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output();
-        let output = output.await.map_err(|error| Error::Relay(error.to_string()))?;
+        let output = output.await.map_err(|error| Error::Rig(format!("the relay: {error}")))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Error::Relay(format!("{}, {}", output.status, said.trim())));
+            return Err(Error::Rig(format!("the relay: {}, {}", output.status, said.trim())));
         }
         Ok(())
     }

@@ -80,7 +80,9 @@ async fn run_in(
     let (tell, told) = unbounded_channel();
     let sendings = schedule.orders.iter().map(|order| order.sending).collect();
     let messages = match settings.messages {
-        true => Some(MessageQueue::start(sendings, tell).await.map_err(Error::Queue)?),
+        true => Some(MessageQueue::start(sendings, tell).await.map_err(|error| {
+            Error::Rig(format!("a loopback port for the function's messages: {error}"))
+        })?),
         false => None,
     };
     let address = messages.as_ref().map(MessageQueue::address);

@@ -7,7 +7,7 @@ use lambda_idempotency_local::Batch;
 use super::rig::{Rig, request_id};
 use crate::{
     ledger::{Line, Step},
-    plan::{Plan, standstill},
+    plan::Plan,
     schedule::order_of,
 };
 
@@ -27,7 +27,7 @@ impl Rig<'_> {
             && !matches!(at, Step::Sending | Step::Sent)
             && self.signalled.insert(order)
         {
-            self.injector.signal(self.local, line.pid, *fault, standstill(self.settings));
+            self.injector.signal(self.local, line.pid, *fault);
         }
     }
 
@@ -44,8 +44,7 @@ impl Rig<'_> {
                 && self.signalled.insert(number)
             {
                 let delay = Duration::from_millis(number as u64 * 7 % 40);
-                let lasts = standstill(self.settings);
-                self.injector.signal_later(delay, request_id(self.invocations), *fault, lasts);
+                self.injector.signal_later(delay, request_id(self.invocations), *fault);
             }
         }
     }

@@ -15,10 +15,9 @@ pub(crate) struct Ending<'a> {
     pub(crate) stopped: bool,
     /// It took longer than the timeout.
     pub(crate) overran: bool,
-    /// The error that its caller got, if it got no response.
+    /// The error that its caller got, if it got no response. That each record is returned, so that the pollers slow
+    /// down, is not one.
     pub(crate) failed: Option<String>,
-    /// It failed as a whole because each of its records is returned, so that the pollers slow down.
-    pub(crate) is_returned: bool,
     /// What the function logged of its records.
     pub(crate) records: &'a [RecordLine],
     /// From giving the event to the process to the end.
@@ -46,8 +45,7 @@ impl History {
             end,
             stopped,
             overran,
-            failed: (!result.is_response()).then(|| result.to_string()),
-            is_returned,
+            failed: (!result.is_response() && !is_returned).then(|| result.to_string()),
             records: &invocation.records,
             time: invocation.began..invocation.began + invocation.duration,
             failed_requests: sends::failed_requests(invocation),
@@ -57,9 +55,8 @@ impl History {
     /// Adds an invocation that has ended. Add every line that its process wrote before.
     pub(crate) fn ended_as(&mut self, ending: Ending<'_>) {
         self.now += 1;
-        let Ending { pid, end, stopped, overran, failed, is_returned, records, time, .. } = ending;
-        let is_failure = end == End::Answered && failed.is_some() && !is_returned;
-        if end == End::Crashed || is_failure {
+        let Ending { pid, end, stopped, overran, failed, records, time, failed_requests } = ending;
+        if end == End::Crashed || end == End::Answered && failed.is_some() {
             let result = failed.as_deref().unwrap_or("ok");
             self.offend(Offence::Crashed, format!("{pid}: {result}"));
         }
@@ -109,7 +106,7 @@ impl History {
             logged,
             unrecorded,
             time,
-            failed_requests: ending.failed_requests,
+            failed_requests,
         });
     }
 }

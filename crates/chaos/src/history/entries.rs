@@ -8,7 +8,7 @@ use std::{
 
 use lambda_idempotency_local::Outcome;
 
-use crate::sending::Arrival;
+use crate::{ledger::Step, sending::Arrival};
 
 /// An execution of a handler.
 #[derive(Debug)]
@@ -78,8 +78,8 @@ pub(crate) enum End {
 pub(crate) struct OrderHistory {
     pub(crate) attempts: Vec<usize>,
     pub(crate) effects: u64,
-    /// How many attempts have collected an effect.
-    pub(super) collected: u64,
+    /// What some attempt has done.
+    pub(super) steps: BTreeSet<Step>,
     /// The attempts to send its messages.
     pub(crate) sends: Vec<usize>,
     /// The counter of the order in its table, where effects are in transactions.

@@ -61,9 +61,7 @@ impl History {
         };
         match line.step {
             Step::Start => Some((order, self.start(order, line))),
-            Step::Effect => self.effect(order, line),
-            Step::Collected => self.collected(order, line),
-            Step::Kept => self.kept(order, line),
+            Step::Effect | Step::Collected | Step::Kept => self.done(order, line),
             // The queue tells that, not the ledger.
             Step::Sending | Step::Sent => None,
         }
@@ -102,43 +100,25 @@ impl History {
         history.attempts.len() == 1
     }
 
-    fn effect(&mut self, order: usize, line: &Line) -> Option<(usize, bool)> {
-        let effect = Effect {
-            at: self.now,
-            name: line.name.clone(),
-            time: line.time.unwrap_or_else(Instant::now),
-        };
-        let Some(attempt) = self.attempt_of(order, line) else {
-            self.offend(Offence::Ledger, format!("an effect without a start: {line:?}"));
-            return None;
-        };
-        attempt.effects.push(effect);
-        let history = self.orders.entry(order).or_default();
-        history.effects += 1;
-        Some((order, history.effects == 1))
-    }
-
-    fn collected(&mut self, order: usize, line: &Line) -> Option<(usize, bool)> {
-        let Some(attempt) = self.attempt_of(order, line) else {
-            self.offend(Offence::Ledger, format!("collected without a start: {line:?}"));
-            return None;
-        };
-        attempt.collected = true;
-        let history = self.orders.entry(order).or_default();
-        history.collected += 1;
-        Some((order, history.collected == 1))
-    }
-
-    fn kept(&mut self, order: usize, line: &Line) -> Option<(usize, bool)> {
+    /// Adds what an attempt has done. Returns whether it is the first of its kind for the order.
+    fn done(&mut self, order: usize, line: &Line) -> Option<(usize, bool)> {
         let now = self.now;
         let Some(attempt) = self.attempt_of(order, line) else {
-            self.offend(Offence::Ledger, format!("kept without a start: {line:?}"));
+            self.offend(Offence::Ledger, format!("{:?} without a start: {line:?}", line.step));
             return None;
         };
-        attempt.kept = Some(now);
-        let attempts = self.orders.entry(order).or_default().attempts.iter();
-        let kept = attempts.filter_map(|index| self.attempts.get(*index)?.kept).count();
-        Some((order, kept == 1))
+        match line.step {
+            Step::Collected => attempt.collected = true,
+            Step::Kept => attempt.kept = Some(now),
+            _ => {
+                let (name, time) = (line.name.clone(), line.time.unwrap_or_else(Instant::now));
+                attempt.effects.push(Effect { at: now, name, time });
+            }
+        }
+        let history = self.orders.entry(order).or_default();
+        history.effects += u64::from(line.step == Step::Effect);
+        let is_first = history.steps.insert(line.step);
+        Some((order, is_first))
     }
 
     /// The last attempt of this process with the line's message.

@@ -10,7 +10,6 @@ use super::{CLAIMS, Item, KEY, ORDERS, Place, Row, server::Server};
 use crate::{Error, Settings, TestedStore, schedule, store_faults::StoreFault};
 
 /// A store that runs.
-#[derive(Debug)]
 pub(crate) enum Backend {
     DynamoDb(DynamoDb),
     Server(Box<Server>),

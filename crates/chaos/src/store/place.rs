@@ -23,7 +23,6 @@ const REMOVAL: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Where the records of a run are.
-#[derive(Debug)]
 pub(crate) struct Place {
     kind: Kind,
     /// The name of the schema, and what the prefix begins with.
@@ -37,17 +36,6 @@ enum Kind {
     Own,
     Postgres(String),
     Redis(String),
-}
-
-/// Without the URL, which may have a password.
-impl std::fmt::Debug for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Own => "Own",
-            Self::Postgres(_) => "Postgres",
-            Self::Redis(_) => "Redis",
-        })
-    }
 }
 
 impl Place {
@@ -265,11 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_new_each_time_and_does_not_show_its_url() {
-        let store = TestedStore::Postgres(Some("postgres://u:s3cr3t@db/d".to_owned()));
+    fn a_place_is_new_each_time() {
+        let store = TestedStore::Postgres(Some("postgres://db/d".to_owned()));
         let places = [Place::new(&store).unwrap(), Place::new(&store).unwrap()];
         assert_ne!(places[0].name, places[1].name);
         assert!(places[0].name.len() < 52, "as the name of a table");
-        assert!(!format!("{places:?}").contains("s3cr3t"));
     }
 }

@@ -79,12 +79,6 @@ impl Database {
     }
 }
 
-impl std::fmt::Debug for Database {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Database").finish_non_exhaustive()
-    }
-}
-
 fn item(row: &Row) -> Item {
     let placed = row.try_get::<_, i64>(1).ok().and_then(|placed| u64::try_from(placed).ok());
     Item { id: row.try_get(0).unwrap_or_default(), placed: placed.unwrap_or_default() }

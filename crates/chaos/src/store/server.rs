@@ -38,13 +38,13 @@ const CONNECTED: Duration = Duration::from_secs(2);
 const PAGE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 
 /// A server that keeps the records.
-#[derive(Debug)]
 pub(crate) struct Server {
     proxy: TcpProxy,
     /// The URL of the proxy.
     url: String,
     prefix: Option<String>,
-    browse: Records,
+    /// The records of the store, read past the faults.
+    browse: Box<dyn Browse>,
     /// Where effects are committed.
     database: Option<Database>,
     /// The server itself, if the rig has started it.
@@ -52,15 +52,6 @@ pub(crate) struct Server {
     kills: AtomicU64,
     /// Each starts the server again some time after it was killed.
     restarts: Mutex<JoinSet<Result<(), Error>>>,
-}
-
-/// The records of the store, read past the faults.
-struct Records(Box<dyn Browse>);
-
-impl std::fmt::Debug for Records {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Records")
-    }
 }
 
 impl Server {
@@ -107,7 +98,7 @@ impl Server {
             url: format!("{before}{}{after}", proxy.address()),
             prefix: place.prefix(),
             proxy,
-            browse: Records(browse),
+            browse,
             database,
             own: own.map(|own| Arc::new(Lock::new(own))),
             kills: AtomicU64::new(0),
@@ -178,7 +169,7 @@ impl Server {
     pub(super) async fn rows(&self) -> Result<Vec<Row>, Error> {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
-            let page = self.browse.0.page(after.as_ref(), PAGE, soon()).await;
+            let page = self.browse.page(after.as_ref(), PAGE, soon()).await;
             let page = page.map_err(|error: StoreError| unusable(error))?;
             let items = page.items.iter();
             rows.extend(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template, TemplateError, TestedStore};
+use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template, TestedStore};
 use lambda_idempotency_local::Table;
 
 use crate::arguments::{at_least, table, time_to_work, variable};
@@ -29,11 +29,7 @@ pub(crate) struct Arguments {
 
     /// The seed of all random choices in the schedule
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-
-    /// Run again, with the next seed, until this many minutes have passed
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) minutes: u64,
+    seed: u64,
 
     /// How many processes serve the queue at a time: with one there are no races
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least::<2>)]
@@ -100,10 +96,10 @@ pub(crate) struct Arguments {
     patience: Duration,
 
     /// Also write a page for a browser to this file: a timeline for each key, the effects and the faults
-    #[arg(long, value_name = "FILE.html", conflicts_with = "minutes")]
+    #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Print one JSON document for each run instead of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -136,9 +132,6 @@ Examples:
   Only processes that are killed or stopped
     lambda-idempotency chaos --faults kill,stop
 
-  For an hour, with a new seed for each run
-    lambda-idempotency chaos --minutes 60
-
   Show that it finds mistakes: the same function without protection, or with a key that misses duplicates
     lambda-idempotency chaos --env SCRIPTED_UNPROTECTED=1
     lambda-idempotency chaos --env ORDERS_SQS_KEY=record:messageId
@@ -160,6 +153,9 @@ Exit code:
   1  a violation
   2  the run could not be carried out";
 
+const TEMPLATE: &str = "`--vary` names the member that makes two messages different work, and
+  `lambda-idempotency event kinesis --body @payment.json > event.json` makes an event.";
+
 impl Arguments {
     /// Whether the function is the user's own, which follows no scripts.
     pub(crate) fn is_users_function(&self) -> bool {
@@ -174,18 +170,7 @@ impl Arguments {
             (None, Some(path)) => Template::of_event(&keys::read(path)?, vary),
             (None, None) => return Ok(None),
         };
-        let remedy = |error: TemplateError| {
-            let remedy = match error {
-                TemplateError::NoMember { .. } | TemplateError::NotAnObject => {
-                    "Name with `--vary` the member that makes two messages different work."
-                }
-                _ => {
-                    "`lambda-idempotency event kinesis --body @payment.json > event.json` makes such an event."
-                }
-            };
-            Failure::from(error).remedy(remedy)
-        };
-        template.map(Some).map_err(remedy)
+        template.map(Some).map_err(|error| Failure::from(error).remedy(TEMPLATE))
     }
 
     /// The settings, without the binary.

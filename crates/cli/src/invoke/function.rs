@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lambda_idempotency_local::{AsyncConfig, FunctionConfig, Local, LocalBuilder, SqsConfig};
+use lambda_idempotency_local::{FunctionConfig, Local, LocalBuilder, SqsConfig};
 
 use super::Arguments;
 
@@ -32,6 +32,6 @@ pub(crate) fn local(arguments: &Arguments, binary: &Path) -> LocalBuilder {
     let local = Local::builder(function)
         .sandboxes(arguments.concurrency)
         .sqs(sqs)
-        .asynchronous(AsyncConfig { retry_delays: arguments.retry_delays.clone() });
+        .retry_delays(arguments.retry_delays.clone());
     arguments.tables().into_iter().fold(local, LocalBuilder::table)
 }

@@ -166,14 +166,6 @@ impl DynamoDb {
         Ok(())
     }
 
-    /// Deletes the items whose time to live has passed, as DynamoDB does within a few days. Returns how many.
-    ///
-    /// # Errors
-    /// [`Error::Database`] if it refuses.
-    pub fn sweep_ttl(&self) -> Result<usize, Error> {
-        self.inner.database.sweep_ttl().map_err(refused("sweeping expired items"))
-    }
-
     /// The requests of all proxies together, since the start.
     pub fn usage(&self) -> Usage {
         self.inner.total.snapshot()

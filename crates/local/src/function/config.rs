@@ -20,7 +20,6 @@ pub struct FunctionConfig {
     pub(crate) timeout: Duration,
     pub(crate) grace: Duration,
     pub(crate) init_timeout: Duration,
-    pub(crate) memory_mb: u32,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) env_each: BTreeMap<String, Vec<String>>,
     pub(crate) outlives_timeout: bool,
@@ -39,7 +38,6 @@ impl FunctionConfig {
             timeout: Duration::from_secs(3),
             grace: Duration::from_millis(50),
             init_timeout: Duration::from_secs(10),
-            memory_mb: 256,
             env: BTreeMap::new(),
             env_each: BTreeMap::new(),
             outlives_timeout: false,
@@ -71,13 +69,6 @@ impl FunctionConfig {
     #[must_use]
     pub fn init_timeout(mut self, timeout: Duration) -> Self {
         self.init_timeout = timeout;
-        self
-    }
-
-    /// `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. The function sees it, but it is not enforced.
-    #[must_use]
-    pub fn memory_mb(mut self, memory: u32) -> Self {
-        self.memory_mb = memory;
         self
     }
 
@@ -130,7 +121,6 @@ impl FunctionConfig {
         dynamodb: &str,
         nth: usize,
     ) -> Vec<(String, String)> {
-        let memory = self.memory_mb.to_string();
         let log_group = format!("/aws/lambda/{}", self.name);
         let lambda = [
             ("AWS_ACCESS_KEY_ID", "local"),
@@ -138,7 +128,7 @@ impl FunctionConfig {
             ("AWS_EC2_METADATA_DISABLED", "true"),
             ("AWS_ENDPOINT_URL_DYNAMODB", dynamodb),
             ("AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023"),
-            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", &memory),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
             ("AWS_LAMBDA_FUNCTION_NAME", &self.name),
             ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
             ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand"),
@@ -186,6 +176,7 @@ mod tests {
         assert_eq!(environment["AWS_LAMBDA_FUNCTION_NAME"], "orders");
         assert_eq!(environment["AWS_ENDPOINT_URL_DYNAMODB"], "http://127.0.0.1:2");
     }
+
     #[test]
     fn processes_can_have_different_variables() {
         let config = FunctionConfig::new("/x/orders").env_each("SKEW", ["0", "7"]);

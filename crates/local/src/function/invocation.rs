@@ -68,7 +68,7 @@ pub enum InvocationResult {
     Exited {
         /// The exit code, if it exited.
         code: Option<i32>,
-        /// The signal, if one killed it (9 after [`Local::kill`](crate::Local::kill)).
+        /// The signal, if one killed it (9 after [`Local::kill_in_flight`](crate::Local::kill_in_flight)).
         signal: Option<i32>,
     },
 }

@@ -14,7 +14,7 @@ pub use config::FunctionConfig;
 pub use effect_line::EffectLine;
 pub use invocation::{AtOnce, Invocation, InvocationResult};
 pub(crate) use output::OnOutput;
-pub use output::{OutputLine, Stream};
+pub use output::OutputLine;
 pub use pool::InFlight;
 pub(crate) use pool::{Pool, new_id};
 pub use record_line::{Outcome, RecordLine};

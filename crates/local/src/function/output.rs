@@ -16,21 +16,10 @@ use crate::http::Task;
 pub struct OutputLine {
     /// The process that wrote it.
     pub pid: u32,
-    /// The stream to which the process wrote it.
-    pub stream: Stream,
     /// The line, without its end.
     pub text: String,
     /// Whether it is the library's line about a record, which is also in the report.
     pub is_record: bool,
-}
-
-/// One of a process's two output streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
 }
 
 /// How many bytes are read at once.
@@ -56,7 +45,6 @@ pub(crate) type RecordLines = Arc<Mutex<Vec<RecordLine>>>;
 
 impl Reader {
     pub(crate) fn start(
-        stream: Stream,
         mut pipe: impl AsyncRead + Send + Unpin + 'static,
         pid: u32,
         record_lines: RecordLines,
@@ -69,7 +57,7 @@ impl Reader {
                 let record = RecordLine::parse(&text);
                 let is_record = record.is_some();
                 record_lines.lock().unwrap_or_else(PoisonError::into_inner).extend(record);
-                on_output(OutputLine { pid, stream, text, is_record });
+                on_output(OutputLine { pid, text, is_record });
             };
             let (mut read, mut questions) = (BytesMut::new(), Questions::default());
             loop {
@@ -166,7 +154,7 @@ mod tests {
         let texts = Texts::default();
         let read = Arc::clone(&texts);
         let on_output = Arc::new(move |line: OutputLine| read.lock().unwrap().push(line.text));
-        (Reader::start(Stream::Stdout, pipe, 1, RecordLines::default(), on_output), texts)
+        (Reader::start(pipe, 1, RecordLines::default(), on_output), texts)
     }
 
     /// Such as a process that was stopped in the middle of its work, and continues.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::output::{OnOutput, Progress};
 use super::process::Process;
@@ -28,14 +28,10 @@ pub(crate) struct Pool {
     idle: Mutex<Vec<Process>>,
     /// Processes that missed their deadline and were left running.
     stray: Mutex<Vec<Process>>,
-    busy: Mutex<BTreeMap<String, Busy>>,
+    /// The process of each invocation that is running.
+    busy: Mutex<BTreeMap<String, u32>>,
     /// How far the output of all these processes is read.
     progress: Mutex<Vec<Progress>>,
-}
-
-struct Busy {
-    pid: u32,
-    kill: Arc<Notify>,
 }
 
 /// An invocation that is running now.
@@ -79,9 +75,8 @@ impl Pool {
     /// Starts a process ahead of its first event.
     pub(crate) async fn warm(&self) -> Result<(), Error> {
         let _slot = self.slots.acquire().await.map_err(|_| Error::ShutDown)?;
-        let kill = Arc::new(Notify::new());
         let registered = Registered { pool: self, request_id: "none" };
-        let (mut process, ready) = self.process(&registered, &kill).await?;
+        let (mut process, ready) = self.process(&registered).await?;
         match ready {
             Ok(()) => lock(&self.idle).push(process),
             Err(result) => {
@@ -102,17 +97,16 @@ impl Pool {
             return Ok(AtOnce { invocations: Vec::new(), dynamodb: Usage::default() });
         };
         let _slot = self.slots.acquire().await.map_err(|_| Error::ShutDown)?;
-        let kill = Arc::new(Notify::new());
         let registered = Registered { pool: self, request_id: first };
-        let (mut process, ready) = self.process(&registered, &kill).await?;
+        let (mut process, ready) = self.process(&registered).await?;
         let others = ids.iter().skip(1).map(|request_id| Registered { pool: self, request_id });
-        let others: Vec<_> = others.inspect(|other| other.set(process.pid(), &kill)).collect();
+        let others: Vec<_> = others.inspect(|other| other.set(process.pid())).collect();
         if let Err(result) = ready {
             // A sandbox that cannot start is not used again.
             let ended = not_started(ids.iter().cloned(), &result);
             return process.conclude(&self.config, ended, Instant::now()).await;
         }
-        let all = process.invoke(&self.config, events, &kill).await?;
+        let all = process.invoke(&self.config, events).await?;
         drop(others);
         // If the process ended or was late, that decides whether it is used again.
         let ends = all.invocations.iter().map(|invocation| &invocation.result);
@@ -149,11 +143,10 @@ impl Pool {
     async fn process(
         &self,
         registered: &Registered<'_>,
-        kill: &Arc<Notify>,
     ) -> Result<(Process, Result<(), InvocationResult>), Error> {
         while let Some(mut process) = { lock(&self.idle).pop() } {
-            registered.set(process.pid(), kill);
-            if process.is_alive() && process.ready(&self.config, kill).await?.is_ok() {
+            registered.set(process.pid());
+            if process.is_alive() && process.ready(&self.config).await?.is_ok() {
                 return Ok((process, Ok(())));
             }
             // It died since its last answer, or does not ask for an event; the loop takes another one.
@@ -168,8 +161,8 @@ impl Pool {
             progress.retain(|one| !one.is_closed());
             progress.extend(process.progress());
         }
-        registered.set(process.pid(), kill);
-        let ready = process.ready(&self.config, kill).await?;
+        registered.set(process.pid());
+        let ready = process.ready(&self.config).await?;
         Ok((process, ready))
     }
 
@@ -184,22 +177,14 @@ impl Pool {
     pub(crate) fn in_flight(&self) -> Vec<InFlight> {
         lock(&self.busy)
             .iter()
-            .map(|(request_id, busy)| InFlight { request_id: request_id.clone(), pid: busy.pid })
+            .map(|(request_id, pid)| InFlight { request_id: request_id.clone(), pid: *pid })
             .collect()
-    }
-
-    /// Kills the process that has this invocation.
-    pub(crate) fn kill(&self, request_id: &str) -> bool {
-        lock(&self.busy).get(request_id).is_some_and(|busy| {
-            busy.kill.notify_one();
-            true
-        })
     }
 
     /// Sends a signal to a process that has an invocation, or missed its deadline and was left running.
     pub(crate) fn signal(&self, pid: u32, signal: Signal) -> bool {
         // The processes of both lists were not yet waited for, so the system has not reused their ids.
-        let busy = lock(&self.busy).values().any(|busy| busy.pid == pid);
+        let busy = lock(&self.busy).values().any(|busy| *busy == pid);
         (busy || self.is_stray(pid)) && signal::send(pid, signal)
     }
 
@@ -226,9 +211,8 @@ struct Registered<'a> {
 }
 
 impl Registered<'_> {
-    fn set(&self, pid: u32, kill: &Arc<Notify>) {
-        lock(&self.pool.busy)
-            .insert(self.request_id.to_owned(), Busy { pid, kill: Arc::clone(kill) });
+    fn set(&self, pid: u32) {
+        lock(&self.pool.busy).insert(self.request_id.to_owned(), pid);
     }
 }
 

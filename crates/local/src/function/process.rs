@@ -5,11 +5,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use tokio::io::AsyncRead;
 use tokio::process::{Child, Command};
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::output::{OnOutput, Progress, Reader, RecordLines, Stream};
+use super::output::{OnOutput, Progress, Reader, RecordLines};
 use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
 use crate::{Error, Proxy, Usage};
@@ -27,6 +27,8 @@ pub(crate) struct Process {
     /// The DynamoDB requests of earlier invocations.
     accounted: Usage,
 }
+
+type Pipe = Box<dyn AsyncRead + Send + Unpin>;
 
 /// How long to wait until the streams of a dead process end: one of its children may keep them open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -51,25 +53,12 @@ impl Process {
             .map_err(failed)?;
         let pid = child.id().unwrap_or_default();
         let record_lines = RecordLines::default();
-        let mut output = Vec::new();
-        if let Some(pipe) = child.stdout.take() {
-            output.push(Reader::start(
-                Stream::Stdout,
-                pipe,
-                pid,
-                Arc::clone(&record_lines),
-                Arc::clone(&on_output),
-            ));
-        }
-        if let Some(pipe) = child.stderr.take() {
-            output.push(Reader::start(
-                Stream::Stderr,
-                pipe,
-                pid,
-                Arc::clone(&record_lines),
-                on_output,
-            ));
-        }
+        let start = |pipe: Pipe| {
+            Reader::start(pipe, pid, Arc::clone(&record_lines), Arc::clone(&on_output))
+        };
+        let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Pipe);
+        let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Pipe);
+        let output = stdout.into_iter().chain(stderr).map(start).collect();
         Ok(Self {
             child,
             pid,
@@ -102,15 +91,14 @@ impl Process {
         let _ = self.child.kill().await;
     }
 
-    /// Waits until the process asks for an event; an error says why it did not. `kill` kills the process meanwhile.
+    /// Waits until the process asks for an event; an error says why it did not.
     pub(crate) async fn ready(
         &mut self,
         config: &FunctionConfig,
-        kill: &Notify,
     ) -> Result<Result<(), InvocationResult>, Error> {
         let until = Instant::now() + config.init_timeout;
         while !self.ready {
-            match self.listen(until, kill).await? {
+            match self.listen(until).await? {
                 Heard::Said(Said::Ready) => self.ready = true,
                 Heard::Said(Said::InitError(error)) => return Ok(Err(error)),
                 Heard::Said(Said::Answer { .. }) => {} // too late: its invocation has ended
@@ -120,12 +108,11 @@ impl Process {
         Ok(Ok(()))
     }
 
-    /// Gives the process these events at once and waits for all results. `kill` kills the process meanwhile.
+    /// Gives the process these events at once and waits for all results.
     pub(crate) async fn invoke(
         &mut self,
         config: &FunctionConfig,
         events: Vec<(String, Bytes)>,
-        kill: &Notify,
     ) -> Result<AtOnce, Error> {
         let begun = Instant::now();
         self.ready = false;
@@ -136,7 +123,7 @@ impl Process {
         }
         let until = begun + config.timeout + config.grace;
         while open.iter().any(|(_, ended)| ended.is_none()) {
-            let ended = match self.listen(until, kill).await? {
+            let ended = match self.listen(until).await? {
                 Heard::Said(Said::Answer { request_id, result }) => {
                     let answered =
                         open.iter_mut().find(|(id, ended)| *id == request_id && ended.is_none());
@@ -207,20 +194,16 @@ impl Process {
         Ok(AtOnce { invocations: invocations.collect(), dynamodb })
     }
 
-    /// The next event: the process makes a request or ends, the deadline passes, or the caller kills the process.
-    async fn listen(&mut self, until: Instant, kill: &Notify) -> Result<Heard, Error> {
-        loop {
-            tokio::select! {
-                biased;
-                // The endpoint exists as long as the process, so there is always a sender.
-                Some(said) = self.api.said.recv() => return Ok(Heard::Said(said)),
-                status = self.child.wait() => {
-                    let status = status.map_err(Error::Process)?;
-                    return Ok(Heard::Ended(InvocationResult::exited(status)));
-                }
-                () = kill.notified() => self.child.start_kill().map_err(Error::Process)?,
-                () = sleep_until(until) => return Ok(Heard::Ended(InvocationResult::TimedOut)),
+    /// The next event: the process makes a request or ends, or the deadline passes.
+    async fn listen(&mut self, until: Instant) -> Result<Heard, Error> {
+        tokio::select! {
+            biased;
+            // The endpoint exists as long as the process, so there is always a sender.
+            Some(said) = self.api.said.recv() => Ok(Heard::Said(said)),
+            status = self.child.wait() => {
+                Ok(Heard::Ended(InvocationResult::exited(status.map_err(Error::Process)?)))
             }
+            () = sleep_until(until) => Ok(Heard::Ended(InvocationResult::TimedOut)),
         }
     }
 

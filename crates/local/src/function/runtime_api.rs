@@ -61,9 +61,6 @@ impl RuntimeApi {
     }
 }
 
-/// The largest answer that Lambda accepts from a function.
-const LARGEST_RESPONSE: usize = 6 * 1024 * 1024;
-
 async fn answer(state: Arc<State>, request: Request<Bytes>) -> Result<Reply, HangUp> {
     let path = request.uri().path().trim_start_matches("/2018-06-01/runtime/").to_owned();
     let steps: Vec<&str> = path.split('/').collect();
@@ -116,15 +113,6 @@ fn trace_id(request_id: &str) -> String {
 }
 
 fn response(body: &Bytes) -> InvocationResult {
-    if body.len() > LARGEST_RESPONSE {
-        return InvocationResult::FunctionError {
-            kind: "Function.ResponseSizeTooLarge".to_owned(),
-            message: format!(
-                "the response has {} bytes; Lambda takes {LARGEST_RESPONSE}",
-                body.len()
-            ),
-        };
-    }
     if body.is_empty() {
         return InvocationResult::Response(Value::Null);
     }

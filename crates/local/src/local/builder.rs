@@ -1,12 +1,12 @@
 //! Preparing a [`Local`]: its function, its database, and the settings of its sources.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Local, OnInvocation};
 use crate::function::{OnOutput, Pool};
 use crate::{
-    AsyncConfig, DynamoDb, Error, FunctionConfig, HttpConfig, InvocationReport, OutputLine,
-    SqsConfig, StreamConfig, Table,
+    DynamoDb, Error, FunctionConfig, InvocationReport, OutputLine, SqsConfig, StreamConfig, Table,
 };
 
 impl Local {
@@ -24,8 +24,8 @@ pub struct LocalBuilder {
     sandboxes: usize,
     sqs: SqsConfig,
     streams: StreamConfig,
-    asynchronous: AsyncConfig,
-    http: HttpConfig,
+    retry_delays: Vec<Duration>,
+    http_retry_delays: Vec<Duration>,
     on_output: OnOutput,
     on_invocation: OnInvocation,
 }
@@ -39,8 +39,8 @@ impl LocalBuilder {
             sandboxes: 1,
             sqs: SqsConfig::default(),
             streams: StreamConfig::default(),
-            asynchronous: AsyncConfig::default(),
-            http: HttpConfig::default(),
+            retry_delays: [1, 2].map(Duration::from_secs).into(),
+            http_retry_delays: [200, 400, 800, 1600].map(Duration::from_millis).into(),
             on_output: Arc::new(|_| {}),
             on_invocation: Arc::new(|_| {}),
         }
@@ -81,17 +81,18 @@ impl LocalBuilder {
         self
     }
 
-    /// Settings of the client that sends HTTP requests.
+    /// How long to wait before each retry of an asynchronous invocation, and of other events that are retried as a whole.
+    /// Default: one second and two more, as in AWS, but with seconds for minutes.
     #[must_use]
-    pub fn http(mut self, config: HttpConfig) -> Self {
-        self.http = config;
+    pub fn retry_delays(mut self, delays: Vec<Duration>) -> Self {
+        self.retry_delays = delays;
         self
     }
 
-    /// Settings of asynchronous invocation, and of other events that are retried as a whole.
+    /// How long a client of HTTP waits before each further attempt. Default: 200 ms, 400 ms, 800 ms and 1.6 s.
     #[must_use]
-    pub fn asynchronous(mut self, config: AsyncConfig) -> Self {
-        self.asynchronous = config;
+    pub fn http_retry_delays(mut self, delays: Vec<Duration>) -> Self {
+        self.http_retry_delays = delays;
         self
     }
 
@@ -131,8 +132,8 @@ impl LocalBuilder {
             dynamodb,
             sqs: self.sqs,
             streams: self.streams,
-            asynchronous: self.asynchronous,
-            http: self.http,
+            retry_delays: self.retry_delays,
+            http_retry_delays: self.http_retry_delays,
             on_invocation: self.on_invocation,
         })
     }

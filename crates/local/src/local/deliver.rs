@@ -1,6 +1,6 @@
 //! Delivers events as their sources do, until each record is done, dead-lettered or lost.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -37,45 +37,45 @@ impl Local {
         report: &mut DeliveryReport,
     ) -> Result<(), Error> {
         let now = Instant::now();
-        match event {
-            Event::Sqs(records) => self.poll(self.queue(records, now), report).await,
-            Event::Stream(source, records) => {
-                self.poll(Box::new(self.shards(source, records, now)), report).await
-            }
+        let poller: Box<dyn Poller> = match event {
+            Event::Polled(source, records) => self.source(source, records, false, now),
             Event::Pipe(source, records) => {
-                let from = match source {
-                    Source::Sqs => self.queue(records, now),
-                    _ => Box::new(self.shards(source, records, now).behind_a_pipe()),
-                };
-                self.poll(Box::new(Pipe::new(from)), report).await
+                Box::new(Pipe::new(self.source(source, records, true, now)))
             }
-            Event::Kafka(event) => {
-                self.poll(Box::new(Shards::kafka(self.streams.clone(), event, now)), report).await
-            }
-            Event::Http(event) => {
-                let delays = self.http.retry_delays.clone();
-                self.poll(whole(Source::Http, event, delays, now), report).await
+            Event::Whole(Source::Kafka, event) => {
+                Box::new(Shards::kafka(self.streams.clone(), event, now))
             }
             Event::Whole(source, event) => {
-                let delays = match source {
-                    Source::Direct => Vec::new(),
-                    _ => self.asynchronous.retry_delays.clone(),
-                };
-                self.poll(whole(source, event, delays, now), report).await
+                let mut events = AsyncEvents::new(
+                    source,
+                    match source {
+                        Source::Direct => Vec::new(),
+                        Source::Http => self.http_retry_delays.clone(),
+                        _ => self.retry_delays.clone(),
+                    },
+                );
+                events.send(event, now);
+                Box::new(events)
             }
-        }
+        };
+        self.poll(poller, report).await
     }
 
-    fn queue(&self, records: Vec<Value>, now: Instant) -> Box<dyn Poller> {
+    /// A queue or a stream with these records.
+    fn source(
+        &self,
+        source: Source,
+        records: Vec<Value>,
+        piped: bool,
+        now: Instant,
+    ) -> Box<dyn Poller> {
+        if source != Source::Sqs {
+            let shards = Shards::new(source, self.streams.clone(), records, now);
+            return Box::new(if piped { shards.behind_a_pipe() } else { shards });
+        }
         let mut queue = Queue::new(self.sqs.clone(), self.pool.config().timeout);
-        for record in records {
-            queue.send(record, now, epoch_ms());
-        }
+        records.into_iter().for_each(|record| queue.send(record, now, epoch_ms()));
         Box::new(queue)
-    }
-
-    fn shards(&self, source: Source, records: Vec<Value>, now: Instant) -> Shards {
-        Shards::new(source, self.streams.clone(), records, now)
     }
 
     /// Polls a source until it has no records left.
@@ -106,8 +106,8 @@ impl Local {
                     let invocation = invocation?;
                     let dispositions = poller.settle(&batch, &invocation.result, Instant::now());
                     let delivered = batch.records().zip(dispositions);
-                    let delivered = delivered.map(|((id, count), disposition)| (id.map(str::to_owned), count, disposition)).collect();
-                    let invocation = report(source, delivered, invocation);
+                    let delivered = delivered.map(|((id, count), then)| (id.map(str::to_owned), count, then));
+                    let invocation = report(source, delivered.collect(), invocation);
                     (self.on_invocation)(&invocation);
                     done.invocations.push(invocation);
                 }
@@ -117,12 +117,6 @@ impl Local {
         done.dead_letters.extend(poller.into_dead_letters());
         Ok(())
     }
-}
-
-fn whole(source: Source, event: Value, delays: Vec<Duration>, now: Instant) -> Box<dyn Poller> {
-    let mut events = AsyncEvents::new(source, delays);
-    events.send(event, now);
-    Box::new(events)
 }
 
 async fn until(instant: Option<Instant>) {

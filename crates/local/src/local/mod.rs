@@ -4,6 +4,7 @@ mod builder;
 mod deliver;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -12,8 +13,8 @@ pub use builder::LocalBuilder;
 
 use crate::function::{Pool, new_id};
 use crate::{
-    AsyncConfig, AtOnce, DynamoDb, Error, HttpConfig, InFlight, Invocation, InvocationReport,
-    Signal, SqsConfig, StreamConfig,
+    AtOnce, DynamoDb, Error, InFlight, Invocation, InvocationReport, Signal, SqsConfig,
+    StreamConfig,
 };
 
 type OnInvocation = Arc<dyn Fn(&InvocationReport) + Send + Sync>;
@@ -24,8 +25,8 @@ pub struct Local {
     dynamodb: DynamoDb,
     sqs: SqsConfig,
     streams: StreamConfig,
-    asynchronous: AsyncConfig,
-    http: HttpConfig,
+    retry_delays: Vec<Duration>,
+    http_retry_delays: Vec<Duration>,
     on_invocation: OnInvocation,
 }
 
@@ -82,7 +83,7 @@ impl Local {
         self.pool.in_flight()
     }
 
-    /// Kills the process of a running invocation with `SIGKILL`. Its result will say so.
+    /// Kills the processes of all running invocations with `SIGKILL`, and says of how many. Their results will say so.
     ///
     /// With a [`Gate`](crate::Gate) the moment can be chosen exactly:
     ///
@@ -101,15 +102,9 @@ impl Local {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// False if there is no such invocation (any more).
-    pub fn kill(&self, request_id: &str) -> bool {
-        self.pool.kill(request_id)
-    }
-
-    /// Kills the processes of all running invocations, and says how many.
     pub fn kill_in_flight(&self) -> usize {
-        self.in_flight().iter().filter(|running| self.kill(&running.request_id)).count()
+        let running = self.in_flight();
+        running.iter().filter(|running| self.signal(running.pid, Signal::Kill)).count()
     }
 
     /// Sends a signal to a process, by its id ([`InFlight::pid`]): one that has an invocation, or one that missed its

@@ -14,34 +14,6 @@ use super::{DeadLetter, Disposition, Source, event::record_ids};
 use crate::InvocationResult;
 use crate::function::new_id;
 
-/// Settings of asynchronous invocation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AsyncConfig {
-    /// How long to wait before each retry. There are as many retries as delays.
-    pub retry_delays: Vec<Duration>,
-}
-
-impl Default for AsyncConfig {
-    /// Two retries, after one second and after two more: as in AWS, but with seconds for minutes.
-    fn default() -> Self {
-        Self { retry_delays: [1, 2].map(Duration::from_secs).into() }
-    }
-}
-
-/// Settings of a client of HTTP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpConfig {
-    /// How long to wait before each further attempt. There are as many as delays.
-    pub retry_delays: Vec<Duration>,
-}
-
-impl Default for HttpConfig {
-    /// Four further attempts, after 200 ms, 400 ms, 800 ms and 1.6 s.
-    fn default() -> Self {
-        Self { retry_delays: [200, 400, 800, 1600].map(Duration::from_millis).into() }
-    }
-}
-
 /// Events of one source, as Lambda's own queue of events that were accepted.
 #[derive(Clone, Debug)]
 pub struct AsyncEvents {
@@ -70,16 +42,6 @@ impl AsyncEvents {
     pub fn send(&mut self, event: Value, now: Instant) {
         let (request_id, not_before) = (new_id(), Some(now));
         self.events.push(Accepted { request_id, event, deliveries: 0, not_before });
-    }
-
-    /// Events that neither succeeded nor were given up.
-    pub fn len(&self) -> usize {
-        self.events.len()
-    }
-
-    /// Whether there is no such event.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
     }
 
     /// Whether the sender is content with this result.
@@ -158,6 +120,10 @@ impl Poller for AsyncEvents {
         vec![disposition; records.len()]
     }
 
+    fn left(&self) -> usize {
+        self.events.len()
+    }
+
     fn next(&self) -> Option<Instant> {
         self.events.iter().filter_map(|event| event.not_before).min()
     }
@@ -180,7 +146,7 @@ mod tests {
     #[test]
     fn an_event_that_fails_is_tried_again_after_each_delay_and_given_up_then() {
         let now = Instant::now();
-        let delays = AsyncConfig::default().retry_delays;
+        let delays = [1, 2].map(Duration::from_secs).to_vec();
         let mut events = AsyncEvents::new(Source::EventBridge, delays.clone());
         events.send(event("a"), now);
         events.send(event("b"), now);
@@ -203,7 +169,7 @@ mod tests {
         assert_eq!(batch.records().collect::<Vec<_>>(), [(Some("a"), 3)]);
         let failed = events.settle(&batch, &InvocationResult::TimedOut, at);
         assert_eq!(failed, [Disposition::DeadLettered]);
-        assert!(events.is_empty());
+        assert_eq!(events.left(), 0);
         assert_eq!(Box::new(events).into_dead_letters()[0].receive_count, 3);
     }
 
@@ -217,7 +183,7 @@ mod tests {
         let second = client.receive(now, 0).unwrap();
         assert_ne!(second.request_id(), first.request_id());
         client.settle(&second, &InvocationResult::TimedOut, now);
-        assert!(client.is_empty(), "the answer to the second is for the second");
+        assert_eq!(client.left(), 0, "the answer to the second is for the second");
     }
 
     #[test]

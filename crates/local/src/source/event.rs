@@ -8,17 +8,12 @@ use crate::InvalidEvent;
 /// An event, with the source that sends events of its shape.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Messages for a queue.
-    Sqs(Vec<Value>),
-    /// Records for the shards of a stream: [`Source::Kinesis`] or [`Source::DynamoDb`].
-    Stream(Source, Vec<Value>),
-    /// Records for a pipe from a queue or stream: [`Source::Sqs`], [`Source::Kinesis`] or [`Source::DynamoDb`].
+    /// Messages of a queue, or records of a stream's shards: [`Source::Sqs`], [`Source::Kinesis`] or
+    /// [`Source::DynamoDb`].
+    Polled(Source, Vec<Value>),
+    /// The same, for a pipe.
     Pipe(Source, Vec<Value>),
-    /// An event with the records of a topic's partitions.
-    Kafka(Value),
-    /// A request of a client that sends it again.
-    Http(Value),
-    /// A notification, an event of a bus or anything else: invoked as it is.
+    /// A topic's partitions, a notification, an event of a bus, a request or anything else.
     Whole(Source, Value),
 }
 
@@ -26,17 +21,7 @@ impl Event {
     /// How many records it has; one if its shape has no records.
     pub fn records(&self) -> usize {
         match self {
-            Self::Sqs(records) | Self::Stream(_, records) | Self::Pipe(_, records) => records.len(),
-            Self::Kafka(event) => {
-                let lists = event.get("records").and_then(Value::as_object);
-                lists
-                    .into_iter()
-                    .flat_map(|lists| lists.values())
-                    .filter_map(Value::as_array)
-                    .map(Vec::len)
-                    .sum()
-            }
-            Self::Http(_) => 1,
+            Self::Polled(_, records) | Self::Pipe(_, records) => records.len(),
             Self::Whole(source, event) => record_ids(*source, event).len().max(1),
         }
     }
@@ -73,22 +58,20 @@ fn recognise(mut event: Value) -> Event {
         _ => Vec::new(),
     };
     match named.as_deref() {
-        Some("aws:sqs") => return Event::Sqs(records()),
-        Some("aws:kinesis") => return Event::Stream(Source::Kinesis, records()),
-        Some("aws:dynamodb") => return Event::Stream(Source::DynamoDb, records()),
+        Some("aws:sqs") => return Event::Polled(Source::Sqs, records()),
+        Some("aws:kinesis") => return Event::Polled(Source::Kinesis, records()),
+        Some("aws:dynamodb") => return Event::Polled(Source::DynamoDb, records()),
         Some("aws:sns") => return Event::Whole(Source::Sns, event),
         Some("aws:s3") => return Event::Whole(Source::S3, event),
         _ => {}
     }
     let outside = event.get("eventSource").and_then(Value::as_str).map(str::to_owned);
     let source = match outside.as_deref() {
-        Some("aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka") => {
-            return Event::Kafka(event);
-        }
+        Some("aws:kafka" | "SelfManagedKafka" | "aws:SelfManagedKafka") => Source::Kafka,
         Some("aws:amq" | "aws:mq") => Source::ActiveMq,
         Some("aws:rmq") => Source::RabbitMq,
         Some("aws:docdb") => Source::DocumentDb,
-        _ if is_http(&event) => return Event::Http(event),
+        _ if is_http(&event) => Source::Http,
         _ if is_of_a_bus(&event) => Source::EventBridge,
         _ if has(&event, &["scheduleArn", "scheduledTime"]) => Source::Scheduler,
         _ => Source::Direct,
@@ -128,6 +111,11 @@ fn is_http(event: &Value) -> bool {
 /// The ids of the records in an event that is invoked whole; `None` for one that has none.
 pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let lists = |member: &str| {
+        let lists = event.get(member).and_then(Value::as_object);
+        let lists = lists.into_iter().flat_map(|lists| lists.values());
+        lists.flat_map(|one| list(Some(one))).collect()
+    };
     let one_or_list = || event.as_array().cloned().unwrap_or_else(|| vec![event.clone()]);
     let (records, ids): (_, &[&str]) = match source {
         Source::EventBridge => (one_or_list(), &["/id"]),
@@ -138,12 +126,8 @@ pub(crate) fn record_ids(source: Source, event: &Value) -> Vec<Option<String>> {
         Source::Pipe => (list(Some(event)), &["/messageID", "/basicProperties/messageId"]),
         Source::ActiveMq => (list(event.get("messages")), &["/messageID"]),
         Source::DocumentDb => (list(event.get("events")), &["/event/_id/_data"]),
-        Source::RabbitMq => {
-            let queues = event.get("rmqMessagesByQueue").and_then(Value::as_object);
-            let queues = queues.into_iter().flat_map(|queues| queues.values());
-            let messages = queues.flat_map(|queue| list(Some(queue))).collect();
-            (messages, &["/basicProperties/messageId"])
-        }
+        Source::RabbitMq => (lists("rmqMessagesByQueue"), &["/basicProperties/messageId"]),
+        Source::Kafka => (lists("records"), &[]),
         _ => return Vec::new(),
     };
     let id =
@@ -158,11 +142,8 @@ mod tests {
     #[test]
     fn events_are_recognised_by_their_shape() {
         let source = |text: &str| match parse_event("event", text).unwrap() {
-            Event::Sqs(_) => Source::Sqs,
-            Event::Kafka(_) => Source::Kafka,
-            Event::Http(_) => Source::Http,
             Event::Pipe(..) => Source::Pipe,
-            Event::Stream(source, _) | Event::Whole(source, _) => source,
+            Event::Polled(source, _) | Event::Whole(source, _) => source,
         };
         assert_eq!(
             source(r#"{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}"#),
@@ -208,7 +189,7 @@ mod tests {
     #[test]
     fn a_malformed_record_is_kept_among_the_others() {
         let text = r#"{"Records":[{"body":"no id"},7,{"eventSource":"aws:sqs","messageId":"m"}]}"#;
-        let Event::Sqs(records) = parse_event("event", text).unwrap() else {
+        let Event::Polled(_, records) = parse_event("event", text).unwrap() else {
             panic!("not recognised")
         };
         assert_eq!(records.len(), 3);

@@ -21,8 +21,6 @@ pub struct StreamConfig {
     pub max_retries: u32,
     /// Whether a failed batch is split in two, to find the record that it fails for. A split does not count as a retry.
     pub bisect: bool,
-    /// Whether the poller reads `batchItemFailures` in the function's answer.
-    pub report_batch_item_failures: bool,
     /// How long to wait before a batch is tried again.
     pub retry_delay: Duration,
     /// Kafka only: queue mode (share groups). Each record is acknowledged separately, unless the answer names it. A
@@ -31,13 +29,12 @@ pub struct StreamConfig {
 }
 
 impl Default for StreamConfig {
-    /// Batches of 100, partial failures on, five retries a fifth of a second apart, no splitting, no queue mode.
+    /// Batches of 100, five retries a fifth of a second apart, no splitting, no queue mode.
     fn default() -> Self {
         Self {
             batch_size: 100,
             max_retries: 5,
             bisect: false,
-            report_batch_item_failures: true,
             retry_delay: Duration::from_millis(200),
             queue_mode: false,
         }

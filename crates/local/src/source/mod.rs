@@ -15,7 +15,7 @@ mod report;
 mod sqs;
 mod streams;
 
-pub use asynchronous::{AsyncConfig, AsyncEvents, HttpConfig};
+pub use asynchronous::AsyncEvents;
 pub use event::{Event, parse_event};
 pub use lane::StreamConfig;
 pub use pipe::Pipe;

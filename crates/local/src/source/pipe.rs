@@ -45,6 +45,10 @@ impl Poller for Pipe {
         self.from.settle(batch, result, now)
     }
 
+    fn left(&self) -> usize {
+        self.from.left()
+    }
+
     fn next(&self) -> Option<Instant> {
         self.from.next()
     }

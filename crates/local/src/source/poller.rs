@@ -25,6 +25,9 @@ pub trait Poller: Send {
         now: Instant,
     ) -> Vec<Disposition>;
 
+    /// How many records are neither done nor given up.
+    fn left(&self) -> usize;
+
     /// When a batch may become readable without another answer; `None` if none will.
     fn next(&self) -> Option<Instant>;
 
@@ -84,14 +87,10 @@ impl Batch {
     }
 
     /// The positions of the records that failed, by the function's answer; `None` if the whole batch failed. An answer
-    /// that the poller does not understand fails the whole batch; one that it does not read (`partial` is false), none.
-    pub(crate) fn failed(
-        &self,
-        result: &InvocationResult,
-        partial: bool,
-    ) -> Option<BTreeSet<usize>> {
+    /// that the poller does not understand fails the whole batch.
+    pub(crate) fn failed(&self, result: &InvocationResult) -> Option<BTreeSet<usize>> {
         let InvocationResult::Response(response) = result else { return None };
-        if !partial || response.is_null() {
+        if response.is_null() {
             return Some(BTreeSet::new());
         }
         let failures = match response.as_object()?.get("batchItemFailures") {
@@ -126,13 +125,8 @@ mod tests {
         };
         let offset = json!({ "partition": "p", "offset": 7 });
         let batch = Batch::new(Value::Null, [json!("a"), json!("b"), offset].map(delivery).into());
-        let failed = batch.failed(&InvocationResult::Response(response.clone()), true);
-        assert_eq!(
-            batch.failed(&InvocationResult::Response(response), false),
-            Some(BTreeSet::new()),
-            "not read"
-        );
-        assert_eq!(batch.failed(&InvocationResult::TimedOut, false), None);
+        assert_eq!(batch.failed(&InvocationResult::TimedOut), None);
+        let failed = batch.failed(&InvocationResult::Response(response));
         failed.map(|failed| failed.into_iter().collect())
     }
 

@@ -64,16 +64,6 @@ impl Shards {
         lane.push(id, record, self.config.batch_size);
     }
 
-    /// Records that are neither done nor given up.
-    pub fn len(&self) -> usize {
-        self.lanes.values().map(Lane::len).sum()
-    }
-
-    /// Whether there is no such record.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The same, read by a pipe.
     pub fn behind_a_pipe(mut self) -> Self {
         self.piped = true;
@@ -127,8 +117,7 @@ impl Poller for Shards {
         result: &InvocationResult,
         now: Instant,
     ) -> Vec<Disposition> {
-        // Pipes always read the answer.
-        let failed = batch.failed(result, self.piped || self.config.report_batch_item_failures);
+        let failed = batch.failed(result);
         let is_separate = self.piped || self.config.queue_mode;
         let (mut dispositions, mut first) = (Vec::new(), 0);
         for records in batch.deliveries().chunk_by(|one, next| one.lane == next.lane) {
@@ -150,6 +139,10 @@ impl Poller for Shards {
             dispositions.extend(lane.settle(progress, &self.config, now, &mut self.dead));
         }
         dispositions
+    }
+
+    fn left(&self) -> usize {
+        self.lanes.values().map(Lane::len).sum()
     }
 
     fn next(&self) -> Option<Instant> {
@@ -253,7 +246,7 @@ mod tests {
         stream.push("shard-0", record(0, "2"), now);
         assert!(stream.receive(now, 0).is_none(), "a shard delivers one batch at a time");
         assert_eq!(stream.settle(&batch, &failing(&[]), now), [Disposition::Done]);
-        assert_eq!(stream.len(), 1);
+        assert_eq!(stream.left(), 1);
         assert_eq!(ids(&stream.receive(now, 0).unwrap()), ["2"]);
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_local::{DeliveryReport, FunctionConfig, HttpConfig, InvocationResult};
+use lambda_idempotency_local::{DeliveryReport, FunctionConfig, InvocationResult};
 use lambda_idempotency_tests::{
     events::{order, order_with, request},
     function,
@@ -48,9 +48,9 @@ async fn a_client_that_sends_its_request_again_gets_the_same_response() {
 #[tokio::test]
 async fn a_client_whose_function_died_gets_a_409_until_the_lease_ends() {
     let effects = Effects::new();
-    let client = HttpConfig { retry_delays: vec![Duration::from_millis(10), AFTER_THE_LEASE] };
+    let client = vec![Duration::from_millis(10), AFTER_THE_LEASE];
     let function = effects.of(http()).timeout(TIMEOUT);
-    let world = World::with(function, |local| local.http(client)).await;
+    let world = World::with(function, |local| local.http_retry_delays(client)).await;
     let dies = order_with("o-1", json!({ "dieTimes": 1 }));
     let report = world.send(&request(Some("k-1"), &dies)).await;
     assert_eq!(statuses(&report), [None, Some(409), Some(201)]);

@@ -31,20 +31,13 @@ pub struct SqsConfig {
     pub batch_size: usize,
     /// How often a message is received before it goes to the dead-letter queue.
     pub max_receive_count: u32,
-    /// Whether the poller reads `batchItemFailures` in the function's answer.
-    pub report_batch_item_failures: bool,
 }
 
 impl Default for SqsConfig {
-    /// Batches of 10, partial failures on, five receives. Fewer may not suffice for a message whose
+    /// Batches of 10, five receives. Fewer may not suffice for a message whose
     /// process died: until the lease of that process expires, the next deliveries find the key busy.
     fn default() -> Self {
-        Self {
-            visibility: None,
-            batch_size: 10,
-            max_receive_count: 5,
-            report_batch_item_failures: true,
-        }
+        Self { visibility: None, batch_size: 10, max_receive_count: 5 }
     }
 }
 
@@ -99,16 +92,6 @@ impl Queue {
         });
         Disposition::DeadLettered
     }
-
-    /// Messages that are neither deleted nor dead-lettered.
-    pub fn len(&self) -> usize {
-        self.messages.len()
-    }
-
-    /// Whether there is no message left.
-    pub fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
 }
 
 impl Poller for Queue {
@@ -139,10 +122,14 @@ impl Poller for Queue {
         result: &InvocationResult,
         _now: Instant,
     ) -> Vec<Disposition> {
-        let failed = batch.failed(result, self.config.report_batch_item_failures);
+        let failed = batch.failed(result);
         let is_done = |position| failed.as_ref().is_some_and(|failed| !failed.contains(&position));
         let deliveries = batch.deliveries().iter().enumerate();
         deliveries.map(|(position, one)| self.settle_one(one, is_done(position))).collect()
+    }
+
+    fn left(&self) -> usize {
+        self.messages.len()
     }
 
     fn next(&self) -> Option<Instant> {
