@@ -20,17 +20,13 @@ use crate::function::FunctionOptions;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Event files, in the shape that the function gets; `-` is standard input
-    #[arg(required_unless_present_any = ["sqs_body", "sns_message"], value_name = "EVENT.json")]
+    #[arg(required_unless_present = "sqs_body", value_name = "EVENT.json")]
     pub(crate) events: Vec<PathBuf>,
 
     /// A file (`-`: standard input) with the body of an SQS message, without the envelope; may be repeated: the messages
     /// come in one batch
     #[arg(long, value_name = "FILE")]
     pub(crate) sqs_body: Vec<PathBuf>,
-
-    /// A file (`-`: standard input) with the message of an SNS notification, without the envelope; may be repeated
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sns_message: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) function: FunctionOptions,

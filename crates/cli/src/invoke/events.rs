@@ -1,7 +1,6 @@
 //! The events to deliver: files, and payloads for which this command makes the envelope.
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lambda_idempotency_local::{Event, Source, parse_event};
 use serde_json::Value;
@@ -9,27 +8,31 @@ use serde_json::Value;
 use super::Arguments;
 use crate::event::{self, Stamp};
 use crate::failure::Failure;
+use crate::keys;
 
 /// Reads all events before anything is started, so that a wrong file name is reported at once.
-pub(crate) async fn read(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
-    check(arguments)?;
+pub(crate) fn read(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
+    let paths = arguments.events.iter().chain(&arguments.sqs_body);
+    if paths.filter(|path| is_standard_input(path)).count() > 1 {
+        return Err("standard input (`-`) is given more than once, and can be read once".into());
+    }
     let mut events = Vec::new();
     for path in &arguments.events {
-        let text = text(path).await?;
         let name = match is_standard_input(path) {
             true => "standard input".to_owned(),
             false => path.display().to_string(),
         };
-        let event = parse_event(&name, &text)?;
+        let event = parse_event(&name, &keys::read(path)?)?;
         if is_unnamed(&event) {
             eprintln!("note: {name}: {UNNAMED}");
         }
         events.push(event);
     }
-    for (source, paths) in
-        [(event::Source::Sqs, &arguments.sqs_body), (event::Source::Sns, &arguments.sns_message)]
-    {
-        events.extend(envelope(source, paths).await?);
+    let bodies = arguments.sqs_body.iter().map(|path| keys::read(path));
+    let bodies = bodies.collect::<Result<Vec<_>, _>>()?;
+    if !bodies.is_empty() {
+        let event = event::event(event::Source::Sqs, &bodies, &mut Stamp::now(None))?;
+        events.push(parse_event("event", &event.to_string())?);
     }
     Ok(events)
 }
@@ -64,47 +67,9 @@ fn list(event: &Event) -> Option<&[Value]> {
     }
 }
 
-async fn envelope(source: event::Source, paths: &[PathBuf]) -> Result<Option<Event>, Failure> {
-    if paths.is_empty() {
-        return Ok(None);
-    }
-    let mut payloads = Vec::new();
-    for path in paths {
-        payloads.push(text(path).await?);
-    }
-    let event = event::event(source, &payloads, &mut Stamp::now(None))?;
-    Ok(Some(parse_event("event", &event.to_string())?))
-}
-
 /// `-`, as for the other commands.
 fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-/// It can be read once only.
-fn check(arguments: &Arguments) -> Result<(), Failure> {
-    let paths = [&arguments.events, &arguments.sqs_body, &arguments.sns_message];
-    let times = paths.into_iter().flatten().filter(|path| is_standard_input(path)).count();
-    if times > 1 {
-        return Err(Failure::from(
-            "standard input (`-`) is given more than once, and can be read once",
-        ));
-    }
-    Ok(())
-}
-
-async fn text(path: &Path) -> Result<String, Failure> {
-    let (name, read) = if is_standard_input(path) {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        ("standard input".to_owned(), read.map(|_| text))
-    } else {
-        (path.display().to_string(), tokio::fs::read_to_string(path).await)
-    };
-    read.map_err(|error| {
-        Failure::from(format!("cannot read {name}: {error}"))
-            .remedy("`lambda-idempotency event sqs --body '...' > event.json` makes an event.")
-    })
 }
 
 #[cfg(test)]

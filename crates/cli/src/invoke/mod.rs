@@ -74,7 +74,7 @@ struct Ready {
 
 async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     crate::report::check(arguments.report.as_deref())?;
-    let events = events::read(arguments).await?;
+    let events = events::read(arguments)?;
     let binary = arguments.function.binary(None, arguments.quiet).await?;
     let total = events::records(&events) * u64::from(arguments.repeat);
     let progress = Arc::new(Progress::new(total, "records"));
@@ -141,12 +141,7 @@ fn tables(arguments: &Arguments, local: &Local) -> Result<Vec<Rows>, Failure> {
 
 fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Result<(), Failure> {
     if !arguments.quiet {
-        let width = table::terminal();
-        print(&format!(
-            "{}\n\n{}\n",
-            table::records(report, width),
-            table::invocations(report, width)
-        ))?;
+        print(&format!("{}\n\n{}\n", table::records(report), table::invocations(report)))?;
         let problems = problems::text(report);
         if !problems.is_empty() {
             print(&printable(&problems))?;

@@ -17,7 +17,7 @@ pub(crate) fn run<'r>(
     is_whole: bool,
 ) -> Run<'r> {
     let totals = Totals::of(report);
-    let files = arguments.events.iter().chain(&arguments.sqs_body).chain(&arguments.sns_message);
+    let files = arguments.events.iter().chain(&arguments.sqs_body);
     let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
     let verdict = match (is_whole, report.is_complete()) {
         (false, _) => (false, "The run was stopped: this is what happened until then."),

@@ -157,7 +157,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     };
     read.map_err(|error| {
         Failure::from(format!("cannot read {}: {error}", path.display()))
-            .remedy("The directory `events` has samples of several sources.")
+            .remedy("`lambda-idempotency event sqs --body '...' > event.json` makes an event.")
     })?;
     Ok(text)
 }

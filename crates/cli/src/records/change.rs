@@ -24,6 +24,16 @@ pub(crate) enum Decision {
     Nothing(String),
 }
 
+impl Decision {
+    pub(crate) fn refuse(why: &str) -> Self {
+        Self::Refuse(why.to_owned())
+    }
+
+    pub(crate) fn nothing(why: &str) -> Self {
+        Self::Nothing(why.to_owned())
+    }
+}
+
 /// A key, what was found, and what is to be done.
 pub(crate) struct Change {
     pub(crate) key: Key,

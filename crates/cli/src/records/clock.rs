@@ -102,35 +102,3 @@ impl Intercept for ServerClock {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_that_is_off_is_corrected() {
-        let clock = ServerClock::of("DynamoDB");
-        let date = |at: Timestamp| {
-            let at = DateTime::from_secs(i64::try_from(at.as_secs()).unwrap());
-            at.fmt(DateTimeFormat::HttpDate).unwrap()
-        };
-        let now = SystemClock.now();
-        for (theirs, off) in [
-            (now, 0),
-            (now.plus(Duration::from_secs(300)), 300),
-            (now.minus(Duration::from_secs(300)), -300),
-        ] {
-            clock.learn(&date(theirs));
-            let found =
-                i128::from(clock.now().as_millis()) - i128::from(SystemClock.now().as_millis());
-            assert!((found - off * 1000).abs() < 2000, "{found} of {off} s");
-            clock.learn_time(SystemClock.now());
-            assert!(clock.now() <= SystemClock.now(), "corrected again");
-            clock.learn_time(theirs);
-            let found =
-                i128::from(clock.now().as_millis()) - i128::from(SystemClock.now().as_millis());
-            assert!((found - off * 1000).abs() < 2000, "{found} of {off} s");
-        }
-        clock.learn("yesterday");
-    }
-}

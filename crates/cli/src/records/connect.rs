@@ -1,6 +1,6 @@
 //! Which table, and how it is reached.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::{Client, config};
@@ -167,37 +167,34 @@ impl Options {
     /// The names of the attributes.
     pub(crate) fn attributes(&self) -> Result<Attributes, Failure> {
         let mut names = Attributes::default();
+        let mut places = [
+            ("id", &mut names.id),
+            ("status", &mut names.status),
+            ("expiration", &mut names.expiration),
+            ("in_progress_expiration", &mut names.in_progress_expiration),
+            ("data", &mut names.data),
+            ("validation", &mut names.validation),
+            ("owner", &mut names.owner),
+            ("last_owner", &mut names.last_owner),
+            ("failed_attempts", &mut names.failed_attempts),
+            ("lost_attempts", &mut names.lost_attempts),
+            ("consecutive_losses", &mut names.consecutive_losses),
+            ("fence", &mut names.fence),
+            ("error", &mut names.error),
+            ("application", &mut names.application),
+            ("provenance", &mut names.provenance),
+            ("steps", &mut names.steps),
+            ("outbox", &mut names.outbox),
+            ("payload", &mut names.payload),
+            ("unfinished", &mut names.unfinished),
+        ];
         for (attribute, name) in &self.attribute {
-            let place: &mut Cow<'static, str> = match attribute.as_str() {
-                "id" => &mut names.id,
-                "status" => &mut names.status,
-                "expiration" => &mut names.expiration,
-                "in_progress_expiration" => &mut names.in_progress_expiration,
-                "data" => &mut names.data,
-                "validation" => &mut names.validation,
-                "owner" => &mut names.owner,
-                "last_owner" => &mut names.last_owner,
-                "failed_attempts" => &mut names.failed_attempts,
-                "lost_attempts" => &mut names.lost_attempts,
-                "consecutive_losses" => &mut names.consecutive_losses,
-                "fence" => &mut names.fence,
-                "error" => &mut names.error,
-                "application" => &mut names.application,
-                "provenance" => &mut names.provenance,
-                "steps" => &mut names.steps,
-                "outbox" => &mut names.outbox,
-                "payload" => &mut names.payload,
-                "unfinished" => &mut names.unfinished,
-                other => {
-                    let failure = Failure::from(format!("items have no attribute `{other}`"));
-                    return Err(failure.remedy(
-                        "The attributes are id, status, expiration, in_progress_expiration, data, validation, owner, \
-                         last_owner, failed_attempts, lost_attempts, consecutive_losses, fence, error, \
-                         application, provenance, steps, outbox, payload, unfinished.",
-                    ));
-                }
+            let Some((_, place)) = places.iter_mut().find(|(known, _)| known == attribute) else {
+                let known = places.map(|(known, _)| known).join(", ");
+                return Err(Failure::from(format!("items have no attribute `{attribute}`"))
+                    .remedy(format!("The attributes are {known}.")));
             };
-            *place = name.clone().into();
+            **place = name.clone().into();
         }
         names.sort_key = match (&self.sort_key, &self.partition, &self.partition_prefix) {
             (None, ..) => None,
@@ -206,10 +203,8 @@ impl Options {
                 Some(SortKey::derived(name.clone(), prefix.clone()))
             }
             (Some(_), None, None) => {
-                return Err(Failure::from(
-                    "--sort-key alone does not say in which partition records are",
-                )
-                .remedy(
+                let what = "--sort-key alone does not say in which partition records are";
+                return Err(Failure::from(what).remedy(
                     "Add --partition, or --partition-prefix where each record has one of its own.",
                 ));
             }

@@ -31,10 +31,6 @@ pub(crate) struct Verb {
     pub(crate) note: &'static str,
 }
 
-/// How long processes may answer from memory what was evicted.
-pub(crate) const WARM_CACHES: &str = "Processes that saw a key completed answer it from memory for up to 60 seconds \
-     more (`Idempotency::with_cache`).";
-
 /// Whether a command acts, and on what.
 #[derive(Args)]
 pub(crate) struct Acting {
@@ -47,19 +43,13 @@ pub(crate) struct Acting {
     plan: Option<String>,
 }
 
-/// How a command is run.
-#[derive(Clone, Copy)]
-pub(crate) struct How<'a> {
-    pub(crate) acting: &'a Acting,
-    pub(crate) as_json: bool,
-}
-
 /// Reads the records of keys, decides, and writes with `yes`. Records of events that have no key are named.
 pub(crate) async fn run(
     table: &Table,
     (asked, keyless): (Vec<Asked>, Vec<Keyless>),
     verb: &Verb,
-    How { acting: Acting { yes, plan }, as_json }: How<'_>,
+    Acting { yes, plan }: &Acting,
+    as_json: bool,
     decide: impl Fn(&Asked, Option<&IdempotencyRecord>, Timestamp) -> Decision,
 ) -> Result<ExitCode, Failure> {
     let found = target::look_up(table, &asked).await?;

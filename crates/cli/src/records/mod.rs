@@ -1,20 +1,16 @@
 //! `lambda-idempotency records`: looks at the idempotency records of a table, and changes them with care.
 //!
-//! One file for each verb. Every change is a write under the guard `Unchanged` of what was shown: if a worker
+//! Every change is a write under the guard `Unchanged` of what was shown: if a worker
 //! has changed the record meanwhile, nothing is written.
 
 mod change;
 mod clock;
-mod complete;
 mod connect;
 mod credentials;
 mod edit;
 mod envelopes;
-mod evict;
 mod list;
 mod received;
-mod redrive;
-mod release;
 mod scan;
 mod schema;
 mod sdk;
@@ -26,6 +22,7 @@ mod table;
 mod target;
 mod time;
 mod unsent;
+mod verbs;
 mod view;
 mod watch;
 
@@ -98,10 +95,10 @@ Exit code:
 enum Verb {
     List(list::Arguments),
     Show(show::Arguments),
-    Evict(evict::Arguments),
-    Release(release::Arguments),
-    Complete(complete::Arguments),
-    Redrive(redrive::Arguments),
+    Evict(verbs::Evict),
+    Release(verbs::Release),
+    Complete(verbs::Complete),
+    Redrive(verbs::Redrive),
     Stats(stats::Arguments),
     Watch(watch::Arguments),
     Table(table::Arguments),
@@ -121,10 +118,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match verb {
         Verb::List(arguments) => list::run(&table, &arguments, json).await,
         Verb::Show(arguments) => show::run(&table, &arguments, json).await,
-        Verb::Evict(arguments) => evict::run(&table, &arguments, json).await,
-        Verb::Release(arguments) => release::run(&table, &arguments, json).await,
-        Verb::Complete(arguments) => complete::run(&table, &arguments, json).await,
-        Verb::Redrive(arguments) => redrive::run(&table, &arguments, json).await,
+        Verb::Evict(verb) => verb.run(&table, json).await,
+        Verb::Release(verb) => verb.run(&table, json).await,
+        Verb::Complete(verb) => verb.run(&table, json).await,
+        Verb::Redrive(verb) => verb.run(&table, json).await,
         Verb::Stats(arguments) => stats::run(&table, &arguments, json).await,
         Verb::Watch(arguments) => watch::run(&table, &arguments, json).await,
         Verb::Table(_) => Ok(ExitCode::SUCCESS),

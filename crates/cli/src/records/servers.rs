@@ -1,6 +1,6 @@
 //! Stores that are not in DynamoDB: which server is meant, and how it is reached.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::ready, io, sync::Arc, time::Duration};
 
 use clap::Args;
 use lambda_idempotency_core::{
@@ -9,6 +9,8 @@ use lambda_idempotency_core::{
     settings::variable,
     store::{Store, StoreError, StoreErrorKind},
 };
+use lambda_idempotency_postgres::PostgresStore;
+use lambda_idempotency_redis::RedisStore;
 
 use crate::failure::Failure;
 
@@ -49,15 +51,7 @@ pub(crate) type Connected = (Arc<dyn BrowsableStore>, Timestamp);
 /// A server that keeps idempotency records.
 pub(crate) struct Server {
     kind: Kind,
-    #[cfg_attr(
-        not(any(feature = "postgres", feature = "redis")),
-        expect(dead_code, reason = "nothing connects")
-    )]
     url: String,
-    #[cfg_attr(
-        not(any(feature = "postgres", feature = "redis")),
-        expect(dead_code, reason = "nothing connects")
-    )]
     password: Option<String>,
 }
 
@@ -162,8 +156,18 @@ impl Server {
     /// The store, after a check of the server, and the time by the server's clock.
     pub(crate) async fn connect(&self) -> Result<Connected, Failure> {
         match &self.kind {
-            Kind::Postgres { table } => self.postgres(table).await,
-            Kind::Redis { prefix } => self.redis(prefix.as_deref()).await,
+            Kind::Postgres { table } => {
+                let store = self.postgres(table)?;
+                store.check().await?;
+                let time = store.server_time(deadline()).await?;
+                Ok((Arc::new(store), time))
+            }
+            Kind::Redis { prefix } => {
+                let store = self.redis(prefix.as_deref())?;
+                store.check().await?;
+                let time = store.server_time(deadline()).await?;
+                Ok((Arc::new(store), time))
+            }
         }
     }
 
@@ -178,100 +182,41 @@ impl Server {
         }
     }
 
-    /// Creates what the store needs.
-    pub(crate) async fn create(&self) -> Result<(), Failure> {
-        match &self.kind {
-            Kind::Postgres { table } => self.migrate(table).await,
-            Kind::Redis { .. } => Err(nothing_to_create()),
+    /// Creates what the store needs, with `yes`. Returns what that is.
+    pub(crate) async fn create(&self, yes: bool) -> Result<String, Failure> {
+        let Kind::Postgres { table } = &self.kind else {
+            return Err(Failure::from("Redis has no tables").remedy(
+                "There is nothing to create: `table check` says whether the server can be used.",
+            ));
+        };
+        if yes {
+            self.postgres(table)?.migrate(deadline()).await?;
         }
+        Ok(format!(
+            "table {table} in PostgreSQL, with its index, or what an earlier version of it lacks"
+        ))
     }
 
-    /// What `create` would create.
-    pub(crate) fn to_create(&self) -> Result<String, Failure> {
-        match &self.kind {
-            Kind::Postgres { table } => Ok(format!(
-                "table {table} in PostgreSQL, with its index, or what an earlier version of it lacks"
-            )),
-            Kind::Redis { .. } => Err(nothing_to_create()),
-        }
-    }
-}
-
-fn nothing_to_create() -> Failure {
-    Failure::from("Redis has no tables")
-        .remedy("There is nothing to create: `table check` says whether the server can be used.")
-}
-
-#[cfg(feature = "postgres")]
-impl Server {
-    fn postgres_store(
-        &self,
-        table: &str,
-    ) -> Result<lambda_idempotency_postgres::PostgresStore, Failure> {
-        let mut builder = lambda_idempotency_postgres::PostgresStore::builder(&self.url)
+    fn postgres(&self, table: &str) -> Result<PostgresStore, Failure> {
+        let mut builder = PostgresStore::builder(&self.url)
             .table(table)
             .attempt_timeout(ATTEMPT)
             .connect_timeout(ATTEMPT);
         if let Some(password) = self.password.clone() {
-            builder = builder
-                .password(move || std::future::ready(Ok::<_, std::io::Error>(password.clone())));
+            builder = builder.password(move || ready(Ok::<_, io::Error>(password.clone())));
         }
         Ok(builder.build()?)
     }
 
-    async fn postgres(&self, table: &str) -> Result<Connected, Failure> {
-        let store = self.postgres_store(table)?;
-        store.check().await?;
-        let time = store.server_time(deadline()).await?;
-        Ok((Arc::new(store), time))
-    }
-
-    async fn migrate(&self, table: &str) -> Result<(), Failure> {
-        let store = self.postgres_store(table)?;
-        Ok(store.migrate(deadline()).await?)
-    }
-}
-
-#[cfg(feature = "redis")]
-impl Server {
-    async fn redis(&self, prefix: Option<&str>) -> Result<Connected, Failure> {
-        let mut builder = lambda_idempotency_redis::RedisStore::builder(&self.url)
-            .attempt_timeout(ATTEMPT)
-            .connect_timeout(ATTEMPT);
+    fn redis(&self, prefix: Option<&str>) -> Result<RedisStore, Failure> {
+        let mut builder =
+            RedisStore::builder(&self.url).attempt_timeout(ATTEMPT).connect_timeout(ATTEMPT);
         if let Some(prefix) = prefix {
             builder = builder.prefix(prefix);
         }
         if let Some(password) = self.password.clone() {
-            builder = builder
-                .password(move || std::future::ready(Ok::<_, std::io::Error>(password.clone())));
+            builder = builder.password(move || ready(Ok::<_, io::Error>(password.clone())));
         }
-        let store = builder.build()?;
-        store.check().await?;
-        let time = store.server_time(deadline()).await?;
-        Ok((Arc::new(store), time))
+        Ok(builder.build()?)
     }
-}
-
-#[cfg(not(feature = "postgres"))]
-impl Server {
-    async fn postgres(&self, _: &str) -> Result<Connected, Failure> {
-        Err(not_built("PostgreSQL", "postgres"))
-    }
-
-    async fn migrate(&self, _: &str) -> Result<(), Failure> {
-        Err(not_built("PostgreSQL", "postgres"))
-    }
-}
-
-#[cfg(not(feature = "redis"))]
-impl Server {
-    async fn redis(&self, _: Option<&str>) -> Result<Connected, Failure> {
-        Err(not_built("Redis", "redis"))
-    }
-}
-
-#[cfg(not(all(feature = "postgres", feature = "redis")))]
-fn not_built(store: &str, feature: &str) -> Failure {
-    Failure::from(format!("this command was built without the store in {store}"))
-        .remedy(format!("Install it with `--features {feature}`."))
 }

@@ -28,16 +28,6 @@ pub(crate) enum State {
 }
 
 impl State {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::InProgress,
-        Self::Lapsed,
-        Self::Released,
-        Self::Completed,
-        Self::Failed,
-        Self::Expired,
-        Self::Unreadable,
-    ];
-
     /// The state of a record at this time.
     pub(crate) fn of(record: &IdempotencyRecord, now: Timestamp) -> Self {
         let skew = Policy::default().clock_skew;

@@ -81,10 +81,8 @@ pub(crate) async fn run(
             "{}\n",
             if operation.is_empty() { "(no operation)" } else { operation }
         ));
-        for state in State::ALL {
-            if let Some(count) = states.get(&state) {
-                page.push_str(&bar(state.words(), *count, read.entries.len()));
-            }
+        for (state, count) in states {
+            page.push_str(&bar(state.words(), *count, read.entries.len()));
         }
         if let Some(count) = unsent.get(operation) {
             page.push_str(&bar("unsent messages", *count, read.entries.len()));

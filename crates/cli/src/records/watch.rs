@@ -2,12 +2,8 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize, process::ExitCode, time::Duration};
 
-use clap::Args;
-use lambda_idempotency_core::{
-    clock::{Clock as _, SystemClock},
-    key::Key,
-    store::{Store as _, StoreErrorKind},
-};
+use clap::{Args, ValueEnum as _};
+use lambda_idempotency_core::clock::{Clock as _, SystemClock};
 use serde_json::json;
 
 use super::{connect::Table, print, print_line, scan, state::State, time, view};
@@ -50,12 +46,16 @@ pub(crate) async fn run(
         let operation = arguments.operation.as_deref();
         let wanted = |entry: &&view::Entry| operation.is_none_or(|name| entry.operation() == name);
         let states = read.entries.iter().filter(wanted);
-        let mut states: BTreeMap<_, _> =
+        let states: BTreeMap<_, _> =
             states.map(|entry| (entry.key.as_str().to_owned(), entry.state(now))).collect();
         if read.next.is_some() {
             match &mut before {
-                None => eprintln!("{}", only_the_first(arguments.limit)),
-                Some(before) => pushed_out(table, before, &mut states).await?,
+                None => eprintln!(
+                    "note: the table has more than {} items, and the others are not watched: raise --limit",
+                    arguments.limit
+                ),
+                // A new item may have pushed out what is not among the first any more: it is not gone.
+                Some(before) => before.retain(|key, _| states.contains_key(key)),
             }
         }
         let reader = tell(before.as_ref(), &states, &time::instant(now), as_json)?;
@@ -67,39 +67,6 @@ pub(crate) async fn run(
         before = Some(states);
         SystemClock.sleep(arguments.every).await;
     }
-}
-
-fn only_the_first(limit: NonZeroUsize) -> String {
-    format!(
-        "note: the table has more than {limit} items, and the others are not watched: raise --limit"
-    )
-}
-
-/// Looks up the keys that were among the first items before and are not now: a new item of a large table may have
-/// pushed them out, and then they are not gone. Keys that have not changed are forgotten.
-async fn pushed_out(
-    table: &Table,
-    before: &mut BTreeMap<String, State>,
-    states: &mut BTreeMap<String, State>,
-) -> Result<(), Failure> {
-    let missing = before.keys().filter(|key| !states.contains_key(*key));
-    let missing: Vec<_> = missing.map(|key| Key::from_text(key.as_str())).collect();
-    let found = table.store.read(&missing, Table::deadline()).await;
-    let now = table.now();
-    for (key, found) in missing.iter().zip(found) {
-        let state = match found {
-            Ok(None) => continue,
-            Ok(Some(record)) => State::of(&record, now),
-            Err(error) if error.kind() == StoreErrorKind::Corrupt => State::Unreadable,
-            Err(error) => return Err(error.into()),
-        };
-        if before.get(key.as_str()) == Some(&state) {
-            before.remove(key.as_str());
-        } else {
-            states.insert(key.as_str().to_owned(), state);
-        }
-    }
-    Ok(())
 }
 
 /// Prints what has changed since the reading before; of the first reading, a summary.
@@ -129,7 +96,7 @@ fn tell(
 }
 
 fn summary(states: &BTreeMap<String, State>) -> String {
-    let counts = State::ALL.iter().filter_map(|state| {
+    let counts = State::value_variants().iter().filter_map(|state| {
         let count = states.values().filter(|found| *found == state).count();
         (count > 0).then(|| format!("{count} {}", state.words()))
     });

@@ -92,12 +92,8 @@ fn in_words(run: &Run<'_>, names: &Names, seen: &StoryInvocation, name: &str) ->
     let outcomes = own.map(|line| line.outcome.to_string());
     let cut_off = is_cut_off(seen).then(|| seen.invocation.result.to_string());
     for word in outcomes.chain(cut_off) {
-        match words.iter_mut().find(|known| known.split(" x").next() == Some(&word)) {
-            Some(known) => {
-                let count = known.split_once(" x").and_then(|(_, count)| count.parse::<u32>().ok());
-                *known = format!("{word} x{}", count.unwrap_or(1) + 1);
-            }
-            None => words.push(word),
+        if !words.contains(&word) {
+            words.push(word);
         }
     }
     words.join(", ")

@@ -1,7 +1,7 @@
 //! One page of HTML that shows what happened in a run: a timeline for each key, the ledger of effects, and tables.
 //!
-//! The page holds everything that it needs. It is readable without JavaScript, which only filters. Everything that
-//! comes from a function or an event is escaped, and the page's policy lets a browser run its own script and no other.
+//! The page holds everything that it needs, and no script. Everything that comes from a function or an event is escaped,
+//! and the page's policy lets a browser run no script.
 
 mod html;
 mod keys;

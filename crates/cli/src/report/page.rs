@@ -1,9 +1,6 @@
 //! The page.
 
-use std::collections::BTreeSet;
-
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use sha2::{Digest as _, Sha256};
+use std::cmp::Reverse;
 
 use super::html::Html;
 use super::keys::{Key, Lane, keys};
@@ -12,8 +9,7 @@ use super::run::Run;
 use super::timeline::{draw, shape};
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
-/// The most keys that are drawn; those where most happened are.
+/// The most keys that are drawn.
 const DRAWN: usize = 300;
 
 /// The page of a run.
@@ -21,20 +17,23 @@ pub(crate) fn page(run: &Run<'_>) -> String {
     let mut html = Html::default();
     html.raw("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n");
     html.raw("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n");
-    // No other script than the one below, and nothing from anywhere else.
-    html.raw("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-");
-    html.text(BASE64_STANDARD.encode(Sha256::digest(SCRIPT))).raw("'\">\n");
+    // No script, and nothing from anywhere else.
+    html.raw("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">\n");
     html.element("<title>", &run.title, "</title>\n");
     html.raw("<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n");
     head(&mut html, run);
-    let keys = keys(run);
+    let mut keys = keys(run);
+    // What a reader looks for comes first; the rest is in the order of time.
+    keys.sort_by_key(|key| {
+        Reverse([Kind::Again, Kind::Fault, Kind::Failed].map(|kind| key.count(kind)))
+    });
     section_of_keys(&mut html, &keys);
     ledger(&mut html, run, &keys);
     for list in run.lists.iter().filter(|list| !list.rows.is_empty()) {
         html.element("<h2>", list.title, "</h2>\n").table(list.header, &list.rows);
     }
     html.raw("<footer>Made by lambda-idempotency. Times are in milliseconds since the first invocation.</footer>\n");
-    html.raw("<script>").raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
+    html.raw("</body>\n</html>\n");
     html.into_string()
 }
 
@@ -70,70 +69,21 @@ fn section_of_keys(html: &mut Html, keys: &[Key]) {
         html.raw("<li><svg width=20 height=20><g transform=\"translate(10 10)\">").raw(shape(kind));
         html.raw("</g></svg>").text(meaning).raw("</li>");
     }
-    html.raw("</ul>\n<form id=filters hidden><input type=search placeholder=\"key, record, process\" aria-label=\"Show keys with this text\">");
-    for (name, label) in [
-        ("again", "effects that happened again"),
-        ("fault", "faults"),
-        ("several", "several invocations"),
-        ("failed", "failures"),
-    ] {
-        html.raw("<label><input type=checkbox name=").raw(name).raw(">").raw(label).raw("</label>");
+    html.raw("</ul>\n");
+    keys.iter().take(DRAWN).for_each(|key| card(html, key));
+    if let rest @ 1.. = keys.len().saturating_sub(DRAWN) {
+        html.element("<p>", rest, " further keys are not drawn.</p>\n");
     }
-    html.raw("<output></output></form>\n");
-    let drawn = most_interesting(keys);
-    let shown = keys.iter().enumerate().filter(|(position, _)| drawn.contains(position));
-    // What a reader looks for comes first; the rest is in the order of time.
-    let (repeated, others): (Vec<_>, Vec<_>) =
-        shown.map(|(_, key)| key).partition(|key| key.count(Kind::Again) > 0);
-    for key in repeated.into_iter().chain(others) {
-        card(html, key);
-    }
-    if keys.len() > drawn.len() {
-        html.element(
-            "<p>",
-            keys.len() - drawn.len(),
-            " keys at which less happened are not drawn.</p>\n",
-        );
-    }
-}
-
-/// The positions of the keys to draw.
-fn most_interesting(keys: &[Key]) -> BTreeSet<usize> {
-    let interest = |key: &Key| {
-        let (again, faults) = (key.count(Kind::Again), key.count(Kind::Fault));
-        (again, faults, key.count(Kind::Failed), key.lanes.len())
-    };
-    let mut positions: Vec<usize> = (0..keys.len()).collect();
-    positions.sort_by_key(|position| std::cmp::Reverse(keys.get(*position).map(interest)));
-    positions.into_iter().take(DRAWN).collect()
 }
 
 fn card(html: &mut Html, key: &Key) {
     let of = |kind| key.count(kind);
-    html.raw("<article class=key data-is=\"");
-    for (word, is) in [
-        ("again ", of(Kind::Again) > 0),
-        ("fault ", of(Kind::Fault) > 0),
-        ("several ", key.lanes.len() > 1),
-        ("failed ", of(Kind::Failed) + of(Kind::Released) > 0),
-    ] {
-        html.raw(if is { word } else { "" });
-    }
-    html.element("\"><h3><code>", &key.name, "</code> ");
+    html.element("<article class=key><h3><code>", &key.name, "</code> ");
     html.element("<small>", &key.operation, "</small>");
-    let effects = of(Kind::Effect) + of(Kind::Again);
     for (count, one, many, class) in [
         (key.lanes.len(), " invocation", " invocations", "<span class=badge>"),
-        (
-            effects,
-            " effect",
-            " effects",
-            if of(Kind::Again) > 0 {
-                "<span class=\"badge red\">"
-            } else {
-                "<span class=\"badge amber\">"
-            },
-        ),
+        (of(Kind::Effect), " effect", " effects", "<span class=\"badge amber\">"),
+        (of(Kind::Again), " effect again", " effects again", "<span class=\"badge red\">"),
         (of(Kind::Fault), " fault", " faults", "<span class=\"badge red\">"),
         (of(Kind::Completed), " completion", " completions", "<span class=\"badge green\">"),
     ] {

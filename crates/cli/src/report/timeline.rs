@@ -15,9 +15,6 @@ const TOP: f64 = 24.0;
 /// The least distance between two times, and how much wider a tenfold gap is.
 const STEP: f64 = 15.0;
 const TENFOLD: f64 = 20.0;
-/// The width from which on places are closer to each other, and how close they get.
-const WIDE: f64 = 780.0;
-const CLOSEST: f64 = 0.6;
 /// The width of a label of time.
 const LABEL: f64 = 44.0;
 /// Space for the words after the last place.
@@ -48,12 +45,6 @@ impl Axis {
                 Some((before, x)) => x + STEP + TENFOLD * (1.0 + (time - before)).log10(),
             };
             places.push((time, x));
-        }
-        // A timeline that is a little too wide is drawn more closely, so that nobody has to scroll.
-        let width = places.last().map_or(0.0, |(_, x)| x - LEFT - 8.0);
-        let factor = (WIDE / width).clamp(CLOSEST, 1.0);
-        for (_, x) in &mut places {
-            *x = LEFT + 8.0 + (*x - LEFT - 8.0) * factor;
         }
         Self(places)
     }
@@ -117,16 +108,12 @@ fn draw_lane(html: &mut Html, axis: &Axis, lane: &Lane, y: f64) {
     html.raw("<title>invocation ").text(lane.invocation).raw(", process ").text(lane.pid);
     html.raw(": ").text(length(lane.ended - lane.began)).raw("</title></rect>");
     // Bars first, so that signs are above them.
-    for moment in lane.moments.iter().filter(|moment| moment.kind == Kind::Handler) {
-        html.raw("<rect class=handler");
-        bar(html, axis.x(moment.at), axis.x(moment.until.unwrap_or(moment.at)), y, 8.0);
-        title(html, moment);
-        html.raw("</rect>");
-    }
-    let lasting = |moment: &&Moment| moment.kind == Kind::Fault && moment.until.is_some();
-    for moment in lane.moments.iter().filter(lasting) {
-        html.raw("<rect class=lasting");
-        bar(html, axis.x(moment.at), axis.x(moment.until.unwrap_or(moment.at)), y, 12.0);
+    for moment in &lane.moments {
+        let Some(until) = moment.until else { continue };
+        let is_handler = moment.kind == Kind::Handler;
+        html.raw(if is_handler { "<rect class=handler" } else { "<rect class=lasting" });
+        let height = if is_handler { 8.0 } else { 12.0 };
+        bar(html, axis.x(moment.at), axis.x(until), y, height);
         title(html, moment);
         html.raw("</rect>");
     }
@@ -206,13 +193,6 @@ mod tests {
         assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= STEP), "{places:?}");
         assert!(axis.end() < 600.0, "a long wait does not make a wide page: {}", axis.end());
         assert!((axis.x(1.0) - axis.x(1.01)).abs() < f64::EPSILON);
-    }
-
-    #[test]
-    fn a_timeline_that_is_a_little_too_wide_is_drawn_more_closely() {
-        let times: Vec<f64> = (0..30).map(|number| f64::from(number) * 10.0).collect();
-        let end = Axis::of(&key(&times)).end();
-        assert!(end <= LEFT + 8.0 + WIDE + WORDS, "{end}");
     }
 
     /// Gaps of one length would all have one label, if it were their length.

@@ -99,7 +99,7 @@ async fn a_handlers_error_message_is_shown_unless_that_is_switched_off() {
     let once = ["--max-receive-count", "1"];
     let (output, _) = invoke("said", &event, &once).await;
     let shown = text(&output.stdout);
-    assert!(shown.contains("the handler failed with a message"), "{shown}");
+    assert!(shown.contains("failed, record m1: the handler failed with a message"), "{shown}");
     assert!(shown.contains("\n    told to report\n"), "{shown}");
     let (output, _) = invoke("said-json", &event, &[once[0], once[1], "--json"]).await;
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -147,14 +147,6 @@ async fn malformed_json_is_exit_code_2_with_its_position() {
 }
 
 #[tokio::test]
-async fn a_problem_names_its_record() {
-    let event = messages(&[("good", "succeed"), ("bad", "report")]);
-    let (output, _) = invoke("named", &event, &["--max-receive-count", "2"]).await;
-    let shown = text(&output.stdout);
-    assert!(shown.contains("2 times failed, record bad: the handler failed"), "{shown}");
-}
-
-#[tokio::test]
 async fn verbose_shows_the_librarys_lines_as_well() {
     let event = messages(&[("m1", "succeed")]);
     let (output, _) = invoke("verbose", &event, &["--verbose"]).await;
@@ -181,18 +173,8 @@ async fn records_that_do_not_name_their_source_get_a_hint() {
     assert!(shown.contains("lambda-idempotency event sqs"), "{shown}");
 }
 
-#[test]
-fn a_timeout_of_zero_is_refused() {
-    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-        .args(["invoke", "event.json", "--timeout", "0"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("must be longer than zero"), "{}", text(&output.stderr));
-}
-
 #[tokio::test]
-async fn payloads_are_delivered_in_the_envelope_of_their_source() {
+async fn bodies_are_delivered_in_one_batch() {
     let file = |name: &str, payload: &str| {
         let name = format!("lambda-idempotency-{}-{name}", std::process::id());
         let path = std::env::temp_dir().join(name);
@@ -200,27 +182,21 @@ async fn payloads_are_delivered_in_the_envelope_of_their_source() {
         path
     };
     let (first, second) = (file("b1", r#"{"do":"succeed"}"#), file("b2", r#"{"do":"report"}"#));
-    let message = file("m1", r#"{"do":"succeed"}"#);
     let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
         .args(["invoke", "--timeout", "60", "--visibility", "20ms", "--json", "--binary"])
         .arg(common::binary().await)
         .args([Path::new("--sqs-body"), &first, Path::new("--sqs-body"), &second])
         .args([Path::new("--max-receive-count"), Path::new("1")])
-        .args([Path::new("--sns-message"), &message])
         .output()
         .unwrap();
-    for path in [first, second, message] {
+    for path in [first, second] {
         std::fs::remove_file(path).unwrap();
     }
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let outcomes = |invocation: usize| -> Vec<&str> {
-        let records = report["invocations"][invocation]["records"].as_array().unwrap();
-        records.iter().map(|record| record["outcome"].as_str().unwrap()).collect()
-    };
-    assert_eq!(report["invocations"][0]["source"], "sqs");
-    assert_eq!(outcomes(0), ["executed", "failed"]);
-    assert_eq!(report["invocations"][1]["source"], "sns");
-    assert_eq!(outcomes(1), ["executed"]);
+    let invocation = &report["invocations"][0];
+    assert_eq!(invocation["source"], "sqs");
+    let outcomes = [0, 1].map(|at| invocation["records"][at]["outcome"].as_str().unwrap());
+    assert_eq!(outcomes, ["executed", "failed"]);
 }
 
 /// The first record is settled, the second never ends.

@@ -4,6 +4,9 @@
 
 mod mistakes;
 mod output;
+#[path = "../ran/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod ran;
 mod records;
 mod requests;
 mod support;

@@ -7,18 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// The output and the exit code of the command.
-pub(crate) struct Ran {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Ran {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
-    }
-}
+use crate::ran::Ran;
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -33,9 +22,7 @@ pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(
 }
 
 pub(crate) fn run(mut command: Command) -> Ran {
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    command.output().unwrap().into()
 }
 
 /// Runs the command in the workspace.

@@ -4,7 +4,9 @@ use lambda_idempotency_local::{Apply, Fault, Gate};
 use serde_json::{Value, json};
 
 use crate::{
-    support::{OPERATION, World, claimed, file, keys_of, millis_from_now, orders, ran, released},
+    support::{
+        OPERATION, World, claimed, file, keys_of, millis_from_now, orders, page, ran, released,
+    },
     verbs::every_verb,
 };
 
@@ -36,7 +38,7 @@ async fn evict_is_a_dry_run_until_it_is_told_to_act() {
     let world = World::new().await;
     world.put("place#done", "COMPLETED", &json!({}));
     let before = world.item("place#done");
-    world.records(&["evict", "place#done"]).code(0).page("evict.txt");
+    page(&world.records(&["evict", "place#done"]).code(0), "evict.txt");
     assert_eq!(world.item("place#done"), before);
     let ran = world.records(&["evict", "place#done", "--yes"]).code(0);
     assert!(ran.out.contains("evicted") && ran.out.contains("60 seconds"), "{}", ran.out);

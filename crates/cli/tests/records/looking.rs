@@ -9,7 +9,7 @@ use lambda_idempotency_local::{Apply, Fault, Gate, Table};
 use serde_json::json;
 
 use crate::support::{
-    OPERATION, TABLE, World, answering, claimed, file, keys_of, orders, provenance, ran,
+    OPERATION, TABLE, World, answering, claimed, file, keys_of, orders, page, provenance, ran,
     records_at, released, seconds_from_now,
 };
 
@@ -40,7 +40,7 @@ async fn a_list_says_what_each_key_waits_for_and_where_its_logs_are() {
     let ran = world.records(&["list"]).code(0);
     assert!(ran.err.contains("reading at most 1000"), "{}", ran.err);
     assert!(!ran.out.contains("s3cr3t"));
-    ran.page("list.txt");
+    page(&ran, "list.txt");
     let ran = world.records(&["list", "--state", "completed", "--show-result"]).code(0);
     assert!(ran.out.contains("s3cr3t") && ran.out.contains("1 of 7 items"), "{}", ran.out);
 }
@@ -74,7 +74,7 @@ async fn show_finds_the_records_of_an_event() {
     let arguments = [&["show", "--event", &event][..], &OPERATION].concat();
     let ran = world.records(&arguments).code(1);
     assert!(!ran.out.contains("s3cr3t"));
-    ran.page("show.txt");
+    page(&ran, "show.txt");
     let ran = world.records(&["show", "--json", &keys[0]]).code(0).json();
     assert_eq!(ran["records"][0]["state"], "completed");
     assert_eq!(ran["records"][0]["result_bytes"], 8);
@@ -119,7 +119,7 @@ async fn messages_that_are_not_sent_are_shown_without_their_bodies() {
     world.put("place#c", "COMPLETED", &json!({ "outbox": { "S": encrypted } }));
     let ran = world.records(&["list", "--unsent"]).code(0);
     assert!(!ran.out.contains("s3cr3t"), "{}", ran.out);
-    ran.page("unsent.txt");
+    page(&ran, "unsent.txt");
 
     let show = |more: &[&str]| {
         let ran = world.records(&[&["show", "place#a", "--json"], more].concat()).code(0);
@@ -139,8 +139,8 @@ async fn messages_that_are_not_sent_are_shown_without_their_bodies() {
     assert_eq!(shown["records"][1]["unsent"], json!({ "count": null, "bytes": encrypted.len() }));
     let stats = world.records(&["stats", "--json"]).code(0).json();
     assert_eq!(stats["operations"][0]["unsent"], 2);
-    let page = world.records(&["stats"]).code(0).out;
-    assert!(page.contains("  unsent messages          2 "), "{page}");
+    let stats = world.records(&["stats"]).code(0).out;
+    assert!(stats.contains("  unsent messages          2 "), "{stats}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,7 +165,7 @@ async fn messages_that_are_not_sent_are_found_by_the_index() {
 #[tokio::test(flavor = "multi_thread")]
 async fn stats_count_operations_states_and_ages() {
     let world = one_of_each().await;
-    world.records(&["stats"]).code(0).page("stats.txt");
+    page(&world.records(&["stats"]).code(0), "stats.txt");
     let ran = world.records(&["stats", "--json"]).code(0).json();
     assert_eq!(ran["read"], 7);
     assert_eq!(ran["claimed_unknown"], 3);

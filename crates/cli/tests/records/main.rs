@@ -13,6 +13,8 @@
 
 mod changes;
 mod looking;
+#[path = "../ran/mod.rs"]
+mod ran;
 mod support;
 mod tables;
 mod verbs;

@@ -12,6 +12,8 @@ use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
 use lambda_idempotency_local::{DynamoDb, Proxy, Table};
 use serde_json::{Value, json};
 
+use crate::ran::Ran;
+
 pub(crate) const TABLE: &str = "idempotency";
 /// What options of all commands in these tests say about the operation.
 pub(crate) const OPERATION: [&str; 4] = ["--operation", "place", "--key", "orderId"];
@@ -19,38 +21,6 @@ pub(crate) const OPERATION: [&str; 4] = ["--operation", "place", "--key", "order
 pub(crate) struct World {
     pub(crate) db: DynamoDb,
     proxy: Proxy,
-}
-
-pub(crate) struct Ran {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Ran {
-    #[track_caller]
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
-    }
-
-    /// Expects this exit code.
-    #[track_caller]
-    pub(crate) fn code(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
-        self
-    }
-
-    /// Expects the page of this file.
-    #[track_caller]
-    pub(crate) fn page(&self, name: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records").join(name);
-        let page = steady(&self.out);
-        if std::env::var_os("RECORDS_UPDATE").is_some() {
-            std::fs::write(&path, &page).unwrap();
-        }
-        let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(page, expected, "{}", path.display());
-    }
 }
 
 impl World {
@@ -143,9 +113,19 @@ pub(crate) fn answering(body: String, at: i64) -> String {
 }
 
 pub(crate) fn ran(child: Child) -> Ran {
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    child.wait_with_output().unwrap().into()
+}
+
+/// Expects the page of this file.
+#[track_caller]
+pub(crate) fn page(ran: &Ran, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records").join(name);
+    let page = steady(&ran.out);
+    if std::env::var_os("RECORDS_UPDATE").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(page, expected, "{}", path.display());
 }
 
 fn now() -> Duration {

@@ -16,6 +16,8 @@
 #[path = "../../../postgres/tests/postgres/server.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod postgres;
+#[path = "../ran/mod.rs"]
+mod ran;
 #[path = "../../../redis/tests/redis/server.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod redis;
@@ -33,33 +35,13 @@ use lambda_idempotency_core::{
 };
 use serde_json::Value;
 
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    /// Expects this exit code.
-    #[track_caller]
-    fn code(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
-        self
-    }
-
-    #[track_caller]
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}{}", self.out, self.err))
-    }
-}
+use ran::Ran;
 
 /// Runs the command with the variable that names the store.
 fn command(store: &str, arguments: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
     command.args(arguments).env("IDEMPOTENCY_STORE", store).env_remove("IDEMPOTENCY_TABLE");
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    command.output().unwrap().into()
 }
 
 /// The example function, which Cargo has built beside the command for the end-to-end tests of the same name.

@@ -1,0 +1,331 @@
+//! `records evict`, `release`, `complete` and `redrive`: what each does with a record.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::Args;
+use lambda_idempotency_core::{
+    admission::{Freeing, free},
+    clock::Timestamp,
+    policy::Policy,
+    record::{IdempotencyRecord, Owner, Status},
+};
+
+use super::{
+    change::{Decision, given_up, reset},
+    connect::Table,
+    edit::{self, Acting, Verb},
+    envelopes::{self, Notified},
+    received::may_be_of_a_subscription,
+    state::State,
+    target::{self, Asked, Target, each_once},
+};
+use crate::{
+    failure::Failure,
+    keys::{self, KeyOptions},
+};
+
+/// How long processes may answer from memory what was evicted.
+const WARM_CACHES: &str = "Processes that saw a key completed answer it from memory for up to 60 seconds more \
+     (`Idempotency::with_cache`).";
+const NO_RECORD: &str = "the key has no idempotency record";
+const NEW_WORK: &str = "its next delivery is new work";
+
+/// Delete idempotency records, so that the next delivery of their keys is new work
+///
+/// Refuses a key that a worker holds, and one whose work is done and whose messages are not all sent. The counts of
+/// attempts and finished steps are forgotten too. It does not deliver anything: send the
+/// event again, or move the dead-letter queue. Shows what it would do; `--yes` does it.
+#[derive(Args)]
+pub(crate) struct Evict {
+    #[command(flatten)]
+    target: Target,
+
+    /// Also records with messages that are not sent yet: they are lost
+    #[arg(long)]
+    even_if_unsent: bool,
+
+    #[command(flatten)]
+    acting: Acting,
+}
+
+impl Evict {
+    const VERB: Verb =
+        Verb { done: "evicted: the next delivery is new work", plan: "evict", note: WARM_CACHES };
+
+    pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
+        let keys = (self.target.keys()?, Vec::new());
+        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |_, found, now| {
+            evicted(found, now, self.even_if_unsent)
+        })
+        .await
+    }
+}
+
+fn evicted(found: Option<&IdempotencyRecord>, now: Timestamp, even_if_unsent: bool) -> Decision {
+    match free(found, Policy::default().clock_skew, now) {
+        Freeing::Nothing => Decision::nothing(NO_RECORD),
+        Freeing::Busy { .. } => Decision::refuse(
+            "a worker holds the key; wait until its lease ends, or look at its log stream",
+        ),
+        Freeing::Unsent if !even_if_unsent => Decision::refuse(
+            "the work is done, and its messages are not all sent: the next delivery sends them; --even-if-unsent loses \
+             them",
+        ),
+        Freeing::Unsent | Freeing::Delete { .. } => Decision::Write(None),
+    }
+}
+
+/// Give up claims in the name of workers that are dead, so that the next delivery need not wait for their leases
+///
+/// The counts of attempts are kept, and an attempt whose worker did not give the key up itself counts as lost: it may
+/// have had its effect, and the handler of the next delivery is told so. A claim whose lease stands is refused without `--even-if-held`: if its worker lives
+/// after all, the work is done twice. Shows what it would do; `--yes` does it.
+#[derive(Args)]
+pub(crate) struct Release {
+    #[command(flatten)]
+    target: Target,
+
+    /// Also claims whose lease stands: I know that their workers are dead
+    #[arg(long)]
+    even_if_held: bool,
+
+    #[command(flatten)]
+    acting: Acting,
+}
+
+impl Release {
+    const VERB: Verb = Verb {
+        done: "released: the next delivery tries again",
+        plan: "release",
+        note: "An attempt of which nothing was heard counts as lost (`Call::lost_attempts`).",
+    };
+
+    pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
+        let keys = (self.target.keys()?, Vec::new());
+        // By this token the record differs from every earlier one.
+        let by = Owner::random()?;
+        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |_, found, now| {
+            let Some(found) = found else { return Decision::nothing(NO_RECORD) };
+            match State::of(found, now) {
+                State::Released | State::Expired => Decision::nothing("the key is free"),
+                State::Completed => Decision::refuse("the work is done; `evict` has it done again"),
+                State::Failed => Decision::refuse(
+                    "it failed permanently; `evict` has it tried again from the beginning",
+                ),
+                State::InProgress if !self.even_if_held => Decision::refuse(
+                    "its lease stands, and its worker may be at work; if you know that it is dead, add --even-if-held",
+                ),
+                State::InProgress | State::Lapsed | State::Unreadable => {
+                    Decision::Write(Some(given_up(found, by)))
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// Record that work was done by hand, so that it is not done again
+///
+/// Later deliveries of the key are acknowledged, with the result if one is given. Refuses a key that a worker holds.
+/// Shows what it would do; `--yes` does it.
+#[derive(Args)]
+pub(crate) struct Complete {
+    #[command(flatten)]
+    target: Target,
+
+    /// The result that later deliveries get, as JSON
+    #[arg(long, value_name = "JSON")]
+    result: Option<String>,
+
+    /// For how long, such as `24h` [default: 24 hours]
+    #[arg(long, value_name = "DURATION", value_parser = retention)]
+    retention: Option<Duration>,
+
+    /// The application of a key that has no record yet: the name of the function, unless it has another
+    #[arg(long, value_name = "NAME")]
+    application: Option<String>,
+
+    #[command(flatten)]
+    acting: Acting,
+}
+
+impl Complete {
+    const VERB: Verb = Verb {
+        done: "completed: later deliveries are answered from it",
+        plan: "complete",
+        note: "Later deliveries are acknowledged without a call of the handler.",
+    };
+
+    pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
+        if let Some(result) = &self.result {
+            serde_json::from_str::<serde_json::Value>(result)
+                .map_err(|error| Failure::from(format!("--result is not JSON: {error}")))?;
+        }
+        let keys = (self.target.keys()?, Vec::new());
+        let by = Owner::random()?;
+        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |asked, found, now| match found
+            .map(|record| State::of(record, now))
+        {
+            Some(State::InProgress) => {
+                Decision::refuse("a worker holds the key, and would complete it itself")
+            }
+            Some(State::Completed) => Decision::nothing("it is completed already"),
+            _ => Decision::Write(Some(self.completed(asked, found, now, by))),
+        })
+        .await
+    }
+
+    fn completed(
+        &self,
+        asked: &Asked,
+        found: Option<&IdempotencyRecord>,
+        now: Timestamp,
+        by: Owner,
+    ) -> IdempotencyRecord {
+        let retention = self.retention.unwrap_or(Policy::default().retention);
+        let mut record = IdempotencyRecord::new(Status::Completed, now.plus(retention));
+        record.owner = Some(by);
+        record.fence = now.as_millis();
+        record.lease_until = Some(now.ceil_to_second());
+        record.result = self.result.as_deref().map(Into::into);
+        record.application = self.application.as_deref().map(Into::into);
+        record.fingerprint.clone_from(&asked.fingerprint);
+        if let Some(found) = found {
+            record.failed_attempts = found.failed_attempts;
+            record.lost_attempts = found.lost_attempts;
+            record.fence = record.fence.max(found.fence.saturating_add(1));
+            record.fingerprint = record.fingerprint.or_else(|| found.fingerprint.clone());
+            record.application = found.application.clone().or(record.application);
+            record.provenance.clone_from(&found.provenance);
+        }
+        record
+    }
+}
+
+/// DynamoDB counts whole seconds.
+fn retention(text: &str) -> Result<Duration, String> {
+    let retention = crate::arguments::time_to_work(text)?;
+    if retention < Duration::from_secs(1) {
+        return Err("must be at least one second".to_owned());
+    }
+    Ok(retention)
+}
+
+/// Reset the idempotency records of failed events, so that they are processed when they are delivered again
+///
+/// Takes what a dead-letter queue or a failure destination holds: the answer of `aws sqs receive-message`, records of
+/// Lambda destinations, also through SNS and EventBridge, events; one document or several. Computes the keys as `keys`
+/// does, so say what the operation says.
+///
+/// Resets the records of permanent failures and of attempts that were lost or given up; the handler of the next delivery
+/// is still told of lost attempts, because they may have had their effects. Leaves completed records, because their work
+/// is done; refuses those that a worker holds. Messages without a key are named, and do not keep the others from being
+/// reset. It does not deliver anything: move the queue afterwards. Shows what it would do; `--yes` does it.
+#[derive(Args)]
+pub(crate) struct Redrive {
+    /// Files of failed events; `-` is standard input
+    #[arg(required = true, value_name = "FAILED.json")]
+    files: Vec<PathBuf>,
+
+    /// The messages are of the dead-letter queue of an SNS subscription of the function
+    ///
+    /// Their bodies look like those of a queue that is subscribed to the topic, whose keys are others.
+    #[arg(long)]
+    sns_subscription: bool,
+
+    #[command(flatten)]
+    options: KeyOptions,
+
+    #[command(flatten)]
+    acting: Acting,
+}
+
+impl Redrive {
+    const VERB: Verb = Verb {
+        done: "reset: the next delivery begins from the beginning",
+        plan: "reset",
+        note: WARM_CACHES,
+    };
+
+    pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
+        let notified = if self.sns_subscription { Notified::Function } else { Notified::Queue };
+        let (mut asked, mut keyless) = (Vec::new(), Vec::new());
+        for path in &self.files {
+            let in_file = |failure: Failure| failure.in_file(path);
+            let events =
+                envelopes::events(&keys::read(path)?, notified).map_err(|e| in_file(e.into()))?;
+            // With `--envelope sns` the user has said that the queue is subscribed to the topic.
+            if self.options.envelope.is_empty()
+                && events.iter().any(|one| may_be_of_a_subscription(one))
+            {
+                eprintln!("note: {}: {OF_WHOM}", path.display());
+            }
+            for event in events {
+                for found in target::of_event(&self.options, &event).map_err(in_file)? {
+                    match found {
+                        Ok(found) => asked.push(found),
+                        Err(found) => keyless.push(found),
+                    }
+                }
+            }
+        }
+        let by = Owner::random()?;
+        let keys = (each_once(asked), keyless);
+        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |asked, found, now| {
+            redriven(asked, found, now, by)
+        })
+        .await
+    }
+}
+
+const OF_WHOM: &str =
+    "messages with notifications of SNS, which no queue moved here. If the function itself is
+      subscribed to the topic, their keys are those of SNS: add --sns-subscription.";
+
+fn redriven(
+    asked: &Asked,
+    found: Option<&IdempotencyRecord>,
+    now: Timestamp,
+    by: Owner,
+) -> Decision {
+    let Some(found) = found else { return Decision::nothing(NEW_WORK) };
+    let is_another = asked.fingerprint.is_some()
+        && found.fingerprint.is_some()
+        && asked.fingerprint != found.fingerprint;
+    match State::of(found, now) {
+        State::Expired => Decision::nothing(NEW_WORK),
+        State::InProgress => Decision::refuse("a worker holds the key"),
+        State::Completed | State::Failed if is_another => Decision::refuse(
+            "the record of the key has another fingerprint: it is of other work, which keeps it",
+        ),
+        State::Completed if asked.is_message_id => Decision::refuse(
+            "the work is done, and a redrive would have it done again: it gives the message a new id, and the id is \
+             the key. Delete the message from the dead-letter queue instead",
+        ),
+        State::Completed if found.outbox.is_some() => Decision::nothing(
+            "the work is done, and its next delivery sends the messages that are left",
+        ),
+        State::Completed => Decision::nothing(
+            "the work is done, and its next delivery is answered; `evict` has it done again",
+        ),
+        State::Lapsed | State::Released | State::Failed | State::Unreadable => {
+            Decision::Write(reset(found, now, by))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_are_not_sent_are_not_lost_unless_that_is_said() {
+        let now = Timestamp::from_secs(1000);
+        let done = IdempotencyRecord::new(Status::Completed, now);
+        assert!(matches!(evicted(Some(&done), now, false), Decision::Write(None)));
+        let mut unsent = done;
+        unsent.outbox = Some("[]".into());
+        assert!(matches!(evicted(Some(&unsent), now, false), Decision::Refuse(_)));
+        assert!(matches!(evicted(Some(&unsent), now, true), Decision::Write(None)));
+    }
+}
