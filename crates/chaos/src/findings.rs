@@ -96,9 +96,6 @@ pub struct Findings {
     /// Executions that collected an effect for their transaction, which was not applied: the handler or its process
     /// was stopped, or it had lost its key.
     pub not_committed: u64,
-    /// Effects whose transaction was applied, while their execution logged nothing afterwards: it was killed or stopped,
-    /// or missed its deadline.
-    pub unanswered: u64,
     /// Handlers that started for a completed key, and applied nothing: without claims they may.
     pub ran_again: u64,
     /// Executions that got the result of a step from an earlier one, and did not make its effect again.

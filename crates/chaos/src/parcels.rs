@@ -24,8 +24,6 @@ pub(crate) const SIGNAL: usize = 60;
 pub(crate) struct Parcels {
     /// Every message, by its id in the queue.
     sent: HashMap<String, Parcel>,
-    pub(crate) deliveries: u64,
-    pub(crate) again: u64,
     /// How often the consumer has received each id, by the table.
     pub(crate) received: BTreeMap<String, u64>,
 }
@@ -73,17 +71,10 @@ impl Parcels {
 
     /// What the queue did with a message; the message if it delivers that again.
     pub(crate) fn delivered(&mut self, message: &str, disposition: Disposition) -> Option<Value> {
-        self.deliveries += 1;
         let parcel = self.sent.get_mut(message)?;
         let again = parcel.again && disposition == Disposition::Done;
         parcel.again &= !again;
-        self.again += u64::from(again);
         again.then(|| parcel.record.clone())
-    }
-
-    /// How many messages were delivered to the consumer.
-    pub(crate) fn len(&self) -> usize {
-        self.sent.len()
     }
 
     /// Every id that arrived was received once, and no other.

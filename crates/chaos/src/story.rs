@@ -55,7 +55,9 @@ pub struct StoryFault {
 }
 
 impl Story {
-    pub(crate) fn new(began: Instant) -> Self {
+    /// One in which nothing has happened yet.
+    #[must_use]
+    pub fn new(began: Instant) -> Self {
         Self { began, invocations: Vec::new(), effects: Vec::new(), faults: Vec::new() }
     }
 

@@ -57,8 +57,8 @@ pub use function::{
 pub use local::{Local, LocalBuilder};
 pub use server::{ServerKind, StoreServer};
 pub use source::{
-    AsyncEvents, Batch, DeadLetter, DeliveryReport, Disposition, Event, InvocationReport, Pipe,
-    Poller, Queue, RecordReport, Shards, Source, SqsConfig, StreamConfig, parse_event,
+    AsyncEvents, Batch, DeadLetter, DeliveryReport, Disposition, Event, InvocationReport, Poller,
+    Queue, RecordReport, Shards, Source, SqsConfig, StreamConfig, parse_event,
 };
 
 #[cfg(doctest)]

@@ -2,9 +2,15 @@
 
 use crate::{Error, FaultKind, Mode, Settings, TestedStore};
 
-/// Whether the function can get what the settings ask for.
-pub(super) fn check(settings: &Settings) -> Result<(), Error> {
-    problem(settings).map_or(Ok(()), |problem| Err(Error::Settings(problem)))
+impl Settings {
+    /// Whether these settings fit together. [`run`](crate::run) checks it as well; a program that builds the function
+    /// first can say it before.
+    ///
+    /// # Errors
+    /// Which setting does not fit, and what to do.
+    pub fn check(&self) -> Result<(), Error> {
+        problem(self).map_or(Ok(()), |problem| Err(Error::Settings(problem)))
+    }
 }
 
 fn problem(settings: &Settings) -> Option<String> {

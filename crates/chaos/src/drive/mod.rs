@@ -12,7 +12,7 @@ use lambda_idempotency_local::Disposition;
 use tokio::sync::mpsc::unbounded_channel;
 
 pub use self::rig::Progress;
-use self::{check::check, rig::Rig};
+use self::rig::Rig;
 use crate::{
     Error, Report, Settings,
     audit::audit,
@@ -24,17 +24,6 @@ use crate::{
     schedule::Schedule,
     store::{Backend, Place},
 };
-
-impl Settings {
-    /// Whether these settings fit together. [`run`] checks it as well; a program that builds the function first can say
-    /// it before.
-    ///
-    /// # Errors
-    /// Which setting does not fit, and what to do.
-    pub fn check(&self) -> Result<(), Error> {
-        check(self)
-    }
-}
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
 /// [`Settings::patience`]; then audits what happened.
@@ -55,7 +44,7 @@ pub async fn run_until(
     progress: impl Fn(Progress),
     stop: impl Future<Output = ()>,
 ) -> Result<Report, Error> {
-    check(settings)?;
+    settings.check()?;
     let place = Place::new(&settings.store)?;
     let ran = tokio::select! {
         ran = run_in(&place, settings, progress) => ran,
@@ -143,9 +132,6 @@ async fn run_in(
         findings,
         published: schedule.orders.iter().map(|order| order.sending.messages).sum(),
         relayed,
-        to_consumer: parcels.len(),
-        redelivered: parcels.again,
-        consumer_deliveries: parcels.deliveries,
         received: parcels.received.len(),
         injected,
         requests,

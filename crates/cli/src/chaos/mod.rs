@@ -5,14 +5,16 @@ mod page;
 
 use std::pin::pin;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use lambda_idempotency_chaos::{Error, Progress, run_until};
+use lambda_idempotency_chaos::{Error, Progress, Story, run_until};
 use lambda_idempotency_local::Build;
 
 use crate::failure::Failure;
 use crate::progress::Progress as Bar;
+use crate::report::text;
 use crate::runtime::{INTERRUPTED, interrupted};
-use crate::terminal::{document, print, printable};
+use crate::terminal::{document, print};
 pub(crate) use arguments::Arguments;
 
 /// Runs the command: 0 if there is no violation, 1 if there is one. The first signal ends it, once what it has made in the
@@ -41,13 +43,15 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         Err(Error::Stopped) => return Ok(ExitCode::from(INTERRUPTED)),
         Err(error) => return Err(error.into()),
     };
+    let nothing = Story::new(Instant::now());
+    let run = page::run(&report, report.story.as_ref().unwrap_or(&nothing));
     print(&if arguments.json {
         document(&serde_json::to_value(&report)?)
     } else {
-        format!("{}\n", printable(&report.to_string()))
+        format!("{}\n", text(&run))
     })?;
-    if let (Some(path), Some(story)) = (&arguments.report, &report.story) {
-        crate::report::write(&page::run(&report, story), path).await?;
+    if let Some(path) = &arguments.report {
+        crate::report::write(&run, path).await?;
     }
     let is_right = report.findings.violations.is_empty();
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })

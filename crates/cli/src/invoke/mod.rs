@@ -7,7 +7,7 @@ mod json;
 mod output;
 mod page;
 mod problems;
-mod table;
+mod summary;
 mod totals;
 
 use std::process::ExitCode;
@@ -21,6 +21,7 @@ pub(crate) use arguments::Arguments;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::report::table;
 use crate::runtime::{INTERRUPTED, interrupted};
 use crate::terminal::{document, print, printable};
 use output::Output;
@@ -53,7 +54,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     } else {
         show(&arguments, &report, &tables)?;
         // An empty batch has no records of which the function could log something.
-        if is_whole && table::is_silent(&report) && !ready.events.iter().all(events::is_empty) {
+        if is_whole && summary::is_silent(&report) && !ready.events.iter().all(events::is_empty) {
             print(SILENT)?;
         }
     }
@@ -141,13 +142,15 @@ fn tables(arguments: &Arguments, local: &Local) -> Result<Vec<Rows>, Failure> {
 
 fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Result<(), Failure> {
     if !arguments.quiet {
-        print(&format!("{}\n\n{}\n", table::records(report), table::invocations(report)))?;
-        let problems = problems::text(report);
+        for list in [page::deliveries(report), page::invocations(report)] {
+            print(&format!("{}\n", table(&list)))?;
+        }
+        let problems = problems::lines(report).concat();
         if !problems.is_empty() {
             print(&printable(&problems))?;
         }
     }
-    print(&printable(&table::summary(report, tables)))?;
+    print(&printable(&summary::summary(report, tables)))?;
     Ok(())
 }
 

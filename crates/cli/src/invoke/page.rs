@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use lambda_idempotency_chaos::{Story, StoryEffect, StoryInvocation};
-use lambda_idempotency_local::{DeliveryReport, InvocationReport};
+use lambda_idempotency_local::{DeliveryReport, Disposition, InvocationReport, InvocationResult};
 
-use super::Arguments;
 use super::totals::Totals;
-use crate::report::{List, Run};
+use super::{Arguments, problems};
+use crate::report::{List, Run, short};
 
 /// Everything that the page shows.
 pub(crate) fn run<'r>(
@@ -39,7 +39,7 @@ pub(crate) fn run<'r>(
         .map(|(number, meaning)| (number.to_string(), meaning))
         .into(),
         story,
-        lists: vec![deliveries(report), invocations(report)],
+        lists: vec![deliveries(report), problems(report), invocations(report)],
         work_of: |_| None,
     }
 }
@@ -60,48 +60,63 @@ pub(crate) fn story(report: &DeliveryReport, effects: Vec<StoryEffect>) -> Story
     }
 }
 
-fn deliveries(report: &DeliveryReport) -> List {
+pub(crate) fn deliveries(report: &DeliveryReport) -> List {
     let mut rows = Vec::new();
-    for (number, invocation) in report.invocations.iter().enumerate() {
+    for (number, invocation) in (1..).zip(&report.invocations) {
         for record in &invocation.records {
             let line = record.line.as_ref();
-            let text = |text: Option<&String>| text.cloned().unwrap_or_default();
+            let key = line.and_then(|line| line.key_hash.as_deref());
+            let ms = line.and_then(|line| line.ms);
+            let ms = ms.filter(|ms| record.outcome.ran() || *ms > 0.0);
+            let then = Some(record.disposition).filter(|then| *then != Disposition::Done);
             rows.push(vec![
-                (number + 1).to_string(),
+                number.to_string(),
                 record.source.to_string(),
-                text(record.record.as_ref()),
+                record.record.clone().unwrap_or_else(|| "-".to_owned()),
                 record.receive_count.to_string(),
-                line.and_then(|line| line.key_hash.clone()).unwrap_or_default(),
+                key.map_or_else(|| "-".to_owned(), short),
                 record.outcome.to_string(),
-                record.disposition.to_string(),
-                text(line.and_then(|line| line.problem.as_ref())),
-                text(line.and_then(|line| line.error_message.as_ref())),
+                ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}")),
+                then.map(|then| then.to_string()).unwrap_or_default(),
             ]);
         }
     }
     List {
         title: "Deliveries",
-        header: &["#", "source", "record", "try", "key", "outcome", "then", "problem", "error"],
+        header: &["#", "source", "record", "try", "key", "outcome", "ms", "then"],
         rows,
     }
 }
 
-fn invocations(report: &DeliveryReport) -> List {
+pub(crate) fn invocations(report: &DeliveryReport) -> List {
     let row = |(number, report): (usize, &InvocationReport)| {
         let invocation = &report.invocation;
+        let result = match &invocation.result {
+            // The message is one of the problems.
+            InvocationResult::FunctionError { kind, .. } => format!("error {kind}"),
+            result => result.to_string(),
+        };
+        let usage = &invocation.dynamodb;
+        let requests = usage.operations.iter().map(|(name, count)| format!("{name} {count}"));
         vec![
-            (number + 1).to_string(),
+            number.to_string(),
             invocation.pid.to_string(),
-            invocation.result.to_string(),
+            result,
             format!("{:.1}", invocation.duration.as_secs_f64() * 1000.0),
-            invocation.dynamodb.requests().to_string(),
-            invocation.dynamodb.write_units.to_string(),
-            invocation.dynamodb.read_units.to_string(),
+            requests.collect::<Vec<_>>().join(", "),
+            usage.write_units.to_string(),
+            usage.refused_conditions.to_string(),
+            usage.read_units.to_string(),
         ]
     };
     List {
         title: "Invocations",
-        header: &["#", "process", "result", "ms", "DynamoDB requests", "WCU", "RCU"],
-        rows: report.invocations.iter().enumerate().map(row).collect(),
+        header: &["#", "process", "result", "ms", "DynamoDB requests", "WCU", "refused", "RCU"],
+        rows: (1..).zip(&report.invocations).map(row).collect(),
     }
+}
+
+fn problems(report: &DeliveryReport) -> List {
+    let rows = problems::lines(report).into_iter().map(|line| vec![line]).collect();
+    List { title: "Problems", header: &["why records were returned, or invocations failed"], rows }
 }

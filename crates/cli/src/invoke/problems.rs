@@ -16,7 +16,7 @@ struct Problem {
 
 /// Each problem once, with its records. Problems that differ only in the count of a key's failures are one, with
 /// the last text.
-pub(crate) fn text(report: &DeliveryReport) -> String {
+pub(crate) fn lines(report: &DeliveryReport) -> Vec<String> {
     let mut problems: Vec<Problem> = Vec::new();
     for invocation in &report.invocations {
         let logged: Vec<_> = invocation.records.iter().filter_map(problem).collect();

@@ -41,17 +41,8 @@ pub(crate) struct Change {
     pub(crate) decision: Decision,
 }
 
-/// How a change ended.
-pub(crate) enum Done {
-    Written,
-    /// A worker has changed the record meanwhile.
-    Changed,
-    /// It was not written or, in doubt, that is not known.
-    Unknown {
-        why: String,
-        in_doubt: bool,
-    },
-}
+/// How a change ended: written or, if not, its name in JSON and why.
+pub(crate) type Done = Result<(), (&'static str, String)>;
 
 impl Change {
     /// The record that was found, if there is one that can be read.
@@ -75,16 +66,19 @@ pub(crate) async fn apply(table: &Table, changes: &[Change]) -> Vec<Done> {
     for some in writes.chunks(AT_ONCE) {
         let verdicts = table.store.write(some, Table::deadline()).await;
         done.extend(some.iter().zip(verdicts).map(|(write, verdict)| match verdict {
-            Verdict::Written => Done::Written,
+            Verdict::Written => Ok(()),
             // The answer of an earlier attempt was lost: what it wrote has a token of its own, or is gone.
-            Verdict::Found(found) if found == write.record => Done::Written,
-            Verdict::Found(_) => Done::Changed,
-            Verdict::EffectRefused(refused) => {
-                Done::Unknown { why: refused.to_string(), in_doubt: false }
-            }
-            Verdict::Unknown(error) => {
-                Done::Unknown { in_doubt: error.may_have_applied(), why: error.to_string() }
-            }
+            Verdict::Found(found) if found == write.record => Ok(()),
+            Verdict::Found(_) => Err((
+                "changed-meanwhile",
+                "not changed: a worker has changed the record meanwhile; look again".to_owned(),
+            )),
+            Verdict::EffectRefused(refused) => Err(("failed", format!("not changed: {refused}"))),
+            Verdict::Unknown(error) if error.may_have_applied() => Err((
+                "failed",
+                format!("it is not known whether it was changed; look again: {error}"),
+            )),
+            Verdict::Unknown(error) => Err(("failed", format!("not changed: {error}"))),
         }));
     }
     done

@@ -145,20 +145,10 @@ fn shown<'c>(
                 (format!("to {}{}", verb.plan, losses(change, to.as_ref())), "planned", false)
             }
             Decision::Write(to) => match done.next() {
-                Some(Done::Written) => {
+                Some(Ok(())) => {
                     (format!("{}{}", verb.done, losses(change, to.as_ref())), "done", false)
                 }
-                Some(Done::Changed) => (
-                    "not changed: a worker has changed the record meanwhile; look again".to_owned(),
-                    "changed-meanwhile",
-                    true,
-                ),
-                Some(Done::Unknown { why, in_doubt: true }) => (
-                    format!("it is not known whether it was changed; look again: {why}"),
-                    "failed",
-                    true,
-                ),
-                Some(Done::Unknown { why, .. }) => (format!("not changed: {why}"), "failed", true),
+                Some(Err((name, text))) => (text, name, true),
                 None => ("not changed: the store did not answer".to_owned(), "failed", true),
             },
         };

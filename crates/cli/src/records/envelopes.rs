@@ -31,55 +31,39 @@ pub(crate) enum Notified {
 
 /// The events of a file.
 pub(crate) fn events(text: &str, notified: Notified) -> Result<Vec<String>, String> {
-    let mut events = Events { all: Vec::new(), notified };
+    let mut events = Vec::new();
     for document in Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
         let document = document.map_err(|error| format!("it is not JSON: {error}"))?;
-        unwrap(document.get(), &mut events)?;
+        events.extend(unwrap(document.get(), notified)?);
     }
-    let Events { all, .. } = events;
-    if all.is_empty() { Err("it holds no events".to_owned()) } else { Ok(all) }
+    if events.is_empty() { Err("it holds no events".to_owned()) } else { Ok(events) }
 }
 
-/// What was found so far.
-struct Events {
-    all: Vec<String>,
-    notified: Notified,
-}
-
-impl Events {
-    fn push(&mut self, event: String) {
-        self.all.push(event);
-    }
-}
-
-fn unwrap(document: &str, events: &mut Events) -> Result<(), String> {
+fn unwrap(document: &str, notified: Notified) -> Result<Vec<String>, String> {
     if let Ok(documents) = serde_json::from_str::<Vec<Box<RawValue>>>(document) {
         let is_of_a_pipe = |document: &RawValue| {
             members(document.get()).is_some_and(|members| members.contains_key("eventSource"))
         };
         if !documents.is_empty() && documents.iter().map(|document| &**document).all(is_of_a_pipe) {
-            events.push(document.to_owned());
-            return Ok(());
+            return Ok(vec![document.to_owned()]);
         }
-        return documents.iter().try_for_each(|document| unwrap(document.get(), events));
+        let inner = documents.iter().map(|document| unwrap(document.get(), notified));
+        return Ok(inner.collect::<Result<Vec<_>, _>>()?.concat());
     }
     let Some(members) = members(document) else {
         return Err("it holds something that is not an event".to_owned());
     };
     if let Some(inner) = failed(&members)? {
-        events.all.extend(inner);
-        return Ok(());
+        return Ok(inner);
     }
     let messages = members.get("Messages");
     match messages.and_then(|list| serde_json::from_str::<Vec<Box<RawValue>>>(list.get()).ok()) {
         Some(messages) => {
-            for message in messages {
-                of_message(message.get(), events)?;
-            }
+            let inner = messages.iter().map(|message| of_message(message.get(), notified));
+            Ok(inner.collect::<Result<Vec<_>, _>>()?.concat())
         }
-        None => events.push(document.to_owned()),
+        None => Ok(vec![document.to_owned()]),
     }
-    Ok(())
 }
 
 /// The events that failed, if a document is what a failure destination wrote.
@@ -133,28 +117,24 @@ fn of_text(document: Option<&str>) -> Result<Option<Vec<String>>, String> {
 }
 
 /// A message of `aws sqs receive-message`.
-fn of_message(message: &str, events: &mut Events) -> Result<(), String> {
+fn of_message(message: &str, notified: Notified) -> Result<Vec<String>, String> {
     let message = members(message).ok_or("a message is not an object")?;
     let body = text(&message, "Body").ok_or("a message has no `Body`")?;
     let attributes = value(&message, "MessageAttributes");
     let is_event = ["ErrorCode", "ERROR_CODE"].iter().any(|name| attributes.get(name).is_some());
     if let Some(inner) = of_text(Some(&body))? {
-        events.all.extend(inner);
-        return Ok(());
+        return Ok(inner);
     }
     if is_event {
-        return unwrap(&body, events);
+        return unwrap(&body, notified);
     }
-    if events.notified == Notified::Function
-        && let Some(notification) = notification(&body)
-    {
-        events.push(format!(
+    let event = match notification(&body).filter(|_| notified == Notified::Function) {
+        Some(notification) => format!(
             r#"{{"Records":[{{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{notification}}}]}}"#
-        ));
-        return Ok(());
-    }
-    events.push(received::delivered(&message, &body, &attributes).to_string());
-    Ok(())
+        ),
+        None => received::delivered(&message, &body, &attributes).to_string(),
+    };
+    Ok(vec![event])
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! One page of HTML that shows what happened in a run: a timeline for each key, the ledger of effects, and tables.
+//! What happened in a run, as text and as one page of HTML: numbers and tables, and on the page a timeline for each key
+//! and the ledger of effects.
 //!
 //! The page holds everything that it needs, and no script. Everything that comes from a function or an event is escaped,
 //! and the page's policy lets a browser run no script.
@@ -10,11 +11,14 @@ mod names;
 mod observed;
 mod page;
 mod run;
+mod text;
 mod timeline;
 
 use std::path::Path;
 
+pub(crate) use names::short;
 pub(crate) use run::{List, Run};
+pub(crate) use text::{table, text};
 
 use crate::failure::Failure;
 

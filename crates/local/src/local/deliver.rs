@@ -7,7 +7,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 
 use super::Local;
-use crate::source::{AsyncEvents, Event, Pipe, Poller, Queue, Shards, report};
+use crate::source::{AsyncEvents, Event, Poller, Queue, Shards, report};
 use crate::{DeliveryReport, Error, Source, parse_event};
 
 impl Local {
@@ -39,9 +39,7 @@ impl Local {
         let now = Instant::now();
         let poller: Box<dyn Poller> = match event {
             Event::Polled(source, records) => self.source(source, records, false, now),
-            Event::Pipe(source, records) => {
-                Box::new(Pipe::new(self.source(source, records, true, now)))
-            }
+            Event::Pipe(source, records) => self.source(source, records, true, now),
             Event::Whole(Source::Kafka, event) => {
                 Box::new(Shards::kafka(self.streams.clone(), event, now))
             }
@@ -75,7 +73,7 @@ impl Local {
         }
         let mut queue = Queue::new(self.sqs.clone(), self.pool.config().timeout);
         records.into_iter().for_each(|record| queue.send(record, now, epoch_ms()));
-        Box::new(queue)
+        Box::new(if piped { queue.behind_a_pipe() } else { queue })
     }
 
     /// Polls a source until it has no records left.

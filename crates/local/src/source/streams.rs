@@ -73,7 +73,7 @@ impl Shards {
 
 impl Poller for Shards {
     fn source(&self) -> Source {
-        self.source
+        if self.piped { Source::Pipe } else { self.source }
     }
 
     fn receive(&mut self, now: Instant, _now_ms: u64) -> Option<Batch> {
@@ -106,7 +106,8 @@ impl Poller for Shards {
             event.insert("records".to_owned(), Value::Object(records));
             Value::Object(event)
         } else {
-            json!({ "Records": records.into_iter().next().map(|(_, records)| records) })
+            let records = records.into_iter().next().map(|(_, records)| records);
+            if piped { records.into() } else { json!({ "Records": records }) }
         };
         Some(Batch::new(event, deliveries))
     }
@@ -150,7 +151,8 @@ impl Poller for Shards {
     }
 
     fn into_dead_letters(self: Box<Self>) -> Vec<DeadLetter> {
-        self.dead
+        let source = Poller::source(&*self);
+        self.dead.into_iter().map(|dead| DeadLetter { source, ..dead }).collect()
     }
 }
 

@@ -49,13 +49,27 @@ pub struct Queue {
     messages: Vec<Message>,
     dead: Vec<DeadLetter>,
     sent: u64,
+    source: Source,
 }
 
 impl Queue {
     /// An empty queue. Without a `visibility`, the function's timeout is used.
     pub fn new(config: SqsConfig, function_timeout: Duration) -> Self {
         let visibility = config.visibility.unwrap_or(function_timeout);
-        Self { config, visibility, messages: Vec::new(), dead: Vec::new(), sent: 0 }
+        Self {
+            config,
+            visibility,
+            messages: Vec::new(),
+            dead: Vec::new(),
+            sent: 0,
+            source: Source::Sqs,
+        }
+    }
+
+    /// The same, read by a pipe.
+    pub fn behind_a_pipe(mut self) -> Self {
+        self.source = Source::Pipe;
+        self
     }
 
     /// Sends a message in the shape of an SQS record. Members that a real one has are added when it is received; a
@@ -85,7 +99,7 @@ impl Queue {
         }
         let message = self.messages.remove(at);
         self.dead.push(DeadLetter {
-            source: Source::Sqs,
+            source: self.source,
             record: delivery.id.clone(),
             receive_count: message.receives,
             event: message.record,
@@ -96,7 +110,7 @@ impl Queue {
 
 impl Poller for Queue {
     fn source(&self) -> Source {
-        Source::Sqs
+        self.source
     }
 
     fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch> {
@@ -113,7 +127,11 @@ impl Poller for Queue {
                 message.receive(now_ms)
             })
             .unzip();
-        (!deliveries.is_empty()).then(|| Batch::new(json!({ "Records": records }), deliveries))
+        let event = match self.source {
+            Source::Pipe => records.into(),
+            _ => json!({ "Records": records }),
+        };
+        (!deliveries.is_empty()).then(|| Batch::new(event, deliveries))
     }
 
     fn settle(
