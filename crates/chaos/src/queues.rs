@@ -1,6 +1,6 @@
 //! The sources of a run: sends the messages of the schedule and receives them in batches.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use lambda_idempotency_local::{
     AsyncEvents, Batch, Disposition, InvocationResult, Poller, Queue, Shards, Source, SqsConfig,
@@ -127,7 +127,7 @@ impl<'a> Queues<'a> {
     /// Sends a message that the function has published to its consumer.
     pub(crate) fn publish(&mut self, parcel: Value) {
         if let Some(Sending::Queue(queue)) = self.sources.get_mut(Line::Parcels as usize) {
-            queue.send(parcel, Instant::now(), epoch_ms());
+            queue.send(parcel, Instant::now());
         }
     }
 
@@ -148,7 +148,7 @@ impl<'a> Queues<'a> {
         let (record, now) = (self.schedule.delivered(message), Instant::now());
         let line = if doomed { Line::Doomed } else { Line::Orders };
         match self.sources.get_mut(line as usize) {
-            Some(Sending::Queue(queue)) => queue.send(record, now, epoch_ms()),
+            Some(Sending::Queue(queue)) => queue.send(record, now),
             Some(Sending::Stream(shards)) => {
                 shards.push(&shard(self.schedule.group(message.order)), record, now);
             }
@@ -163,7 +163,7 @@ impl<'a> Queues<'a> {
             let which = self.turn % self.sources.len();
             self.turn += 1;
             let source = self.sources.get_mut(which)?.poller();
-            if let Some(batch) = source.receive(Instant::now(), epoch_ms()) {
+            if let Some(batch) = source.receive(Instant::now()) {
                 let line = Line::ALL.get(which).copied().unwrap_or(Line::Orders);
                 return Some(Received { batch, line });
             }
@@ -182,9 +182,4 @@ impl<'a> Queues<'a> {
             source.poller().settle(&received.batch, answer, Instant::now())
         })
     }
-}
-
-fn epoch_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::{LONG, local, scripted};
 use lambda_idempotency_local::{InvocationResult, Local, Outcome, Signal};
 use serde_json::json;
-use tokio::task::block_in_place;
+use tokio::{sync::mpsc::UnboundedReceiver, task::block_in_place};
 
 #[tokio::test]
 async fn a_response_is_returned_with_the_logged_records() {
@@ -37,10 +37,9 @@ async fn all_lines_of_an_invocation_are_read_before_its_response() {
     }
 }
 
-/// What one process has written may still be on its way when another answers from it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_output_of_a_running_process_can_be_awaited() {
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+/// A function whose line `started` is read only when that is released. Tells when the line has come, and whether it is read.
+async fn held_back() -> (Local, UnboundedReceiver<()>, mpsc::Sender<()>, Arc<AtomicBool>) {
+    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
     let (release, released) = mpsc::channel();
     let released = Mutex::new(released);
     let read = Arc::new(AtomicBool::new(false));
@@ -53,7 +52,13 @@ async fn the_output_of_a_running_process_can_be_awaited() {
             mark.store(true, Ordering::SeqCst);
         }
     });
-    let local = builder.start().await.unwrap();
+    (builder.start().await.unwrap(), told, release, read)
+}
+
+/// What one process has written may still be on its way when another answers from it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_output_of_a_running_process_can_be_awaited() {
+    let (local, mut told, release, read) = held_back().await;
     let event = json!({ "do": "sleep" });
     let mut invocation = pin!(local.invoke(&event));
     tokio::select! {
@@ -71,20 +76,7 @@ async fn the_output_of_a_running_process_can_be_awaited() {
 /// However long that takes on a busy machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_output_of_a_process_that_has_ended_is_read_before_its_invocation_ends() {
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let (release, released) = mpsc::channel();
-    let released = Mutex::new(released);
-    let read = Arc::new(AtomicBool::new(false));
-    let mark = Arc::clone(&read);
-    let builder = Local::builder(scripted().await).on_output(move |line| {
-        if line.text == "started" {
-            tell.send(()).unwrap();
-            // Timers and sockets need another thread meanwhile.
-            block_in_place(|| released.lock().unwrap().recv().unwrap());
-            mark.store(true, Ordering::SeqCst);
-        }
-    });
-    let local = builder.start().await.unwrap();
+    let (local, mut told, release, read) = held_back().await;
     let event = json!({ "do": "abort" });
     let mut invocation = pin!(local.invoke(&event));
     tokio::select! {

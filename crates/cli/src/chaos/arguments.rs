@@ -106,22 +106,6 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  A hundred thousand deliveries
-    cargo run --release -p lambda-idempotency-cli -- chaos --deliveries 100000 --seed 7
-
-  The same with effects in the transaction that completes their key: none may be doubled, whatever the cause
-    lambda-idempotency chaos --mode transaction --deliveries 100000 --seed 7
-
-  The same with messages: of what is committed none may be unsent, and copies have one id
-    lambda-idempotency chaos --mode transaction --messages --deliveries 100000 --seed 7
-
-  With the records, and in the second the effects, in a server that is killed and cut off
-    lambda-idempotency chaos --store redis --deliveries 2000
-    lambda-idempotency chaos --store postgres --mode transaction --deliveries 2000
-
-  The same in a server of yours, which keeps nothing of it
-    lambda-idempotency chaos --store redis://localhost --deliveries 2000
-
   Your own function, in the directory of its package. Its handler calls testing::effect(&call, ..)
     lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000 --report chaos.html
 
@@ -129,16 +113,14 @@ Examples:
     lambda-idempotency event kinesis --body @payment.json > event.json
     lambda-idempotency chaos --event event.json --vary paymentId --deliveries 2000
 
-  Only processes that are killed or stopped
-    lambda-idempotency chaos --faults kill,stop
+  The orders function: effects and messages in the transaction that completes their key, none doubled, none unsent
+    lambda-idempotency chaos --mode transaction --messages --deliveries 100000 --seed 7
 
-  Show that it finds mistakes: the same function without protection, or with a key that misses duplicates
+  The same with the records in a server that is killed and cut off
+    lambda-idempotency chaos --store postgres --mode transaction --deliveries 2000
+
+  Show that it finds mistakes: the same function without protection
     lambda-idempotency chaos --env SCRIPTED_UNPROTECTED=1
-    lambda-idempotency chaos --env ORDERS_SQS_KEY=record:messageId
-    lambda-idempotency chaos --mode transaction --env SCRIPTED_OUTSIDE=1
-
-  The same with a server that forgets what it has confirmed when it is killed
-    lambda-idempotency chaos --store redis --server-setting appendonly=no
 
 Kinds of faults:
   kill, stop, throttle, error, drop, slow, outage: for any function

@@ -99,18 +99,6 @@ Examples:
     lambda-idempotency invoke my-event.json --bin my-function \\
       --table claims:id:expiration --env IDEMPOTENCY_TABLE=claims --timeout 10
 
-  One that is built already, wherever it is; IDEMPOTENCY_TABLE is set to a table that exists
-    lambda-idempotency invoke my-event.json --binary target/debug/my-function
-
-  With its records in another store
-    lambda-idempotency invoke my-event.json --store redis://127.0.0.1:6379
-
-  In a clone of this repository: six records, four orders, each placed once
-    lambda-idempotency invoke events/sqs-duplicates.json --bin orders
-
-  A record that fails permanently: it alone is returned to the queue, until it is dead-lettered
-    lambda-idempotency invoke events/sqs-failing-record.json --bin orders --visibility 0.5
-
   For a script
     lambda-idempotency invoke my-event.json --json | jq .summary
 

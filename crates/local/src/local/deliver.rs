@@ -1,6 +1,6 @@
 //! Delivers events as their sources do, until each record is done, dead-lettered or lost.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -72,7 +72,7 @@ impl Local {
             return Box::new(if piped { shards.behind_a_pipe() } else { shards });
         }
         let mut queue = Queue::new(self.sqs.clone(), self.pool.config().timeout);
-        records.into_iter().for_each(|record| queue.send(record, now, epoch_ms()));
+        records.into_iter().for_each(|record| queue.send(record, now));
         Box::new(if piped { queue.behind_a_pipe() } else { queue })
     }
 
@@ -86,7 +86,7 @@ impl Local {
         let mut running = FuturesUnordered::new();
         loop {
             while running.len() < self.pool.concurrency()
-                && let Some(batch) = poller.receive(Instant::now(), epoch_ms())
+                && let Some(batch) = poller.receive(Instant::now())
             {
                 running.push(async move {
                     let event = batch.event().to_string();
@@ -122,9 +122,4 @@ async fn until(instant: Option<Instant>) {
         Some(instant) => tokio::time::sleep_until(instant.into()).await,
         None => std::future::pending().await,
     }
-}
-
-fn epoch_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

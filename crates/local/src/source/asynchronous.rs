@@ -64,7 +64,7 @@ impl Poller for AsyncEvents {
         self.source
     }
 
-    fn receive(&mut self, now: Instant, _now_ms: u64) -> Option<Batch> {
+    fn receive(&mut self, now: Instant) -> Option<Batch> {
         let due = |event: &&mut Accepted| event.not_before.is_some_and(|at| at <= now);
         let next = self.events.iter_mut().find(due)?;
         next.not_before = None;
@@ -150,8 +150,8 @@ mod tests {
         let mut events = AsyncEvents::new(Source::EventBridge, delays.clone());
         events.send(event("a"), now);
         events.send(event("b"), now);
-        let (a, b) = (events.receive(now, 0).unwrap(), events.receive(now, 0).unwrap());
-        assert!(events.receive(now, 0).is_none() && events.next().is_none(), "both are processed");
+        let (a, b) = (events.receive(now).unwrap(), events.receive(now).unwrap());
+        assert!(events.receive(now).is_none() && events.next().is_none(), "both are processed");
         let done = InvocationResult::Response(Value::Null);
         assert_eq!(events.settle(&b, &done, now), [Disposition::Done]);
         let request_id = a.request_id().to_owned();
@@ -160,10 +160,10 @@ mod tests {
         for delay in delays {
             let failed = events.settle(&batch, &InvocationResult::TimedOut, at);
             assert_eq!(failed, [Disposition::Returned]);
-            assert!(events.receive(at, 0).is_none(), "not before the delay");
+            assert!(events.receive(at).is_none(), "not before the delay");
             at += delay;
             assert_eq!(events.next(), Some(at));
-            batch = events.receive(at, 0).unwrap();
+            batch = events.receive(at).unwrap();
             assert_eq!(batch.request_id(), request_id, "retries keep the request id");
         }
         assert_eq!(batch.records().collect::<Vec<_>>(), [(Some("a"), 3)]);
@@ -178,9 +178,9 @@ mod tests {
         let now = Instant::now();
         let mut client = AsyncEvents::new(Source::Http, vec![Duration::ZERO]);
         client.send(json!({}), now);
-        let first = client.receive(now, 0).unwrap();
+        let first = client.receive(now).unwrap();
         client.settle(&first, &InvocationResult::TimedOut, now);
-        let second = client.receive(now, 0).unwrap();
+        let second = client.receive(now).unwrap();
         assert_ne!(second.request_id(), first.request_id());
         client.settle(&second, &InvocationResult::TimedOut, now);
         assert_eq!(client.left(), 0, "the answer to the second is for the second");

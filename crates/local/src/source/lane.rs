@@ -62,6 +62,13 @@ pub(crate) struct Entry {
     pub(crate) deliveries: u32,
 }
 
+impl Entry {
+    fn dead(self, source: Source) -> DeadLetter {
+        let Self { id: record, record: event, deliveries: receive_count } = self;
+        DeadLetter { source, record, receive_count, event }
+    }
+}
+
 /// Some records that are read together.
 #[derive(Clone, Debug)]
 struct Chunk {
@@ -144,12 +151,7 @@ impl Lane {
             chunk.failures = 0;
         }
         if chunk.failures > config.max_retries {
-            dead.extend(chunk.entries.into_iter().map(|entry| DeadLetter {
-                source: self.source,
-                record: entry.id,
-                receive_count: entry.deliveries,
-                event: entry.record,
-            }));
+            dead.extend(chunk.entries.into_iter().map(|entry| entry.dead(self.source)));
             dispositions.extend(vec![Disposition::DeadLettered; rest]);
         } else {
             self.chunks.push_front(chunk);
@@ -172,12 +174,7 @@ impl Lane {
             dispositions.push(if !failed.contains(&nth) {
                 Disposition::Done
             } else if entry.deliveries > config.max_retries {
-                dead.push(DeadLetter {
-                    source: self.source,
-                    record: entry.id,
-                    receive_count: entry.deliveries,
-                    event: entry.record,
-                });
+                dead.push(entry.dead(self.source));
                 Disposition::DeadLettered
             } else {
                 chunk.entries.push_back(entry);

@@ -15,7 +15,7 @@ pub trait Poller: Send {
     fn source(&self) -> Source;
 
     /// Reads the next batch, if one can be read now.
-    fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch>;
+    fn receive(&mut self, now: Instant) -> Option<Batch>;
 
     /// Settles a batch after its invocation, and returns the disposition of each of its records.
     fn settle(

@@ -76,7 +76,7 @@ impl Poller for Shards {
         if self.piped { Source::Pipe } else { self.source }
     }
 
-    fn receive(&mut self, now: Instant, _now_ms: u64) -> Option<Batch> {
+    fn receive(&mut self, now: Instant) -> Option<Batch> {
         let (piped, is_kafka) = (self.piped, self.source == Source::Kafka);
         let lanes = if is_kafka { self.lanes.len() } else { 1 };
         let taken = self.lanes.iter_mut().filter_map(|(name, lane)| Some((name, lane.take(now)?)));
@@ -228,13 +228,13 @@ mod tests {
     fn all_records_from_the_checkpoint_on_are_delivered_again() {
         let now = Instant::now();
         let mut stream = stream(StreamConfig::default(), now, &["1", "2", "3"]);
-        let batch = stream.receive(now, 0).unwrap();
-        assert!(stream.receive(now, 0).is_none(), "a shard delivers one batch at a time");
+        let batch = stream.receive(now).unwrap();
+        assert!(stream.receive(now).is_none(), "a shard delivers one batch at a time");
         let dispositions = stream.settle(&batch, &failing(&["3", "2"]), now);
         assert_eq!(dispositions, [Disposition::Done, Disposition::Returned, Disposition::Returned]);
         let later = stream.next().unwrap();
-        assert!(stream.receive(now, 0).is_none() && later > now);
-        let batch = stream.receive(later, 0).unwrap();
+        assert!(stream.receive(now).is_none() && later > now);
+        let batch = stream.receive(later).unwrap();
         assert_eq!(batch.records().collect::<Vec<_>>(), [(Some("2"), 2), (Some("3"), 2)]);
         assert_eq!(stream.settle(&batch, &failing(&[]), later), [Disposition::Done; 2]);
         assert_eq!(stream.next(), None);
@@ -244,12 +244,12 @@ mod tests {
     fn what_is_appended_while_a_batch_is_processed_comes_after_it() {
         let now = Instant::now();
         let mut stream = stream(StreamConfig::default(), now, &["1"]);
-        let batch = stream.receive(now, 0).unwrap();
+        let batch = stream.receive(now).unwrap();
         stream.push("shard-0", record(0, "2"), now);
-        assert!(stream.receive(now, 0).is_none(), "a shard delivers one batch at a time");
+        assert!(stream.receive(now).is_none(), "a shard delivers one batch at a time");
         assert_eq!(stream.settle(&batch, &failing(&[]), now), [Disposition::Done]);
         assert_eq!(stream.left(), 1);
-        assert_eq!(ids(&stream.receive(now, 0).unwrap()), ["2"]);
+        assert_eq!(ids(&stream.receive(now).unwrap()), ["2"]);
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         let now = Instant::now();
         let records = vec![record(0, "1"), record(1, "2"), record(0, "3")];
         let mut stream = Shards::new(Source::Kinesis, StreamConfig::default(), records, now);
-        let (first, second) = (stream.receive(now, 0).unwrap(), stream.receive(now, 0).unwrap());
+        let (first, second) = (stream.receive(now).unwrap(), stream.receive(now).unwrap());
         assert_eq!((ids(&first), ids(&second)), (vec!["1", "3"], vec!["2"]));
     }
 
@@ -266,7 +266,7 @@ mod tests {
         let mut now = Instant::now();
         let config = StreamConfig { bisect: true, max_retries: 1, ..StreamConfig::default() };
         let mut stream = stream(config, now, &["1", "2", "3", "4"]);
-        while let Some(batch) = stream.receive(now, 0) {
+        while let Some(batch) = stream.receive(now) {
             let bad = ids(&batch).contains(&"3");
             let result = if bad { InvocationResult::TimedOut } else { failing(&[]) };
             stream.settle(&batch, &result, now);
@@ -283,7 +283,7 @@ mod tests {
         let config = StreamConfig { max_retries: 1, ..StreamConfig::default() };
         let mut stream = stream(config, now, &["1", "2"]);
         for disposition in [Disposition::Returned, Disposition::DeadLettered] {
-            let batch = stream.receive(now, 0).unwrap();
+            let batch = stream.receive(now).unwrap();
             assert_eq!(stream.settle(&batch, &InvocationResult::TimedOut, now), [disposition; 2]);
             now += Duration::from_secs(1);
         }
@@ -294,12 +294,12 @@ mod tests {
     fn each_partition_restarts_from_its_own_checkpoint() {
         let now = Instant::now();
         let mut topic = topic(StreamConfig::default(), now);
-        let batch = topic.receive(now, 0).unwrap();
+        let batch = topic.receive(now).unwrap();
         assert_eq!(batch.event()["eventSource"], "aws:kafka");
         assert_eq!(ids(&batch).len(), 5);
         topic.settle(&batch, &failing(&["orders-0@7", "orders-0@6"]), now);
         let later = topic.next().unwrap();
-        let again = topic.receive(later, 0).unwrap();
+        let again = topic.receive(later).unwrap();
         assert_eq!(ids(&again), ["orders-0@6", "orders-0@7"]);
         topic.settle(&again, &failing(&[]), later);
         assert_eq!(topic.next(), None);
@@ -313,11 +313,11 @@ mod tests {
         let now = Instant::now();
         let config = StreamConfig { queue_mode: true, max_retries: 1, ..StreamConfig::default() };
         let mut topic = topic(config, now);
-        let batch = topic.receive(now, 0).unwrap();
+        let batch = topic.receive(now).unwrap();
         let dispositions = topic.settle(&batch, &failing(&["orders-0@5", "orders-0@7"]), now);
         assert_eq!(dispositions, [Returned, Done, Returned, Done, Done]);
         let now = topic.next().unwrap();
-        let again = topic.receive(now, 0).unwrap();
+        let again = topic.receive(now).unwrap();
         assert_eq!(ids(&again), ["orders-0@5", "orders-0@7"]);
         assert_eq!(topic.settle(&again, &failing(&["orders-0@7"]), now), [Done, DeadLettered]);
         assert_eq!(topic.next(), None);
@@ -336,7 +336,7 @@ mod tests {
             InvocationResult::TimedOut,
         ] {
             let mut topic = topic(StreamConfig::default(), now);
-            let batch = topic.receive(now, 0).unwrap();
+            let batch = topic.receive(now).unwrap();
             assert_eq!(topic.settle(&batch, &answer, now), [Disposition::Returned; 5], "{answer}");
         }
     }

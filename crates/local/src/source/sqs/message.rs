@@ -1,6 +1,6 @@
 //! A message of a queue, and the record of it in an event.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -19,9 +19,9 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn new(serial: u64, record: Value, now: Instant, now_ms: u64) -> Self {
+    pub(super) fn new(serial: u64, record: Value, now: Instant) -> Self {
         let sent = attribute(&record, "SentTimestamp").and_then(|sent| sent.parse().ok());
-        let sent_ms = sent.unwrap_or(now_ms);
+        let sent_ms = sent.unwrap_or_else(|| epoch_ms(now));
         Self { serial, record, receives: 0, visible_at: now, sent_ms, first_received_ms: None }
     }
 
@@ -37,9 +37,9 @@ impl Message {
     }
 
     /// Delivers it once more.
-    pub(super) fn receive(&mut self, now_ms: u64) -> (Value, Delivery) {
+    pub(super) fn receive(&mut self, now: Instant) -> (Value, Delivery) {
         self.receives += 1;
-        let first_received_ms = *self.first_received_ms.get_or_insert(now_ms);
+        let first_received_ms = *self.first_received_ms.get_or_insert_with(|| epoch_ms(now));
         let delivery = Delivery {
             item: self.id().map(Value::from),
             lane: String::new(),
@@ -71,6 +71,13 @@ impl Message {
         }
         record
     }
+}
+
+/// An instant in milliseconds since 1970.
+fn epoch_ms(at: Instant) -> u64 {
+    let ago = Instant::now().saturating_duration_since(at);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.saturating_sub(ago).as_millis()).unwrap_or(u64::MAX)
 }
 
 fn attribute<'r>(record: &'r Value, name: &str) -> Option<&'r str> {

@@ -50,6 +50,8 @@ pub struct Queue {
     dead: Vec<DeadLetter>,
     sent: u64,
     source: Source,
+    /// An instant, and what it is in milliseconds since 1970.
+    clock: (Instant, u64),
 }
 
 impl Queue {
@@ -74,9 +76,9 @@ impl Queue {
 
     /// Sends a message in the shape of an SQS record. Members that a real one has are added when it is received; a
     /// message without a `messageId` is not changed.
-    pub fn send(&mut self, record: Value, now: Instant, now_ms: u64) {
+    pub fn send(&mut self, record: Value, now: Instant) {
         self.sent += 1;
-        self.messages.push(Message::new(self.sent, record, now, now_ms));
+        self.messages.push(Message::new(self.sent, record, now));
     }
 
     /// The message groups with a message that is being processed.
@@ -113,7 +115,7 @@ impl Poller for Queue {
         self.source
     }
 
-    fn receive(&mut self, now: Instant, now_ms: u64) -> Option<Batch> {
+    fn receive(&mut self, now: Instant) -> Option<Batch> {
         let blocked = self.blocked(now);
         let receivable = |message: &&mut Message| {
             message.visible_at <= now
@@ -124,7 +126,7 @@ impl Poller for Queue {
             .take(self.config.batch_size.max(1))
             .map(|message| {
                 message.visible_at = now + self.visibility;
-                message.receive(now_ms)
+                message.receive(now)
             })
             .unzip();
         let event = match self.source {
