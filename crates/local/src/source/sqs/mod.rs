@@ -50,8 +50,6 @@ pub struct Queue {
     dead: Vec<DeadLetter>,
     sent: u64,
     source: Source,
-    /// An instant, and what it is in milliseconds since 1970.
-    clock: (Instant, u64),
 }
 
 impl Queue {
