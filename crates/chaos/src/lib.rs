@@ -123,34 +123,12 @@ pub enum Error {
     /// The run was stopped before its end.
     #[error("the run was stopped")]
     Stopped,
-    /// The server of a URL keeps what the run has made in it.
-    #[error(
-        "{}what the run has made in the store could not be removed ({cause}): {remedy}",
-        after.as_ref().map(|error| format!("{error}; and ")).unwrap_or_default()
-    )]
-    Left {
-        /// Why.
-        cause: String,
-        /// How to remove it.
-        remedy: String,
-        /// How the run ended, if it failed.
-        after: Option<Box<Error>>,
-    },
+    /// The server of a URL keeps what the run has made in it: why, how to remove it, and how the run ended, if it failed.
+    #[error("{0}")]
+    Left(String),
     /// The store could not be started, or does not answer the rig.
     #[error("cannot use the store: {0}")]
     Store(String),
-}
-
-impl Error {
-    /// The same, of a run that has failed before.
-    fn after(self, failed: Option<Self>) -> Self {
-        match self {
-            Self::Left { cause, remedy, .. } => {
-                Self::Left { cause, remedy, after: failed.map(Box::new) }
-            }
-            other => other,
-        }
-    }
 }
 
 /// What a function wrote before it ended.

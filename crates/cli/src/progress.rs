@@ -1,76 +1,43 @@
-//! A progress bar for long deliveries.
+//! Says how far a long run is.
 
-use std::future::Future;
-use std::time::Duration;
+use std::{
+    io::IsTerminal as _,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lambda_idempotency_local::{Disposition, InvocationReport};
+/// How often it is said.
+const EVERY: Duration = Duration::from_secs(5);
 
-/// With at least this many records, the bar is shown from the start.
-const MANY: u64 = 50;
-/// With fewer records, the bar is shown after this time.
-const LONG: Duration = Duration::from_secs(2);
-
-/// Counts the records that will not be delivered again.
+/// Counts what is done.
 pub(crate) struct Progress {
-    bar: ProgressBar,
+    done: AtomicU64,
     total: u64,
+    what: &'static str,
 }
 
 impl Progress {
-    pub(crate) fn new(total: u64, what: &str) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        let template =
-            format!("{{spinner}} {{bar:30}} {{pos}}/{{len}} {what}  {{elapsed}}  {{msg}}");
-        if let Ok(style) = ProgressStyle::with_template(&template) {
-            bar.set_style(style);
-        }
-        Self { bar, total }
+    pub(crate) fn new(total: u64, what: &'static str) -> Self {
+        Self { done: AtomicU64::new(0), total, what }
     }
 
-    /// Shows the bar during `work`, if that takes long. Shows nothing if stderr is not a terminal.
+    pub(crate) fn set(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    /// Says during `work` how much is done, if stderr is a terminal.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>, hidden: bool) -> T {
-        let show = async {
-            if hidden {
-                std::future::pending::<()>().await;
+        let is_shown = !hidden && std::io::stderr().is_terminal();
+        let mut work = std::pin::pin!(work);
+        loop {
+            match tokio::time::timeout(EVERY, &mut work).await {
+                Ok(done) => return done,
+                Err(_) if is_shown => {
+                    let done = self.done.load(Ordering::Relaxed);
+                    eprintln!("{done} of {} {}", self.total, self.what);
+                }
+                Err(_) => {}
             }
-            if self.total <= MANY {
-                tokio::time::sleep(LONG).await;
-            }
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-            self.bar.enable_steady_tick(Duration::from_millis(100));
-            std::future::pending::<()>().await;
-        };
-        tokio::pin!(work);
-        let result = tokio::select! {
-            result = &mut work => result,
-            () = show => work.await,
-        };
-        self.bar.finish_and_clear();
-        result
-    }
-
-    /// So many records will not be delivered again.
-    pub(crate) fn set(&self, count: u64) {
-        self.bar.set_position(count);
-    }
-
-    /// Counts an invocation that has ended.
-    pub(crate) fn advance(&self, invocation: &InvocationReport) {
-        let returned = invocation
-            .records
-            .iter()
-            .filter(|record| record.disposition == Disposition::Returned)
-            .count();
-        self.bar.inc((invocation.records.len() - returned) as u64);
-        self.bar.set_message(match returned {
-            0 => String::new(),
-            count => format!("{count} returned, waiting for their next delivery"),
-        });
-    }
-
-    /// Prints lines to stderr without spoiling the bar.
-    pub(crate) fn suspend(&self, print: impl FnOnce()) {
-        self.bar.suspend(print);
+        }
     }
 }

@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_chaos::{
-    Error, FaultKind, Mode, Offence, Report, Settings, TestedStore, run,
-};
+use lambda_idempotency_chaos::{FaultKind, Mode, Offence, Report, Settings, TestedStore, run};
 
 const POSTGRES: TestedStore = TestedStore::Postgres(None);
 const REDIS: TestedStore = TestedStore::Redis(None);
@@ -107,24 +105,5 @@ async fn the_audit_finds_a_function_without_protection_beside_each_store() {
         let report = run(&settings, |_| {}).await.unwrap();
         let doubled = report.findings.count(Offence::Doubled);
         assert!(doubled > 0 && doubled == report.findings.effects - report.keys as u64, "{report}");
-    }
-}
-
-#[tokio::test]
-async fn a_store_its_mode_and_its_faults_have_to_fit() {
-    let faulty =
-        |store, kind| Settings { faults: [kind].into(), ..settings(store, Mode::Claim, 10) };
-    let url = TestedStore::Redis(Some("redis://127.0.0.1".to_owned()));
-    for (settings, why) in [
-        (settings(REDIS, Mode::Transaction, 10), "need a store that commits effects"),
-        (settings(REDIS, Mode::Claim, 10).with_messages(), "need a store that commits effects"),
-        (faulty(POSTGRES, FaultKind::Throttle), "`throttle` cannot happen with postgres"),
-        (faulty(TestedStore::DynamoDb, FaultKind::Silence), "cannot happen with dynamodb"),
-        (faulty(url, FaultKind::ServerKill), "`server-kill` cannot happen with redis"),
-    ] {
-        match run(&settings, |_| {}).await {
-            Err(Error::Settings(text)) => assert!(text.contains(why), "{text}"),
-            other => panic!("{other:?}"),
-        }
     }
 }

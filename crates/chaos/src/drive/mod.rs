@@ -51,9 +51,10 @@ pub async fn run_until(
         () = stop => Err(Error::Stopped),
     };
     // Its processes and its proxy have ended.
-    match place.remove().await {
-        Ok(()) => ran,
-        Err(left) => Err(left.after(ran.err())),
+    match (place.remove().await, ran) {
+        (Ok(()), ran) => ran,
+        (Err(left), Ok(_)) => Err(Error::Left(left)),
+        (Err(left), Err(failed)) => Err(Error::Left(format!("{failed}; and {left}"))),
     }
 }
 

@@ -102,8 +102,8 @@ impl Place {
     /// Removes what the run has made. The run's processes have ended.
     ///
     /// # Errors
-    /// [`Error::Left`]: the server did not do it.
-    pub(crate) async fn remove(&self) -> Result<(), Error> {
+    /// The server did not do it.
+    pub(crate) async fn remove(&self) -> Result<(), String> {
         if !self.is_made.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
@@ -118,7 +118,10 @@ impl Place {
             }
         });
         let removed = removed.await;
-        removed.map_err(|_| Error::Left { cause, remedy: self.remedy(), after: None })
+        removed.map_err(|_| {
+            let remedy = self.remedy();
+            format!("what the run has made in the store could not be removed ({cause}): {remedy}")
+        })
     }
 
     async fn remove_once(&self) -> Result<(), String> {

@@ -7,11 +7,11 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use lambda_idempotency_chaos::{Error, Progress, Story, run_until};
+use lambda_idempotency_chaos::{Error, Story, run_until};
 use lambda_idempotency_local::Build;
 
 use crate::failure::Failure;
-use crate::progress::Progress as Bar;
+use crate::progress::Progress;
 use crate::report::text;
 use crate::runtime::{INTERRUPTED, interrupted};
 use crate::terminal::{document, print};
@@ -35,9 +35,9 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         binary = arguments.function.binary(scripted, false) => binary?,
         () = &mut stop => return Ok(ExitCode::from(INTERRUPTED)),
     };
-    let bar = Bar::new(settings.deliveries as u64, "messages");
-    let progress = |progress: Progress| bar.set(progress.settled as u64);
-    let ran = bar.during(run_until(&settings, progress, stop), arguments.json).await;
+    let done = Progress::new(settings.deliveries as u64, "messages");
+    let ran = run_until(&settings, |progress| done.set(progress.settled as u64), stop);
+    let ran = done.during(ran, arguments.json).await;
     let report = match ran {
         Ok(report) => report,
         Err(Error::Stopped) => return Ok(ExitCode::from(INTERRUPTED)),

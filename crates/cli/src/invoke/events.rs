@@ -37,11 +37,6 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
     Ok(events)
 }
 
-/// How many records the events have.
-pub(crate) fn records(events: &[Event]) -> u64 {
-    events.iter().map(|event| event.records() as u64).sum()
-}
-
 /// Whether an event has an empty list of records, so that the function has nothing to log.
 pub(crate) fn is_empty(event: &Event) -> bool {
     list(event).is_some_and(<[Value]>::is_empty)

@@ -20,7 +20,6 @@ use lambda_idempotency_local::{DeliveryReport, EffectLine, Event, Local, OutputL
 pub(crate) use arguments::Arguments;
 
 use crate::failure::Failure;
-use crate::progress::Progress;
 use crate::report::table;
 use crate::runtime::{INTERRUPTED, interrupted};
 use crate::terminal::{document, print, printable};
@@ -34,11 +33,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ready = prepare(&arguments) => ready?,
         () = interrupted() => return Ok(ExitCode::from(INTERRUPTED)),
     };
-    let hidden = arguments.quiet || arguments.json;
     let mut report = DeliveryReport::default();
     let delivery = deliver(&ready, arguments.repeat, &mut report);
     let is_whole = tokio::select! {
-        done = ready.progress.during(delivery, hidden) => done.map(|()| true)?,
+        done = delivery => done.map(|()| true)?,
         () = interrupted() => false,
     };
     let tables = tables(&arguments, &ready.local)?;
@@ -68,7 +66,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 /// A function that waits for its first event, and the events.
 struct Ready {
     events: Vec<Event>,
-    progress: Arc<Progress>,
     effects: Arc<Mutex<Vec<StoryEffect>>>,
     local: Local,
 }
@@ -77,21 +74,16 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     crate::report::check(arguments.report.as_deref())?;
     let events = events::read(arguments)?;
     let binary = arguments.function.binary(None, arguments.quiet).await?;
-    let total = events::records(&events) * u64::from(arguments.repeat);
-    let progress = Arc::new(Progress::new(total, "records"));
-    let output = Arc::new(Output::new(arguments.verbose, Arc::clone(&progress)));
+    let output = Arc::new(Output::new(arguments.verbose));
     let effects = Arc::<Mutex<Vec<StoryEffect>>>::default();
     let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
-    let (advancing, seen) = (Arc::clone(&progress), Arc::clone(&effects));
+    let seen = Arc::clone(&effects);
     let local = function::local(arguments, &binary)
         .on_output(move |line| match effect(&line) {
             Some(effect) => lock(&seen).push(effect),
             None => lines.take(line),
         })
-        .on_invocation(move |invocation| {
-            ends.ended(&invocation.invocation);
-            advancing.advance(invocation);
-        })
+        .on_invocation(move |invocation| ends.ended(&invocation.invocation))
         .start()
         .await?;
     if let Err(error) = local.warm().await {
@@ -100,7 +92,7 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
             "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
         ));
     }
-    Ok(Ready { events, progress, effects, local })
+    Ok(Ready { events, effects, local })
 }
 
 async fn deliver(

@@ -135,9 +135,6 @@ Examples:
   Which orders of a batch are the same?
     lambda-idempotency keys events/sqs-duplicates.json --operation place --key orderId
 
-  What would the default key do, and what would it miss?
-    lambda-idempotency keys events/sqs-duplicates.json
-
   Would today's event be taken for a duplicate of yesterday's, and do they agree?
     lambda-idempotency keys today.json --against yesterday.json \\
       --key '[tenant, order.id]' --fingerprint order.amount
@@ -149,9 +146,6 @@ Examples:
   The keys that Powertools for Python makes
     lambda-idempotency keys events/sqs.json --key orderId \\
       --powertools powertools-python --powertools-prefix orders-fn.app.process
-
-  For a script
-    lambda-idempotency keys events/sqs.json --key orderId --json | jq -r '.records[].key'
 
 Exit code:
   0  every record has a key

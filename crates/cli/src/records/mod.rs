@@ -72,12 +72,7 @@ Examples:
     lambda-idempotency records show --event event.json --operation place-order --key orderId
 
   Have the failed messages of a dead-letter queue processed again, once their cause is removed
-    while aws sqs receive-message --queue-url URL --max-number-of-messages 10 --visibility-timeout 900 \\
-      --wait-time-seconds 5 --attribute-names All --message-attribute-names All > page.json && [ -s page.json ]; do
-      cat page.json >> dead.json
-    done
     lambda-idempotency records redrive dead.json --operation place-order --key orderId --yes
-    aws sqs start-message-move-task --source-arn ARN   # once the 15 minutes are over
 
   Is the table as the store needs it?
     lambda-idempotency records table check --table orders-idempotency

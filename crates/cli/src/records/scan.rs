@@ -70,28 +70,21 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, F
              --partition-prefix TEXT.",
         ));
     }
-    let size =
-        described.as_ref().and_then(|table| Some((table.item_count?, table.table_size_bytes?)));
-    let cost = match size
-        .and_then(|(items, bytes)| Some((u64::try_from(items).ok()?, u64::try_from(bytes).ok()?)))
-    {
-        Some((items, bytes)) if items > 0 && is_shared(names) => format!(
-            "reading at most {limit} records among about {items} items ({} KB): up to about {} read units",
-            bytes.div_ceil(1024),
-            bytes.div_ceil(UNIT).max(1)
-        ),
-        Some((items, bytes)) if items > 0 => {
-            let read = items.min(u64::try_from(limit).unwrap_or(u64::MAX));
-            let units = (bytes / items).saturating_mul(read).div_ceil(UNIT);
-            format!(
-                "reading at most {limit} of about {items} items ({} KB): about {} read units",
-                bytes.div_ceil(1024),
-                units.max(1)
-            )
-        }
-        _ => format!("reading at most {limit} items: a read unit for each 4 KB"),
+    let size = described.and_then(|table| {
+        let (items, bytes) = (table.item_count?, table.table_size_bytes?);
+        Some((u64::try_from(items).ok().filter(|items| *items > 0)?, u64::try_from(bytes).ok()?))
+    });
+    let Some((items, bytes)) = size else {
+        return Ok(format!("reading at most {limit} items: a read unit for each 4 KB"));
     };
-    Ok(cost)
+    let read = match is_shared(names) {
+        true => bytes,
+        false => (bytes / items).saturating_mul(items.min(limit as u64)),
+    };
+    let (size, units) = (bytes.div_ceil(1024), read.div_ceil(UNIT).max(1));
+    Ok(format!(
+        "reading at most {limit} of about {items} items ({size} KB): about {units} read units"
+    ))
 }
 
 /// Whether reading passes over all items of the table, those of others too.

@@ -273,6 +273,8 @@ fn chaos_refuses_what_a_store_cannot_do_before_it_builds() {
         (&["--store", "redis://u:s3cr3t@cache", "--messages"], "commits effects"),
         (&["--store", "valkey://u:s3cr3t@cache", "--faults", "server-kill"], "server-kill"),
         (&["--store", "redis://u:s3cr3t@cache", "--faults", "throttle"], "throttle"),
+        (&["--store", "postgres", "--faults", "throttle"], "cannot happen with postgres"),
+        (&["--faults", "silence"], "cannot happen with dynamodb"),
         (&["--store", "redis://cache", "--server-setting", "appendonly=no"], "leave them out"),
         (&["--store", "rediss://u:s3cr3t@cache"], "without TLS"),
         (&["--store", "postgres://u:s3cr3t@db/orders"], "sslmode=disable"),

@@ -18,7 +18,6 @@ pub struct FunctionConfig {
     pub(crate) binary: PathBuf,
     pub(crate) name: String,
     pub(crate) timeout: Duration,
-    pub(crate) grace: Duration,
     pub(crate) init_timeout: Duration,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) env_each: BTreeMap<String, Vec<String>>,
@@ -36,7 +35,6 @@ impl FunctionConfig {
             binary,
             name,
             timeout: Duration::from_secs(3),
-            grace: Duration::from_millis(50),
             init_timeout: Duration::from_secs(10),
             env: BTreeMap::new(),
             env_each: BTreeMap::new(),
@@ -55,13 +53,6 @@ impl FunctionConfig {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
-        self
-    }
-
-    /// How long after its deadline a process is killed. Default: 50 ms; Lambda also kills a little late.
-    #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
         self
     }
 

@@ -247,15 +247,3 @@ pub(crate) fn new_id() -> String {
         low & 0xffff_ffff_ffff
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_have_the_length_of_uuids_and_differ() {
-        let id = new_id();
-        assert_eq!(id.len(), 36);
-        assert_ne!(id, new_id());
-    }
-}

@@ -30,6 +30,8 @@ pub(crate) struct Process {
 
 type Pipe = Box<dyn AsyncRead + Send + Unpin>;
 
+/// How long after its deadline a process is killed; Lambda also kills a little late.
+const GRACE: Duration = Duration::from_millis(50);
 /// How long to wait until the streams of a dead process end: one of its children may keep them open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -121,7 +123,7 @@ impl Process {
             self.hand_over(config, request_id.clone(), event);
             open.push((request_id, None));
         }
-        let until = begun + config.timeout + config.grace;
+        let until = begun + config.timeout + GRACE;
         while open.iter().any(|(_, ended)| ended.is_none()) {
             let ended = match self.listen(until).await? {
                 Heard::Said(Said::Answer { request_id, result }) => {

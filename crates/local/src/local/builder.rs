@@ -12,7 +12,18 @@ use crate::{
 impl Local {
     /// Prepares to run this function.
     pub fn builder(function: FunctionConfig) -> LocalBuilder {
-        LocalBuilder::new(function)
+        LocalBuilder {
+            function,
+            dynamodb: None,
+            tables: Vec::new(),
+            sandboxes: 1,
+            sqs: SqsConfig::default(),
+            streams: StreamConfig::default(),
+            retry_delays: [1, 2].map(Duration::from_secs).into(),
+            http_retry_delays: [200, 400, 800, 1600].map(Duration::from_millis).into(),
+            on_output: Arc::new(|_| {}),
+            on_invocation: Arc::new(|_| {}),
+        }
     }
 }
 
@@ -31,21 +42,6 @@ pub struct LocalBuilder {
 }
 
 impl LocalBuilder {
-    fn new(function: FunctionConfig) -> Self {
-        Self {
-            function,
-            dynamodb: None,
-            tables: Vec::new(),
-            sandboxes: 1,
-            sqs: SqsConfig::default(),
-            streams: StreamConfig::default(),
-            retry_delays: [1, 2].map(Duration::from_secs).into(),
-            http_retry_delays: [200, 400, 800, 1600].map(Duration::from_millis).into(),
-            on_output: Arc::new(|_| {}),
-            on_invocation: Arc::new(|_| {}),
-        }
-    }
-
     /// Creates a table at the start.
     #[must_use]
     pub fn table(mut self, table: Table) -> Self {
