@@ -84,12 +84,6 @@ impl Settings {
         Self { mode, faults: mode.faults().collect(), ..Self::new(binary) }
     }
 
-    /// The same with effects in the transaction that completes their key.
-    #[must_use]
-    pub fn transactional(binary: impl AsRef<Path>) -> Self {
-        Self::with_mode(binary, Mode::Transaction)
-    }
-
     /// The same with messages, and every fault of their queue.
     #[must_use]
     pub fn with_messages(mut self) -> Self {

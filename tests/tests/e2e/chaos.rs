@@ -78,7 +78,8 @@ async fn the_audit_finds_a_key_that_misses_duplicates() {
 /// Effects in the transaction that completes their key: no cause excuses a doubled one.
 #[tokio::test]
 async fn with_all_faults_no_effect_in_a_transaction_is_doubled_lost_or_stuck() {
-    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    let mut settings =
+        Settings::with_mode(env!("CARGO_BIN_EXE_scripted_orders"), Mode::Transaction);
     settings.deliveries = 500;
     let report = run(&settings, |_| {}).await.unwrap();
     assert!(
@@ -121,7 +122,8 @@ async fn with_all_faults_no_effect_is_doubled_or_lost_without_claims() {
 #[tokio::test]
 async fn with_all_faults_no_message_of_a_committed_order_is_unsent() {
     let mut settings =
-        Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders")).with_messages();
+        Settings::with_mode(env!("CARGO_BIN_EXE_scripted_orders"), Mode::Transaction)
+            .with_messages();
     settings.deliveries = 300;
     let report = run(&settings, |_| {}).await.unwrap();
     assert!(
@@ -142,7 +144,7 @@ async fn with_all_faults_no_message_of_a_committed_order_is_unsent() {
 /// A handler that sends by itself tells of what may never happen.
 #[tokio::test]
 async fn the_audit_finds_messages_that_are_sent_before_the_commit() {
-    let settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    let settings = Settings::with_mode(env!("CARGO_BIN_EXE_scripted_orders"), Mode::Transaction);
     let mut settings = without_faults(settings.with_messages());
     settings.deliveries = 40;
     settings.env.push(("SCRIPTED_DIRECT".to_owned(), "1".to_owned()));
@@ -163,7 +165,8 @@ async fn with_all_faults_no_recorded_step_runs_again() {
 
 #[tokio::test]
 async fn transactions_that_are_cancelled_or_unanswered_double_nothing() {
-    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    let mut settings =
+        Settings::with_mode(env!("CARGO_BIN_EXE_scripted_orders"), Mode::Transaction);
     settings.deliveries = 200;
     settings.faults = [FaultKind::Conflict, FaultKind::Drop].into();
     let report = run(&settings, |_| {}).await.unwrap();
@@ -178,7 +181,8 @@ async fn transactions_that_are_cancelled_or_unanswered_double_nothing() {
 /// its doubled effects would have a cause.
 #[tokio::test]
 async fn the_audit_finds_an_effect_outside_of_the_transaction() {
-    let mut settings = Settings::transactional(env!("CARGO_BIN_EXE_scripted_orders"));
+    let mut settings =
+        Settings::with_mode(env!("CARGO_BIN_EXE_scripted_orders"), Mode::Transaction);
     settings.deliveries = 200;
     settings.faults = [FaultKind::Kill, FaultKind::Timeout].into();
     settings.env.push(("SCRIPTED_OUTSIDE".to_owned(), "1".to_owned()));

@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_idempotency_local::{Batch, Disposition, InvocationResult};
+use lambda_idempotency_local::{Batch, Disposition};
 use serde_json::json;
 use tokio::process::Command;
 
 use super::rig::{Rig, request_id};
 use crate::{
     Error, FaultKind,
-    history::{End, Offence},
+    history::Offence,
     messages::Told,
     parcels::SIGNAL,
     plan::{CLOCKS, Plan},
@@ -122,13 +122,7 @@ impl Rig<'_> {
             self.local.read_output().await;
             self.wait_for_messages().await;
             self.read()?;
-            let was_killed = self.injector.was_killed(invocation.pid);
-            let end = match invocation.result {
-                InvocationResult::Exited { .. } if was_killed => End::Killed,
-                InvocationResult::Exited { .. } => End::Crashed,
-                InvocationResult::TimedOut => End::TimedOut,
-                _ => End::Answered,
-            };
+            let end = self.end_of(&invocation);
             self.history.ended(&invocation, end, false, false);
         }
         Ok(())

@@ -27,15 +27,10 @@ impl Rig<'_> {
         let batch = &received.batch;
         let pid = invocation.pid;
         let stopped = self.injector.was_stopped(pid);
-        let end = match invocation.result {
-            InvocationResult::TimedOut => {
-                self.injector.overran(pid, self.may_run_on(batch));
-                End::TimedOut
-            }
-            InvocationResult::Exited { .. } if self.injector.was_killed(pid) => End::Killed,
-            InvocationResult::Exited { .. } => End::Crashed,
-            _ => End::Answered,
-        };
+        let end = self.end_of(invocation);
+        if end == End::TimedOut {
+            self.injector.overran(pid, self.may_run_on(batch));
+        }
         let overran = end == End::TimedOut || invocation.duration > self.settings.timeout;
         self.history.ended(invocation, end, stopped, overran);
         let before = self.history.settled.len();
@@ -61,6 +56,17 @@ impl Rig<'_> {
             self.moved = Instant::now();
         }
         Ok(())
+    }
+
+    pub(super) fn end_of(&mut self, invocation: &Invocation) -> End {
+        match invocation.result {
+            InvocationResult::TimedOut => End::TimedOut,
+            InvocationResult::Exited { .. } if self.injector.was_killed(invocation.pid) => {
+                End::Killed
+            }
+            InvocationResult::Exited { .. } => End::Crashed,
+            _ => End::Answered,
+        }
     }
 
     /// Asks the store whether the order of an acknowledged message is placed, where effects are in transactions.

@@ -24,53 +24,40 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Where the records of a run are.
 pub(crate) struct Place {
-    kind: Kind,
+    store: TestedStore,
     /// The name of the schema, and what the prefix begins with.
     name: String,
     /// Something may be there that has to be removed.
     is_made: AtomicBool,
 }
 
-enum Kind {
-    /// In a server that begins and ends with the run.
-    Own,
-    Postgres(String),
-    Redis(String),
-}
-
 impl Place {
     /// A place in this store. Nothing is made yet.
     pub(crate) fn new(store: &TestedStore) -> Result<Self, Error> {
-        let kind = match store {
-            TestedStore::Postgres(Some(url)) => Kind::Postgres(url.clone()),
-            TestedStore::Redis(Some(url)) => Kind::Redis(url.clone()),
-            _ => Kind::Own,
-        };
         let number = Owner::random().map_err(|error| Error::Store(error.to_string()))?.to_string();
         let name = format!("{NAME}{}", number.get(..12).unwrap_or_default());
-        Ok(Self { kind, name, is_made: AtomicBool::new(false) })
+        Ok(Self { store: store.clone(), name, is_made: AtomicBool::new(false) })
     }
 
     /// The URL of the store in this place, if the server is not the run's own.
     pub(super) fn url(&self) -> Option<String> {
-        match &self.kind {
-            Kind::Own => None,
-            Kind::Postgres(url) => Some(in_schema(url, &self.name)),
-            Kind::Redis(url) => Some(url.clone()),
+        match &self.store {
+            TestedStore::Postgres(url) => Some(in_schema(url.as_ref()?, &self.name)),
+            TestedStore::Redis(url) => url.clone(),
+            TestedStore::DynamoDb => None,
         }
     }
 
     /// What the names of records begin with in Redis, if the server is not the run's own.
     pub(crate) fn prefix(&self) -> Option<String> {
-        matches!(self.kind, Kind::Redis(_)).then(|| format!("{}:", self.name))
+        matches!(self.store, TestedStore::Redis(Some(_))).then(|| format!("{}:", self.name))
     }
 
     /// Makes the place, or refuses a server that cannot have it.
     pub(super) async fn make(&self) -> Result<(), Error> {
         let made = async {
-            match &self.kind {
-                Kind::Own => Ok(()),
-                Kind::Postgres(url) => {
+            match &self.store {
+                TestedStore::Postgres(Some(url)) => {
                     let create = format!("CREATE SCHEMA {}", self.name);
                     in_postgres(url, &create, || self.is_made.store(true, Ordering::Relaxed))
                         .await?;
@@ -83,7 +70,7 @@ impl Place {
                         Err(IGNORED_SCHEMA.to_owned())
                     }
                 }
-                Kind::Redis(url) => {
+                TestedStore::Redis(Some(url)) => {
                     let mut server = connect(url).await?;
                     let mut info = redis::cmd("INFO");
                     let info: String = ask(&mut server, info.arg("cluster")).await?;
@@ -93,6 +80,7 @@ impl Place {
                     self.is_made.store(true, Ordering::Relaxed);
                     Ok(())
                 }
+                _ => Ok(()),
             }
         };
         let made = timeout(FIRST_ANSWER, made).await;
@@ -125,13 +113,13 @@ impl Place {
     }
 
     async fn remove_once(&self) -> Result<(), String> {
-        match &self.kind {
-            Kind::Own => Ok(()),
-            Kind::Postgres(url) => {
+        match &self.store {
+            TestedStore::Postgres(Some(url)) => {
                 let drop = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.name);
                 in_postgres(url, &drop, || {}).await.map(|_| ())
             }
-            Kind::Redis(url) => self.remove_names(&mut connect(url).await?).await,
+            TestedStore::Redis(Some(url)) => self.remove_names(&mut connect(url).await?).await,
+            _ => Ok(()),
         }
     }
 
@@ -161,8 +149,8 @@ impl Place {
 
     /// How the user removes it.
     fn remedy(&self) -> String {
-        match self.kind {
-            Kind::Redis(_) => format!(
+        match self.store {
+            TestedStore::Redis(_) => format!(
                 "delete the keys that begin with `{}:`, or wait a day until they have expired",
                 self.name
             ),
