@@ -53,7 +53,6 @@ async fn processes_work_one_after_the_other_also_if_one_is_killed() {
         visibility: Some(Duration::from_millis(150)),
         max_receive_count: 1000,
         batch_size: 5,
-        ..SqsConfig::default()
     };
     let world = World::with(function, |local| local.sandboxes(8).sqs(queue)).await;
     let slow = order_with("o-1", json!({ "delayMs": 20 }));

@@ -27,7 +27,6 @@ pub(crate) fn local(arguments: &Arguments, binary: &Path) -> LocalBuilder {
         visibility: arguments.visibility,
         batch_size: arguments.batch_size,
         max_receive_count: arguments.max_receive_count,
-        ..SqsConfig::default()
     };
     let local = Local::builder(function)
         .sandboxes(arguments.concurrency)
