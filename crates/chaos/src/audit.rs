@@ -57,7 +57,7 @@ fn order(findings: &mut Findings, expected: &Expected, history: &History) {
         let Some(known) = history.orders.get(&number).filter(|_| seen.insert(number)) else {
             continue;
         };
-        let attempts = known.attempts.iter().filter_map(|index| history.attempts.get(*index));
+        let attempts = history.attempts_of(known);
         let effects = attempts.flat_map(|attempt| attempt.effects.iter().map(|effect| effect.at));
         let Some(first) = effects.min() else { continue };
         let before = latest.entry(group).or_insert((first, number));
@@ -86,7 +86,7 @@ fn effects(
         return ran_again(findings, mode, history, number, order);
     }
     let trace = || trace(history, order);
-    let attempts = || order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    let attempts = || history.attempts_of(order);
     let name = schedule::id(number);
     let effects: BTreeSet<&str> = attempts()
         .flat_map(|attempt| &attempt.effects)
@@ -144,14 +144,14 @@ fn committed(findings: &mut Findings, history: &History, number: usize, order: &
         let what = format!("{name}: placed {placed} times, but by {effects} executions");
         findings.violate(Offence::Ledger, what, trace(history, order));
     }
-    for attempt in order.attempts.iter().filter_map(|index| history.attempts.get(*index)) {
+    for attempt in history.attempts_of(order) {
         findings.not_committed += u64::from(attempt.collected && attempt.effects.is_empty());
     }
 }
 
 /// No attempt repeats a step that was recorded when it began. One that is older may: it was stopped, and has lost its key.
 fn kept(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
-    let attempts = || order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    let attempts = || history.attempts_of(order);
     let answered = |a: &&Attempt| a.kept.is_some() && a.effects.is_empty();
     findings.answered_steps += attempts().filter(answered).count() as u64;
     let Some((kept, fence)) = attempts().filter_map(|a| Some((a.kept?, a.fence))).min() else {
@@ -180,7 +180,7 @@ fn ran_again(
             attempt.started > done.known && !older
         })
     };
-    let mut attempts = order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    let mut attempts = history.attempts_of(order);
     if mode == Mode::Optimistic {
         // Promised is only that nothing of it is applied, and `committed` looks at that.
         findings.ran_again += attempts.filter(ran_again).count() as u64;
@@ -307,7 +307,7 @@ fn store(findings: &mut Findings, expected: &Expected, history: &History, rows: 
 
 /// One line for each execution of an order.
 fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
-    let attempts = order.attempts.iter().filter_map(|index| history.attempts.get(*index));
+    let attempts = history.attempts_of(order);
     let line = |attempt: &Attempt| {
         let invocation = attempt.invocation.and_then(|index| history.invocations.get(index));
         let end = invocation.map_or_else(

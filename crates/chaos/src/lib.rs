@@ -71,7 +71,7 @@ mod template;
 mod tested_store;
 mod vary;
 
-pub use drive::{Progress, run, run_until};
+pub use drive::{run, run_until};
 pub use evidence::{Ended, Evidence, EvidenceMessage, EvidenceOrder, Observed, What};
 pub use fault::FaultKind;
 pub use findings::{Cause, CopyCause, Findings, Violation};

@@ -154,8 +154,8 @@ async fn nothing_is_left_after_a_failure_or_a_stop() {
 
         let settings = Settings { deliveries: 2000, ..settings(&server, Mode::Claim, false) };
         let (some, stop) = tokio::sync::watch::channel(0);
-        let progress = |progress: lambda_idempotency_chaos::Progress| {
-            some.send_replace(progress.settled);
+        let progress = |settled| {
+            some.send_replace(settled);
         };
         let mut changes = stop.clone();
         let stopped = run_until(&settings, progress, async {

@@ -11,7 +11,6 @@ use std::{future::pending, sync::Arc, time::Instant};
 use lambda_idempotency_local::Disposition;
 use tokio::sync::mpsc::unbounded_channel;
 
-pub use self::rig::Progress;
 use self::rig::Rig;
 use crate::{
     Error, Report, Settings,
@@ -26,11 +25,11 @@ use crate::{
 };
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
-/// [`Settings::patience`]; then audits what happened.
+/// [`Settings::patience`]; then audits what happened. `progress` is told how many of them are.
 ///
 /// # Errors
 /// The run could not be carried out. Mistakes of the function are in the report, not here.
-pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Report, Error> {
+pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report, Error> {
     run_until(settings, progress, pending()).await
 }
 
@@ -41,7 +40,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(Progress)) -> Result<Rep
 /// As [`run`]; [`Error::Stopped`] if it was stopped; [`Error::Left`] if the server of a URL keeps what the run has made.
 pub async fn run_until(
     settings: &Settings,
-    progress: impl Fn(Progress),
+    progress: impl Fn(usize),
     stop: impl Future<Output = ()>,
 ) -> Result<Report, Error> {
     settings.check()?;
@@ -61,7 +60,7 @@ pub async fn run_until(
 async fn run_in(
     place: &Place,
     settings: &Settings,
-    progress: impl Fn(Progress),
+    progress: impl Fn(usize),
 ) -> Result<Report, Error> {
     let begun = Instant::now();
     let schedule = Schedule::new(settings);

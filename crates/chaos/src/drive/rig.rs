@@ -25,15 +25,6 @@ use crate::{
 /// How often the ledger is read.
 const TICK: Duration = Duration::from_millis(5);
 
-/// The progress of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Messages that are acknowledged or dead-lettered.
-    pub settled: usize,
-    /// All messages.
-    pub total: usize,
-}
-
 /// Everything that takes part in a run.
 pub(super) struct Rig<'a> {
     pub(super) settings: &'a Settings,
@@ -93,7 +84,7 @@ impl<'a> Rig<'a> {
     }
 
     /// Delivers until no message is left, or none was settled for the settings' patience.
-    pub(super) async fn drain(&mut self, progress: &impl Fn(Progress)) -> Result<(), Error> {
+    pub(super) async fn drain(&mut self, progress: &impl Fn(usize)) -> Result<(), Error> {
         self.moved = Instant::now();
         let local = self.local;
         let mut running = FuturesUnordered::new();
@@ -123,10 +114,7 @@ impl<'a> Rig<'a> {
             tokio::select! {
                 Some((received, invocation)) = running.next() => {
                     self.ended(&received, &invocation?).await?;
-                    progress(Progress {
-                        settled: self.history.settled.len(),
-                        total: self.schedule.messages.len(),
-                    });
+                    progress(self.history.settled.len());
                 }
                 Some(line) = self.reported.recv() => self.effect(&line),
                 Some(told) = self.told.recv() => self.hear(told),

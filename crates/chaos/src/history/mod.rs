@@ -121,6 +121,14 @@ impl History {
         Some((order, is_first))
     }
 
+    /// The attempts of an order, in the order in which they started.
+    pub(crate) fn attempts_of<'h>(
+        &'h self,
+        order: &'h OrderHistory,
+    ) -> impl Iterator<Item = &'h Attempt> {
+        order.attempts.iter().filter_map(|index| self.attempts.get(*index))
+    }
+
     /// The last attempt of this process with the line's message.
     fn attempt_of(&mut self, order: usize, line: &Line) -> Option<&mut Attempt> {
         self.attempts.iter_mut().rev().find(|attempt| {

@@ -36,7 +36,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         () = &mut stop => return Ok(ExitCode::from(INTERRUPTED)),
     };
     let done = Progress::new(settings.deliveries as u64, "messages");
-    let ran = run_until(&settings, |progress| done.set(progress.settled as u64), stop);
+    let ran = run_until(&settings, |settled| done.set(settled as u64), stop);
     let ran = done.during(ran, arguments.json).await;
     let report = match ran {
         Ok(report) => report,

@@ -83,20 +83,3 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_difference_has_only_changed_operations() {
-        let mut earlier = Usage { write_units: 1.0, ..Usage::default() };
-        earlier.operations.insert("PutItem".to_owned(), 2);
-        let mut later = earlier.clone();
-        later.operations.insert("GetItem".to_owned(), 1);
-        later.write_units = 3.0;
-        let since = later.since(&earlier);
-        assert_eq!((since.count("PutItem"), since.count("GetItem"), since.requests()), (0, 1, 1));
-        assert!((since.write_units - 2.0).abs() < f64::EPSILON);
-    }
-}
