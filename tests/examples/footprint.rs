@@ -28,9 +28,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(path) => PathBuf::from(path),
         None => {
             let package = Some("orders".to_owned());
-            let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            let build =
-                Build { package, release: true, quiet: false, directory, ..Build::default() };
+            let directory = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+            let build = Build {
+                package,
+                release: true,
+                shows_progress: true,
+                directory,
+                ..Build::default()
+            };
             build.run().await?
         }
     };

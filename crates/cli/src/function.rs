@@ -64,7 +64,7 @@ impl FunctionOptions {
         };
         let (build, remedy) = or_else.filter(|_| !is_named).unwrap_or((named, REMEDY));
         let (features, release) = (self.features.clone(), self.release);
-        let built = Build { features, release, quiet, ..build }.run().await;
+        let built = Build { features, release, shows_progress: !quiet, ..build }.run().await;
         built.map_err(|error| Failure::from(error).remedy(remedy))
     }
 }

@@ -1,6 +1,6 @@
 //! Building the function with cargo, and finding its binary.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::process::Command;
@@ -24,7 +24,7 @@ const RUNNER: &str = if cfg!(windows) {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Build {
     /// The package.
     pub package: Option<String>,
@@ -36,31 +36,17 @@ pub struct Build {
     pub features: Vec<String>,
     /// Whether to build with `--release`.
     pub release: bool,
-    /// Whether to hide cargo's progress; its errors are reported in any case. Default: true.
-    pub quiet: bool,
+    /// Whether to show cargo's progress; its errors are reported in any case.
+    pub shows_progress: bool,
     /// Where to build. Default: the current directory.
-    pub directory: PathBuf,
-}
-
-impl Default for Build {
-    fn default() -> Self {
-        Self {
-            package: None,
-            bin: None,
-            example: None,
-            features: Vec::new(),
-            release: false,
-            quiet: true,
-            directory: ".".into(),
-        }
-    }
+    pub directory: Option<PathBuf>,
 }
 
 impl Build {
     /// Builds the binary, and returns its path.
     ///
     /// # Errors
-    /// [`Error::Build`]: cargo cannot be started, there is no cargo package, no such binary, or there are several (the error
+    /// [`Error::Failed`]: cargo cannot be started, there is no cargo package, no such binary, or there are several (the error
     /// lists them), or the build fails. The error holds cargo's messages, or says that they were shown.
     pub async fn run(&self) -> Result<PathBuf, Error> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -78,27 +64,27 @@ impl Build {
         if self.release {
             command.arg("--release");
         }
+        let directory = self.directory.as_deref().unwrap_or(Path::new("."));
         let started = command
-            .current_dir(&self.directory)
+            .current_dir(directory)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(if self.quiet { Stdio::piped() } else { Stdio::inherit() })
+            .stderr(if self.shows_progress { Stdio::inherit() } else { Stdio::piped() })
             .kill_on_drop(true)
             .spawn();
-        let started = started.map_err(|source| Error::Build {
-            what: "cargo could not be started: is it installed and on PATH?".to_owned(),
-            source: Some(source),
-        })?;
+        let started = started.map_err(Error::because(
+            "cannot build the function: cargo could not be started: is it installed and on PATH?",
+        ))?;
         let output = started.wait_with_output().await.map_err(Error::Process)?;
         if output.status.success() {
             let path = String::from_utf8_lossy(&output.stdout);
-            return std::path::absolute(self.directory.join(path.trim())).map_err(Error::Process);
+            return std::path::absolute(directory.join(path.trim())).map_err(Error::Process);
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let what = match said.trim() {
             "" => "see cargo's messages above",
             said => said,
         };
-        Err(Error::Build { what: what.to_owned(), source: None })
+        Err(Error::failed(format!("cannot build the function: {what}")))
     }
 }

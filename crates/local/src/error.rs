@@ -34,36 +34,35 @@ pub enum Error {
     /// The process could not be watched or killed.
     #[error("lost control of the function's process")]
     Process(#[source] io::Error),
-    /// The embedded DynamoDB refused a request that this crate made.
-    #[error("embedded DynamoDB failed at {what}")]
-    Database {
-        /// What was attempted.
-        what: String,
-        /// The emulator's answer.
-        source: dynoxide::DynoxideError,
-    },
-    /// A server of a store could not be started.
-    #[error("the server of the store cannot be used: {what}")]
-    Server {
+    /// The function could not be built, the embedded DynamoDB refused something, or the server of a store cannot be used.
+    #[error("{what}")]
+    Failed {
         /// What happened and what to do.
         what: String,
-        /// The error of the operating system, if there is one.
-        source: Option<io::Error>,
+        /// The error behind it, if there is one.
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The event is not JSON.
     #[error(transparent)]
     Event(#[from] InvalidEvent),
-    /// Building the function failed.
-    #[error("cannot build the function: {what}")]
-    Build {
-        /// What happened and what to do.
-        what: String,
-        /// The error of the operating system, if there is one.
-        source: Option<io::Error>,
-    },
     /// The `Local` is being shut down.
     #[error("this local Lambda has been shut down: start another one")]
     ShutDown,
+}
+
+impl Error {
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self::Failed { what: what.into(), source: None }
+    }
+
+    /// The same with the error behind it.
+    pub(crate) fn because<E>(what: impl Into<String>) -> impl FnOnce(E) -> Self
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let what = what.into();
+        move |source| Self::Failed { what, source: Some(Box::new(source)) }
+    }
 }
 
 fn ended(result: &InvocationResult) -> String {

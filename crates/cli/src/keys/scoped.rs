@@ -81,13 +81,4 @@ mod tests {
         let unknown = read("sq=orderId").unwrap_err();
         assert!(unknown.contains("no source `sq`") && unknown.contains("sqs, sns"), "{unknown}");
     }
-
-    #[test]
-    fn a_value_of_a_source_precedes_the_general_one() {
-        let values = ["a", "sns=b", "sns=c"].map(|text| scoped::<String>(text).unwrap());
-        assert_eq!(of(&values, "sqs"), Some(&"a".to_owned()));
-        assert_eq!(of(&values, "sns"), Some(&"c".to_owned()));
-        assert_eq!(all(&values, "sns").count(), 2);
-        assert_eq!(of(&values[1..], "sqs"), None);
-    }
 }

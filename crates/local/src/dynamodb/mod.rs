@@ -13,7 +13,7 @@ mod request;
 mod table;
 mod usage;
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use dynoxide::Database;
 use serde::de::DeserializeOwned;
@@ -55,7 +55,7 @@ impl DynamoDb {
     /// Starts an empty database.
     ///
     /// # Errors
-    /// [`Error::Database`] if it cannot be opened, [`Error::Listen`] if no loopback port can.
+    /// [`Error::Failed`] if it cannot be opened, [`Error::Listen`] if no loopback port can.
     pub async fn start() -> Result<Self, Error> {
         let database = Database::memory().map_err(refused("opening the database"))?;
         let listener = listen().await?;
@@ -95,7 +95,7 @@ impl DynamoDb {
     /// Creates a table, billed on demand, with its time to live if it has one.
     ///
     /// # Errors
-    /// [`Error::Database`]: the table exists already, or its name or key is invalid.
+    /// [`Error::Failed`]: the table exists already, or its name or key is invalid.
     pub fn create_table(&self, table: &Table) -> Result<(), Error> {
         let what = || format!("creating the table {}", table.name);
         let database = &self.inner.database;
@@ -109,7 +109,7 @@ impl DynamoDb {
     /// All items of a table, in DynamoDB's JSON (`{"id":{"S":"..."}}`), in no particular order.
     ///
     /// # Errors
-    /// [`Error::Database`]: there is no such table.
+    /// [`Error::Failed`]: there is no such table.
     pub fn items(&self, table: &str) -> Result<Vec<Value>, Error> {
         let what = || format!("reading the table {table}");
         let mut items = Vec::new();
@@ -134,7 +134,7 @@ impl DynamoDb {
     /// One item, by its key in DynamoDB's JSON.
     ///
     /// # Errors
-    /// [`Error::Database`]: there is no such table, or the key is not one of it.
+    /// [`Error::Failed`]: there is no such table, or the key is not one of it.
     pub fn item(&self, table: &str, key: &Value) -> Result<Option<Value>, Error> {
         let what = || format!("reading an item of the table {table}");
         let get = request(json!({ "TableName": table, "Key": key, "ConsistentRead": true }), what)?;
@@ -147,7 +147,7 @@ impl DynamoDb {
     /// Writes an item, in DynamoDB's JSON, without a proxy: it is not counted and gets no fault.
     ///
     /// # Errors
-    /// [`Error::Database`]: there is no such table, or the item lacks the table's key.
+    /// [`Error::Failed`]: there is no such table, or the item lacks the table's key.
     pub fn put_item(&self, table: &str, item: &Value) -> Result<(), Error> {
         let what = || format!("writing an item of the table {table}");
         let put = request(json!({ "TableName": table, "Item": item }), what)?;
@@ -158,7 +158,7 @@ impl DynamoDb {
     /// Deletes an item without a proxy.
     ///
     /// # Errors
-    /// [`Error::Database`]: there is no such table, or the key is not one of it.
+    /// [`Error::Failed`]: there is no such table, or the key is not one of it.
     pub fn delete_item(&self, table: &str, key: &Value) -> Result<(), Error> {
         let what = || format!("deleting an item of the table {table}");
         let delete = request(json!({ "TableName": table, "Key": key }), what)?;
@@ -179,13 +179,12 @@ impl DynamoDb {
 
 /// Reads one of dynoxide's request types out of JSON.
 fn request<T: DeserializeOwned>(json: Value, what: impl Fn() -> String) -> Result<T, Error> {
-    serde_json::from_value(json).map_err(|error| {
-        let source = dynoxide::DynoxideError::ValidationException(error.to_string());
-        Error::Database { what: what(), source }
-    })
+    serde_json::from_value(json).map_err(refused(what()))
 }
 
-fn refused(what: impl Into<String>) -> impl FnOnce(dynoxide::DynoxideError) -> Error {
-    let what = what.into();
-    move |source| Error::Database { what, source }
+fn refused<E>(what: impl Display) -> impl FnOnce(E) -> Error
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    Error::because(format!("embedded DynamoDB failed at {what}"))
 }

@@ -114,7 +114,7 @@ impl LocalBuilder {
     /// Starts the database and creates the tables. The function's processes start with the first invocation.
     ///
     /// # Errors
-    /// [`Error::Listen`], [`Error::Database`]: the database does not start, or refuses a table.
+    /// [`Error::Listen`], [`Error::Failed`]: the database does not start, or refuses a table.
     pub async fn start(self) -> Result<Local, Error> {
         let dynamodb = match self.dynamodb {
             Some(dynamodb) => dynamodb,

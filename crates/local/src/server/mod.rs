@@ -60,7 +60,7 @@ impl StoreServer {
     /// Starts the server, with these further settings of its configuration.
     ///
     /// # Errors
-    /// [`Error::Server`]: there are no such programs, or one of them fails.
+    /// [`Error::Failed`]: there are no such programs, or one of them fails.
     pub async fn start(kind: ServerKind, settings: &[(String, String)]) -> Result<Self, Error> {
         let (guarded, program) = match kind {
             ServerKind::Postgres => postgres::prepare()?,
@@ -106,7 +106,7 @@ impl StoreServer {
     /// Starts it again, on the same port and with what it kept.
     ///
     /// # Errors
-    /// [`Error::Server`] if it does not start.
+    /// [`Error::Failed`] if it does not start.
     pub async fn run(&mut self) -> Result<(), Error> {
         let start = Instant::now();
         // The other processes of a server that was killed end by themselves, and it cannot start before.
@@ -161,7 +161,8 @@ impl Guarded {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("lambda-idempotency-{name}-{}-{count}", std::process::id());
         let directory = std::env::temp_dir().join(name);
-        fs::create_dir(&directory).map_err(failed("make a directory for the server"))?;
+        fs::create_dir(&directory)
+            .map_err(Error::because("cannot make a directory for the server"))?;
         let guard = Command::new("sh")
             .args(["-c", GUARD, "sh"])
             .arg(&directory)
@@ -169,7 +170,7 @@ impl Guarded {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(failed("start a shell"))?;
+            .map_err(Error::because("cannot start a shell"))?;
         Ok(Self { directory, process: None, guard })
     }
 
@@ -180,10 +181,11 @@ impl Guarded {
     /// Starts the process; what it writes is added to the file `log`.
     fn spawn(&mut self, command: &mut Command) -> Result<(), Error> {
         let log = fs::File::options().create(true).append(true).open(self.path("log"));
-        let log = log.map_err(failed("write the log of the server"))?;
-        let errors = log.try_clone().map_err(failed("write the log of the server"))?;
+        let log = log.map_err(Error::because("cannot write the log of the server"))?;
+        let errors =
+            log.try_clone().map_err(Error::because("cannot write the log of the server"))?;
         let process = command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
-        let process = process.map_err(failed("start the server"))?;
+        let process = process.map_err(Error::because("cannot start the server"))?;
         self.tell(process.id());
         self.process = Some(process);
         Ok(())
@@ -228,10 +230,10 @@ impl Guarded {
         let log = fs::read_to_string(self.path("log")).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
         let last = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default();
-        Error::Server {
-            what: format!("it does not start; its log ends with:\n  {}", last.join("\n  ")),
-            source: None,
-        }
+        let last = last.join("\n  ");
+        Error::failed(format!(
+            "the server of the store does not start; its log ends with:\n  {last}"
+        ))
     }
 }
 
@@ -274,18 +276,12 @@ fn program(names: &[&str], others: &[PathBuf], package: &str) -> Result<PathBuf,
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories: Vec<_> = std::env::split_paths(&path).chain(others.iter().cloned()).collect();
     let found = names.iter().flat_map(|name| directories.iter().map(move |at| at.join(name)));
-    found.into_iter().find(|program| program.is_file()).ok_or_else(|| Error::Server {
-        what: format!(
+    found.into_iter().find(|program| program.is_file()).ok_or_else(|| {
+        Error::failed(format!(
             "there is no program `{}`: install the package `{package}` of Debian or Ubuntu",
             names.join("` or `")
-        ),
-        source: None,
+        ))
     })
-}
-
-fn failed(what: &str) -> impl FnOnce(io::Error) -> Error {
-    let what = format!("cannot {what}");
-    move |source| Error::Server { what, source: Some(source) }
 }
 
 #[cfg(test)]

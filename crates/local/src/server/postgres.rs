@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Guarded, failed, program};
+use super::{Guarded, program};
 use crate::Error;
 
 const USER: &str = "tests";
@@ -21,11 +21,10 @@ pub(super) fn prepare() -> Result<(Guarded, PathBuf), Error> {
     command.arg("--pgdata").arg(guarded.path("data"));
     command.args(["--username", USER, "--auth=trust", "--no-sync", "--locale=C"]);
     command.args(["--encoding=UTF8"]).stdin(Stdio::null());
-    let made = as_nobody(&mut command).output().map_err(failed("start initdb"))?;
+    let made = as_nobody(&mut command).output().map_err(Error::because("cannot start initdb"))?;
     if !made.status.success() {
         let said = String::from_utf8_lossy(&made.stderr);
-        let what = format!("initdb failed, {}: {}", made.status, said.trim());
-        return Err(Error::Server { what, source: None });
+        return Err(Error::failed(format!("initdb failed, {}: {}", made.status, said.trim())));
     }
     Ok((guarded, program))
 }
@@ -96,7 +95,7 @@ fn give_away(directory: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let given = std::os::unix::fs::chown(directory, Some(nobody()), None);
-    given.map_err(failed("give the directory to the user nobody"))
+    given.map_err(Error::because("cannot give the directory to the user nobody"))
 }
 
 #[cfg(not(unix))]

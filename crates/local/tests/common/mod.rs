@@ -27,7 +27,7 @@ pub(crate) async fn binary() -> PathBuf {
     if modified(&built) > modified(&package.join("examples/scripted.rs")) {
         return built;
     }
-    let (example, directory) = (Some("scripted".to_owned()), package.join("../.."));
+    let (example, directory) = (Some("scripted".to_owned()), Some(package.join("../..")));
     Build { example, directory, ..Build::default() }.run().await.unwrap()
 }
 
