@@ -36,16 +36,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) keys: KeyOptions,
 
-    /// Show payloads in full
-    #[arg(long)]
-    pub(crate) full: bool,
-
     /// Print warnings, duplicates and the summary only
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
     /// Print one JSON document instead of text
-    #[arg(long, conflicts_with_all = ["full", "quiet"])]
+    #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::terminal::printable;
 /// The width without a terminal, and the least width in a narrow one.
 const WIDTH: u16 = 100;
 const NARROWEST: u16 = 60;
-/// How many characters of a text are shown without `--full`.
+/// How many characters of a text are shown.
 const SHOWN: usize = 240;
 
 /// The whole report.
@@ -100,17 +100,15 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
         rows.add("order group", group);
     }
     let Some(key) = &record.key else { return rows.finish() };
-    let full = arguments.full;
-    let seen = if full { seen(record).to_owned() } else { in_a_line(seen(record)) };
     rows.add("view", &describe_view(record, key, arguments));
-    rows.add("it holds", &cut(&seen, full));
+    rows.add("it holds", &cut(&in_a_line(seen(record))));
     let selected: Vec<_> =
-        key.parts.iter().map(|(part, value)| cut(&format!("{part} = {value}"), full)).collect();
+        key.parts.iter().map(|(part, value)| cut(&format!("{part} = {value}"))).collect();
     if !selected.is_empty() {
         rows.add("selected", &selected.join("\n"));
     }
     if let Some(canonical) = &key.selected {
-        rows.add("canonical", &cut(canonical, full));
+        rows.add("canonical", &cut(canonical));
     }
     match &key.key {
         Ok(key) => rows.coloured("key", key.as_str(), Color::Green),
@@ -169,13 +167,13 @@ fn in_a_line(text: &str) -> String {
     }
 }
 
-fn cut(text: &str, full: bool) -> String {
+fn cut(text: &str) -> String {
     let length = text.chars().count();
-    if full || length <= SHOWN {
+    if length <= SHOWN {
         return text.to_owned();
     }
     let head: String = text.chars().take(SHOWN).collect();
-    format!("{head}… ({length} characters; --full shows all)")
+    format!("{head}… ({length} characters; --json shows all)")
 }
 
 fn numbers(records: &[usize]) -> String {
