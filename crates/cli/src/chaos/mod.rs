@@ -1,7 +1,7 @@
 //! `lambda-idempotency chaos`: runs a function under faults, and audits what it did.
 
 mod arguments;
-mod page;
+mod report;
 
 use std::pin::pin;
 use std::process::ExitCode;
@@ -44,7 +44,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         Err(error) => return Err(error.into()),
     };
     let nothing = Story::new(Instant::now());
-    let run = page::run(&report, report.story.as_ref().unwrap_or(&nothing));
+    let run = report::run(&report, report.story.as_ref().unwrap_or(&nothing));
     print(&if arguments.json {
         document(&serde_json::to_value(&report)?)
     } else {

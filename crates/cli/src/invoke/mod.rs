@@ -5,8 +5,8 @@ mod events;
 mod function;
 mod json;
 mod output;
-mod page;
 mod problems;
+mod report;
 mod summary;
 mod totals;
 
@@ -43,8 +43,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     ready.local.shutdown().await;
     if let Some(path) = &arguments.report {
         let effects = std::mem::take(&mut *lock(&ready.effects));
-        let story = page::story(&report, effects);
-        crate::report::write(&page::run(&arguments, &report, &story, is_whole), path).await?;
+        let story = report::story(&report, effects);
+        crate::report::write(&report::run(&arguments, &report, &story, is_whole), path).await?;
     }
 
     if arguments.json {
@@ -134,7 +134,7 @@ fn tables(arguments: &Arguments, local: &Local) -> Result<Vec<Rows>, Failure> {
 
 fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Result<(), Failure> {
     if !arguments.quiet {
-        for list in [page::deliveries(report), page::invocations(report)] {
+        for list in [report::deliveries(report), report::invocations(report)] {
             print(&format!("{}\n", table(&list)))?;
         }
         let problems = problems::lines(report).concat();

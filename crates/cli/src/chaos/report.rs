@@ -109,11 +109,12 @@ fn violated(report: &Report) -> List {
             violation.trace.join("\n"),
         ]
     };
-    List {
-        title: "Violations",
-        header: &["kind", "times", "what", "executions"],
-        rows: report.findings.violations.iter().take(SHOWN).map(row).collect(),
+    let violations = &report.findings.violations;
+    let mut rows: Vec<_> = violations.iter().take(SHOWN).map(row).collect();
+    if let more @ 1.. = violations.len().saturating_sub(SHOWN) {
+        rows.push(vec![String::new(), String::new(), format!("and {more} more"), String::new()]);
     }
+    List { title: "Violations", header: &["kind", "times", "what", "executions"], rows }
 }
 
 fn counts<K: Display>(

@@ -1,4 +1,4 @@
-//! The page of a local run.
+//! The report of a local run.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::totals::Totals;
 use super::{Arguments, problems};
 use crate::report::{List, Run, short};
 
-/// Everything that the page shows.
+/// Everything that the page shows, of which a terminal gets the tables.
 pub(crate) fn run<'r>(
     arguments: &Arguments,
     report: &DeliveryReport,
