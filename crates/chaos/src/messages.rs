@@ -148,25 +148,20 @@ impl State {
             let closed = stream.read(&mut rest);
             return tokio::time::timeout(HOLD, closed).await.map_or(Ok(()), |read| read.map(drop));
         }
-        match self.fault(order, part, sending) {
-            Some(FaultKind::SendRefused) => {
-                self.arrived(&mut stream, sent, Answer::Refused).await;
-                stream.write_all(b"refused\n").await
-            }
-            Some(FaultKind::SendLost) => {
-                self.arrived(&mut stream, sent, Answer::Unanswered).await;
-                Ok(())
-            }
-            Some(_) => {
-                self.arrived(&mut stream, sent, Answer::Unanswered).await;
-                tokio::time::sleep(LATE).await;
-                stream.write_all(b"taken\n").await
-            }
-            None => {
-                self.arrived(&mut stream, sent, Answer::Taken).await;
-                stream.write_all(b"taken\n").await
-            }
+        let fault = self.fault(order, part, sending);
+        let answer = match fault {
+            Some(FaultKind::SendRefused) => Answer::Refused,
+            Some(_) => Answer::Unanswered,
+            None => Answer::Taken,
+        };
+        self.arrived(&mut stream, sent, answer).await;
+        match fault {
+            Some(FaultKind::SendRefused) => return stream.write_all(b"refused\n").await,
+            Some(FaultKind::SendLost) => return Ok(()),
+            Some(_) => tokio::time::sleep(LATE).await,
+            None => {}
         }
+        stream.write_all(b"taken\n").await
     }
 
     /// The fault of this attempt.

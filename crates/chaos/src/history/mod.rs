@@ -186,32 +186,22 @@ impl History {
 
     /// Adds that a message was acknowledged or dead-lettered. Its first end counts.
     pub(crate) fn settled(&mut self, message: &str, doomed: bool, disposition: Disposition) {
-        if !self.settled.contains_key(message) {
-            self.settled.insert(message.to_owned(), disposition);
-            self.settle(message, doomed, disposition);
+        if self.settled.contains_key(message) {
+            return;
         }
-    }
-
-    fn settle(&mut self, message: &str, doomed: bool, disposition: Disposition) {
+        self.settled.insert(message.to_owned(), disposition);
         let placed = order_of(message).is_some_and(|order| self.is_placed(order));
-        match (disposition, doomed) {
+        let (offence, what) = match (disposition, doomed) {
             (Disposition::Done, true) => {
-                self.offend(
-                    Offence::Lost,
-                    format!("{message}: acknowledged, although its order fails permanently"),
-                );
+                (Offence::Lost, "acknowledged, although its order fails permanently")
             }
             (Disposition::Done, false) if !placed => {
-                self.offend(
-                    Offence::Lost,
-                    format!("{message}: acknowledged, but its order is not placed"),
-                );
+                (Offence::Lost, "acknowledged, but its order is not placed")
             }
-            (Disposition::DeadLettered, false) => {
-                self.offend(Offence::DeadLettered, format!("{message}: dead-lettered"));
-            }
-            _ => {}
-        }
+            (Disposition::DeadLettered, false) => (Offence::DeadLettered, "dead-lettered"),
+            _ => return,
+        };
+        self.offend(offence, format!("{message}: {what}"));
     }
 
     /// Why there was nothing to audit.

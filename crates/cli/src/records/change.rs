@@ -10,6 +10,7 @@ use lambda_idempotency_core::{
 
 use super::{
     connect::Table,
+    servers,
     target::{AT_ONCE, Found},
 };
 
@@ -64,7 +65,7 @@ pub(crate) async fn apply(table: &Table, changes: &[Change]) -> Vec<Done> {
     let writes: Vec<_> = changes.iter().filter_map(Change::write).collect();
     let mut done = Vec::with_capacity(writes.len());
     for some in writes.chunks(AT_ONCE) {
-        let verdicts = table.store.write(some, Table::deadline()).await;
+        let verdicts = table.store.write(some, servers::deadline()).await;
         done.extend(some.iter().zip(verdicts).map(|(write, verdict)| match verdict {
             Verdict::Written => Ok(()),
             // The answer of an earlier attempt was lost: what it wrote has a token of its own, or is gone.

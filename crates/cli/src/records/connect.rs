@@ -76,11 +76,6 @@ impl Table {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
-
-    /// When a call that begins now has to have ended.
-    pub(crate) fn deadline() -> Timestamp {
-        servers::deadline()
-    }
 }
 
 impl Options {

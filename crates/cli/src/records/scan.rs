@@ -8,7 +8,7 @@ use lambda_idempotency_dynamodb::{Attributes, Partition};
 
 use super::{
     connect::{DynamoDbTable, Table},
-    schema, sdk,
+    schema, sdk, servers,
     view::Entry,
 };
 use crate::failure::Failure;
@@ -34,8 +34,8 @@ pub(crate) async fn read(
     let (mut entries, mut next, mut left) = (Vec::new(), after, limit.get());
     while let Some(page) = NonZeroUsize::new(left.min(PAGE)) {
         let page = match of {
-            Some(of) => table.store.left(of, next.as_ref(), page, Table::deadline()),
-            None => table.store.page(next.as_ref(), page, Table::deadline()),
+            Some(of) => table.store.left(of, next.as_ref(), page, servers::deadline()),
+            None => table.store.page(next.as_ref(), page, servers::deadline()),
         };
         let page = page.await?;
         left = left.saturating_sub(page.items.len());

@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
     store::{Store as _, StoreError, StoreErrorKind},
 };
 
-use super::connect::Table;
+use super::{connect::Table, servers};
 use crate::{
     failure::Failure,
     keys::{self, KeyOptions},
@@ -107,7 +107,7 @@ pub(crate) async fn look_up(table: &Table, asked: &[Asked]) -> Result<Vec<Found>
     let mut all = Vec::with_capacity(asked.len());
     for some in asked.chunks(AT_ONCE) {
         let keys: Vec<_> = some.iter().map(|asked| asked.key.clone()).collect();
-        for found in table.store.read(&keys, Table::deadline()).await {
+        for found in table.store.read(&keys, servers::deadline()).await {
             match found {
                 Err(error) if error.kind() != StoreErrorKind::Corrupt => return Err(error.into()),
                 found => all.push(found),
