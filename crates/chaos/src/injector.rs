@@ -5,10 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_idempotency_local::{Local, Signal};
+use lambda_idempotency_local::{Invocation, InvocationResult, Local, Signal};
 
 use crate::{
     FaultKind, StoryFault,
+    history::End,
     store::{Backend, InjectedFault},
     store_faults::StoreFault,
 };
@@ -104,10 +105,16 @@ impl Injector {
         }
     }
 
-    /// Whether the rig killed the process.
-    pub(crate) fn was_killed(&mut self, pid: u32) -> bool {
-        self.stopped.remove(&pid);
-        self.killed.remove(&pid)
+    /// How an invocation ended. A process that the rig has killed is forgotten then.
+    pub(crate) fn end_of(&mut self, invocation: &Invocation) -> End {
+        match invocation.result {
+            InvocationResult::TimedOut => End::TimedOut,
+            InvocationResult::Exited { .. } => {
+                self.stopped.remove(&invocation.pid);
+                if self.killed.remove(&invocation.pid) { End::Killed } else { End::Crashed }
+            }
+            _ => End::Answered,
+        }
     }
 
     /// Called when a process missed its deadline. A stopped process is killed later anyway; another one is

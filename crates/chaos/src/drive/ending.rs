@@ -122,7 +122,7 @@ impl Rig<'_> {
             self.local.read_output().await;
             self.wait_for_messages().await;
             self.read()?;
-            let end = self.end_of(&invocation);
+            let end = self.injector.end_of(&invocation);
             self.history.ended(&invocation, end, false, false);
         }
         Ok(())

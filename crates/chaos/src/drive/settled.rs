@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use lambda_idempotency_local::{Batch, Disposition, Invocation, InvocationResult};
+use lambda_idempotency_local::{Batch, Disposition, Invocation};
 
 use super::rig::Rig;
 use crate::{
@@ -27,7 +27,7 @@ impl Rig<'_> {
         let batch = &received.batch;
         let pid = invocation.pid;
         let stopped = self.injector.was_stopped(pid);
-        let end = self.end_of(invocation);
+        let end = self.injector.end_of(invocation);
         if end == End::TimedOut {
             self.injector.overran(pid, self.may_run_on(batch));
         }
@@ -56,17 +56,6 @@ impl Rig<'_> {
             self.moved = Instant::now();
         }
         Ok(())
-    }
-
-    pub(super) fn end_of(&mut self, invocation: &Invocation) -> End {
-        match invocation.result {
-            InvocationResult::TimedOut => End::TimedOut,
-            InvocationResult::Exited { .. } if self.injector.was_killed(invocation.pid) => {
-                End::Killed
-            }
-            InvocationResult::Exited { .. } => End::Crashed,
-            _ => End::Answered,
-        }
     }
 
     /// Asks the store whether the order of an acknowledged message is placed, where effects are in transactions.
