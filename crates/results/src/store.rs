@@ -313,7 +313,7 @@ impl<S> Results<S> {
         // has the result. The result of other work answers nobody here.
         let own = record.owner.is_some() && record.owner == owner(write);
         let is_dispensable = own || is_of_other_work(write, &record);
-        // To who settles or renews a claim, the answer says above all that the claim is over.
+        // To who settles a claim, the answer says above all that the claim is over.
         let holds = matches!(write.guard, Guard::OwnedBy(_));
         let until = self.until(is_dispensable || holds || is_shared, deadline);
         match self.decoded_result(&write.key, record.clone(), until).await {
