@@ -122,7 +122,7 @@ fn of_request(
     Some(Moment::new(answered, kind, &text))
 }
 
-/// The time of the handler: from the claim on, for as long as the function says, or until the settlement.
+/// The time of the handler: from the claim until the settlement, or for as long as the function says.
 fn handler(line: &RecordLine, moments: &[Moment]) -> Option<Moment> {
     if !line.outcome.ran() && line.outcome != Outcome::TimedOut {
         return None;
@@ -132,13 +132,7 @@ fn handler(line: &RecordLine, moments: &[Moment]) -> Option<Moment> {
         moment.at > claim.at
             && matches!(moment.kind, Kind::Completed | Kind::Failed | Kind::Released)
     });
-    let logged = line.ms.map(|ms| claim.at + ms);
-    let until = logged.or(settled.map(|moment| moment.at))?;
-    // The function's clock and this one differ a little: the handler had its effects before it ended.
-    let effects =
-        moments.iter().filter(|moment| moment.kind == Kind::Effect && moment.at > claim.at);
-    let until = effects.map(|effect| effect.at).fold(until, f64::max);
-    let until = settled.map_or(until, |settled| until.min(settled.at));
+    let until = settled.map(|moment| moment.at).or(line.ms.map(|ms| claim.at + ms))?;
     let text = format!("handler, {:.1} ms", line.ms.unwrap_or(until - claim.at));
     Some(Moment { at: claim.at, until: Some(until), kind: Kind::Handler, text })
 }
