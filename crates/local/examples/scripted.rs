@@ -1,7 +1,6 @@
 //! A function that does what each record says, for the tests of this crate.
 //!
-//! A record's text (the body of an SQS message, `Sns.Message`, an EventBridge `detail`, or a whole unknown event) holds
-//! `{"do": "<step>"}`:
+//! A record's text (the body of an SQS message, or a whole unknown event) holds `{"do": "<step>"}`:
 //!
 //! - `succeed`: the record is settled as executed;
 //! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
@@ -66,18 +65,12 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
 /// Source, id and script of each record.
 fn records(event: &Value) -> Vec<(&'static str, String, Value)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let parsed = |value: &Value| {
-        serde_json::from_str(value.as_str().unwrap_or_default()).unwrap_or_default()
-    };
-    if let Some(records) = event.get("Records").and_then(Value::as_array) {
-        let of = |record: &Value| match record.get("Sns") {
-            Some(sns) => ("sns", text(&sns["MessageId"]), parsed(&sns["Message"])),
-            None => ("sqs", text(&record["messageId"]), parsed(&record["body"])),
-        };
-        return records.iter().map(of).collect();
-    }
-    match event.get("detail") {
-        Some(detail) => vec![("eventbridge", text(&event["id"]), detail.clone())],
+    match event.get("Records").and_then(Value::as_array) {
+        Some(records) => {
+            let script = |body: &Value| serde_json::from_str(&text(body)).unwrap_or_default();
+            let of = |record: &Value| ("sqs", text(&record["messageId"]), script(&record["body"]));
+            records.iter().map(of).collect()
+        }
         None => vec![("direct", "event".to_owned(), event.clone())],
     }
 }
