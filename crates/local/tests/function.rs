@@ -178,24 +178,7 @@ async fn a_function_that_does_not_start_gives_the_reason() {
 }
 
 #[tokio::test]
-async fn an_invocation_can_be_killed() {
-    let local = local(scripted().await.timeout(LONG)).await;
-    let killer = async {
-        while local.kill_in_flight() == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    let event = json!({ "do": "sleep" });
-    let (invocation, ()) = tokio::join!(local.invoke(&event), killer);
-    assert_eq!(
-        invocation.unwrap().result,
-        InvocationResult::Exited { code: None, signal: Some(9) }
-    );
-    assert!(local.in_flight().is_empty());
-}
-
-#[tokio::test]
-async fn two_sandboxes_run_concurrently() {
+async fn two_sandboxes_run_concurrently_and_can_be_killed() {
     let function = scripted().await.timeout(LONG);
     let local = Local::builder(function).sandboxes(2).start().await.unwrap();
     let sleeping = json!({ "do": "sleep" });
@@ -205,10 +188,13 @@ async fn two_sandboxes_run_concurrently() {
         }
         let pids: Vec<u32> = local.in_flight().iter().map(|running| running.pid).collect();
         assert_ne!(pids[0], pids[1]);
-        local.kill_in_flight();
+        assert_eq!(local.kill_in_flight(), 2);
     };
     let (first, second, ()) = tokio::join!(local.invoke(&sleeping), local.invoke(&sleeping), both);
-    assert_ne!(first.unwrap().pid, second.unwrap().pid);
+    for killed in [first.unwrap(), second.unwrap()] {
+        assert_eq!(killed.result, InvocationResult::Exited { code: None, signal: Some(9) });
+    }
+    assert!(local.in_flight().is_empty());
 }
 
 #[tokio::test]

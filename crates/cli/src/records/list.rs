@@ -109,12 +109,3 @@ fn found_by(arguments: &Arguments) -> String {
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_cursor_stays_one_argument() {
-        assert_eq!(super::quoted("a#b"), "'a#b'");
-        assert_eq!(super::quoted("x'; echo 'y"), r"'x'\''; echo '\''y'");
-    }
-}
