@@ -1,6 +1,6 @@
 //! Several records of one key in one batch.
 
-use lambda_idempotency_core::{failure::Failure, policy::OnOutage};
+use lambda_idempotency_core::failure::Failure;
 
 use crate::support::{World, failing, ok, rec};
 
@@ -11,13 +11,6 @@ async fn copies_share_one_attempt() {
     assert_eq!(outcomes, ["executed", "executed", "coalesced", "coalesced"]);
     world.ledger.assert_each_once(["a", "b"]);
     assert_eq!(world.store.write_calls(), 2);
-}
-
-#[tokio::test]
-async fn copies_of_a_completed_record_are_replayed() {
-    let world = World::new();
-    world.deliver(vec![ok("a")]).await;
-    assert_eq!(world.deliver(vec![ok("a"), ok("a")]).await, ["replayed"; 2]);
 }
 
 #[tokio::test]
@@ -53,18 +46,11 @@ async fn a_released_key_may_go_to_another_fingerprint() {
 }
 
 #[tokio::test]
-async fn if_the_first_copy_fails_all_copies_fail() {
-    let world = World::new();
-    assert_eq!(world.deliver(vec![failing("a"), failing("a")]).await, ["failed"; 2]);
-    assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1, "one attempt for both copies");
-}
-
-#[tokio::test]
 async fn if_the_first_copy_fails_another_payload_leads_next() {
     let world = World::new();
     let outcomes = world.deliver(vec![failing("a"), ok("a").payload("other"), failing("a")]).await;
     assert_eq!(outcomes, ["failed", "executed", "failed"]);
-    world.ledger.assert_once("a");
+    assert_eq!(world.ledger.entry("a").executions, ["1 0"], "one attempt for both copies");
 }
 
 #[tokio::test]
@@ -73,13 +59,4 @@ async fn a_permanent_failure_is_shared() {
     let permanent = || rec("a", |_, _| async { Err(Failure::permanent("never")) });
     let outcomes = world.deliver(vec![permanent(), ok("a"), ok("a").payload("other")]).await;
     assert_eq!(outcomes, ["failed", "failed", "permanently_failed"]);
-}
-
-#[tokio::test]
-async fn copies_of_a_record_that_ran_unprotected_run_as_well() {
-    let mut world = World::new();
-    world.policy.on_outage = OnOutage::RunUnprotected;
-    world.store.outage();
-    assert_eq!(world.deliver(vec![ok("a"), ok("a")]).await, ["unprotected"; 2]);
-    assert_eq!(world.ledger.executed("a"), 2);
 }

@@ -15,14 +15,6 @@ async fn dies_with(world: &World, label: &'static str) {
 }
 
 #[tokio::test]
-async fn a_busy_queue_record_is_returned_and_does_not_delay_others() {
-    let world = World::new();
-    dies_with(&world, "a").await;
-    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["busy", "executed"]);
-    assert_took(&world, START, Duration::ZERO);
-}
-
-#[tokio::test]
 async fn a_queue_record_waits_for_a_lease_that_ends_soon() {
     let world = World::new();
     dies_with(&world, "a").await;
@@ -45,24 +37,6 @@ async fn an_asynchronous_source_waits_until_the_lease_ends() {
     world.clock.advance(62 * SECOND);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
     assert!(world.clock.now() > START.plus(302 * SECOND), "only after the lease has lapsed");
-    world.ledger.assert_once("a");
-}
-
-#[tokio::test]
-async fn a_record_that_waits_gets_the_other_workers_result() {
-    let mut world = World::yielding();
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    let (first, second) = world
-        .clock
-        .drive(async {
-            let later = async {
-                world.clock.sleep(Duration::from_millis(10)).await;
-                world.invoke(vec![slow("a", 5 * SECOND)]).await
-            };
-            tokio::join!(world.invoke(vec![slow("a", 5 * SECOND)]), later)
-        })
-        .await;
-    assert_eq!((labels(&first), labels(&second)), (vec!["executed"], vec!["replayed"]));
     world.ledger.assert_once("a");
 }
 
@@ -133,14 +107,6 @@ async fn a_result_is_awaited_even_if_there_is_no_time_to_do_the_work() {
     assert_eq!(labels(&second), ["replayed", "executed"]);
 }
 
-#[tokio::test]
-async fn skipping_acknowledges() {
-    let mut world = World::new();
-    dies_with(&world, "a").await;
-    world.policy.on_conflict = OnConflict::Skip;
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["skipped"]);
-}
-
 /// Nobody works on it any more: to acknowledge it would lose it.
 #[tokio::test]
 async fn skipping_returns_a_record_whose_own_worker_stopped_it_and_returned_it() {
@@ -153,30 +119,6 @@ async fn skipping_returns_a_record_whose_own_worker_stopped_it_and_returned_it()
         let outcomes = world.deliver(vec![ok("a").receives(receives)]).await;
         assert_eq!(outcomes, ["executed"], "the lease was about to end, so it was waited for");
     }
-}
-
-#[tokio::test]
-async fn a_record_that_may_have_killed_the_process_runs_last_and_alone() {
-    let world = World::new();
-    dies_with(&world, "a").await;
-    world.clock.advance(40 * SECOND);
-    let quarantined = rec("a", |world: World, _| async move {
-        world.ledger.assert_each_once(["b", "c", "d"]);
-        Ok(())
-    });
-    let outcomes =
-        world.deliver(vec![quarantined, slow("b", SECOND), ok("c"), slow("d", 2 * SECOND)]).await;
-    assert_eq!(outcomes, ["executed"; 4]);
-}
-
-#[tokio::test]
-async fn two_quarantined_records_run_one_after_the_other() {
-    let world = World::new();
-    dies_with(&world, "a").await;
-    dies_with(&world, "b").await;
-    world.clock.advance(40 * SECOND);
-    assert_eq!(world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await, ["executed"; 2]);
-    assert_took(&world, START, 42 * SECOND);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
 
-use crate::support::{START, World, key, labels, ok, rec, slow};
+use crate::support::{START, World, key, labels, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 const WORKERS: usize = 32;
@@ -107,13 +107,4 @@ async fn a_later_renewal_continues_from_one_whose_answer_was_lost() {
     assert!(longer > lost, "{renewals:?}");
     assert_eq!(found.lease_until, Some(*lost), "the renewal whose answer was lost was applied");
     assert!(matches!(again, (seen, _, Verdict::Written) if seen == lost), "{renewals:?}");
-}
-
-#[tokio::test]
-async fn workers_of_distinct_keys_do_not_interfere() {
-    let world = World::yielding();
-    let workers = ["a", "b", "c", "d"].map(|label| world.invoke(vec![ok(label)]));
-    let said = world.clock.drive(join_all(workers)).await.concat();
-    assert_eq!(labels(&said), ["executed"; 4]);
-    assert_eq!(world.ledger.total(), 4);
 }

@@ -29,18 +29,6 @@ async fn a_handler_that_runs_at_its_deadline_is_dropped_and_keeps_its_lease() {
 }
 
 #[tokio::test]
-async fn after_a_timeout_the_next_attempt_sees_a_lost_attempt() {
-    let world = World::new();
-    world.deliver(vec![slow("a", 60 * SECOND)]).await;
-    world.clock.advance(10 * SECOND);
-    let again = rec("a", |_, call| async move {
-        assert_eq!(call.lost_attempts(), 1);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![again]).await, ["executed"]);
-}
-
-#[tokio::test]
 async fn a_handler_that_is_not_expected_to_finish_is_not_started() {
     let mut world = World::new();
     world.policy.concurrency = 1;
@@ -49,27 +37,6 @@ async fn a_handler_that_is_not_expected_to_finish_is_not_started() {
     assert_eq!(outcomes, ["executed", "executed", "executed", "returned", "returned"]);
     assert_eq!(world.stored("d").await, None, "undone");
     assert_eq!(world.deliver(vec![slow("d", SECOND), ok("e")]).await, ["executed"; 2]);
-}
-
-#[tokio::test]
-async fn the_first_record_always_starts() {
-    let mut world = World::new();
-    world.policy.concurrency = 1;
-    for _ in 0..3 {
-        let outcomes = world.deliver(vec![slow("a", 60 * SECOND), ok("b")]).await;
-        assert_eq!(
-            outcomes[0], "timed_out",
-            "a record that is always too slow is attempted at each delivery"
-        );
-        world.clock.advance(10 * SECOND);
-    }
-}
-
-#[tokio::test]
-async fn a_short_timeout_has_short_margins() {
-    let mut world = World::new();
-    world.timeout = Some(SECOND);
-    assert_eq!(world.deliver(vec![slow("a", Duration::from_millis(800))]).await, ["executed"]);
 }
 
 #[tokio::test]

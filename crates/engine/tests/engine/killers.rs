@@ -73,22 +73,15 @@ async fn the_guide_says_after_how_many_receives_the_others_are_done() {
         for takes in [QUICK, SLOW] {
             write!(table, "| {records} | {} s |", takes.as_secs_f32()).unwrap();
             for killers in 0..=3 {
-                let (receives, _) = worst(records, killers, takes, true).await;
+                let (receives, calls) = worst(records, killers, takes, true).await;
+                let is_few = records > 10 || calls <= [1, 2, 2, 2][killers];
+                assert!(is_few, "{killers} of {records}: called in vain {calls} times");
                 write!(table, " {receives} |").unwrap();
             }
             table.push('\n');
         }
     }
     published(&table);
-}
-
-#[tokio::test]
-async fn of_ten_records_the_others_are_called_in_vain_twice_at_most() {
-    for (killers, quick, slow) in [(0, (2, 1), (3, 1)), (1, (4, 2), (10, 2)), (2, (6, 2), (13, 2))]
-    {
-        assert_eq!(worst(10, killers, QUICK, true).await, quick, "{killers} killers");
-        assert_eq!(worst(10, killers, SLOW, true).await, slow, "{killers} killers");
-    }
 }
 
 /// The process dies at the first receive, or at the first two or three, and nothing kills it.

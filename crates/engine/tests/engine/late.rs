@@ -11,13 +11,9 @@ use lambda_idempotency_core::{
     clock::Clock as _,
     policy::{Lease, OnTimeout},
     record::Status,
-    store::StoreErrorKind,
 };
 use lambda_idempotency_engine::batch::Engine;
-use lambda_idempotency_testkit::{
-    deadlines::BrokenRule,
-    faults::{Fault, GuardKind},
-};
+use lambda_idempotency_testkit::deadlines::BrokenRule;
 
 use crate::support::{ROUND_TRIP, Rec, World, labels, ok, rec, slow};
 
@@ -116,17 +112,4 @@ async fn a_result_that_is_ready_after_a_suspension_counts_until_the_lease_ends()
     world.clock.advance(29 * SECOND + Duration::from_millis(300));
     assert_eq!(labels(&world.clock.drive(stopped).await), ["executed"]);
     world.ledger.assert_once("a");
-}
-
-#[tokio::test]
-async fn a_waiting_claim_that_cannot_be_renewed_is_returned_when_its_lease_ends() {
-    let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
-    world.policy.lease = Lease::Renewed { length: 6 * SECOND };
-    world.policy.concurrency = 1;
-    let refused = Fault::refuse(StoreErrorKind::Throttled).guarded_by(GuardKind::Unchanged);
-    world.store.inject(refused.for_key(&crate::support::key("b")).always());
-    let outcomes = world.deliver(vec![slow("a", 20 * SECOND), ok("b")]).await;
-    assert_eq!(outcomes, ["executed", "returned"]);
-    world.ledger.assert_never("b");
-    assert_eq!(world.stored("b").await, None, "undone");
 }

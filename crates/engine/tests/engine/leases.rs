@@ -8,7 +8,6 @@ use std::{
 use futures_util::future::join;
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    failure::Failure,
     policy::Lease,
     record::{IdempotencyRecord, Owner, Status},
     store::{Guard, StoreErrorKind, Write},
@@ -47,13 +46,6 @@ async fn a_lease_is_short_and_renewed_while_the_handler_runs() {
 }
 
 #[tokio::test]
-async fn a_fast_handler_costs_no_renewal() {
-    let world = world();
-    assert_eq!(world.deliver(vec![slow("a", SECOND)]).await, ["executed"]);
-    assert_eq!(world.store.write_calls(), 2, "a claim and a completion");
-}
-
-#[tokio::test]
 async fn near_the_end_of_the_invocation_nothing_is_renewed() {
     let mut world = world();
     world.timeout = Some(5 * SECOND);
@@ -72,26 +64,6 @@ async fn no_lease_reaches_beyond_the_end_of_the_invocation() {
         Some(START.plus(21 * SECOND)),
         "the invocation deadline plus the lease grace"
     );
-}
-
-#[tokio::test]
-async fn without_a_deadline_leases_are_renewed_up_to_the_fallback() {
-    let mut world = World { timeout: None, ..world() };
-    world.policy.fallback_timeout = 20 * SECOND;
-    assert_eq!(world.deliver(vec![slow("a", 15 * SECOND)]).await, ["executed"]);
-}
-
-#[tokio::test]
-async fn the_key_of_a_worker_that_died_is_free_when_its_short_lease_ends() {
-    let world = world();
-    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
-    world.dies(vec![forever]).await;
-    world.clock.advance(LENGTH + 2 * SECOND);
-    let again = rec("a", |_, call| async move {
-        assert_eq!(call.lost_attempts(), 1);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![again]).await, ["executed"]);
 }
 
 /// The record that another worker writes when it takes the key over.
@@ -208,18 +180,6 @@ async fn a_stop_for_want_of_a_renewal_finds_the_other_workers_completion() {
     });
     assert_eq!(world.deliver(vec![late]).await, ["superseded"]);
     assert_eq!(world.stored("a").await, Some(taken_over(Status::Completed)));
-}
-
-#[tokio::test]
-async fn a_renewal_whose_answer_was_lost_is_recognised() {
-    let world = world();
-    let long = rec("a", |world: World, _| async move {
-        world.store.inject(Fault::lose_answer());
-        world.clock.sleep(15 * SECOND).await;
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![long]).await, ["executed"]);
-    world.ledger.assert_once("a");
 }
 
 #[tokio::test]

@@ -11,18 +11,11 @@ use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
     quarantine::{SECOND, dies_with},
-    support::{ROUND_TRIP, World, key, ok, rec, slow},
+    support::{ROUND_TRIP, World, key, ok, rec},
 };
 
-fn throttled_reads() -> Fault {
+pub(crate) fn throttled_reads() -> Fault {
     Fault::refuse(StoreErrorKind::Throttled).on_reads().always()
-}
-
-#[tokio::test]
-async fn a_record_is_claimed_without_a_look_if_the_look_fails() {
-    let world = World::new();
-    world.store.inject(throttled_reads());
-    assert_eq!(world.deliver(vec![ok("a").receives(2)]).await, ["executed"]);
 }
 
 #[tokio::test]
@@ -52,22 +45,6 @@ async fn a_look_that_is_not_answered_delays_other_records_by_a_second_at_most() 
     assert_eq!(world.deliver(batch).await, ["executed"; 2]);
     let waited = started.get().unwrap().since(begun);
     assert!(waited <= Duration::from_secs(1) + 2 * ROUND_TRIP, "{waited:?}");
-}
-
-/// Its claim finds that it is a suspect, before anything else is claimed.
-#[tokio::test]
-async fn a_suspect_beside_the_fresh_records_of_a_busy_queue_runs_although_looks_fail() {
-    let mut world = World::new();
-    world.policy.concurrency = 4;
-    dies_with(&world, &["a"]).await;
-    world.store.inject(throttled_reads());
-    for (receives, outcome) in [(3, "returned"), (4, "executed")] {
-        let mut batch = vec![ok("a").receives(receives)];
-        let fresh = (0..4).map(|n| &*format!("fresh {receives} {n}").leak());
-        batch.extend(fresh.map(|label| slow(label, 16 * SECOND).receives(1)));
-        let outcomes = world.deliver(batch).await;
-        assert_eq!(outcomes, [outcome, "executed", "executed", "executed", "executed"]);
-    }
 }
 
 /// What is claimed without a look may be no suspect. It starts at once then: a suspect that killed the

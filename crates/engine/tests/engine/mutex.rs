@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     outbox::{Message, PublishError},
     outcome::Outcome,
     policy::{Mode, OnConflict, OnTimeout},
-    record::{IdempotencyRecord, Status},
+    record::Status,
     store::{Guard, StoreErrorKind},
 };
 use lambda_idempotency_engine::{call::Call, steps::StepError};
@@ -52,13 +52,6 @@ async fn each_delivery_runs_and_leaves_no_record() {
     }
     assert_eq!(world.ledger.executed("a"), 3);
     assert_eq!(world.requests(), 6, "a claim and a deletion each");
-}
-
-#[tokio::test]
-async fn a_result_is_returned_to_its_own_delivery_only() {
-    let world = world();
-    let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
-    assert!(matches!(&outcomes[0], Outcome::Executed { result: Some(_), .. }), "{outcomes:?}");
 }
 
 #[tokio::test]
@@ -156,23 +149,6 @@ async fn a_handler_that_is_stopped_keeps_its_key_until_the_lease_ends() {
         assert_eq!(world.deliver(vec![told]).await, ["executed"]);
         assert_eq!(world.stored("a").await, None);
     }
-}
-
-#[tokio::test]
-async fn a_key_of_a_dead_worker_is_taken_over_and_then_forgotten() {
-    let world = world();
-    world.store.inner().insert(crate::support::key("a"), dead(&world));
-    assert_eq!(world.deliver(vec![ok("a").receives(2)]).await, ["executed"]);
-    assert_eq!(world.stored("a").await, None);
-}
-
-/// The record of a worker that died.
-fn dead(world: &World) -> IdempotencyRecord {
-    let now = world.clock.now();
-    let mut record = IdempotencyRecord::new(Status::InProgress, now.plus(3600 * SECOND));
-    record.owner = Some(lambda_idempotency_core::record::Owner::from_bits(5));
-    record.lease_until = Some(now.minus(5 * SECOND));
-    record
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::{
 
 use lambda_idempotency_core::{clock::Clock as _, failure::Failure, policy::OnConflict};
 
+use crate::looks::throttled_reads;
 use crate::support::{Rec, World, assert_took, declining, failing, ok, rec, slow};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -67,27 +68,17 @@ async fn a_death_after_a_timeout_is_suspicious() {
 
 #[tokio::test]
 async fn a_record_that_survives_its_handler_leaves_quarantine() {
-    let world = World::new();
-    dies_with(&world, &["a"]).await;
-    assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
-    let begun = world.clock.now();
-    let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
-    assert_eq!(outcomes, ["executed"; 2]);
-    assert_took(&world, begun, SECOND);
-}
-
-/// As a failure does: the process survived the handler.
-#[tokio::test]
-async fn a_record_that_its_handler_declines_leaves_quarantine() {
-    let world = World::new();
-    dies_with(&world, &["a"]).await;
-    assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
-    let stored = world.stored("a").await.unwrap();
-    assert_eq!((stored.lost_attempts, stored.consecutive_losses), (1, 0));
-    let begun = world.clock.now();
-    let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
-    assert_eq!(outcomes, ["executed"; 2]);
-    assert_took(&world, begun, SECOND);
+    for (record, outcome) in [(failing("a"), "failed"), (declining("a"), "declined")] {
+        let world = World::new();
+        dies_with(&world, &["a"]).await;
+        assert_eq!(world.deliver(vec![record]).await, [outcome]);
+        let stored = world.stored("a").await.unwrap();
+        assert_eq!((stored.lost_attempts, stored.consecutive_losses), (1, 0));
+        let begun = world.clock.now();
+        let outcomes = world.deliver(vec![slow("a", SECOND), slow("b", SECOND)]).await;
+        assert_eq!(outcomes, ["executed"; 2]);
+        assert_took(&world, begun, SECOND);
+    }
 }
 
 #[tokio::test]
@@ -145,18 +136,29 @@ async fn slow_records_that_were_near_a_death_need_two_receives_however_many_they
     }
 }
 
-/// A busy queue has something new for every invocation.
+/// A busy queue has something new for every invocation. A redrive keeps lost attempts, and its source counts receives
+/// from one again. Where looks fail, its claim finds that it is a suspect, before anything else is claimed.
 #[tokio::test]
 async fn a_suspect_beside_the_fresh_records_of_a_busy_queue_runs() {
-    let mut world = World::new();
-    world.policy.concurrency = 4;
-    dies_with(&world, &["a"]).await;
-    for (receives, outcome) in [(3, "returned"), (4, "executed")] {
-        let mut batch = vec![ok("a").receives(receives)];
-        let fresh = (0..4).map(|n| &*format!("fresh {receives} {n}").leak());
-        batch.extend(fresh.map(|label| slow(label, 16 * SECOND).receives(1)));
-        let outcomes = world.deliver(batch).await;
-        assert_eq!(outcomes, [outcome, "executed", "executed", "executed", "executed"]);
+    for (deaths, first, looks_fail) in
+        [(1, 3, false), (1, 3, true), (1, 1, false), (2, 1, false), (5, 1, false)]
+    {
+        let mut world = World::new();
+        world.policy.concurrency = 4;
+        for _ in 0..deaths {
+            dies_with(&world, &["a"]).await;
+        }
+        if looks_fail {
+            world.store.inject(throttled_reads());
+        }
+        for (receives, outcome) in [(first, "returned"), (first + 1, "executed")] {
+            let mut batch = vec![ok("a").receives(receives)];
+            let fresh = (0..4).map(|n| &*format!("fresh {receives} {n}").leak());
+            batch.extend(fresh.map(|label| slow(label, 16 * SECOND).receives(1)));
+            let outcomes = world.deliver(batch).await;
+            assert_eq!(outcomes[0], outcome, "{deaths} deaths, receive {receives}");
+            assert_eq!(outcomes[1..], ["executed"; 4]);
+        }
     }
 }
 
@@ -179,27 +181,6 @@ async fn where_receives_are_not_counted_suspects_go_after_others_by_their_losses
     let batch = ["a", "b", "c", "d", "e"].map(noted).into();
     assert_eq!(world.deliver(batch).await, ["executed"; 5]);
     assert_eq!(*begun.lock().unwrap(), ["c", "e", "a", "d", "b"]);
-}
-
-/// A redrive keeps its lost attempts, and its source counts its receives from one again.
-#[tokio::test]
-async fn a_redriven_suspect_beside_the_fresh_records_of_a_busy_queue_runs() {
-    for deaths in [1, 2, 5] {
-        let mut world = World::new();
-        world.policy.concurrency = 4;
-        for _ in 0..deaths {
-            dies_with(&world, &["a"]).await;
-        }
-        for receives in 1..=2 {
-            let mut batch = vec![ok("a").receives(receives)];
-            let fresh = (0..4).map(|n| &*format!("fresh {receives} {n}").leak());
-            batch.extend(fresh.map(|label| slow(label, 16 * SECOND).receives(1)));
-            let outcomes = world.deliver(batch).await;
-            let outcome = if receives == 2 { "executed" } else { "returned" };
-            assert_eq!(outcomes[0], outcome, "{deaths} deaths, receive {receives}");
-            assert_eq!(outcomes[1..], ["executed"; 4]);
-        }
-    }
 }
 
 #[tokio::test]

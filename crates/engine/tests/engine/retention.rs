@@ -63,11 +63,15 @@ async fn who_was_overtaken_is_told_of_the_completion_of_its_successor() {
         let mut record = world.stored("a").await.unwrap();
         (record.status, record.owner) = (Status::Completed, Some(Owner::from_bits(7)));
         (record.lease_until, record.expires_at) = (Some(START.plus(MINUTE)), until);
+        record.result = Some("2".into());
         world.store.inner().insert(key("a"), record);
         Ok(())
     });
     let outcome = outcome(&world, overtaken).await;
-    assert!(matches!(outcome, Outcome::Superseded { .. }), "{outcome:?}");
+    assert!(
+        matches!(&outcome, Outcome::Superseded { result: Some(two), .. } if &**two == "2"),
+        "{outcome:?}"
+    );
     let said = outcome.completion().unwrap();
     assert_eq!((said.done_at, said.answers_until), (Some(START.plus(MINUTE)), until));
 }
@@ -83,6 +87,7 @@ async fn where_nothing_is_recorded_nothing_is_said() {
     world.policy.mode = Mode::Mutex;
     let mutex = outcome(&world, asking("b", [1])).await;
     assert_eq!((mutex.label(), mutex.completion()), ("executed", None));
+    assert!(mutex.result().is_some(), "for its own delivery");
     assert_eq!(world.stored("b").await, None);
 }
 

@@ -50,16 +50,6 @@ async fn a_throttled_completion_does_not_cost_other_completions() {
 }
 
 #[tokio::test]
-async fn a_completion_is_repeated_until_an_outage_ends() {
-    let world = World::new();
-    world
-        .store
-        .inject(Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed).times(5));
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
-}
-
-#[tokio::test]
 async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_reported() {
     let world = World::new();
     world
@@ -69,13 +59,6 @@ async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_reported() {
     assert_eq!(labels(&outcomes), ["completion_lost", "failed"]);
     assert!(outcomes[0].is_acknowledged());
     assert!(matches!(&outcomes[0], Outcome::CompletionLost { result: Some(_), .. }));
-}
-
-#[tokio::test]
-async fn a_completion_whose_answer_was_lost_counts_as_success() {
-    let world = World::new();
-    world.store.inject(Fault::lose_answer().that_writes(Status::Completed));
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
 }
 
 #[tokio::test]
@@ -92,23 +75,6 @@ async fn a_release_that_fails_does_not_hide_the_failure() {
     world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy));
     let outcomes = world.clock.drive(world.invoke(vec![failing("a")])).await;
     assert!(matches!(&outcomes[0], Outcome::Failed { failed_attempts: 1, .. }));
-}
-
-#[tokio::test]
-async fn a_worker_that_lost_its_lease_takes_the_successors_result() {
-    let world = World::new();
-    let stalls = rec("a", |world: World, _| async move {
-        // As if this process had been suspended, and another had taken the key over and completed it.
-        let mut done = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9_000_000));
-        done.result = Some("2".into());
-        world.store.inner().insert(key("a"), done);
-        Ok(())
-    });
-    let outcomes = world.clock.drive(world.invoke(vec![stalls])).await;
-    assert!(
-        matches!(&outcomes[0], Outcome::Superseded { result: Some(two), .. } if &**two == "2"),
-        "{outcomes:?}"
-    );
 }
 
 #[tokio::test]

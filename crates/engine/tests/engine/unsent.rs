@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     outbox::{Message, OutgoingMessage, Relay, SendError, Sender},
     policy::Lease,
     record::{IdempotencyRecord, Owner, Status},
-    store::{StoreErrorKind, Write},
+    store::StoreErrorKind,
 };
 use lambda_idempotency_engine::{
     call::Call,
@@ -22,7 +22,7 @@ use lambda_idempotency_engine::{
 use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 
 use crate::{
-    post::{marks, post, post_in, publishing},
+    post::{marks, post_in, publishing},
     support::{Rec, World, key, labels, rec},
 };
 
@@ -94,26 +94,6 @@ async fn a_handler_that_is_stopped_because_its_successor_completed_sends_what_th
 }
 
 #[tokio::test]
-async fn a_record_that_waits_for_its_start_and_was_completed_meanwhile_sends_what_is_left() {
-    let mut world = World::new();
-    world.policy.lease = Lease::Renewed { length: 6 * SECOND };
-    world.policy.concurrency = 1;
-    let post = post_in(world);
-    let slow = rec("a", |world: World, _| async move {
-        world.clock.sleep(SECOND).await;
-        leave_messages(&world, "b").await;
-        world.clock.sleep(10 * SECOND).await;
-        Ok(())
-    });
-    assert_eq!(
-        post.deliver(vec![slow, publishing("b", &["ours"])]).await,
-        ["executed", "replayed"]
-    );
-    assert_eq!(post.wire.bodies(), ["theirs"]);
-    assert!(!post.is_pending("b").await);
-}
-
-#[tokio::test]
 async fn a_destination_that_hangs_or_panics_the_sender_keeps_no_other_records_messages() {
     for broken in ["hangs", "panics"] {
         let world = World::new();
@@ -144,17 +124,6 @@ async fn a_destination_that_hangs_or_panics_a_relay_keeps_no_other_messages() {
         assert_eq!((relayed.sent, relayed.unsent), (1, 1), "{broken}");
         assert_eq!(sender.bodies(), ["b"], "{broken}");
     }
-}
-
-/// The mark only saves sending the messages again, so it is not worth the time of an outage.
-#[tokio::test]
-async fn an_acknowledgement_does_not_wait_for_long_until_the_messages_are_marked() {
-    let post = post();
-    post.world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(marks()).always());
-    let begun = post.world.clock.now();
-    assert_eq!(post.deliver(vec![publishing("a", &["1"])]).await, ["executed"]);
-    let took = post.world.clock.now().since(begun);
-    assert!(took <= 6 * SECOND, "{took:?}");
 }
 
 /// Whether the reports say that what was done is not recorded.
@@ -272,20 +241,5 @@ async fn a_record_whose_lease_was_lost_before_its_start_does_not_start_beside_it
     assert_eq!(outcomes, ["executed", "replayed"]);
     post.world.ledger.assert_never("b");
     assert_eq!(post.wire.bodies(), ["theirs"]);
-}
-
-/// Half of the time is left for sending, and the messages have the same ids if the handler runs again.
-#[tokio::test]
-async fn a_completion_with_messages_is_given_up_after_half_of_the_time_and_they_are_sent() {
-    let post = post();
-    let completions = |write: &Write| {
-        write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
-    };
-    let refused = Fault::refuse(StoreErrorKind::Throttled).for_writes(completions);
-    post.world.store.inject(refused.always());
-    let begun = post.world.clock.now();
-    assert_eq!(post.deliver(vec![publishing("a", &["1"])]).await, ["completion_lost"]);
-    let took = post.world.clock.now().since(begun);
-    assert!((13 * SECOND..16 * SECOND).contains(&took), "{took:?} of 30 s");
-    assert_eq!(post.wire.bodies(), ["1"]);
+    assert!(!post.is_pending("b").await);
 }

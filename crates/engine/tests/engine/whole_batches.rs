@@ -42,17 +42,6 @@ async fn one_at_a_time_a_batch_keeps_its_order_at_the_next_delivery_too() {
 }
 
 #[tokio::test]
-async fn one_at_a_time_nothing_runs_behind_a_record_that_fails_again() {
-    let world = world(1);
-    for _ in 0..3 {
-        let outcomes = world.deliver(vec![failing("a"), ok("b"), ok("c")]).await;
-        assert_eq!(outcomes, ["failed", "returned", "returned"]);
-    }
-    world.ledger.assert_never("b");
-    world.ledger.assert_never("c");
-}
-
-#[tokio::test]
 async fn several_at_a_time_a_handler_that_was_not_called_yet_does_not_begin_after_a_failure() {
     let world = world(16);
     let outcomes = world.deliver(vec![failing("a"), ok("b"), ok("c")]).await;
@@ -60,26 +49,6 @@ async fn several_at_a_time_a_handler_that_was_not_called_yet_does_not_begin_afte
     for label in ["b", "c"] {
         world.ledger.assert_never(label);
         assert_eq!(world.stored(label).await, None, "the claim of {label} is undone");
-    }
-}
-
-#[tokio::test]
-async fn what_comes_before_a_permanent_failure_is_tried() {
-    for concurrency in [1, 2, 16] {
-        let world = world(concurrency);
-        let hopeless = rec("c", |_, _| async { Err(Failure::permanent("never")) });
-        assert_eq!(world.deliver(vec![hopeless]).await, ["failed"]);
-        let outcomes = world.deliver(vec![ok("a"), ok("b"), ok("c"), ok("d")]).await;
-        assert_eq!(
-            outcomes[..3],
-            ["executed", "executed", "permanently_failed"],
-            "{concurrency} at a time"
-        );
-        world.ledger.assert_once("a");
-        world.ledger.assert_once("b");
-        if concurrency == 1 {
-            world.ledger.assert_never("d");
-        }
     }
 }
 

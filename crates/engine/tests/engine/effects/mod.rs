@@ -22,7 +22,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::call::Call;
 use lambda_idempotency_testkit::faults::Call as StoreCall;
 
-use crate::support::{Rec, World, declining, labels, ok, rec};
+use crate::support::{Rec, World, labels, ok, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -112,10 +112,11 @@ async fn effects_of_a_handler_that_did_not_return_are_dropped() {
         world.clock.sleep(60 * SECOND).await;
         Ok(())
     });
-    let outcomes = world.deliver(vec![fails, panics, hangs]).await;
-    assert_eq!(outcomes, ["failed", "failed", "timed_out"]);
+    let declines = collecting("d").declines();
+    let outcomes = world.deliver(vec![fails, panics, hangs, declines]).await;
+    assert_eq!(outcomes, ["failed", "failed", "timed_out", "declined"]);
     assert!(world.commits().is_empty());
-    assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [0; 3]);
+    assert_eq!(["a", "b", "c", "d"].map(|label| world.effects(label)), [0; 4]);
 }
 
 /// What it had collected by then may be a half of what belongs together.
@@ -138,14 +139,6 @@ async fn a_handler_that_catches_a_panic_of_its_own_collecting_fails() {
     assert_eq!((world.commits().len(), world.effects("a")), (0, 0));
     assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
     assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn a_handler_that_declines_has_no_effects() {
-    let world = world();
-    let declines = collecting("a").declines();
-    assert_eq!(world.deliver(vec![declines, declining("b")]).await, ["declined"; 2]);
-    assert_eq!((world.commits().len(), world.effects("a")), (0, 0));
 }
 
 #[tokio::test]
@@ -215,15 +208,6 @@ async fn nothing_behind_a_refused_effect_starts_in_its_group() {
     let records = vec![group(refused("b", 1)), group(collecting("c"))];
     assert_eq!(world.deliver(records).await, ["executed"; 2]);
     assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [1; 3]);
-}
-
-#[tokio::test]
-async fn each_record_of_a_batch_has_a_commit_of_its_own() {
-    let world = world();
-    let records = vec![collecting("a"), refused("b", 1), collecting("c"), collecting("a"), ok("d")];
-    let outcomes = world.deliver(records).await;
-    assert_eq!(outcomes, ["executed", "failed", "executed", "coalesced", "executed"]);
-    assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [1, 0, 1]);
 }
 
 #[tokio::test]
