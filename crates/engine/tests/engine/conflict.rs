@@ -28,25 +28,14 @@ async fn a_queue_record_waits_for_a_lease_that_ends_soon() {
 }
 
 #[tokio::test]
-async fn an_asynchronous_source_waits_until_the_lease_ends() {
-    let mut world = World::new();
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    world.timeout = Some(300 * SECOND);
-    // The worker ran out of memory in an invocation of 5 minutes; a retry comes within its lease.
-    dies_with(&world, "a").await;
-    world.clock.advance(62 * SECOND);
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-    assert!(world.clock.now() > START.plus(302 * SECOND), "only after the lease has lapsed");
-    world.ledger.assert_once("a");
-}
-
-#[tokio::test]
 async fn waiting_ends_at_its_limit_and_at_the_deadline() {
     let mut world = World::new();
     dies_with(&world, "a").await;
     world.policy.on_conflict = OnConflict::Wait { up_to: 5 * SECOND };
     assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
     assert_took(&world, START, 5 * SECOND);
+    // After 0.1, 0.3, 0.7, 1.5, 2.5, 3.5, 4.5 and 5 s.
+    assert_eq!(world.store.read_calls(), 8, "it is looked at ever more rarely");
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
     world.timeout = Some(10 * SECOND);
     assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
@@ -131,14 +120,4 @@ async fn a_worker_whose_clock_is_ahead_within_the_skew_does_not_take_over() {
     let mut returning = World { store: world.store.clone(), ..ahead };
     returning.policy.on_conflict = OnConflict::Wait { up_to: Duration::ZERO };
     assert_eq!(returning.deliver(vec![ok("a")]).await, ["busy"]);
-}
-
-#[tokio::test]
-async fn a_busy_key_is_looked_at_ever_more_rarely() {
-    let mut world = World::new();
-    dies_with(&world, "a").await;
-    world.policy.on_conflict = OnConflict::Wait { up_to: 5 * SECOND };
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["busy"]);
-    // After 0.1, 0.3, 0.7, 1.5, 2.5, 3.5, 4.5 and 5 s.
-    assert_eq!(world.store.read_calls(), 8);
 }

@@ -76,28 +76,19 @@ fn taken_over(status: Status) -> IdempotencyRecord {
 
 #[tokio::test]
 async fn a_fenced_handler_is_stopped_at_its_next_renewal() {
-    let world = world();
-    let fenced = rec("a", |world: World, _| async move {
-        world.store.inner().insert(key("a"), taken_over(Status::InProgress));
-        world.clock.sleep(30 * SECOND).await;
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![fenced, slow("b", 9 * SECOND)]).await, ["fenced", "executed"]);
-    world.ledger.assert_never("a");
-    assert!(world.clock.now() < START.plus(10 * SECOND));
-    assert_eq!(world.stored("a").await, Some(taken_over(Status::InProgress)));
-}
-
-#[tokio::test]
-async fn a_handler_whose_key_another_worker_completed_is_stopped_and_acknowledged() {
-    let world = world();
-    let late = rec("a", |world: World, _| async move {
-        world.store.inner().insert(key("a"), taken_over(Status::Completed));
-        world.clock.sleep(30 * SECOND).await;
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![late]).await, ["superseded"]);
-    world.ledger.assert_never("a");
+    for (status, outcome) in [(Status::InProgress, "fenced"), (Status::Completed, "superseded")] {
+        let world = world();
+        let overtaken = rec("a", move |world: World, _| async move {
+            world.store.inner().insert(key("a"), taken_over(status));
+            world.clock.sleep(30 * SECOND).await;
+            Ok(())
+        });
+        let outcomes = world.deliver(vec![overtaken, slow("b", 9 * SECOND)]).await;
+        assert_eq!(outcomes, [outcome, "executed"]);
+        world.ledger.assert_never("a");
+        assert!(world.clock.now() < START.plus(10 * SECOND));
+        assert_eq!(world.stored("a").await, Some(taken_over(status)));
+    }
 }
 
 #[tokio::test]

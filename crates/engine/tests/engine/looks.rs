@@ -1,17 +1,14 @@
 //! Records that are received again are looked at first. DynamoDB throttles reads and writes separately,
 //! so a look that fails must not decide what becomes of a record.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::time::Duration;
 
 use lambda_idempotency_core::{clock::Clock as _, policy::OnOutage, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
     quarantine::{SECOND, dies_with},
-    support::{ROUND_TRIP, World, key, ok, rec},
+    support::{ROUND_TRIP, World, key, noting, ok, rec},
 };
 
 pub(crate) fn throttled_reads() -> Fault {
@@ -35,12 +32,7 @@ async fn a_look_that_is_not_answered_delays_other_records_by_a_second_at_most() 
     world
         .store
         .inject(Fault::delay(world.clock.clone(), Duration::from_secs(60)).on_reads().always());
-    let started = Arc::new(OnceLock::new());
-    let noted = Arc::clone(&started);
-    let fresh = rec("b", move |world: World, _| async move {
-        noted.get_or_init(|| world.clock.now());
-        Ok(())
-    });
+    let (fresh, started) = noting("b");
     let batch = vec![ok("a").receives(2), fresh.receives(1)];
     assert_eq!(world.deliver(batch).await, ["executed"; 2]);
     let waited = started.get().unwrap().since(begun);

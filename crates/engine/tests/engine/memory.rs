@@ -45,18 +45,6 @@ async fn a_duplicate_of_work_of_another_process_costs_one_request() {
 }
 
 #[tokio::test]
-async fn clones_of_an_engine_share_a_cache_and_other_engines_do_not() {
-    let world = World::without_latency();
-    let engine = world.engine();
-    world.invoke_by(&engine.clone(), vec![ok("a")]).await;
-    let before = world.requests();
-    world.invoke_by(&engine.clone(), vec![ok("a")]).await;
-    assert_eq!(world.requests(), before);
-    world.invoke_by(&world.engine(), vec![ok("a")]).await;
-    assert_eq!(world.requests(), before + 1);
-}
-
-#[tokio::test]
 async fn cached_completions_expire_after_a_minute_or_the_configured_age() {
     for (cache, lasts) in
         [(Cache::default(), 60 * SECOND), (Cache::new().age(5 * SECOND), 5 * SECOND)]
@@ -72,18 +60,6 @@ async fn cached_completions_expire_after_a_minute_or_the_configured_age() {
         assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["replayed"]);
         assert_eq!(world.requests(), before + 1);
     }
-}
-
-#[tokio::test]
-async fn without_a_cache_each_duplicate_costs_a_request() {
-    let world = World::without_latency();
-    let engine = world.engine().with_cache(Cache::off());
-    world.invoke_by(&engine, vec![ok("a")]).await;
-    let before = world.requests();
-    for _ in 0..3 {
-        assert_eq!(labels(&world.invoke_by(&engine, vec![ok("a")]).await), ["replayed"]);
-    }
-    assert_eq!(world.requests(), before + 3);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{clock::Clock, failure::Failure};
+use lambda_idempotency_core::failure::Failure;
 use lambda_idempotency_engine::batch::AfterFailure;
 
 use crate::support::{START, World, assert_took, failing, ok, rec, slow};
@@ -81,29 +81,6 @@ async fn a_busy_head_holds_back_only_its_group() {
         world.deliver(vec![ok("a").group("g"), ok("b").group("g"), ok("c").group("h")]).await;
     assert_eq!(outcomes, ["busy", "returned", "executed"]);
     assert_eq!(world.stored("b").await, None);
-}
-
-#[tokio::test]
-async fn a_batch_that_stops_at_its_first_failure_starts_nothing_after_it() {
-    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
-    world.policy.concurrency = 2;
-    let fails_soon = rec("a", |world: World, _| async move {
-        world.clock.sleep(SECOND / 2).await;
-        Err(Failure::transient("no luck"))
-    });
-    let records = vec![
-        fails_soon.group("g"),
-        slow("b", SECOND).group("h"),
-        ok("c").group("h"),
-        ok("d").group("i"),
-        ok("e").group("g"),
-    ];
-    let outcomes = world.deliver(records).await;
-    assert_eq!(outcomes, ["failed", "executed", "returned", "returned", "returned"]);
-    for label in ["c", "d", "e"] {
-        world.ledger.assert_never(label);
-        assert_eq!(world.stored(label).await, None, "the claim of {label} is undone");
-    }
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    failure::Failure,
     outcome::Outcome,
     policy::{OnOutage, OnTimeout},
     record::Status,
@@ -12,21 +11,9 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_testkit::faults::Fault;
 
-use crate::support::{Rec, World, declining, failing, labels, ok, rec, slow};
+use crate::support::{World, declining, failing, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// A record whose handler fails with an error that is neither transient nor permanent.
-fn plain(label: &'static str) -> Rec {
-    rec(label, |_, _| async { Err(Failure::from("no luck")) })
-}
-
-#[tokio::test]
-async fn an_unclassified_failure_is_tried_again_by_default() {
-    let world = World::new();
-    assert_eq!(world.deliver(vec![plain("a")]).await, ["failed"]);
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-}
 
 #[tokio::test]
 async fn failed_attempts_are_counted_over_redeliveries_until_the_key_fails_permanently() {

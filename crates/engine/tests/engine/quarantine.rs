@@ -105,16 +105,6 @@ async fn records_that_were_near_a_death_run_in_groups() {
     assert_took(&world, begun, 5 * SECOND);
 }
 
-/// All were claimed, 16 were started: all are done at their next receive.
-#[tokio::test]
-async fn a_death_among_sixty_records_is_made_good_at_the_next_receive() {
-    let world = World::new();
-    let labels: Vec<&'static str> = (0..60).map(|n| &*format!("r{n}").leak()).collect();
-    dies_with(&world, &labels).await;
-    let batch = labels.iter().map(|label| slow(label, 2 * SECOND).receives(2)).collect();
-    assert_eq!(world.deliver(batch).await, ["executed"; 60]);
-}
-
 /// Where an invocation has time for one round of handlers.
 #[tokio::test]
 async fn slow_records_that_were_near_a_death_need_two_receives_however_many_they_are() {

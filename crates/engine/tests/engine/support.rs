@@ -1,6 +1,10 @@
 //! A small world for tests: one store, one clock, and records with their handlers.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     capabilities::Capabilities,
@@ -35,7 +39,7 @@ pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(4);
 pub(crate) struct World {
     pub(crate) clock: ManualClock,
     pub(crate) store: FaultyStore<MemoryStore>,
-    pub(crate) ledger: std::sync::Arc<Ledger>,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) policy: Policy,
     pub(crate) after_failure: AfterFailure,
     /// Nothing delivers its records again: its invocations are calls of `run` and `run_many`.
@@ -43,7 +47,7 @@ pub(crate) struct World {
     /// The time from the start of an invocation to its deadline; `None` if the deadline is not known.
     pub(crate) timeout: Option<Duration>,
     /// The handler durations that the process has observed.
-    pub(crate) pace: std::sync::Arc<Pace>,
+    pub(crate) pace: Arc<Pace>,
     /// Which calls of the store broke a rule for their deadlines: checked after each invocation.
     pub(crate) deadlines: Deadlines,
     /// The rules that calls may break in this test, for a reason that it names.
@@ -126,6 +130,17 @@ pub(crate) fn slow(label: &'static str, takes: Duration) -> Rec {
         world.clock.sleep(takes).await;
         Ok(())
     })
+}
+
+/// A record whose handler notes when it begins.
+pub(crate) fn noting(label: &'static str) -> (Rec, Arc<OnceLock<Timestamp>>) {
+    let began = Arc::new(OnceLock::new());
+    let noted = Arc::clone(&began);
+    let record = rec(label, move |world: World, _| async move {
+        noted.get_or_init(|| world.clock.now());
+        Ok(())
+    });
+    (record, began)
 }
 
 impl Rec {
@@ -215,12 +230,12 @@ impl World {
         Self {
             clock: ManualClock::new(START),
             store: FaultyStore::new(MemoryStore::new()),
-            ledger: std::sync::Arc::new(Ledger::new()),
+            ledger: Arc::new(Ledger::new()),
             policy: Policy::default(),
             after_failure: AfterFailure::Group,
             runs_once: false,
             timeout: Some(Duration::from_secs(30)),
-            pace: std::sync::Arc::default(),
+            pace: Arc::default(),
             deadlines: Deadlines::default(),
             tolerates: &[],
         }

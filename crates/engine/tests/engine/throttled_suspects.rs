@@ -1,10 +1,7 @@
 //! A suspect whose key cannot be claimed, because its partition is throttled, holds the others up for a
 //! second.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::Clock,
@@ -15,7 +12,7 @@ use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
     quarantine::{SECOND, dies_with},
-    support::{World, key, labels, ok, rec, slow},
+    support::{World, key, labels, noting, ok, slow},
     throttled::Throttled,
 };
 
@@ -29,12 +26,7 @@ async fn a_throttled_claim_of_a_suspect_delays_the_others_by_a_second() {
     let world = World::new();
     dies_with(&world, &["s"]).await;
     let begun = world.clock.now();
-    let at = Arc::new(OnceLock::new());
-    let noted = Arc::clone(&at);
-    let b = rec("b", move |world: World, _| async move {
-        noted.get_or_init(|| world.clock.now());
-        Ok(())
-    });
+    let (b, at) = noting("b");
     let throttled = Throttled { world: world.clone(), hot: claims_suspect };
     let batch = vec![ok("s").receives(2), b.receives(1)];
     let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
@@ -88,12 +80,7 @@ async fn a_key_that_can_neither_be_read_nor_claimed_delays_the_others_by_a_secon
     let begun = world.clock.now();
     let hidden = Fault::refuse(StoreErrorKind::Throttled).on_reads().for_key(&key("u")).always();
     world.store.inject(hidden);
-    let at = Arc::new(OnceLock::new());
-    let noted = Arc::clone(&at);
-    let b = rec("b", move |world: World, _| async move {
-        noted.get_or_init(|| world.clock.now());
-        Ok(())
-    });
+    let (b, at) = noting("b");
     let throttled = Throttled { world: world.clone(), hot: |write| write.key == key("u") };
     let batch = vec![ok("u").receives(2), ok("s").receives(2), b.receives(1)];
     let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
@@ -111,12 +98,7 @@ async fn a_claim_of_a_suspect_that_is_not_answered_delays_the_others_by_a_second
     let minute = Duration::from_secs(60);
     let unanswered = Fault::delay(world.clock.clone(), minute).for_key(&key("s"));
     world.store.inject(unanswered.for_writes(|_| true).always());
-    let at = Arc::new(OnceLock::new());
-    let noted = Arc::clone(&at);
-    let b = rec("b", move |world: World, _| async move {
-        noted.get_or_init(|| world.clock.now());
-        Ok(())
-    });
+    let (b, at) = noting("b");
     let batch = vec![ok("s").receives(2), b.receives(1)];
     let outcomes = labels(&world.clock.drive(world.invoke(batch)).await);
     assert_eq!(outcomes, ["unavailable", "executed"]);
@@ -133,12 +115,7 @@ async fn where_nothing_is_delivered_again_a_throttled_claim_delays_suspects_by_a
         world.policy.on_outage = on_outage;
         dies_with(&world, &["s"]).await;
         let begun = world.clock.now();
-        let at = Arc::new(OnceLock::new());
-        let noted = Arc::clone(&at);
-        let suspect = rec("s", move |world: World, _| async move {
-            noted.get_or_init(|| world.clock.now());
-            Ok(())
-        });
+        let (suspect, at) = noting("s");
         let throttled = Throttled { world: world.clone(), hot: |write| write.key == key("t") };
         let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("t"), suspect])).await;
         assert_eq!(labels(&outcomes)[1], "executed", "{on_outage:?}");

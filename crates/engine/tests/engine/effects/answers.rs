@@ -51,27 +51,14 @@ async fn a_commit_that_is_given_up_and_was_applied_is_acknowledged() {
     assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
 }
 
-/// It was not applied: the next delivery runs again, when the lease has ended.
-#[tokio::test]
-async fn a_commit_that_was_not_applied_is_returned_and_its_next_delivery_runs() {
-    let world = world();
-    world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
-    let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
-    assert_eq!(labels(&outcomes), ["uncommitted"]);
-    assert!(matches!(&outcomes[0], Outcome::Uncommitted { error } if !error.may_have_applied()));
-    assert_eq!(world.effects("a"), 0);
-    world.store.heal();
-    world.clock.advance(10 * SECOND);
-    assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
-    assert_eq!(world.effects("a"), 1);
-}
-
-/// Effects elsewhere may be on their way, so the key stays held as after a timeout.
+/// It was not applied. Effects elsewhere may be on their way, so the key stays held as after a timeout.
 #[tokio::test]
 async fn a_record_that_was_returned_uncommitted_waits_for_its_lease() {
     let mut world = world();
     world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
-    assert_eq!(world.deliver(vec![collecting("a")]).await, ["uncommitted"]);
+    let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
+    assert!(matches!(&outcomes[0], Outcome::Uncommitted { error } if !error.may_have_applied()));
+    assert_eq!(world.effects("a"), 0);
     world.store.heal();
     let stored = world.stored("a").await.unwrap();
     let ends = stored.lease_until.unwrap().plus(world.policy.clock_skew);
@@ -85,21 +72,6 @@ async fn a_record_that_was_returned_uncommitted_waits_for_its_lease() {
     });
     assert_eq!(world.deliver(vec![told]).await, ["executed"]);
     assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn a_commit_is_never_replaced_by_a_plain_completion() {
-    let world = world();
-    world.store.inject(Fault::lose_answer().for_writes(commits()).times(2));
-    world.deliver(vec![collecting("a")]).await;
-    let plain = world.store.history().into_iter().any(|call| match call {
-        StoreCall::Write { writes, .. } => writes.iter().any(|write| {
-            write.effects.is_none()
-                && write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
-        }),
-        _ => false,
-    });
-    assert!(!plain);
 }
 
 #[tokio::test]
@@ -141,32 +113,21 @@ fn refusals(kind: StoreErrorKind) -> Fault {
     Fault::refuse(kind).for_writes(commits()).times(times)
 }
 
-/// Nothing was done, so it is not worth the rest of the invocation.
+/// Nothing was done, so it is not worth the rest of the invocation. The handler returned, and nobody objected to its
+/// effects, so the failure is not permanent.
 #[tokio::test]
 async fn a_commit_that_the_store_refuses_fails_at_once_and_frees_its_key() {
-    for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Refused] {
-        let world = world();
-        world.store.inject(refusals(kind));
-        let before = world.clock.now();
-        assert_eq!(world.deliver(vec![collecting("a")]).await, ["failed"], "{kind:?}");
-        assert_took(&world, before, Duration::ZERO);
-        assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"], "{kind:?}");
-        assert_eq!(world.effects("a"), 1);
-    }
-}
-
-/// The handler returned, and nobody objected to its effects.
-#[tokio::test]
-async fn a_commit_that_the_store_refuses_is_not_a_permanent_failure() {
     for kind in [StoreErrorKind::Denied, StoreErrorKind::Misconfigured, StoreErrorKind::Refused] {
         let mut world = world();
         world.policy.max_failed_attempts = Some(1);
         world.store.inject(refusals(kind));
+        let before = world.clock.now();
         let outcomes = world.clock.drive(world.invoke(vec![collecting("a").aside()])).await;
         assert!(
             matches!(&outcomes[0], Outcome::Failed { permanent: false, .. }),
             "{kind:?}: {outcomes:?}"
         );
+        assert_took(&world, before, Duration::ZERO);
         assert!(world.stored("a").await.unwrap().is_given_up());
         assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"], "{kind:?}");
         assert_eq!(world.effects("a"), 1);
