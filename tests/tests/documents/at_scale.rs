@@ -324,14 +324,3 @@ fn the_limit_is_that_of_the_runs() {
     let needed = figures.batches(LOAD).ceil() * 10.0;
     assert_eq!(needed, 10.0 * figures.get(LIMITS[0].0, "functions"));
 }
-
-/// Another figure makes another page.
-#[test]
-fn a_figure_that_differs_is_found() {
-    let page = PAGES.map(read).concat();
-    for (run, figure) in [("outage", "outage: no_backlog_s"), ("start", "backlog_until_s")] {
-        let mut other = figures();
-        *other.values.get_mut(&(run.into(), figure.into())).expect("a figure") += 5.0;
-        assert!(made(&page, &other) != page, "{run}: {figure}");
-    }
-}

@@ -96,25 +96,6 @@ fn the_function_that_is_deployed_can_be_copied() {
     assert!(length <= MOST_LINES_OF_ORDERS, "{length} lines in {files:?}");
 }
 
-#[test]
-fn a_mistake_in_an_example_is_found() {
-    let good = "//! **In AWS**: nothing.\n//! ```console\n//! $ run events/sqs.json \\\n//!     --example good\n//! ```\n\
-                lambda_runtime::run(f)\n";
-    assert_eq!(problems("good", good), [""; 0]);
-    for (from, to, problem) in [
-        ("--example good", "--example bad", "no `--example good`"),
-        ("```console", "```text", "no command"),
-        ("**In AWS**", "**AWS**", "does not say what to set"),
-        ("events/sqs.json", "events/gone.json", "no event events/gone.json"),
-    ] {
-        let found = problems("good", &good.replace(from, to));
-        assert!(found.iter().any(|found| found.contains(problem)), "{to}: {found:?}");
-    }
-    let long = format!("{good}{}", "a();\n".repeat(MOST_LINES));
-    assert!(problems("good", &long).iter().any(|found| found.contains("lines")));
-    assert_eq!(listed("| [`a`](a.rs) | one |\n| [`b`](c.rs) | two |\n"), ["a".to_owned()].into());
-}
-
 /// The command builds the function by name only when it runs, so this test checks that the name exists.
 #[test]
 fn the_function_that_chaos_builds_exists() {

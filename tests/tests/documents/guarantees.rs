@@ -42,9 +42,3 @@ fn each_claim_has_its_checks() {
     assert!(claims > 20, "{claims} claims: is this the table?");
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
-
-#[test]
-fn a_claim_without_a_check_is_found() {
-    let defined = BTreeMap::from([("model", "model.md")]);
-    assert_eq!(links("[model], and [engine], [model](elsewhere)", &defined), ["model"]);
-}

@@ -79,14 +79,3 @@ fn every_problem_that_is_quoted_exists() {
     let lost: Vec<_> = problems.iter().flat_map(|text| missing(text, &all)).collect();
     assert!(lost.is_empty(), "{PROBLEMS} quotes texts that no source has:\n{}", lost.join("\n"));
 }
-
-#[test]
-fn a_message_that_no_source_has_is_found() {
-    let page = "| message | cause |\n|---|---|\n| `the role .. needs it` | x |\n\n\
-                | where | what |\n|---|---|\n| `no message` | x |\n";
-    assert_eq!(quoted(page), ["the role .. needs it"]);
-    assert_eq!(missing("the role .. needs it", "\"the role {0} needs it\""), [""; 0]);
-    assert_eq!(missing("the role .. needs it", "\"the role {0}\""), ["needs it"]);
-    let page = "### key\n> **No key.** Send the header `idempotency-key`\n> again.\n\nMore.\n";
-    assert_eq!(problems(page), ["No key", " Send the header .. again."]);
-}

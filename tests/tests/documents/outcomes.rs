@@ -56,14 +56,3 @@ fn every_outcome_is_explained() {
         assert!(says == "yes" || says.starts_with("no"), "{PAGE} does not explain `{label}`");
     }
 }
-
-#[test]
-fn a_missing_outcome_is_found() {
-    let source = "    pub const fn is_acknowledged(&self) {\n        match self {\n            Self::A | Self::B => true,\n\
-                  _ => false,\n        }\n    }\n    pub const fn label(&self) {\n        match self {\n\
-                  Self::A { .. } => \"a\",\n            Self::Other(_) => \"other\",\n        }\n    }\n";
-    assert_eq!(labels(source), BTreeMap::from([("A", "a"), ("Other", "other")]));
-    assert!(acknowledged(source).contains("Self::A ") && !acknowledged(source).contains("Other"));
-    let page = "| outcome | acknowledged | meaning |\n|---|---|---|\n| `a` | yes | x |\n\n| `b` | no | y |\n";
-    assert_eq!(explained(page), BTreeMap::from([("a", "yes")]));
-}

@@ -77,10 +77,3 @@ fn every_published_crate_is_complete() {
         assert!(lacking.is_empty(), "crates/{name} lacks {lacking:?}");
     }
 }
-
-#[test]
-fn missing_parts_of_a_crate_are_found() {
-    let manifest = "[package]\nname = \"a\"\n";
-    let lacking = lacks(manifest, "# b\n", Some(""), |_| false);
-    assert_eq!(lacking.len(), 9, "{lacking:?}");
-}

@@ -63,11 +63,3 @@ fn every_crate_is_in_the_readme() {
         );
     }
 }
-
-#[test]
-fn a_missing_setting_is_found() {
-    let source = "pub fn a(mut self, n: u32) -> Self {}\npub fn b<T>(self) -> Self {}\n\
-                  pub fn new() -> Self {}\npub fn name(&self) -> &str {}";
-    assert_eq!(settings(source), ["a", "b"].map(str::to_owned).into());
-    assert_eq!(named("| `a(n)`, `c` | `b` |\n`d`"), ["a", "c"].map(str::to_owned).into());
-}

@@ -106,21 +106,3 @@ fn nothing_of_the_pages_is_left_out() {
         "the plots come first: rustdoc takes the first definition"
     );
 }
-
-/// Another figure makes another page, and plots that differ.
-#[test]
-fn a_figure_that_differs_is_found() {
-    let (measured, peers) = measured();
-    let right = made(&measured, &peers);
-    let dearer = measured.with("fresh", 10, "this", "one", "cpu_us", 4321.0);
-    let wrong = made(&dearer, &peers);
-    let differ =
-        |end: &str| right.iter().zip(&wrong).any(|(a, b)| a.0.ends_with(end) && a.1 != b.1);
-    assert!(
-        differ("guide/performance.md")
-            && differ("docs/performance.md")
-            && differ("cpu.svg")
-            && differ("dollars.svg")
-            && differ("plots.txt")
-    );
-}
