@@ -23,6 +23,7 @@ pub(crate) fn all(measured: &Measured, peers: &Measured) -> Vec<(&'static str, S
         ("requests", requests(measured)),
         ("latency", latency(measured)),
         ("window", window(measured)),
+        ("calls", calls(measured)),
         ("memory", memory(measured)),
         ("start", start(measured)),
         ("instructions", instructions::ways()),
@@ -140,6 +141,21 @@ fn window(measured: &Measured) -> String {
             }
         }
         table.push_str(&row(&grouped(&size.to_string()), cells));
+    }
+    table
+}
+
+/// A thousand pieces of work at once.
+fn calls(measured: &Measured) -> String {
+    let mut table =
+        head(&["", "duration, ms", "requests for each", "processor, us", "connections"]);
+    for (name, function) in [
+        ("a batch of SQS", "batch"),
+        ("one call of `run_many`", "run_many"),
+        ("1,000 calls of `run`", "run"),
+    ] {
+        let of = |column| digits(measured.get("calls", 1000, function, "one", column));
+        table.push_str(&row(name, ["p50_ms", "requests", "cpu_us", "connections"].map(of)));
     }
     table
 }
