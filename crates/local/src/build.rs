@@ -3,19 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use serde_json::Value;
 use tokio::process::Command;
 
 use crate::Error;
 
-/// In place of running the binary, cargo prints its path.
-const RUNNER: &str = if cfg!(windows) {
-    r#"target."cfg(all())".runner=["cmd", "/c", "echo"]"#
-} else {
-    r#"target."cfg(all())".runner="echo""#
-};
-
-/// Which function to build. What is left out follows from the directory, as with `cargo run`: its package, and that
-/// package's only binary or `default-run`; in the root of a workspace, a binary of any package.
+/// Which function to build. What is left out follows from the directory, as with `cargo build`: its package, and that
+/// package's only binary; in the root of a workspace, a binary of any package.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), lambda_idempotency_local::Error> {
@@ -51,7 +45,7 @@ impl Build {
     pub async fn run(&self) -> Result<PathBuf, Error> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["run", "--config", RUNNER]);
+        command.args(["build", "--message-format=json-render-diagnostics"]);
         let features = (!self.features.is_empty()).then(|| self.features.join(","));
         for (option, value) in [
             ("--package", &self.package),
@@ -77,8 +71,7 @@ impl Build {
         ))?;
         let output = started.wait_with_output().await.map_err(Error::Process)?;
         if output.status.success() {
-            let path = String::from_utf8_lossy(&output.stdout);
-            return std::path::absolute(directory.join(path.trim())).map_err(Error::Process);
+            return Self::only(executables(&String::from_utf8_lossy(&output.stdout)));
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let what = match said.trim() {
@@ -86,5 +79,54 @@ impl Build {
             said => said,
         };
         Err(Error::failed(format!("cannot build the function: {what}")))
+    }
+
+    fn only(built: Vec<(String, PathBuf)>) -> Result<PathBuf, Error> {
+        let names: Vec<&str> = built.iter().map(|(name, _)| name.as_str()).collect();
+        let what = match &*built {
+            [(_, path)] => return Ok(path.clone()),
+            [] => "cargo built no binary".to_owned(),
+            _ => {
+                format!("there are several binaries, so one has to be named: {}", names.join(", "))
+            }
+        };
+        Err(Error::failed(format!("cannot build the function: {what}")))
+    }
+}
+
+/// The executables in cargo's messages, by name. Cargo lists only those that were asked for.
+fn executables(messages: &str) -> Vec<(String, PathBuf)> {
+    let of_message = |line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let name = message.pointer("/target/name")?.as_str()?.to_owned();
+        Some((name, message.get("executable")?.as_str()?.into()))
+    };
+    messages.lines().filter_map(of_message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARTIFACTS: &str = concat!(
+        r#"{"reason":"compiler-artifact","target":{"name":"orders_lib"},"executable":null}"#,
+        "\nnot json\n",
+        r#"{"reason":"compiler-artifact","target":{"name":"orders"},"executable":"/t/debug/orders"}"#,
+        "\n",
+    );
+
+    #[test]
+    fn the_only_executable_is_the_function() {
+        let path = Build::only(executables(ARTIFACTS)).unwrap();
+        assert_eq!(path, Path::new("/t/debug/orders"));
+    }
+
+    #[test]
+    fn none_and_several_are_errors_that_say_so() {
+        let error = Build::only(Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("cargo built no binary"), "{error}");
+        let several = ARTIFACTS.to_owned() + &ARTIFACTS.replace("orders", "refunds");
+        let error = Build::only(executables(&several)).unwrap_err().to_string();
+        assert!(error.ends_with("one has to be named: orders, refunds"), "{error}");
     }
 }
