@@ -40,8 +40,9 @@ impl Build {
     /// Builds the binary, and returns its path.
     ///
     /// # Errors
-    /// [`Error::Failed`]: cargo cannot be started, there is no cargo package, no such binary, or there are several (the error
-    /// lists them), or the build fails. The error holds cargo's messages, or says that they were shown.
+    /// [`Error::Failed`]: cargo cannot be started, there is no cargo package, no such binary, or there are several (the
+    /// error lists them, after cargo has built them), or the build fails. The error holds cargo's messages, or says that
+    /// they were shown.
     pub async fn run(&self) -> Result<PathBuf, Error> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

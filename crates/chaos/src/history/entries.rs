@@ -78,7 +78,7 @@ pub(crate) enum End {
 pub(crate) struct OrderHistory {
     pub(crate) attempts: Vec<usize>,
     pub(crate) effects: u64,
-    /// What some attempt has done.
+    /// The steps that at least one attempt has run.
     pub(super) steps: BTreeSet<Step>,
     /// The attempts to send its messages.
     pub(crate) sends: Vec<usize>,

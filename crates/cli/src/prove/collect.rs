@@ -194,7 +194,7 @@ pub(crate) async fn ledger(
     Ok(entries)
 }
 
-/// What a ledger has of a run.
+/// The lines of a run in a ledger.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Lines {
     Own(Vec<Entry>),
@@ -203,7 +203,7 @@ pub(crate) enum Lines {
     Mixed(String),
 }
 
-/// What the ledger has of a run. Processes that ended for another run at the same time would look like faults of this one.
+/// Finds the lines of a run. Processes that ended for another run at the same time would look like faults of this one.
 pub(crate) fn lines_of(run: &str, ledger: Vec<Entry>) -> Lines {
     let (own, others): (Vec<_>, Vec<_>) = ledger.into_iter().partition(|entry| entry.run == run);
     let Some(first) = own.iter().map(|entry| entry.at).min() else { return Lines::None };

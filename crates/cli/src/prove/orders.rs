@@ -123,8 +123,8 @@ impl Orders {
         json!({ "run": self.run, "order": order, "act": self.acts.get(*order), "copy": copy })
     }
 
-    /// The message group of an order in the FIFO queue, among those of its run. One that fails permanently is alone: SQS
-    /// counts a receive of all that come behind it in their group, too, and would make them dead letters with it.
+    /// The message group of an order in the FIFO queue, among those of its run. An order that fails permanently has a
+    /// group of its own: SQS counts receives of the messages behind it, too, and would make dead letters of them.
     pub(crate) fn group(&self, order: usize) -> usize {
         match self.acts.get(order) {
             Some(&FAIL) => GROUPS + order,

@@ -73,7 +73,7 @@ async fn to_queue(
         if is_fifo {
             // Each copy has an id of its own, so that the queue does not drop what the function has to recognise.
             let id = format!("{}-{}-{}", orders.run, message.order, message.copy);
-            // What another run has left in the dead-letter queue holds up no group of this one.
+            // Dead letters of another run hold up no group of this one.
             let group = format!("{}-{}", orders.run, orders.group(message.order));
             entry = entry.message_group_id(group).message_deduplication_id(id);
         }

@@ -57,8 +57,8 @@ impl StorePurpose {
         }
     }
 
-    /// What these writes are for. All writes of a call are for the same, but beside claims one may be renewed that was
-    /// applied before, and whose answer was lost.
+    /// The purpose of these writes. All writes of a call have one, except that a call of claims may also renew a claim
+    /// that was applied before and whose answer was lost.
     ///
     /// Only a claim or a renewal leaves a record that is in progress and has an owner.
     pub(crate) fn of(writes: &[Write]) -> Self {
