@@ -1,12 +1,15 @@
-//! Where the instructions of one new record go: to the crates whose functions execute them.
+//! Where the instructions of one new record, and of a hundred, go: to the crates whose functions execute them.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The parts of each case with one new record, as lines with tabs: the greatest first.
+/// The ends of the names of the cases that are divided into parts.
+const DIVIDED: [&str; 2] = [": 1 new", ": 100 new"];
+
+/// The parts of each such case, as lines with tabs: the greatest first.
 pub(crate) fn table(dumps: &[(String, String)]) -> String {
     let cases: Vec<(&str, BTreeMap<&str, u64>)> = dumps
         .iter()
-        .filter(|(name, _)| name.ends_with(": 1 new"))
+        .filter(|(name, _)| DIVIDED.iter().any(|end| name.ends_with(end)))
         .map(|(name, dump)| (&**name, parts(dump)))
         .collect();
     let mut all: BTreeMap<&str, Vec<u64>> = BTreeMap::new();

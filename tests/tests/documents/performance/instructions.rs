@@ -24,22 +24,35 @@ pub(crate) fn ways() -> String {
     table
 }
 
-/// To which crates they belong.
+/// To which crates they belong, for one new record.
 pub(crate) fn parts() -> String {
+    table_of_parts(": 1 new", 1.0)
+}
+
+/// The same for each of a hundred.
+pub(crate) fn parts_of_each() -> String {
+    table_of_parts(": 100 new", 100.0)
+}
+
+/// The columns of the cases whose names end so, divided by their records. The file has tabs, and the part last.
+fn table_of_parts(end: &str, records: f64) -> String {
     let text = read(PARTS);
-    let mut lines = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
-        let mut cells: Vec<&str> = line.split('\t').collect();
-        // The name of the part is last in the file, and first in the table.
-        cells.rotate_right(1);
-        cells
-    });
-    let names: Vec<&str> =
-        lines.next().into_iter().flatten().map(|name| name.trim_end_matches(": 1 new")).collect();
+    let mut lines = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t'));
+    let columns: Vec<(usize, &str)> = lines
+        .next()
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .filter_map(|(at, name)| Some((at, name.strip_suffix(end)?)))
+        .collect();
+    let mut names = vec!["part"];
+    names.extend(columns.iter().map(|(_, name)| *name));
     let mut table = head(&names);
-    for cells in lines {
-        let (part, counts) = cells.split_first().expect("a part");
-        let count = |text: &&str| thousands(text.parse().expect("a number"));
-        table.push_str(&row(part, counts.iter().map(count)));
+    for line in lines {
+        let cells: Vec<&str> = line.collect();
+        let part = cells.last().expect("a part");
+        let count = |at: usize| cells[at].parse::<f64>().expect("a number") / records;
+        table.push_str(&row(part, columns.iter().map(|(at, _)| thousands(count(*at)))));
     }
     table
 }

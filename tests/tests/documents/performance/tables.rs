@@ -28,6 +28,7 @@ pub(crate) fn all(measured: &Measured, peers: &Measured) -> Vec<(&'static str, S
         ("start", start(measured)),
         ("instructions", instructions::ways()),
         ("parts", instructions::parts()),
+        ("parts-of-each", instructions::parts_of_each()),
         ("dollars", dollars::table(measured, peers)),
         ("peers", format!("Measured with {}.\n", peers.about)),
     ]
