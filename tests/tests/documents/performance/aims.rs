@@ -62,7 +62,13 @@ pub(crate) fn table(measured: &Measured) -> String {
         missed
             .insert_str(0, ", and these are missed:\n\n| | at most | measured |\n|---|--:|--:|\n");
     }
-    format!("{met} of {} aims on one thread are met{missed}", AIMS.len())
+    let of_table = measured.get("delayed", 100, "this", "one", "table_ms");
+    let of_table = super::tables::digits(of_table);
+    format!(
+        "{met} of {} aims on one thread are met{missed}\nOf the duration of the batch of 100, {of_table} ms are the embedded \
+         table's, on the same processors.\n",
+        AIMS.len()
+    )
 }
 
 #[test]
