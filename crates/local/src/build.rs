@@ -1,15 +1,16 @@
 //! Building the function with cargo, and finding its binary.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
 use crate::Error;
 
-/// Which function to build. What is left out follows from the directory, as with `cargo build`: its package, and that
-/// package's only binary; in the root of a workspace, a binary of any package.
+/// Which function to build. What is left out follows from the directory, as with `cargo run`: its package, and that
+/// package's only binary or its `default-run`; in the root of a workspace, a binary of any package.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), lambda_idempotency_local::Error> {
@@ -41,57 +42,112 @@ impl Build {
     ///
     /// # Errors
     /// [`Error::Failed`]: cargo cannot be started, there is no cargo package, no such binary, or there are several (the
-    /// error lists them, after cargo has built them), or the build fails. The error holds cargo's messages, or says that
-    /// they were shown.
+    /// error lists them), or the build fails. The error holds cargo's messages, or says that they were shown.
     pub async fn run(&self) -> Result<PathBuf, Error> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["build", "--message-format=json-render-diagnostics"]);
+        let bin = match (&self.bin, &self.example) {
+            (None, None) => self.default_binary().await?,
+            _ => self.bin.clone(),
+        };
         let features = (!self.features.is_empty()).then(|| self.features.join(","));
+        let mut arguments = vec!["build", "--message-format=json-render-diagnostics"];
         for (option, value) in [
             ("--package", &self.package),
-            ("--bin", &self.bin),
+            ("--bin", &bin),
             ("--example", &self.example),
             ("--features", &features),
         ] {
-            command.args(value.iter().flat_map(|value| [option, value]));
+            arguments.extend(value.iter().flat_map(|value| [option, value]));
         }
         if self.release {
-            command.arg("--release");
+            arguments.push("--release");
         }
-        let directory = self.directory.as_deref().unwrap_or(Path::new("."));
-        let started = command
-            .current_dir(directory)
+        let stderr = if self.shows_progress { Stdio::inherit() } else { Stdio::piped() };
+        let output = self.cargo(&arguments, stderr).await?;
+        if output.status.success() {
+            return only(executables(&String::from_utf8_lossy(&output.stdout)));
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(failed(match said.trim() {
+            "" => "see cargo's messages above",
+            said => said,
+        }))
+    }
+
+    async fn cargo(&self, arguments: &[&str], stderr: Stdio) -> Result<Output, Error> {
+        let started = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(arguments)
+            .current_dir(self.directory.as_deref().unwrap_or(Path::new(".")))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(if self.shows_progress { Stdio::inherit() } else { Stdio::piped() })
+            .stderr(stderr)
             .kill_on_drop(true)
             .spawn();
         let started = started.map_err(Error::because(
             "cannot build the function: cargo could not be started: is it installed and on PATH?",
         ))?;
-        let output = started.wait_with_output().await.map_err(Error::Process)?;
-        if output.status.success() {
-            return Self::only(executables(&String::from_utf8_lossy(&output.stdout)));
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let what = match said.trim() {
-            "" => "see cargo's messages above",
-            said => said,
-        };
-        Err(Error::failed(format!("cannot build the function: {what}")))
+        started.wait_with_output().await.map_err(Error::Process)
     }
 
-    fn only(built: Vec<(String, PathBuf)>) -> Result<PathBuf, Error> {
-        let names: Vec<&str> = built.iter().map(|(name, _)| name.as_str()).collect();
-        let what = match &*built {
-            [(_, path)] => return Ok(path.clone()),
-            [] => "cargo built no binary".to_owned(),
-            _ => {
-                format!("there are several binaries, so one has to be named: {}", names.join(", "))
-            }
+    /// The binary to build if none is named, known before anything is built. None if cargo has to say what is wrong.
+    async fn default_binary(&self) -> Result<Option<String>, Error> {
+        let arguments = ["metadata", "--no-deps", "--format-version=1"];
+        let output = self.cargo(&arguments, Stdio::null()).await?;
+        let metadata: Metadata = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let is_meant = |package: &&Package| match &self.package {
+            Some(name) => package.name == *name,
+            None => metadata.workspace_default_members.contains(&package.id),
         };
-        Err(Error::failed(format!("cannot build the function: {what}")))
+        let meant = metadata.packages.iter().filter(is_meant);
+        let found = meant.flat_map(|package| {
+            let bins = package.targets.iter().filter(|target| target.kind == ["bin"]);
+            bins.map(|bin| (&bin.name, package.default_run.as_ref() == Some(&bin.name)))
+        });
+        let found: Vec<(&String, bool)> = found.collect();
+        let defaults: Vec<_> = found.iter().filter(|(_, is_default)| *is_default).collect();
+        match (&*found, &*defaults) {
+            ([(only, _)], _) | (_, [(only, _)]) => Ok(Some((*only).clone())),
+            ([], _) => Ok(None),
+            _ => Err(several(found.iter().map(|(name, _)| name.as_str()))),
+        }
+    }
+}
+
+/// What `cargo metadata` says of a workspace.
+#[derive(Default, Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_default_members: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    default_run: Option<String>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+fn failed(what: &str) -> Error {
+    Error::failed(format!("cannot build the function: {what}"))
+}
+
+fn several<'n>(names: impl Iterator<Item = &'n str>) -> Error {
+    let names: Vec<_> = names.collect();
+    let names = names.join(", ");
+    failed(&format!("there are several binaries, so one has to be named: {names}"))
+}
+
+fn only(built: Vec<(String, PathBuf)>) -> Result<PathBuf, Error> {
+    match &*built {
+        [(_, path)] => Ok(path.clone()),
+        [] => Err(failed("cargo built no binary")),
+        _ => Err(several(built.iter().map(|(name, _)| name.as_str()))),
     }
 }
 
@@ -103,31 +159,4 @@ fn executables(messages: &str) -> Vec<(String, PathBuf)> {
         Some((name, message.get("executable")?.as_str()?.into()))
     };
     messages.lines().filter_map(of_message).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ARTIFACTS: &str = concat!(
-        r#"{"reason":"compiler-artifact","target":{"name":"orders_lib"},"executable":null}"#,
-        "\nnot json\n",
-        r#"{"reason":"compiler-artifact","target":{"name":"orders"},"executable":"/t/debug/orders"}"#,
-        "\n",
-    );
-
-    #[test]
-    fn the_only_executable_is_the_function() {
-        let path = Build::only(executables(ARTIFACTS)).unwrap();
-        assert_eq!(path, Path::new("/t/debug/orders"));
-    }
-
-    #[test]
-    fn none_and_several_are_errors_that_say_so() {
-        let error = Build::only(Vec::new()).unwrap_err().to_string();
-        assert!(error.contains("cargo built no binary"), "{error}");
-        let several = ARTIFACTS.to_owned() + &ARTIFACTS.replace("orders", "refunds");
-        let error = Build::only(executables(&several)).unwrap_err().to_string();
-        assert!(error.ends_with("one has to be named: orders, refunds"), "{error}");
-    }
 }

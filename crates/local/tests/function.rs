@@ -105,6 +105,18 @@ async fn a_warm_process_is_used_again() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_large_for_lambda_is_an_error_and_the_process_goes_on() {
+    let local = local(scripted().await).await;
+    let large = local.invoke(&json!({ "do": "overflow" })).await.unwrap();
+    let InvocationResult::FunctionError { kind, .. } = large.result else {
+        panic!("{}", large.result)
+    };
+    assert_eq!(kind, "Function.ResponseSizeTooLarge");
+    let next = local.invoke(&json!({ "do": "succeed" })).await.unwrap();
+    assert_eq!((next.result.is_response(), next.pid), (true, large.pid));
+}
+
+#[tokio::test]
 async fn a_process_that_misses_its_deadline_is_replaced() {
     let local = local(scripted().await.timeout(Duration::from_millis(200))).await;
     let late = local.invoke(&json!({ "do": "sleep" })).await.unwrap();

@@ -61,6 +61,19 @@ impl RuntimeApi {
     }
 }
 
+/// The most bytes of a response, as Lambda's own error says.
+const LARGEST_RESPONSE: usize = 6_291_556;
+
+/// The result of an invocation whose response has more.
+fn too_large() -> InvocationResult {
+    InvocationResult::FunctionError {
+        kind: "Function.ResponseSizeTooLarge".to_owned(),
+        message: format!(
+            "Response payload size exceeded maximum allowed payload size ({LARGEST_RESPONSE} bytes)."
+        ),
+    }
+}
+
 async fn answer(state: Arc<State>, request: Request<Bytes>) -> Result<Reply, HangUp> {
     let path = request.uri().path().trim_start_matches("/2018-06-01/runtime/").to_owned();
     let steps: Vec<&str> = path.split('/').collect();
@@ -87,8 +100,12 @@ async fn answer(state: Arc<State>, request: Request<Bytes>) -> Result<Reply, Han
             ));
         }
     };
+    let is_too_large = matches!(&said, Said::Answer { result, .. } if *result == too_large());
     let _ = state.said.send(said);
-    Ok(json(StatusCode::ACCEPTED, r#"{"status":"OK"}"#))
+    Ok(match is_too_large {
+        true => json(StatusCode::PAYLOAD_TOO_LARGE, r#"{"errorType":"RequestEntityTooLarge"}"#),
+        false => json(StatusCode::ACCEPTED, r#"{"status":"OK"}"#),
+    })
 }
 
 /// Waits without a limit for the next event.
@@ -113,6 +130,9 @@ fn trace_id(request_id: &str) -> String {
 }
 
 fn response(body: &Bytes) -> InvocationResult {
+    if body.len() > LARGEST_RESPONSE {
+        return too_large();
+    }
     if body.is_empty() {
         return InvocationResult::Response(Value::Null);
     }
