@@ -5,6 +5,8 @@ use std::time::Duration;
 #[cfg(feature = "local")]
 use lambda_idempotency_local::Table;
 
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+
 /// `2`, `0.5`, `1.5s`, `500ms`, `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -17,7 +19,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         unit => return Err(format!("`{unit}` is not a unit of time: use ms, s, m or h")),
     };
     let count: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
-    Duration::try_from_secs_f64(count * unit).map_err(|error| error.to_string())
+    let duration = Duration::try_from_secs_f64(count * unit).map_err(|error| error.to_string())?;
+    // A clock cannot count to the end of the longest durations.
+    match duration <= LONGEST {
+        true => Ok(duration),
+        false => Err("must be a hundred years at most".to_owned()),
+    }
 }
 
 /// As [`duration`], but not zero.
@@ -31,8 +38,9 @@ pub(crate) fn time_to_work(text: &str) -> Result<Duration, String> {
 /// A number of at least `MIN`.
 #[cfg(feature = "local")]
 pub(crate) fn at_least<const MIN: usize>(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| *count >= MIN);
-    count.ok_or_else(|| format!("must be a number from {MIN}"))
+    let count: Option<u32> = text.parse().ok();
+    let count = count.and_then(|count| usize::try_from(count).ok()).filter(|count| *count >= MIN);
+    count.ok_or_else(|| format!("must be a number from {MIN} to {}", u32::MAX))
 }
 
 /// `NAME=VALUE`.
@@ -77,8 +85,16 @@ mod tests {
         {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "s", "2 weeks", "-1", "1e99"] {
+        for text in ["", "s", "2 weeks", "-1", "1e99", "1e10"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_limits() {
+        assert_eq!(at_least::<2>("2"), Ok(2));
+        for text in ["1", "-1", "2.5", "4294967296", "9999999999999999999"] {
+            assert!(at_least::<2>(text).is_err(), "{text}");
         }
     }
 

@@ -14,6 +14,7 @@ mod event;
 mod failure;
 #[cfg(feature = "local")]
 mod function;
+mod input;
 #[cfg(feature = "local")]
 mod invoke;
 mod keys;

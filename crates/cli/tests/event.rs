@@ -179,6 +179,8 @@ fn a_payload_that_the_source_cannot_carry_is_refused() {
         (["eventbridge", "--body", "text"].as_slice(), "not valid JSON"),
         (&["http", "--body", "a", "--body", "b"], "give `--body` once"),
         (&["dynamodb", "--body", "[]"], "a JSON object"),
+        (&["documentdb", "--body", "7"], "a JSON object"),
+        (&["sqs", "--body", "-", "--body", "-"], "more than once"),
         (&["sqs", "--body", "@/no/such/file"], "cannot read /no/such/file"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))

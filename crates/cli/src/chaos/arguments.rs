@@ -10,7 +10,7 @@ use lambda_idempotency_local::Table;
 use crate::arguments::{at_least, table, time_to_work, variable};
 use crate::failure::Failure;
 use crate::function::FunctionOptions;
-use crate::keys;
+use crate::input;
 
 /// Run a real function under every fault, and audit what it did
 ///
@@ -148,8 +148,8 @@ impl Arguments {
     fn template(&self) -> Result<Option<Template>, Failure> {
         let Some(vary) = &self.vary else { return Ok(None) };
         let template = match (&self.sqs_body, &self.event) {
-            (Some(path), _) => Template::new(&keys::read(path)?, vary),
-            (None, Some(path)) => Template::of_event(&keys::read(path)?, vary),
+            (Some(path), _) => Template::new(&input::read(path)?, vary),
+            (None, Some(path)) => Template::of_event(&input::read(path)?, vary),
             (None, None) => return Ok(None),
         };
         template.map(Some).map_err(|error| Failure::from(error).remedy(TEMPLATE))

@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     /// The payload: the text itself, `@FILE`, or `-` for standard input; may be repeated, for more records
     ///
     /// It is the body of a message, the message of a notification, the detail of an event, the data of a record, the new
-    /// image of an item, the body of a request, or the input of a schedule. For S3 it is the key of the object. Without
+    /// image of an item, the body of a request, or the input of a schedule. For S3 it is the key of the object, URL-encoded as S3 sends it. Without
     /// it, the event has a sample order.
     #[arg(long, value_name = "PAYLOAD", allow_hyphen_values = true)]
     pub(crate) body: Vec<String>,

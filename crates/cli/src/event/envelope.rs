@@ -122,16 +122,18 @@ fn members(source: Source, payload: &str, stamp: &mut Stamp) -> Result<Members, 
             ("/s3/object/sequencer", json!(format!("00{:016X}", stamp.sequence()))),
         ],
         Source::DocumentDb => {
-            let mut document = json_of(payload)?;
+            let Value::Object(mut document) = json_of(payload)? else {
+                return Err(
+                    "the payload of a DocumentDB event is a document: a JSON object".to_owned()
+                );
+            };
             let id = json!({ "$oid": format!("{:024x}", stamp.sequence()) });
-            if let Value::Object(members) = &mut document {
-                members.insert("_id".to_owned(), id.clone());
-            }
+            document.insert("_id".to_owned(), id.clone());
             vec![
                 ("/event/_id/_data", json!(format!("01{:036x}", stamp.sequence()))),
                 ("/event/clusterTime/$timestamp/t", json!(now / 1000)),
                 ("/event/documentKey/_id", id),
-                ("/event/fullDocument", document),
+                ("/event/fullDocument", document.into()),
             ]
         }
         Source::Kafka => vec![

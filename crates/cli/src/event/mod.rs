@@ -4,7 +4,7 @@ mod arguments;
 mod envelope;
 mod stamp;
 
-use std::io::Read as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) use arguments::{Arguments, Source};
@@ -12,6 +12,7 @@ pub(crate) use envelope::event;
 pub(crate) use stamp::Stamp;
 
 use crate::failure::Failure;
+use crate::input::read;
 use crate::terminal::{document, print};
 
 /// The payload of an event for which the user gave none.
@@ -32,13 +33,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// The payload itself, `@FILE`, or `-` for standard input.
 fn payload(argument: &str) -> Result<String, Failure> {
     match argument.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read {path}: {error}").into()),
-        None if argument == "-" => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text)?;
-            Ok(text)
-        }
+        Some(path) => read(Path::new(path)),
+        None if argument == "-" => read(Path::new(argument)),
         None => Ok(argument.to_owned()),
     }
 }

@@ -1,34 +1,28 @@
 //! The events to deliver: files, and payloads for which this command makes the envelope.
 
-use std::path::Path;
-
 use lambda_idempotency_local::{Event, Source, parse_event};
 use serde_json::Value;
 
 use super::Arguments;
 use crate::event::{self, Stamp};
 use crate::failure::Failure;
-use crate::keys;
+use crate::input;
 
 /// Reads all events before anything is started, so that a wrong file name is reported at once.
 pub(crate) fn read(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
-    let paths = arguments.events.iter().chain(&arguments.sqs_body);
-    if paths.filter(|path| is_standard_input(path)).count() > 1 {
-        return Err("standard input (`-`) is given more than once, and can be read once".into());
-    }
     let mut events = Vec::new();
     for path in &arguments.events {
-        let name = match is_standard_input(path) {
-            true => "standard input".to_owned(),
-            false => path.display().to_string(),
+        let name = match path.to_str() {
+            Some("-") => "standard input".to_owned(),
+            _ => path.display().to_string(),
         };
-        let event = parse_event(&name, &keys::read(path)?)?;
+        let event = parse_event(&name, &input::read(path)?)?;
         if is_unnamed(&event) {
             eprintln!("note: {name}: {UNNAMED}");
         }
         events.push(event);
     }
-    let bodies = arguments.sqs_body.iter().map(|path| keys::read(path));
+    let bodies = arguments.sqs_body.iter().map(|path| input::read(path));
     let bodies = bodies.collect::<Result<Vec<_>, _>>()?;
     if !bodies.is_empty() {
         let event = event::event(event::Source::Sqs, &bodies, &mut Stamp::now(None))?;
@@ -60,11 +54,6 @@ fn list(event: &Event) -> Option<&[Value]> {
         Event::Whole(Source::Direct, event) => Some(event.get("Records")?.as_array()?),
         _ => None,
     }
-}
-
-/// `-`, as for the other commands.
-fn is_standard_input(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 #[cfg(test)]

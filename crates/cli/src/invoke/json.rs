@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use super::totals::{Rows, Totals};
 
 /// The whole report as one document.
-pub(crate) fn document(report: &DeliveryReport, tables: &[Rows]) -> Value {
+pub(crate) fn document(report: &DeliveryReport, tables: &[Rows], is_whole: bool) -> Value {
     let totals = Totals::of(report);
     let tables: Map<String, Value> =
         tables.iter().map(|rows| (rows.table.name().to_owned(), json!(rows.items))).collect();
     json!({
         "version": 1,
-        "complete": report.is_complete(),
+        "complete": is_whole && report.is_complete(),
         "summary": {
             "deliveries": totals.deliveries,
             "executed": totals.executed,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use lambda_idempotency_chaos::StoryEffect;
-use lambda_idempotency_local::{DeliveryReport, EffectLine, Event, Local, OutputLine};
+use lambda_idempotency_local::{DeliveryReport, EffectLine, Error, Event, Local, OutputLine};
 
 pub(crate) use arguments::Arguments;
 
@@ -48,7 +48,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 
     if arguments.json {
-        print(&document(&json::document(&report, &tables)))?;
+        print(&document(&json::document(&report, &tables, is_whole)))?;
     } else {
         show(&arguments, &report, &tables)?;
         // An empty batch has no records of which the function could log something.
@@ -88,18 +88,14 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
         .await?;
     if let Err(error) = local.warm().await {
         output.last_words();
-        return Err(Failure::from(error).remedy(
-            "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?",
-        ));
+        let was_started = matches!(error, Error::NotReady { .. });
+        let failure = Failure::from(error);
+        return Err(if was_started { failure.remedy(NOT_READY) } else { failure });
     }
     Ok(Ready { events, effects, local })
 }
 
-async fn deliver(
-    ready: &Ready,
-    repeat: u32,
-    report: &mut DeliveryReport,
-) -> Result<(), lambda_idempotency_local::Error> {
+async fn deliver(ready: &Ready, repeat: u32, report: &mut DeliveryReport) -> Result<(), Error> {
     for _ in 0..repeat {
         for event in &ready.events {
             ready.local.deliver_event(event.clone(), report).await?;
@@ -145,6 +141,8 @@ fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Resu
     print(&printable(&summary::summary(report, tables)))?;
     Ok(())
 }
+
+const NOT_READY: &str = "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?";
 
 /// Shown if the function logged nothing of its records.
 const SILENT: &str = "

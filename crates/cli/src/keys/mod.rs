@@ -8,8 +8,6 @@ mod report;
 mod scoped;
 mod text;
 
-use std::io::Read as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use lambda_http::Context;
@@ -23,6 +21,7 @@ pub(crate) use arguments::{Arguments, KeyOptions};
 
 use crate::{
     failure::Failure,
+    input::read,
     terminal::{document, print},
 };
 use operations::Operations;
@@ -146,20 +145,6 @@ impl<'a> Inspection<'a> {
         let changing = pairs.filter(|(_, (before, after))| key(before) != key(after));
         Ok(changing.map(|(record, _)| record.number).collect())
     }
-}
-
-/// The text of an event file, or of standard input.
-pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = match path.to_str() {
-        Some("-") => std::io::stdin().read_to_string(&mut text),
-        _ => std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
-    };
-    read.map_err(|error| {
-        Failure::from(format!("cannot read {}: {error}", path.display()))
-            .remedy("`lambda-idempotency event sqs --body '...' > event.json` makes an event.")
-    })?;
-    Ok(text)
 }
 
 /// A warning about keys that are the whole payload or record.

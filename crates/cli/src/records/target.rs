@@ -13,6 +13,7 @@ use lambda_idempotency_core::{
 use super::{connect::Table, servers};
 use crate::{
     failure::Failure,
+    input,
     keys::{self, KeyOptions},
 };
 
@@ -55,7 +56,7 @@ impl Target {
         let mut all: Vec<Asked> =
             given.map(|key| Asked { key, fingerprint: None, is_message_id: false }).collect();
         for path in &self.event {
-            let event = keys::read(path)?;
+            let event = input::read(path)?;
             let found = of_event(&self.options, &event).map_err(|failure| failure.in_file(path))?;
             for found in found {
                 all.push(found.map_err(|Keyless { record, why }| {

@@ -19,10 +19,7 @@ use super::{
     state::State,
     target::{self, Asked, Target, each_once},
 };
-use crate::{
-    failure::Failure,
-    keys::{self, KeyOptions},
-};
+use crate::{failure::Failure, input, keys::KeyOptions};
 
 /// How long processes may answer from memory what was evicted.
 const WARM_CACHES: &str = "Processes that saw a key completed answer it from memory for up to 60 seconds more \
@@ -253,7 +250,7 @@ impl Redrive {
         for path in &self.files {
             let in_file = |failure: Failure| failure.in_file(path);
             let events =
-                envelopes::events(&keys::read(path)?, notified).map_err(|e| in_file(e.into()))?;
+                envelopes::events(&input::read(path)?, notified).map_err(|e| in_file(e.into()))?;
             // With `--envelope sns` the user has said that the queue is subscribed to the topic.
             if self.options.envelope.is_empty()
                 && events.iter().any(|one| may_be_of_a_subscription(one))

@@ -77,7 +77,7 @@ async fn an_event_or_a_body_comes_from_standard_input() {
         assert!(shown.contains("1 executed, "), "{shown}{}", self::text(&output.stderr));
     }
     let mut twice = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    let output = twice.args(["invoke", "-", "--sqs-body", "-"]).output().unwrap();
+    let output = twice.args(["invoke", "--sqs-body", "-", "--sqs-body", "-"]).output().unwrap();
     assert!(text(&output.stderr).contains("more than once"), "{}", text(&output.stderr));
 }
 
@@ -125,6 +125,19 @@ async fn a_function_that_does_not_start_is_reported_once_with_its_output() {
     assert!(shown.contains("does not start: before it asked for an event, it exited"), "{shown}");
     assert_eq!(shown.matches("told not to start").count(), 1, "{shown}");
     assert!(shown.contains("--env NAME=VALUE") && output.stdout.is_empty(), "{shown}");
+}
+
+#[test]
+fn a_function_that_is_not_there_is_not_said_to_have_written_something() {
+    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
+        .args(["invoke", "--binary", "/no/such/function"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json"))
+        .output()
+        .unwrap();
+    let shown = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{shown}");
+    assert!(shown.contains("cannot start the function /no/such/function"), "{shown}");
+    assert!(!shown.contains("output is above"), "{shown}");
 }
 
 #[tokio::test]
@@ -199,16 +212,15 @@ async fn bodies_are_delivered_in_one_batch() {
     assert_eq!(outcomes, ["executed", "failed"]);
 }
 
-/// The first record is settled, the second never ends.
+/// Delivers a record that is settled, and one that never ends; stops the command then.
 #[cfg(unix)]
-#[tokio::test]
-async fn a_stopped_command_shows_what_was_seen_so_far() {
-    let name = format!("lambda-idempotency-{}-stopped.json", std::process::id());
+async fn stopped(options: &[&str]) -> (Output, String) {
+    let name = format!("lambda-idempotency-{}-stopped{}.json", std::process::id(), options.len());
     let file = std::env::temp_dir().join(name);
     std::fs::write(&file, messages(&[("m1", "succeed"), ("m2", "sleep")])).unwrap();
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
     command.args(["invoke", "--timeout", "60", "--batch-size", "1", "--verbose", "--binary"]);
-    command.arg(common::binary().await).arg(&file);
+    command.arg(common::binary().await).arg(&file).args(options);
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.kill_on_drop(true).spawn().unwrap();
     let mut lines = tokio::io::BufReader::new(child.stderr.take().unwrap()).lines();
@@ -218,12 +230,22 @@ async fn a_stopped_command_shows_what_was_seen_so_far() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().await.unwrap();
     std::fs::remove_file(&file).unwrap();
+    let rest = lines.next_line().await.unwrap().unwrap_or_default();
+    let told = lines.next_line().await.unwrap().unwrap_or_default();
+    (output, rest + &told)
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_stopped_command_shows_what_was_seen_so_far() {
+    let (output, told) = stopped(&[]).await;
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{shown}");
     assert!(shown.contains("1 delivery: 1 executed"), "{shown}");
-    let rest = lines.next_line().await.unwrap().unwrap_or_default();
-    let told = lines.next_line().await.unwrap().unwrap_or_default();
-    assert!((rest + &told).contains("Interrupted"), "it does not say that it is not all");
+    assert!(told.contains("Interrupted"), "it does not say that it is not all");
+    let (output, _) = stopped(&["--json"]).await;
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["complete"], &report["summary"]["executed"]), (&json!(false), &json!(1)));
 }
 
 #[test]

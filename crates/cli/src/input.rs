@@ -1,0 +1,22 @@
+//! Files that commands read, or standard input in their place.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::failure::Failure;
+
+/// The text of a file; `-` is standard input, which can be read once.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    static IS_READ: AtomicBool = AtomicBool::new(false);
+    let failed = |error| Failure::from(format!("cannot read {}: {error}", path.display()));
+    if path != Path::new("-") {
+        return std::fs::read_to_string(path).map_err(failed);
+    }
+    if IS_READ.swap(true, Ordering::Relaxed) {
+        return Err("standard input (`-`) is given more than once, and can be read once".into());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
+}
