@@ -27,7 +27,7 @@
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `expected`, `audit`, `report` | compare that with what the documentation guarantees |
 //! | `evidence` | the same audit of a run in an AWS account, from what is found there |
-//! | `store` | the store of the function: a server that is started and killed or a place in the user's, a proxy before it, and what is in it |
+//! | `store` | the store of the function: a server that is started and killed, a proxy before it, and what is in it |
 //! | `queues` | the sources that deliver the messages |
 //! | `sending`, `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
@@ -71,7 +71,7 @@ mod template;
 mod tested_store;
 mod vary;
 
-pub use drive::{run, run_until};
+pub use drive::run;
 pub use evidence::{Ended, Evidence, EvidenceMessage, EvidenceOrder, Observed, What};
 pub use fault::FaultKind;
 pub use findings::{Cause, CopyCause, Findings, Violation};
@@ -120,12 +120,6 @@ pub enum Error {
     /// The settings do not fit together.
     #[error("{0}")]
     Settings(String),
-    /// The run was stopped before its end.
-    #[error("the run was stopped")]
-    Stopped,
-    /// The server of a URL keeps what the run has made in it: why, how to remove it, and how the run ended, if it failed.
-    #[error("{0}")]
-    Left(String),
     /// The store could not be started, or does not answer the rig.
     #[error("cannot use the store: {0}")]
     Store(String),

@@ -39,9 +39,8 @@ pub(crate) async fn start(
         .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
         .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
         .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
-    for (name, value) in store.variables() {
-        function = function.env(name, value);
-    }
+    let (name, value) = store.variable();
+    function = function.env(name, value);
     let commits = settings.mode.commits();
     let modes = [
         ("SCRIPTED_TRANSACTION", commits),

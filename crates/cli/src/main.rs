@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "local")]
         Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(arguments)),
         #[cfg(feature = "local")]
-        Command::Chaos(arguments) => runtime::run_to_the_end(chaos::run(arguments)),
+        Command::Chaos(arguments) => runtime::run(chaos::run(arguments)),
         #[cfg(feature = "prove")]
         Command::Prove(arguments) => runtime::run(prove::run(arguments)),
         #[cfg(feature = "records")]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lambda_idempotency_chaos::{FaultKind, Mode, Offence, Report, Settings, TestedStore, run};
 
-const POSTGRES: TestedStore = TestedStore::Postgres(None);
-const REDIS: TestedStore = TestedStore::Redis(None);
+const POSTGRES: TestedStore = TestedStore::Postgres;
+const REDIS: TestedStore = TestedStore::Redis;
 
 fn settings(store: TestedStore, mode: Mode, deliveries: usize) -> Settings {
     let settings = Settings::with_mode(env!("CARGO_BIN_EXE_scripted_orders"), mode);
@@ -66,6 +66,18 @@ async fn with_all_faults_of_postgres_no_message_of_a_committed_order_is_unsent()
         (report.published as u64, report.published)
     );
     assert!(report.relayed > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL and Redis: `bash tests/run stores` runs this"]
+async fn small_runs_in_the_other_modes_of_each_store_are_right() {
+    for (store, mode) in
+        [(POSTGRES, Mode::Optimistic), (POSTGRES, Mode::Steps), (REDIS, Mode::Steps)]
+    {
+        let report = run(&settings(store, mode, 40), |_| {}).await.unwrap();
+        assert!(report.findings.violations.is_empty(), "{mode}: {report}");
+        assert!(report.requests > 0, "the function has reached the server: {report}");
+    }
 }
 
 /// A server that keeps nothing forgets claims and completions when it is killed.

@@ -17,13 +17,6 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod postgres;
 
-// The next file uses this name.
-use postgres as server;
-
-#[path = "../../../crates/postgres/tests/postgres/pgbouncer.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod pgbouncer;
-
 #[path = "../e2e/support.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
@@ -32,4 +25,3 @@ mod chaos;
 mod loops;
 mod start;
 mod transactions;
-mod urls;

@@ -50,23 +50,14 @@ fn problem(settings: &Settings) -> Option<String> {
              `claim` or `steps` without messages, or another store"
         ));
     }
-    if !settings.server_settings.is_empty() {
-        let other = match store {
-            TestedStore::Postgres(None) | TestedStore::Redis(None) => None,
-            TestedStore::DynamoDb => Some("the embedded DynamoDB"),
-            _ => Some("that of a URL"),
-        };
-        if let Some(other) = other {
-            return Some(format!(
-                "settings of the server are for one that the rig starts, and {other} is none: leave them out"
-            ));
-        }
+    if !settings.server_settings.is_empty() && *store == TestedStore::DynamoDb {
+        return text(
+            "settings of the server are for one that the rig starts, and the embedded DynamoDB is none: leave them out",
+        );
     }
     if let Some(kind) = fault(&|kind| !store.has(kind) && (mode.has(kind) || is_of_messages(kind)))
     {
-        return Some(format!(
-            "the fault `{kind}` cannot happen with {store}, as the rig starts or reaches it: leave it out"
-        ));
+        return Some(format!("the fault `{kind}` cannot happen with {store}: leave it out"));
     }
     let kind = fault(&|kind| !settings.allows(kind))?;
     Some(if is_of_messages(kind) {

@@ -154,7 +154,7 @@ impl Rig<'_> {
             .env("AWS_SECRET_ACCESS_KEY", "local")
             .env("AWS_REGION", "us-east-1")
             .env("AWS_ENDPOINT_URL_DYNAMODB", proxy.url())
-            .envs(self.store.variables())
+            .envs([self.store.variable()])
             .env("SCRIPTED_QUEUE", queue.to_string())
             .env("SCRIPTED_RELAY", "1")
             .stdin(Stdio::null())

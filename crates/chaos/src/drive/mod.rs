@@ -6,62 +6,25 @@ mod rig;
 mod settled;
 mod signals;
 
-use std::{future::pending, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use lambda_idempotency_local::Disposition;
 use tokio::sync::mpsc::unbounded_channel;
 
 use self::rig::Rig;
 use crate::{
-    Error, Report, Settings,
-    audit::audit,
-    effects,
-    expected::Expected,
-    ledger::Ledger,
-    messages::MessageQueue,
-    processes::start,
-    schedule::Schedule,
-    store::{Backend, Place},
+    Error, Report, Settings, audit::audit, effects, expected::Expected, ledger::Ledger,
+    messages::MessageQueue, processes::start, schedule::Schedule, store::Backend,
 };
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
-/// [`Settings::patience`]; then audits what happened. `progress` is told how many of them are.
+/// [`Settings::patience`]; then audits what happened. `progress` is told how many of them are. Dropping the future ends
+/// the run, and all that it has started.
 ///
 /// # Errors
 /// The run could not be carried out. Mistakes of the function are in the report, not here.
 pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report, Error> {
-    run_until(settings, progress, pending()).await
-}
-
-/// As [`run`], and ends when `stop` does. Who drops the future of a run instead leaves behind what it has made in the
-/// server of a URL.
-///
-/// # Errors
-/// As [`run`]; [`Error::Stopped`] if it was stopped; [`Error::Left`] if the server of a URL keeps what the run has made.
-pub async fn run_until(
-    settings: &Settings,
-    progress: impl Fn(usize),
-    stop: impl Future<Output = ()>,
-) -> Result<Report, Error> {
     settings.check()?;
-    let place = Place::new(&settings.store)?;
-    let ran = tokio::select! {
-        ran = run_in(&place, settings, progress) => ran,
-        () = stop => Err(Error::Stopped),
-    };
-    // Its processes and its proxy have ended.
-    match (place.remove().await, ran) {
-        (Ok(()), ran) => ran,
-        (Err(left), Ok(_)) => Err(Error::Left(left)),
-        (Err(left), Err(failed)) => Err(Error::Left(format!("{failed}; and {left}"))),
-    }
-}
-
-async fn run_in(
-    place: &Place,
-    settings: &Settings,
-    progress: impl Fn(usize),
-) -> Result<Report, Error> {
     let begun = Instant::now();
     let schedule = Schedule::new(settings);
     let ledger = Ledger::create()?;
@@ -75,7 +38,7 @@ async fn run_in(
         false => None,
     };
     let address = messages.as_ref().map(MessageQueue::address);
-    let store = Arc::new(Backend::start(settings, place).await?);
+    let store = Arc::new(Backend::start(settings).await?);
     let local = start(settings, (&schedule, &store), &ledger, (report, address)).await?;
     if let Some(messages) = messages.as_ref().filter(|_| settings.mode.commits()) {
         messages.look_into(&store);
@@ -114,7 +77,7 @@ async fn run_in(
         schedule: format!("{:016x}", schedule.digest()),
         processes: settings.processes,
         mode: settings.mode,
-        store: settings.store.clone(),
+        store: settings.store,
         source: schedule.origin(),
         faults: settings.faults.iter().copied().collect(),
         messages: schedule.messages.len(),

@@ -1,12 +1,12 @@
 //! The store while it runs: faults are injected into it, and the rig reads it past them.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
-use lambda_idempotency_local::{DynamoDb, FaultId};
+use lambda_idempotency_local::{DynamoDb, FaultId, ServerKind};
 use lambda_idempotency_testkit::tcp::TcpFaultId;
 use serde_json::{Value, json};
 
-use super::{CLAIMS, Item, KEY, ORDERS, Place, Row, server::Server};
+use super::{CLAIMS, Item, KEY, ORDERS, Row, server::Server};
 use crate::{Error, Settings, TestedStore, schedule, store_faults::StoreFault};
 
 /// A store that runs.
@@ -23,23 +23,21 @@ pub(crate) enum InjectedFault {
 }
 
 impl Backend {
-    /// Starts the store of these settings, or opens it in this place.
-    pub(crate) async fn start(settings: &Settings, place: &Place) -> Result<Self, Error> {
-        match &settings.store {
-            TestedStore::DynamoDb => Ok(Self::DynamoDb(DynamoDb::start().await?)),
-            _ => Ok(Self::Server(Box::new(Server::start(settings, place).await?))),
-        }
+    /// Starts the store of these settings.
+    pub(crate) async fn start(settings: &Settings) -> Result<Self, Error> {
+        let kind = match settings.store {
+            TestedStore::DynamoDb => return Ok(Self::DynamoDb(DynamoDb::start().await?)),
+            TestedStore::Postgres => ServerKind::Postgres,
+            TestedStore::Redis => ServerKind::Redis,
+        };
+        Ok(Self::Server(Box::new(Server::start(kind, &settings.server_settings).await?)))
     }
 
-    /// The variables that say to the function where its store is.
-    pub(crate) fn variables(&self) -> HashMap<&'static str, String> {
+    /// The variable that says to the function where its store is.
+    pub(crate) fn variable(&self) -> (&'static str, String) {
         match self {
-            Self::DynamoDb(_) => [("IDEMPOTENCY_TABLE", CLAIMS.to_owned())].into(),
-            Self::Server(server) => {
-                let url = ("IDEMPOTENCY_STORE", server.url().to_owned());
-                let prefix = server.prefix().map(|prefix| ("SCRIPTED_PREFIX", prefix.to_owned()));
-                std::iter::once(url).chain(prefix).collect()
-            }
+            Self::DynamoDb(_) => ("IDEMPOTENCY_TABLE", CLAIMS.to_owned()),
+            Self::Server(server) => ("IDEMPOTENCY_STORE", server.url()),
         }
     }
 

@@ -1,12 +1,10 @@
 //! The store of the function that is tested: where it is, what goes wrong with it, and what is in it.
 
 mod backend;
-mod place;
 mod postgres;
 mod server;
 
 pub(crate) use backend::{Backend, InjectedFault};
-pub(crate) use place::Place;
 pub(crate) use postgres::Database;
 
 use std::time::Duration;

@@ -46,11 +46,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "own")]
     messages: bool,
 
-    /// Where the records are: dynamodb, postgres, redis, or a URL, postgres://.. or redis://..
+    /// Where the records are: dynamodb, postgres or redis
     ///
-    /// Without a URL, a server is started from the programs of this machine, and also killed and started again. In the
-    /// server of a URL, which has to be without TLS, the records are in a schema, or under a prefix, of their own, which is
-    /// removed at the end. Faults are those of its connections.
+    /// A server of PostgreSQL or Redis is started from the programs of this machine, killed and started again. Other faults
+    /// are those of its connections.
     #[arg(long, value_name = "STORE", default_value = "dynamodb", conflicts_with = "own")]
     store: String,
 
@@ -158,13 +157,15 @@ impl Arguments {
     /// The settings, without the binary.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let binary = PathBuf::new();
-        // Not by the parser of arguments, which would repeat a URL with its password.
-        let store: TestedStore = self.store.parse()?;
         let mut settings = match self.template()? {
             Some(template) => Settings::for_any_function(binary, template),
             None if self.messages => Settings::with_mode(binary, self.mode).with_messages(),
             None => Settings::with_mode(binary, self.mode),
         };
+        // Not by the parser of arguments, which would repeat a URL with its password.
+        let store = TestedStore::ALL.iter().copied().find(|store| store.as_str() == self.store);
+        let store =
+            store.ok_or("--store is dynamodb, postgres or redis, whose server is started")?;
         if store != TestedStore::DynamoDb {
             settings = settings.with_store(store);
         }

@@ -3,22 +3,19 @@
 mod arguments;
 mod report;
 
-use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use lambda_idempotency_chaos::{Error, Story, run_until};
+use lambda_idempotency_chaos::{self as chaos, Story};
 use lambda_idempotency_local::Build;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::text;
-use crate::runtime::{INTERRUPTED, interrupted};
 use crate::terminal::{document, print};
 pub(crate) use arguments::Arguments;
 
-/// Runs the command: 0 if there is no violation, 1 if there is one. The first signal ends it, once what it has made in the
-/// server of a URL is removed.
+/// Runs the command: 0 if there is no violation, 1 if there is one.
 pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
     crate::report::check(arguments.report.as_deref())?;
     let mut settings = arguments.settings()?;
@@ -30,19 +27,10 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         ..Build::default()
     };
     let scripted = (!arguments.is_users_function()).then_some((scripted, CLONE));
-    let mut stop = pin!(interrupted());
-    settings.binary = tokio::select! {
-        binary = arguments.function.binary(scripted, false) => binary?,
-        () = &mut stop => return Ok(ExitCode::from(INTERRUPTED)),
-    };
+    settings.binary = arguments.function.binary(scripted, false).await?;
     let done = Progress::new(settings.deliveries as u64, "messages");
-    let ran = run_until(&settings, |settled| done.set(settled as u64), stop);
-    let ran = done.during(ran, arguments.json).await;
-    let report = match ran {
-        Ok(report) => report,
-        Err(Error::Stopped) => return Ok(ExitCode::from(INTERRUPTED)),
-        Err(error) => return Err(error.into()),
-    };
+    let ran = chaos::run(&settings, |settled| done.set(settled as u64));
+    let report = done.during(ran, arguments.json).await?;
     let nothing = Story::new(Instant::now());
     let run = report::run(&report, report.story.as_ref().unwrap_or(&nothing));
     print(&if arguments.json {

@@ -5,7 +5,6 @@
 //! | variable | effect |
 //! |---|---|
 //! | `IDEMPOTENCY_STORE` | the records, and effects in transactions, are in this PostgreSQL or Redis server |
-//! | `SCRIPTED_PREFIX` | the names of the records in Redis begin with it |
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
 //! | `SCRIPTED_OPTIMISTIC=1` | with `SCRIPTED_TRANSACTION=1`: keys are not claimed |

@@ -27,10 +27,6 @@ pub(super) async fn idempotency(clock: Option<SkewedClock>) -> Result<Idempotenc
         })
     } else if is_redis() {
         let store = RedisStore::builder_from_env()?;
-        let store = match env::var("SCRIPTED_PREFIX") {
-            Ok(prefix) => store.prefix(prefix),
-            Err(_) => store,
-        };
         Idempotency::new(match clock {
             Some(clock) => store.clock(clock).build()?,
             None => store.build()?,
