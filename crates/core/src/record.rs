@@ -55,8 +55,8 @@ pub struct IdempotencyRecord {
     pub steps: Option<Json>,
     /// The messages that are stored with the completion and not yet known to be sent, as JSON text.
     pub outbox: Option<Json>,
-    /// The payload of the record, while [`Status::InProgress`], as JSON text: only for an operation that asks
-    /// for it, to run the work again where nothing redelivers it.
+    /// The payload of the record, as JSON text, until its key is completed: only for an operation that asks for it, to
+    /// run the work again, or to put its record aside, where nothing redelivers it.
     pub payload: Option<Json>,
     /// The type of the last error. Never its message, which may quote the payload.
     pub error_type: Option<Arc<str>>,

@@ -67,7 +67,7 @@ pub struct Attributes {
     pub steps: Cow<'static, str>,
     /// S: the messages that are not yet known to be sent, as JSON text. Default `outbox`.
     pub outbox: Cow<'static, str>,
-    /// S: the payload, if the operation keeps it while the record is in progress, as JSON text. Default
+    /// S: the payload, if the operation keeps it until the key is completed, as JSON text. Default
     /// `payload`.
     pub payload: Cow<'static, str>,
     /// S: where an [index](crate::DynamoDbStoreBuilder::index) has the item, as `messages#07`; only while it has an `outbox`

@@ -85,6 +85,7 @@ pub(super) fn settle_with(
     {
         return Next::End(outcome);
     }
+    let held = as_it_is_needed(step, held, &settlement);
     let settlement = in_its_mode(step, settlement);
     // An optimistic commit records no give-up; reserve no time for it.
     let kept_for = effects.as_ref().filter(|_| assumed.is_none());
@@ -117,6 +118,15 @@ pub(super) fn settle_with(
         in_doubt: false,
         committed: None,
     }))
+}
+
+/// The claim, without its payload if the record has failed permanently and no sink may still want it.
+fn as_it_is_needed(step: &Step<'_, '_>, mut held: Arc<Held>, settlement: &Settlement) -> Arc<Held> {
+    let is_final = matches!(settlement, Settlement::FailPermanently { .. });
+    if is_final && !step.entry.ask().can_be_put_aside && held.record.payload.is_some() {
+        Arc::make_mut(&mut held).record.payload = None;
+    }
+    held
 }
 
 /// Until when to try a settlement. If it has messages, half of the time is left for sending them. A mark only

@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Swept},
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
-    record::IdempotencyRecord,
+    record::{IdempotencyRecord, Status},
     store::StoreError,
     sweep::Sweep,
 };
@@ -63,8 +63,9 @@ pub struct Recovery<S> {
 pub struct Recovered {
     /// Records whose handler was called and succeeded, or that were put aside.
     pub recovered: u64,
-    /// Records whose handler did not succeed, or could not be called. A later run tries again, as long as there are
-    /// attempts left.
+    /// Records whose handler did not succeed, or could not be called, or whose sink did not take them. A later run tries
+    /// again, as long as there are attempts left. Also records whose messages could not be sent: a
+    /// [`Relay`](crate::outbox::Relay) sends them.
     pub failed: u64,
     /// Records that another worker held, or had completed, when this run came to them.
     pub overtaken: u64,
@@ -184,7 +185,11 @@ impl<S: Browse> Recovery<S> {
                 let needs = longest.map_or_else(|| begun.since(start), |longest| longest * 2);
                 let is_late = deadline.is_some_and(|end| begun.plus(needs) >= end);
                 let outcome = self.function.0.recover(&key, &invoked, context.request_id());
-                if is_late || !recovered.count(outcome.await) {
+                let outcome = if is_late { LATE } else { outcome.await };
+                if has_failed(&record) && outcome.as_ref().is_some_and(Outcome::is_acknowledged) {
+                    self.function.0.engine.forget_payload(&key, record).await;
+                }
+                if !recovered.count(outcome) {
                     // What was recovered is not found any more.
                     return Ok(Recovered { swept: sweep.end_before_page(), ..recovered });
                 }
@@ -219,8 +224,19 @@ impl<S: Browse> Recovery<S> {
     }
 }
 
-/// How many attempts were made: a claim that was not given up is one that was lost.
+/// The outcome of a record for which there is no time.
+const LATE: Option<Outcome> = Some(Outcome::Returned(NotStarted::Deadline));
+
+/// Whether only its sink is still to be called.
+const fn has_failed(record: &IdempotencyRecord) -> bool {
+    matches!(record.status, Status::PermanentlyFailed)
+}
+
+/// How many attempts were made: a claim that was not given up is one that was lost. None counts for a sink.
 fn attempts(record: &IdempotencyRecord) -> u32 {
+    if has_failed(record) {
+        return 0;
+    }
     let lost = u32::from(!record.is_given_up());
     record.failed_attempts.saturating_add(record.lost_attempts).saturating_add(lost)
 }

@@ -54,7 +54,8 @@ macro_rules! group {
             }
 
             /// Keeps each record of up to this many bytes with the claim of its key, until the key is completed or has
-            /// failed permanently: if the worker dies and nothing delivers the record again, a
+            /// failed permanently (with [`divert`](Self::divert), until a recovery finds that the sink has the record): if
+            /// the worker dies and nothing delivers the record again, a
             /// [`Recovery`](crate::recovery::Recovery) finds it and calls the handler. Larger records are processed as
             /// always, and the log has a warning. Default: nothing is kept.
             ///

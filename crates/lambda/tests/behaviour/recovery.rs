@@ -14,8 +14,8 @@ use lambda_idempotency::{
     Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, OnOutage, Operation, RunContext,
     recovery::{Recovered, Recovery},
     source::{
-        ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
-        S3, Scheduler, Sns, Sqs,
+        ActiveMq, DivertedRecord, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis,
+        Pipe, RabbitMq, S3, Scheduler, Sns, Sqs,
     },
     store::{BoxFuture, IdempotencyRecord},
 };
@@ -209,6 +209,63 @@ async fn in_an_outage_no_record_is_recovered_without_a_claim() {
     mortal.world.store.heal();
     assert_eq!(mortal.recover(&function).await.recovered, 1);
     mortal.world.ledger.assert_once("sqs record m-1");
+}
+
+/// Nothing delivers the record again, so a sink that could not take it would never get it.
+#[tokio::test]
+async fn a_permanent_failure_is_put_aside_by_a_later_run_if_its_sink_did_not_take_it() {
+    for first in ["a delivery", "a recovery"] {
+        let mortal = Mortal::new();
+        let (works, taken) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (sink_works, sink_taken) = (Arc::clone(&works), Arc::clone(&taken));
+        let sink = move |diverted: DivertedRecord| {
+            let result = match sink_works.load(Ordering::SeqCst) {
+                true => Ok(sink_taken.lock().unwrap().push(diverted.raw)),
+                false => Err("the sink is out of reach"),
+            };
+            async move { result }
+        };
+        let lives = Arc::clone(&mortal.lives);
+        let handler = move |_: Value, _: Call| {
+            let lives = lives.load(Ordering::SeqCst);
+            async move {
+                if !lives {
+                    std::future::pending::<()>().await;
+                }
+                Err::<(), _>(Failure::permanent("never"))
+            }
+        };
+        let operation = Operation::new("place").key("id").max_failed_attempts(1);
+        let source = kept().divert(sink);
+        let function = mortal.world.idempotency().on(source, &operation, handler).unwrap();
+        if first == "a recovery" {
+            mortal.dies(&function, &message()).await;
+            mortal.world.clock.advance(LATER);
+            assert_eq!(mortal.recover(&function).await.failed, 1);
+        } else {
+            mortal.lives.store(true, Ordering::SeqCst);
+            let event = batch([order("m-1", "o-1", "")]);
+            assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
+        }
+        mortal.world.clock.advance(LATER);
+        let failed = mortal.recover(&function).await;
+        assert_eq!((failed.failed, failed.recovered), (1, 0), "{first}: {failed:?}");
+        works.store(true, Ordering::SeqCst);
+        let recovered = mortal.recover(&function).await;
+        assert_eq!((recovered.recovered, recovered.failed), (1, 0), "{first}: {recovered:?}");
+        assert_eq!(taken.lock().unwrap().len(), 1, "{first}");
+        let again = mortal.recover(&function).await;
+        assert_eq!((again.recovered, again.overtaken, again.failed), (0, 0, 0), "{first}");
+        assert!(mortal.stored().await.iter().all(|record| record.payload.is_none()), "{first}");
+
+        let event = batch([order("m-2", "o-2", "")]);
+        assert!(mortal.world.returned(&function, &event).await.is_empty());
+        mortal.world.clock.advance(LATER);
+        for overtaken in [1, 0] {
+            assert_eq!(mortal.recover(&function).await.overtaken, overtaken, "{first}");
+        }
+        assert_eq!(taken.lock().unwrap().len(), 2, "{first}");
+    }
 }
 
 /// The claim of a long attempt was made long before it failed.
