@@ -175,11 +175,12 @@ impl Inner {
         extraction.forget_payloads(&mut records, &works);
         // The trace of an invocation is that of its record if the record caused the invocation alone.
         let is_cause = route.source.is_cause_of_invocation() && records.len() == 1;
+        let mut whole = None;
         let deliveries = records
             .iter()
             .zip(works)
             .map(|(record, work)| {
-                let kept = route.kept(event, record, context);
+                let kept = route.kept(event, record, context, &mut whole);
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
                 extraction.delivery(record, delivered, work)
             })
@@ -224,8 +225,9 @@ impl Inner {
             let records = route.records(&event);
             let extraction =
                 Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
+            let mut whole = None;
             let delivery = records.iter().find_map(|record| {
-                let kept = route.kept(&event, record, context);
+                let kept = route.kept(&event, record, context, &mut whole);
                 let is_cause = route.source.is_cause_of_invocation();
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
                 let work = extraction.work_of(record, |payload| route.job(payload, record.format));

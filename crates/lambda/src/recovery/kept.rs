@@ -1,5 +1,7 @@
 //! What a claim keeps of its record: an event with this record alone, and what else its key is made of.
 
+use std::borrow::Cow;
+
 use lambda_idempotency_core::record::Json;
 use lambda_runtime::{Context, LambdaEvent};
 use serde::{Deserialize, Serialize};
@@ -31,15 +33,21 @@ struct Found {
 }
 
 impl Route {
-    /// What the claim of this record keeps, if the source keeps it and the text is within its limit.
+    /// What the claim of this record keeps, if the source keeps it and the text is within its limit. `whole` is what
+    /// others keep of the event that keep all of it, and is shared: its copies could need more memory than there is.
     pub(crate) fn kept(
         &self,
         event: &Event<'_>,
         record: &Record<'_>,
         context: &Context,
+        whole: &mut Option<Json>,
     ) -> Option<Json> {
         let limit = self.settings.recoverable?;
         let alone = event.with_record_alone(&record.raw)?;
+        let is_whole = matches!(alone, Cow::Borrowed(_));
+        if is_whole && let Some(kept) = whole {
+            return Some(kept.without_note());
+        }
         let (request, tenant) = (&*context.request_id, context.tenant_id.as_deref());
         let mut bytes = alone.get().len();
         // A whole event is not copied for each of its records in vain.
@@ -47,7 +55,11 @@ impl Route {
             let kept = to_raw_value(&Kept { event: &alone, request, tenant }).ok()?;
             bytes = kept.get().len();
             if bytes <= limit {
-                return Some(kept.get().into());
+                let kept = Json::from(kept.get());
+                if is_whole {
+                    *whole = Some(kept.clone());
+                }
+                return Some(kept);
             }
         }
         tracing::warn!(

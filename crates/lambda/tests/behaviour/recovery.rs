@@ -14,8 +14,8 @@ use lambda_idempotency::{
     Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, OnOutage, Operation, RunContext,
     recovery::{Recovered, Recovery},
     source::{
-        ActiveMq, DivertedRecord, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis,
-        Pipe, RabbitMq, S3, Scheduler, Sns, Sqs,
+        ActiveMq, DivertedRecord, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka,
+        KeepOrder, Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns, Sqs,
     },
     store::{BoxFuture, IdempotencyRecord},
 };
@@ -34,6 +34,7 @@ use serde_json::{Value, json};
 use crate::{
     samples::samples,
     support::{World, batch, order, serve},
+    support_streams,
 };
 
 /// Longer than a lease and the time for which a recovery leaves records alone.
@@ -364,6 +365,22 @@ async fn each_claim_of_a_batch_keeps_its_own_record_only() {
         assert_eq!(mortal.recover(&function).await.recovered, 2);
         mortal.world.clock.advance(Duration::from_hours(48));
     }
+}
+
+/// An event of Kafka is kept whole. With copies for each of its records, 300 KB in a thousand records would need 300 MB.
+#[tokio::test]
+async fn records_of_an_event_that_is_kept_whole_share_its_text() {
+    let event =
+        support_streams::topic((0..3).map(|offset| support_streams::message(0, offset, "a", "")))
+            .to_string();
+    let mortal = Mortal::new();
+    let source = Kafka::new().recoverable(64 * 1024).order(KeepOrder::None);
+    let operation = Operation::new("place");
+    let function = mortal.world.idempotency().on(source, &operation, mortal.handler()).unwrap();
+    mortal.dies(&function, &event).await;
+    let stored = mortal.stored().await;
+    let texts: Vec<_> = stored.iter().filter_map(|record| record.payload.as_deref()).collect();
+    assert!(texts.len() == 3 && texts.iter().all(|text| std::ptr::eq(*text, texts[0])));
 }
 
 #[tokio::test]
