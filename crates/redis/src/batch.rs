@@ -173,7 +173,7 @@ impl RedisStore {
             node.leave(link);
         }
         match &failure.detail {
-            First::FindServer => self.servers.forget_map(None),
+            First::FindServer => self.servers.doubt(&node.address),
             First::AskAt(address) => self.servers.forget_map(Some(address.clone())),
             First::Nothing | First::Look | First::Reconnect | First::GoTo(_) => {}
         }

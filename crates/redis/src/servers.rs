@@ -31,6 +31,8 @@ struct Known {
     stale: bool,
     /// The server that knows better.
     ask_at: Option<Address>,
+    /// The server that knows no better: it may be cut off from the others, and still take itself for a primary.
+    doubted: Option<Address>,
 }
 
 /// Which server has which keys.
@@ -86,7 +88,8 @@ impl Map {
 
 impl Servers {
     pub(crate) fn new(config: Arc<Config>) -> Self {
-        let known = Known { nodes: HashMap::new(), map: None, stale: false, ask_at: None };
+        let known =
+            Known { nodes: HashMap::new(), map: None, stale: false, ask_at: None, doubted: None };
         Self { config, known: Mutex::new(known) }
     }
 
@@ -108,9 +111,15 @@ impl Servers {
         known.ask_at = ask_at.or(known.ask_at.take());
     }
 
+    /// Makes the next request find out anew which server has which keys, and from this one only if no other says so.
+    pub(crate) fn doubt(&self, address: &Address) {
+        self.forget_map(None);
+        self.known().doubted = Some(address.clone());
+    }
+
     /// Which server has which keys.
     pub(crate) async fn map(&self, budget: &Budget<'_>) -> Result<Map, Failure> {
-        let (ask_at, others) = {
+        let (ask_at, doubted, others) = {
             let mut known = self.known();
             match &known.map {
                 Some(map @ Map::One(_)) => return Ok(map.clone()),
@@ -120,7 +129,7 @@ impl Servers {
             let seed = &self.config.address;
             let others = known.nodes.keys().filter(|other| *other != seed).cloned();
             let others: Vec<_> = std::iter::once(seed.clone()).chain(others).collect();
-            (known.ask_at.take(), others)
+            (known.ask_at.take(), known.doubted.take(), others)
         };
         if let Some(address) = ask_at
             && let Ok(map) = self.ask(&address, budget).await
@@ -128,11 +137,18 @@ impl Servers {
             return Ok(self.keep(map));
         }
         // All at once: some may be gone, and who is gone answers late or never.
-        let asked = others.iter().map(|address| self.ask(address, budget).boxed());
-        match select_ok(asked).await {
-            Ok((map, _)) => Ok(self.keep(map)),
-            Err(failure) => self.known().map.clone().ok_or(failure),
+        let (last, first): (Vec<_>, Vec<_>) =
+            others.iter().partition(|other| doubted.as_ref() == Some(*other));
+        let mut failed = None;
+        for addresses in [first, last].iter().filter(|addresses| !addresses.is_empty()) {
+            let asked = addresses.iter().map(|address| self.ask(address, budget).boxed());
+            match select_ok(asked).await {
+                Ok((map, _)) => return Ok(self.keep(map)),
+                Err(failure) => failed = Some(failure),
+            }
         }
+        let known = self.known().map.clone();
+        known.ok_or_else(|| failed.unwrap_or_else(|| error::no_server(&self.config.address)))
     }
 
     fn keep(&self, map: Map) -> Map {

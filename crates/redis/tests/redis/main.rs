@@ -16,6 +16,7 @@ mod browsing;
 mod cluster;
 mod conformance;
 mod connecting;
+mod cut_off;
 mod faults;
 mod memory;
 mod secrecy;
