@@ -139,7 +139,8 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default 1 s. Waiting while
+    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default 1 s. Of several
+    /// hosts each may take so long, or its share of what the call has left. Waiting while
     /// [all connections](Self::max_connections) are in use does not count.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -212,12 +213,17 @@ impl PostgresStoreBuilder {
     /// connection is made.
     pub fn build(self) -> Result<PostgresStore, PostgresConfigError> {
         let table = Table::parse(&self.table)?;
-        let Url { mut server, tls, root_certificates } = Url::parse(&self.url)?;
+        let Url { mut servers, tls, root_certificates } = Url::parse(&self.url)?;
         if self.max_connections == 0 {
             return Err(PostgresConfigError::NoConnections);
         }
-        if server.get_application_name().is_none() {
-            server.application_name("lambda-idempotency");
+        for server in &mut servers {
+            if server.get_application_name().is_none() {
+                server.application_name("lambda-idempotency");
+            }
+            if self.prepared_statements {
+                own_session::ask(server);
+            }
         }
         let pem = match (self.root_certificates, root_certificates) {
             (Some(given), _) => Some(given),
@@ -227,15 +233,15 @@ impl PostgresStoreBuilder {
             (None, _) => None,
         };
         let tls = if tls { Some(Tls(tls::Tls::new(pem.as_deref())?)) } else { None };
-        if self.prepared_statements {
-            own_session::ask(&mut server);
-        }
-        let target = Target { server, password: self.password, tls };
+        let hosts = u32::try_from(servers.len()).unwrap_or(u32::MAX);
+        let server = servers.pop().ok_or(PostgresConfigError::UnfitUrl)?;
+        let target = Target { before: servers, server, password: self.password, tls };
         let statements = Arc::new(Statements::of(&table));
         let config = Config {
             table,
             timing: self.timing,
             connect_timeout: self.connect_timeout,
+            hosts,
             max_connections: self.max_connections,
             max_idle: self.max_idle,
             prepared_statements: self.prepared_statements,

@@ -70,7 +70,7 @@ impl PostgresStore {
                     self.roll_back(lease, budget).await;
                 }
                 if failure.detail == Scope::Server {
-                    self.pool.close_idle();
+                    self.pool.close_idle(self.config.timing.clock.now());
                 }
                 Err(failure)
             }
@@ -91,6 +91,7 @@ impl PostgresStore {
         let of_effects = effects.statements().iter();
         statements.extend(of_effects.map(|s| Statement::counted(s.text(), s.parameters())));
         let limit = member.commit_limit(budget);
+        let began = self.config.timing.clock.now();
         let begin = begin(limit, "");
         let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None)).await;
         drop(statements);
@@ -107,6 +108,7 @@ impl PostgresStore {
                     .map(Prepared::Refused);
             }
             Err(late) => {
+                self.pool.close_idle(began);
                 let failure = error::timed_out(doing, late).with_doubt(false);
                 let limits = (late.0, self.config.timing.attempt_timeout);
                 return Err(self.pool.unanswered(failure, lease.waited, limits));
@@ -155,8 +157,13 @@ impl PostgresStore {
     ) -> Result<Done, Failure> {
         let limit = member.commit_limit(budget);
         let commit = format!("COMMIT; {CLEAN}");
+        let began = self.config.timing.clock.now();
         let committed = budget.attempt(limit, lease.connection.first_of(&commit)).await;
-        match committed.map_err(|late| error::timed_out(doing, late))? {
+        let committed = committed.map_err(|late| {
+            self.pool.close_idle(began);
+            error::timed_out(doing, late)
+        });
+        match committed? {
             Ok(cleaned) => {
                 // Whatever became of the rest, it is committed.
                 if cleaned.is_ok() {

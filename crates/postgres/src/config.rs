@@ -11,10 +11,20 @@ use crate::table::Table;
 pub(crate) struct Config {
     pub(crate) table: Table,
     pub(crate) timing: Timing,
+    /// How long a host may take until there is a connection.
     pub(crate) connect_timeout: Duration,
+    /// How many hosts are tried.
+    pub(crate) hosts: u32,
     pub(crate) max_connections: usize,
     pub(crate) max_idle: Duration,
     pub(crate) prepared_statements: bool,
+}
+
+impl Config {
+    /// How long all hosts may take until there is a connection.
+    pub(crate) fn connecting(&self) -> Duration {
+        self.connect_timeout.saturating_mul(self.hosts)
+    }
 }
 
 impl fmt::Debug for Config {

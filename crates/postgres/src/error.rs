@@ -77,7 +77,7 @@ pub(crate) fn all_in_use(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure
 /// The connection was not there in time, so nothing was sent.
 pub(crate) fn not_connected(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
     let millis = limit.as_millis();
-    unavailable(if limit < doing.config.connect_timeout {
+    unavailable(if limit < doing.config.connecting() {
         format!(
             "could not {doing}: there was no connection in the last {millis} ms of the call; if calls with more time \
              have none either, check host, port and security group"

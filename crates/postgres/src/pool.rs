@@ -21,6 +21,7 @@ use crate::{
     connection::Connection,
     error::{Failure, Scope},
     own_session::IS_OWN,
+    retry::Budget,
     tls::Tls,
     unconnected::Unconnected,
 };
@@ -28,6 +29,8 @@ use crate::{
 /// Where to connect to, and how.
 #[derive(Clone)]
 pub(crate) struct Target {
+    /// The hosts that are tried before the last one.
+    pub(crate) before: Vec<tokio_postgres::Config>,
     pub(crate) server: tokio_postgres::Config,
     pub(crate) password: Option<LoadPassword>,
     pub(crate) tls: Option<Tls>,
@@ -69,6 +72,7 @@ impl Pool {
         &'p self,
         slot: Slot<'p>,
         config: &Config,
+        budget: &Budget<'_>,
     ) -> Result<Lease<'p>, Unconnected> {
         while let Some(Idle { mut connection, since }) = self.pop() {
             if config.timing.clock.now().since(since) <= config.max_idle && !connection.is_closed()
@@ -76,7 +80,7 @@ impl Pool {
                 return Ok(Lease { pool: self, connection, waited: Duration::ZERO, slot });
             }
         }
-        let mut connection = self.target.connect().await?;
+        let mut connection = self.target.connect(config, budget).await?;
         if config.prepared_statements {
             let is_own = connection.keep_statements_if(IS_OWN).await;
             if !is_own.map_err(Unconnected::Failed)? {
@@ -108,9 +112,10 @@ impl Pool {
         self.slots.heard(!answer.as_ref().is_err_and(is_outage));
     }
 
-    /// Closes the idle connections, for instance because the server has become a standby.
-    pub(crate) fn close_idle(&self) {
-        self.lock().clear();
+    /// Closes the connections that are idle since then: the server has become a standby, or answers nothing any more. Those
+    /// that came back later were answered.
+    pub(crate) fn close_idle(&self, then: Timestamp) {
+        self.lock().retain(|idle| idle.since > then);
     }
 
     // The last one that was used comes first, so that those that are not needed become old.
@@ -143,10 +148,34 @@ impl Lease<'_> {
 }
 
 impl Target {
-    async fn connect(&self) -> Result<Connection, Unconnected> {
-        let mut server = self.server.clone();
-        if let Some(load) = &self.password {
-            server.password(load.load().await.ok_or(Unconnected::NoPassword)?);
+    async fn connect(
+        &self,
+        config: &Config,
+        budget: &Budget<'_>,
+    ) -> Result<Connection, Unconnected> {
+        let password = match &self.password {
+            Some(load) => Some(load.load().await.ok_or(Unconnected::NoPassword)?),
+            None => None,
+        };
+        for (hosts, server) in (2..=config.hosts).rev().zip(&self.before) {
+            // One that does not answer, such as a machine without power, keeps no time of those behind it.
+            let limit = config.connect_timeout.min(budget.left() / hosts);
+            if let Ok(Ok(open)) = budget.within(limit, self.open(server, password.as_deref())).await
+            {
+                return Ok(open);
+            }
+        }
+        self.open(&self.server, password.as_deref()).await
+    }
+
+    async fn open(
+        &self,
+        server: &tokio_postgres::Config,
+        password: Option<&str>,
+    ) -> Result<Connection, Unconnected> {
+        let mut server = server.clone();
+        if let Some(password) = password {
+            server.password(password);
         }
         if let Some(tls) = &self.tls {
             let (client, wire) = server.connect(tls.clone()).await.map_err(Unconnected::Failed)?;

@@ -74,7 +74,7 @@ impl PostgresStore {
         }
         budget.be_patient(limit);
         let slot = self.slot(doing, limit, &budget, || budget.limit()).await?;
-        let taken = budget.attempt(limit, self.pool.take(slot, &self.config)).await;
+        let taken = budget.attempt(limit, self.pool.take(slot, &self.config, &budget)).await;
         let mut lease = taken
             .map_err(|late| error::not_connected(doing, late))?
             .map_err(|why| connect_failure(doing, why))?;

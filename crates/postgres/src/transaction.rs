@@ -35,10 +35,10 @@ impl PostgresStore {
         let all = budget.left();
         let slot = self.slot(doing, all.saturating_sub(SHORTEST), budget, request).await?;
         let waited = all.saturating_sub(budget.left());
-        let limit = self.config.connect_timeout.min(budget.left());
-        let taken = budget.attempt(limit, self.pool.take(slot, &self.config)).await;
+        let limit = self.config.connecting().min(budget.left());
+        let taken = budget.attempt(limit, self.pool.take(slot, &self.config, budget)).await;
         let taken = taken.map_err(|late| {
-            let limits = (late.0, self.config.connect_timeout);
+            let limits = (late.0, self.config.connecting());
             self.pool.unanswered(error::not_connected(doing, late), waited, limits)
         })?;
         let lease = taken.map_err(|why| connect_failure(doing, why));
@@ -61,7 +61,7 @@ impl PostgresStore {
         // For connecting, for the statements, and for `COMMIT`.
         let time = move || {
             let requests = request().saturating_mul(2);
-            self.config.connect_timeout.saturating_add(requests).min(budget.left())
+            self.config.connecting().saturating_add(requests).min(budget.left())
         };
         let slot = budget.within(limit, self.pool.slots.enter(doing.purpose, time)).await;
         slot.map_err(|late| self.pool.crowded(error::all_in_use(doing, late)))
@@ -82,9 +82,11 @@ impl PostgresStore {
             return Err(error::too_late(&self.config));
         }
         usage::add(Usage { requests: 1, capacity_units: 0.0 });
+        let began = self.config.timing.clock.now();
         let begin = begin(limit, planning);
         let answered = lease.connection.run(&begin, statements, Some("COMMIT"));
         let answers = budget.attempt(limit, answered).await.map_err(|late| {
+            self.pool.close_idle(began);
             let limits = (late.0, self.config.timing.attempt_timeout);
             self.pool.unanswered(error::timed_out(doing, late), lease.waited, limits)
         })?;
@@ -92,7 +94,7 @@ impl PostgresStore {
         let judged = judge(doing, answers);
         self.pool.heard(&judged);
         if judged.as_ref().is_err_and(|failure| failure.detail == Scope::Server) {
-            self.pool.close_idle();
+            self.pool.close_idle(self.config.timing.clock.now());
         } else if is_usable {
             lease.give_back(&self.config);
         }

@@ -15,7 +15,8 @@ const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(10), Duration
 
 /// What a URL says.
 pub(crate) struct Url {
-    pub(crate) server: Config,
+    /// One for each host, in their order.
+    pub(crate) servers: Vec<Config>,
     /// Whether to encrypt.
     pub(crate) tls: bool,
     /// The file with the certificates to trust: `sslrootcert`.
@@ -26,29 +27,49 @@ impl Url {
     /// Reads a URL. The error does not quote it.
     pub(crate) fn parse(url: &str) -> Result<Self, PostgresConfigError> {
         let (text, root_certificates) = without_libpq(url.trim())?;
-        let server = text.parse::<Config>();
-        let mut server = server.map_err(|_| PostgresConfigError::UnfitUrl)?;
-        if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
+        if has_stray_sign(&text) {
             return Err(PostgresConfigError::UnfitUrl);
         }
-        if server.get_hosts().iter().any(has_credentials) {
-            return Err(PostgresConfigError::UnfitUrl);
-        }
-        if server.get_hosts().iter().any(is_dsql) {
-            return Err(PostgresConfigError::AuroraDsql);
-        }
-        keep_alive(&mut server, &text);
-        let tls = server.get_ssl_mode() != SslMode::Disable;
-        if tls {
-            server.ssl_mode(SslMode::Require);
-        }
-        Ok(Self { server, tls, root_certificates })
+        let servers =
+            each_host(&text).iter().map(|text| server(text)).collect::<Result<Vec<_>, _>>()?;
+        let tls = servers.iter().any(|server| server.get_ssl_mode() != SslMode::Disable);
+        Ok(Self { servers, tls, root_certificates })
     }
 }
 
-/// Whether a part of a password was taken for one of the host, because an `@` in it is not percent-encoded.
-fn has_credentials(host: &Host) -> bool {
-    matches!(host, Host::Tcp(name) if name.contains('@'))
+fn server(text: &str) -> Result<Config, PostgresConfigError> {
+    let mut server: Config = text.parse().map_err(|_| PostgresConfigError::UnfitUrl)?;
+    if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
+        return Err(PostgresConfigError::UnfitUrl);
+    }
+    if server.get_hosts().iter().any(is_dsql) {
+        return Err(PostgresConfigError::AuroraDsql);
+    }
+    keep_alive(&mut server, text);
+    if server.get_ssl_mode() != SslMode::Disable {
+        server.ssl_mode(SslMode::Require);
+    }
+    Ok(server)
+}
+
+/// Whether an `@` is not percent-encoded that is not the one behind the password. What follows it would be taken for a part
+/// of the host or of the database, and what precedes it for user and password.
+fn has_stray_sign(url: &str) -> bool {
+    let (server, query) = url.split_once('?').unwrap_or((url, ""));
+    match server.matches('@').count() {
+        0 => query.contains('@'),
+        signs => signs > 1,
+    }
+}
+
+/// The same URL for each of its hosts. `tokio-postgres` would try them in turn, and wait for one that does not answer for as
+/// long as there is time.
+fn each_host(url: &str) -> Vec<String> {
+    let behind = |sign: &str| url.find(sign).map(|at| at.saturating_add(sign.len()));
+    let Some(begin) = behind("@").or_else(|| behind("://")) else { return vec![url.to_owned()] };
+    let (head, rest) = url.split_at(begin);
+    let (hosts, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    hosts.split(',').map(|host| format!("{head}{host}{tail}")).collect()
 }
 
 /// Whether this is a cluster of Aurora DSQL, at its public endpoint (`CLUSTER.dsql.REGION.on.aws`) or at one of a VPC
@@ -121,7 +142,7 @@ mod tests {
             ("postgres://orders@db/orders?connect_timeout=3&sslmode=disable", false),
         ] {
             let url = read(url);
-            assert_eq!((url.tls, url.server.get_user()), (tls, Some("orders")));
+            assert_eq!((url.tls, url.servers[0].get_user()), (tls, Some("orders")));
         }
     }
 
@@ -156,7 +177,7 @@ mod tests {
     #[test]
     fn keepalives_are_those_of_the_url_or_else_short() {
         let of = |url| {
-            let Url { server, .. } = read(url);
+            let server = &read(url).servers[0];
             let seconds = |duration: Duration| duration.as_secs();
             let interval = server.get_keepalives_interval().map(seconds);
             (seconds(server.get_keepalives_idle()), interval, server.get_keepalives_retries())
@@ -166,7 +187,24 @@ mod tests {
             "postgres://db/orders?keepalives_idle=60&keepalives_interval=20&keepalives_retries=9";
         assert_eq!(of(all), (60, Some(20), Some(9)));
         assert_eq!(of("postgres://db/orders?keepalives_idle=60"), (60, Some(5), Some(3)));
-        assert!(!read("postgres://db/orders?keepalives=0").server.get_keepalives());
+        assert!(!read("postgres://db/orders?keepalives=0").servers[0].get_keepalives());
+    }
+
+    #[test]
+    fn each_host_is_a_server_with_all_else_that_the_url_says() {
+        let url = read("postgres://u:p%40@a,b:1,[::1]:2/orders?sslmode=disable&keepalives_idle=60");
+        let servers = url.servers.iter().map(|server| {
+            assert_eq!((server.get_user(), server.get_password()), (Some("u"), Some(&b"p@"[..])));
+            assert_eq!(server.get_dbname(), Some("orders"));
+            assert_eq!(server.get_keepalives_idle(), Duration::from_secs(60));
+            (server.get_hosts().to_vec(), server.get_ports().to_vec())
+        });
+        let host = |name: &str, port| (vec![Host::Tcp(name.to_owned())], vec![port]);
+        let expected = [host("a", 5432), host("b", 1), host("::1", 2)];
+        assert_eq!(servers.collect::<Vec<_>>(), expected);
+        assert_eq!(read("postgres://a,b").servers.len(), 2);
+        assert_eq!(read("postgres:///orders?host=a,b").servers.len(), 1);
+        assert_eq!(read("host=a,b dbname=orders").servers.len(), 1);
     }
 
     #[test]
@@ -179,6 +217,9 @@ mod tests {
             "postgres://u:s3cr3t@h:port",
             "postgres://u:p@s3cr3t@h/d",
             "postgres://u@p:s3cr3t@h/d",
+            "postgres://u:p@s3cr3t/cr3t@h/d",
+            "postgres://u:s3cr3t?p@h/d",
+            "postgres://h/d?application_name=s3cr3t@h",
         ] {
             let Err(error) = Url::parse(url) else { unreachable!("{url}") };
             assert!(matches!(error, PostgresConfigError::UnfitUrl), "{url}");

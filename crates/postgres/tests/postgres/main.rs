@@ -21,6 +21,7 @@ mod effects;
 mod errors;
 mod failing_effects;
 mod faults;
+mod hosts;
 mod pgbouncer;
 mod prepared;
 mod server;
