@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Idempotency, OnConflict, Operation, RunContext, RunError,
-    outcome::Foreign,
+    Call, ConfigError, Failure, Function, Idempotency, OnConflict, Operation, RunContext, RunError,
     source::{DivertedRecord, Sqs},
 };
 use serde_json::{Value, json};
@@ -21,74 +20,58 @@ impl World {
     }
 }
 
-fn foreign(ours: Option<&str>) -> impl Fn(&Foreign) -> bool {
-    move |foreign| {
-        (&*foreign.operation, &*foreign.theirs, foreign.ours.as_deref())
-            == ("process", "billing", ours)
-    }
+/// The functions of billing and shipping, with these settings of shipping.
+fn functions(world: &World, source: Sqs, shipping: &Operation) -> [Function; 2] {
+    let billing = world.application("billing").on(Sqs::new(), &process(), world.handler());
+    let shipping = world.application("shipping").on(source, shipping, world.handler());
+    [billing.unwrap(), shipping.unwrap()]
 }
-
 /// Billing and shipping share a table, and both have an operation `process` with the same keys.
 #[tokio::test]
 async fn work_of_another_application_does_not_answer_a_delivery() {
     let world = World::new();
-    let billing = world.application("billing").on(Sqs::new(), &process(), world.handler()).unwrap();
-    let shipping =
-        world.application("shipping").on(Sqs::new(), &process(), world.handler()).unwrap();
+    let [billing, shipping] = functions(&world, Sqs::new(), &process());
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&billing, &event).await.is_empty());
     for _ in 0..2 {
         assert_eq!(world.returned(&shipping, &event).await, ["m-1"], "it is returned");
+        assert!(world.returned(&billing, &event).await.is_empty(), "billing still answers");
     }
-    assert_eq!(world.ledger.total(), 1);
-    assert!(
-        world.returned(&billing, &event).await.is_empty(),
-        "billing still answers from its record"
-    );
-    assert_eq!(world.ledger.total(), 1);
+    world.ledger.assert_once("a");
     world.clock.advance(Duration::from_hours(25));
-    assert!(
-        world.returned(&shipping, &event).await.is_empty(),
-        "an expired record belongs to no application"
-    );
+    let returned = world.returned(&shipping, &event).await;
+    assert!(returned.is_empty(), "an expired record belongs to no application");
     assert_eq!(world.ledger.total(), 2);
 }
-
 /// Policies that acknowledge unprocessed records do not apply to records of other applications.
 #[tokio::test]
 async fn no_policy_acknowledges_a_key_of_another_application() {
     let world = World::new();
-    let lenient = || process().on_conflict(OnConflict::Skip);
-    let discards = || Sqs::new().divert(async |_: DivertedRecord| Ok::<_, Failure>(()));
-    let billing = world.application("billing").on(Sqs::new(), &process(), world.handler()).unwrap();
-    let shipping =
-        world.application("shipping").on(discards(), &lenient(), world.handler()).unwrap();
+    let discards = Sqs::new().divert(async |_: DivertedRecord| Ok::<_, Failure>(()));
+    let lenient = process().on_conflict(OnConflict::Skip);
+    let [billing, shipping] = functions(&world, discards, &lenient);
     for (message, id, action) in
         [("m-1", "failed", "fail"), ("m-2", "given up", "give up"), ("m-3", "stopped", "sleep")]
     {
-        let event = batch([order(message, id, action)]);
-        assert_eq!(world.returned(&billing, &event).await, [message], "{id}");
-        let event = batch([order(message, id, "")]);
-        assert_eq!(world.returned(&shipping, &event).await, [message], "{id}");
+        for (function, action) in [(&billing, action), (&shipping, "")] {
+            let event = batch([order(message, id, action)]);
+            assert_eq!(world.returned(function, &event).await, [message], "{id}");
+        }
     }
     assert_eq!(world.ledger.total(), 0);
 }
-
 #[tokio::test]
 async fn the_refusal_names_both_applications_and_the_remedy() {
     let world = World::instant();
-    let charge = async |_: Call| Ok::<_, Failure>(1);
     let payment = json!({ "id": "s3cr3t" });
-    let billing = world.application("billing");
-    billing.run(&process(), &payment, RunContext::without_deadline(), charge).await.unwrap();
+    world.run(&world.application("billing"), &process(), &payment, 1).await.unwrap();
     for (other, ours) in
         [(world.application("shipping"), Some("shipping")), (world.idempotency(), None)]
     {
-        let refused = other
-            .run(&process(), &payment, RunContext::without_deadline(), charge)
-            .await
-            .unwrap_err();
-        assert!(matches!(&refused, RunError::Foreign(it) if foreign(ours)(it)), "{refused}");
+        let refused = world.run(&other, &process(), &payment, 2).await.unwrap_err();
+        let RunError::Foreign(foreign) = &refused else { panic!("{refused:?}") };
+        assert_eq!((&*foreign.operation, &*foreign.theirs), ("process", "billing"));
+        assert_eq!(foreign.ours.as_deref(), ours);
         assert!(!refused.is_transient());
         let (kind, text) = diagnostic(refused.into());
         assert_eq!(kind, "Idempotency.Foreign");
@@ -128,22 +111,11 @@ async fn two_functions_with_the_same_name_are_one_application() {
 /// Earlier versions and Powertools write records without an application name.
 #[tokio::test]
 async fn records_without_an_application_answer_all_applications() {
-    let world = World::instant();
-    let charge = async |_: Call| Ok::<_, Failure>(1);
-    let payment = json!({ "id": "a" });
-    world
-        .idempotency()
-        .run(&process(), &payment, RunContext::without_deadline(), charge)
-        .await
-        .unwrap();
-    let run = world
-        .application("billing")
-        .run(&process(), &payment, RunContext::without_deadline(), charge)
-        .await
-        .unwrap();
-    assert!(run.replayed);
+    let (world, payment) = (World::instant(), json!({ "id": "a" }));
+    world.run(&world.idempotency(), &process(), &payment, 1).await.unwrap();
+    let run = world.run(&world.application("billing"), &process(), &payment, 2).await;
+    assert_eq!(run.unwrap().result, 1);
 }
-
 #[tokio::test]
 async fn an_invalid_application_name_is_refused() {
     let world = World::new();
@@ -151,11 +123,7 @@ async fn an_invalid_application_name_is_refused() {
     let refused = |error: &ConfigError| matches!(error, ConfigError::Name(_));
     assert!(refused(&bad().on(Sqs::new(), &process(), world.handler()).err().unwrap()));
     assert!(refused(&bad().event::<Value>(&process()).err().unwrap()));
-    let run = bad()
-        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), async |_| {
-            Ok::<_, Failure>(1)
-        })
-        .await;
+    let run = world.run(&bad(), &process(), &json!({ "id": 1 }), 1).await;
     assert!(matches!(run, Err(RunError::Config(error)) if refused(&error)));
     assert!(
         bad().application("shop").on(Sqs::new(), &process(), world.handler()).is_ok(),
@@ -182,12 +150,8 @@ fn the_application_is_named_by_the_variable_or_else_by_the_function() {
 #[tokio::test]
 #[ignore = "run by `the_application_is_named_by_the_variable_or_else_by_the_function`"]
 async fn child() {
-    let world = World::instant();
-    let charge = async |_: Call| Ok::<_, Failure>(1);
-    let run = world
-        .idempotency()
-        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), charge)
-        .await;
+    let (world, payload) = (World::instant(), json!({ "id": 1 }));
+    let run = world.run(&world.idempotency(), &process(), &payload, 1).await;
     let expected = std::env::var("BEHAVIOUR_EXPECTED").unwrap();
     if expected == "refused" {
         let text = run.unwrap_err().to_string();
@@ -196,17 +160,11 @@ async fn child() {
     }
     run.unwrap();
     // The refusal names the application of the record.
-    let charge = async |_: Call| Ok::<_, Failure>(1);
-    let run = world
-        .application("somebody-else")
-        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), charge)
-        .await;
-    match run {
+    match world.run(&world.application("somebody-else"), &process(), &payload, 1).await {
         Err(RunError::Foreign(foreign)) => assert_eq!(&*foreign.theirs, expected),
         other => assert!(expected.is_empty() && other.unwrap().replayed),
     }
 }
-
 /// Otherwise the call would wait for itself until its deadline, at each delivery.
 #[tokio::test]
 async fn a_call_inside_itself_fails_at_once() {
@@ -237,32 +195,22 @@ async fn a_call_inside_itself_fails_at_once() {
 /// A call on another store, or after a panic, is not a call inside itself.
 #[tokio::test]
 async fn a_call_on_another_store_or_after_a_panic_is_not_nested() {
-    let (world, other) = (World::instant(), World::instant());
+    let world = World::instant();
+    let (idempotency, elsewhere) = (world.idempotency(), World::instant().idempotency());
     let payload = json!({ "id": 1 });
-    let elsewhere = other.idempotency();
+    let context = RunContext::without_deadline();
+    let charged = async |_: Call| Ok::<_, Failure>(1);
     let across = async |_: Call| {
-        let run = elsewhere
-            .run(&process(), &payload, RunContext::without_deadline(), async |_| {
-                Ok::<_, Failure>(1)
-            })
-            .await;
-        Ok::<_, Failure>(run?.result)
+        let run = elsewhere.run(&process(), &payload, context, charged).await?;
+        Ok::<_, Failure>(run.result)
     };
-    let idempotency = world.idempotency();
-    idempotency.run(&process(), &payload, RunContext::without_deadline(), across).await.unwrap();
+    idempotency.run(&process(), &payload, context, across).await.unwrap();
 
     let payload = json!({ "id": 2 });
     let panics = async |_: Call| -> Result<u32, Failure> { panic!("no luck") };
-    idempotency
-        .run(&process(), &payload, RunContext::without_deadline(), panics)
-        .await
-        .unwrap_err();
-    let run = idempotency
-        .run(&process(), &payload, RunContext::without_deadline(), async |_| Ok::<_, Failure>(1))
-        .await;
-    assert_eq!(run.unwrap().result, 1);
+    idempotency.run(&process(), &payload, context, panics).await.unwrap_err();
+    assert_eq!(world.run(&idempotency, &process(), &payload, 1).await.unwrap().result, 1);
 }
-
 #[tokio::test]
 async fn an_event_of_another_application_is_an_error() {
     use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};

@@ -20,39 +20,6 @@ fn placed(id: &str, order: &str, action: &str) -> Value {
     bus_event(&event_id(id), "Placed", &json!({ "id": order, "do": action }))
 }
 
-#[tokio::test]
-async fn each_event_of_a_list_is_a_record() {
-    let world = World::new();
-    let bus = world.on(EventBridge::new(), &Operation::new("a"));
-    let list = json!([placed("1", "a", ""), placed("2", "b", "fail once"), placed("3", "c", "")]);
-    let (kind, text) = diagnostic(world.invoke(&bus, &list).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.RecordsReturned");
-    assert!(text.contains("1 of 3 eventbridge") && text.contains(&event_id("2")), "{text}");
-    world.ledger.assert_each_once(["a", "c"]);
-    assert_eq!(world.invoke(&bus, &list).await.unwrap(), Value::Null);
-    world.ledger.assert_each_once(["a", "b", "c"]);
-    // Delivered alone, the event has the same identity.
-    assert_eq!(world.invoke(&bus, &placed("1", "a", "")).await.unwrap(), Value::Null);
-    world.ledger.assert_once("a");
-}
-
-/// A custom bus puts the id into its metadata, which may not be part of the event.
-#[tokio::test]
-async fn an_event_without_an_id_needs_a_key() {
-    let world = World::new();
-    let idempotency = world.idempotency();
-    let list = json!([without(placed("1", "a", ""), "id")]);
-    let plain = idempotency.on(EventBridge::new(), &Operation::new("a"), world.handler()).unwrap();
-    let (_, text) = diagnostic(world.invoke(&plain, &list).await.unwrap_err());
-    assert!(text.contains(".key("), "{text}");
-    let by_order = Operation::new("b").key("id");
-    let keyed = idempotency.on(EventBridge::new(), &by_order, world.handler()).unwrap();
-    for _ in 0..2 {
-        assert_eq!(world.invoke(&keyed, &list).await.unwrap(), Value::Null);
-    }
-    world.ledger.assert_once("a");
-}
-
 fn cancelled(id: &str, order: &str, action: &str) -> Value {
     bus_event(&event_id(id), "Cancelled", &json!({ "id": order, "do": action }))
 }

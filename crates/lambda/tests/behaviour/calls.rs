@@ -1,42 +1,13 @@
 //! A handler gets the record and the invocation from its `Call`, beside the decoded payload.
 
-use std::sync::{Arc, Mutex};
-
 use lambda_idempotency::{
-    Call, CallExt as _, Failure, Function, Idempotency, Operation, RunContext,
+    Call, CallExt as _, Failure, Function, Operation, RunContext,
     source::{ActiveMq, Envelope, Invoke, Kafka, Pipe, RabbitMq, RecordError, Sns, Sqs},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, notification, order, sample};
-
-/// What a handler reads from each of its calls.
-#[derive(Clone, Default)]
-struct Noted(Arc<Mutex<Vec<String>>>);
-
-impl Noted {
-    /// A handler that notes what `read` returns for each call.
-    fn handler(
-        &self,
-        read: impl Fn(&Value, &Call) -> String + Clone + Send + Sync + 'static,
-    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>>
-    + AsyncFn(Value, Call) -> Result<(), Failure>
-    + Clone
-    + Send
-    + Sync
-    + 'static {
-        let noted = self.0.clone();
-        move |payload, call| {
-            noted.lock().unwrap().push(read(&payload, &call));
-            std::future::ready(Ok(()))
-        }
-    }
-
-    fn all(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
-    }
-}
+use crate::support::{Noted, World, batch, notification, order, sample};
 
 fn sent(message: &str, id: &str, receives: &str) -> Value {
     let mut message = order(message, id, "");
@@ -57,8 +28,8 @@ async fn a_handler_of_a_payload_can_read_the_record() {
         message_id: &'m str,
     }
 
-    let (world, noted) = (World::new(), Noted::default());
-    let handler = noted.handler(|payload, call| {
+    let (world, noted) = (World::new(), Noted::new());
+    let handler = noted.handler(|payload: Value, call| {
         let message: Message<'_> = call.record_as().unwrap();
         let attributes = ["tenant", "size", "digest", "none"].map(|name| call.attribute(name));
         let context = call.context().unwrap();
@@ -72,29 +43,27 @@ async fn a_handler_of_a_payload_can_read_the_record() {
         )
     });
     // The key expression reads the decoded body, although the handler reads the message.
-    let function =
-        world.idempotency().on(Sqs::new(), &Operation::new("a").key("id"), handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &Operation::new("a").key("id"), handler);
     let event = batch([sent("m-1", "a", "3"), sent("m-2", "a", "1")]);
     assert!(world.returned(&function, &event).await.is_empty());
     let attributes = r#"[Some("acme é \"x\""), Some("12"), Some("AAEC"), None]"#;
     let wanted = format!("\"a\" m-1 Some(3) Some(\"request-1\") {attributes} true");
-    assert_eq!(noted.all(), [wanted]);
+    assert_eq!(noted.take(), [wanted]);
 }
 
 #[tokio::test]
 async fn the_raw_record_is_a_part_of_the_event_and_not_a_copy() {
-    let (world, noted) = (World::new(), Noted::default());
-    let handler = noted.handler(|_, call| {
+    let (world, noted) = (World::new(), Noted::new());
+    let handler = noted.handler(|_: Value, call| {
         let raw = call.raw_record().unwrap();
         format!("{} {raw}", raw.as_ptr().addr())
     });
-    let function =
-        world.idempotency().on(Sqs::new(), &Operation::new("a").key("id"), handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &Operation::new("a").key("id"), handler);
     let messages = [sent("m-1", "a", "1"), sent("m-2", "b", "1")];
     let texts = messages.clone().map(|message| message.to_string());
     let event = batch(messages).to_string();
     world.invoke_raw(&function, &event).await.unwrap();
-    let noted = noted.all();
+    let noted = noted.take();
     let places: Vec<(usize, &str)> = noted
         .iter()
         .map(|noted| noted.split_once(' ').unwrap())
@@ -108,22 +77,22 @@ async fn the_raw_record_is_a_part_of_the_event_and_not_a_copy() {
 /// What the handler of a function notes for an event.
 async fn noted_by(
     event: &str,
-    function: impl Fn(&Idempotency, Operation, Noted) -> Function,
+    function: impl Fn(&World, Operation, Noted<String>) -> Function,
 ) -> Vec<String> {
-    let (world, noted) = (World::new(), Noted::default());
+    let (world, noted) = (World::new(), Noted::new());
     let operation = Operation::new("a");
-    let function = function(&world.idempotency(), operation, noted.clone());
+    let function = function(&world, operation, noted.clone());
     world.invoke_raw(&function, event).await.unwrap();
-    noted.all()
+    noted.take()
 }
 
 /// What a function of one source notes for an attribute.
 macro_rules! noted {
     ($event:expr, $name:literal, $source:expr $(, $envelope:expr)?) => {
-        noted_by($event, |idempotency, operation, noted| {
+        noted_by($event, |world, operation, noted| {
             let source = $source$(.envelope($envelope))?;
-            let handler = noted.handler(|_, call| format!("{:?}", call.attribute($name)));
-            idempotency.on(source, &operation, handler).unwrap()
+            let handler = noted.handler(|_: Value, call| format!("{:?}", call.attribute($name)));
+            world.with_handler(source, &operation, handler)
         })
         .await
     };
@@ -172,14 +141,13 @@ async fn a_notification_in_an_envelope_has_the_attributes_of_its_publisher() {
 
 #[tokio::test]
 async fn sources_that_do_not_count_receives_return_none() {
-    let (world, noted) = (World::new(), Noted::default());
-    let handler = noted.handler(|_, call| {
+    let (world, noted) = (World::new(), Noted::new());
+    let handler = noted.handler(|_: Value, call| {
         format!("{:?} {:?} {:?}", call.receives(), call.attribute("a"), call.request_id())
     });
-    let function =
-        world.idempotency().on(Invoke::new(), &Operation::new("a").key("id"), handler).unwrap();
+    let function = world.with_handler(Invoke::new(), &Operation::new("a").key("id"), handler);
     world.invoke(&function, &json!({ "id": "a" })).await.unwrap();
-    assert_eq!(noted.all(), [r#"None None Some("request-1")"#]);
+    assert_eq!(noted.take(), [r#"None None Some("request-1")"#]);
 }
 
 #[tokio::test]
@@ -199,22 +167,4 @@ async fn run_takes_the_invocation_from_its_context() {
     assert_eq!(within.result, r#"Some("request-1") true"#);
     let running = idempotency.run(&operation, &b, RunContext::without_deadline(), noted);
     assert_eq!(world.clock.drive(running).await.unwrap().result, "None false");
-}
-
-#[tokio::test]
-async fn otherwise_gets_the_event_unchanged() {
-    let world = World::new();
-    let function = world
-        .idempotency()
-        .function()
-        .on(Sqs::new(), &Operation::new("a"), world.handler())
-        .otherwise(
-            |event: lambda_runtime::LambdaEvent<Box<serde_json::value::RawValue>>| async move {
-                Ok::<_, Failure>(format!("{} {}", event.context.request_id, event.payload.get()))
-            },
-        )
-        .build()
-        .unwrap();
-    let answer = world.invoke_raw(&function, r#"{ "a": 1 }"#).await.unwrap();
-    assert_eq!(answer, r#"request-1 { "a": 1 }"#);
 }

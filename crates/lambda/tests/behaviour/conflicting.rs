@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Lease, Mode, OnConflict, Operation, RunContext,
+    ConfigError, Failure, Lease, Mode, OnConflict, Operation,
     source::{Envelope, Invoke, Kinesis, Sns, Sqs},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{several_sources::built, support::World};
-
-async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
-    Ok(())
-}
+use crate::{
+    several_sources::built,
+    support::{World, nothing},
+};
 
 fn place() -> Operation {
     Operation::new("place").key("id")
@@ -37,8 +36,7 @@ async fn a_mutex_without_a_key_is_refused_where_each_record_has_its_own() {
     refused(idempotency().on(Invoke::new(), &mutex(), nothing), &parts);
     idempotency().on(Sqs::new(), &mutex().key("tenant"), nothing).unwrap();
     // Equal payloads have equal keys.
-    let run = async |_: Call| Ok::<_, Failure>(1);
-    idempotency().run(&mutex(), "tenant", RunContext::without_deadline(), run).await.unwrap();
+    world.run(&idempotency(), &mutex(), &json!("tenant"), 1).await.unwrap();
 }
 
 /// A source that completes keys would answer those of the source that only excludes.
@@ -69,15 +67,9 @@ async fn nor_do_two_functions_or_calls_of_one_name_differ_in_mode() {
         &["`place`", "`Mode::Mutex`"],
     );
     let called = Operation::new("called").key("id");
-    let run = |operation: Operation| {
-        let idempotency = idempotency.clone();
-        async move {
-            let (payload, context) = (json!({ "id": 1 }), RunContext::without_deadline());
-            idempotency.run(&operation, &payload, context, async |_| Ok::<_, Failure>(1)).await
-        }
-    };
-    run(called.clone().mode(Mode::Mutex)).await.unwrap();
-    let error = run(called).await.unwrap_err().to_string();
+    let (payload, mutex) = (json!({ "id": 1 }), called.clone().mode(Mode::Mutex));
+    world.run(&idempotency, &mutex, &payload, 1).await.unwrap();
+    let error = world.run(&idempotency, &called, &payload, 1).await.unwrap_err().to_string();
     assert!(error.contains("`called`") && error.contains("`Mode::Mutex`"), "{error}");
 }
 

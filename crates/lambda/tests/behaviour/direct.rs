@@ -8,32 +8,12 @@ use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, order, serve};
 
-const SCHEDULE: &str = "arn:aws:scheduler:eu-west-1:111122223333:schedule/default/nightly";
-
-fn scheduled(schedule: &str, time: &str, attempt: &str) -> Value {
+fn scheduled(time: &str, attempt: &str) -> Value {
     json!({
-        "scheduleArn": schedule, "scheduledTime": time, "executionId": format!("x-{attempt}"),
+        "scheduleArn": "arn:aws:scheduler:eu-west-1:111122223333:schedule/default/nightly",
+        "scheduledTime": time, "executionId": format!("x-{attempt}"),
         "attempt": attempt, "id": "report",
     })
-}
-
-/// Each attempt has another execution id, but belongs to the same occurrence of the schedule.
-#[tokio::test]
-async fn the_identity_of_a_scheduled_event_is_schedule_and_time() {
-    let world = World::new();
-    let function = world.on(Scheduler::new(), &Operation::new("a"));
-    for (time, attempt, executed) in [
-        ("2026-01-01T00:00:00Z", "1", 1),
-        ("2026-01-01T00:00:00Z", "2", 1),
-        ("2026-01-02T00:00:00Z", "1", 2),
-    ] {
-        let event = scheduled(SCHEDULE, time, attempt);
-        assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
-        assert_eq!(world.ledger.executed("report"), executed, "{time} {attempt}");
-    }
-    let other = scheduled(&SCHEDULE.replace("nightly", "daily"), "2026-01-01T00:00:00Z", "1");
-    world.invoke(&function, &other).await.unwrap();
-    assert_eq!(world.ledger.executed("report"), 3, "another schedule");
 }
 
 /// Scheduler leaves a keyword that it does not know as it is, at each occurrence: all would be one.
@@ -42,7 +22,7 @@ async fn a_scheduled_time_that_is_no_time_is_no_identity() {
     let world = World::new();
     let function = world.on(Scheduler::new(), &Operation::new("a"));
     for text in ["<aws.scheduler.scheduled_time>", "nightly", "2026"] {
-        let error = world.invoke(&function, &scheduled(SCHEDULE, text, "1")).await.unwrap_err();
+        let error = world.invoke(&function, &scheduled(text, "1")).await.unwrap_err();
         let (kind, text) = diagnostic(error);
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("no valid `scheduledTime`"), "{text}");
@@ -51,23 +31,17 @@ async fn a_scheduled_time_that_is_no_time_is_no_identity() {
     let keyed = Operation::new("b").key("attempt");
     let function = world.on(Scheduler::new(), &keyed);
     for attempt in ["1", "2"] {
-        world.invoke(&function, &scheduled(SCHEDULE, "nightly", attempt)).await.unwrap();
+        world.invoke(&function, &scheduled("nightly", attempt)).await.unwrap();
     }
     assert_eq!(world.ledger.total(), 2);
 }
 
 #[tokio::test]
-async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_schedule() {
+async fn a_scheduled_event_names_its_schedule_and_its_time() {
     let world = World::new();
-    let named = |name: &str| {
-        let source = Scheduler::new().schedule(name);
-        world.on(source, &Operation::new("a"))
-    };
-    let event = scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1");
-    assert!(world.invoke(&named("nightly"), &event).await.is_ok());
-    assert!(world.invoke(&named(SCHEDULE), &event).await.is_ok());
-    assert!(world.invoke(&named("daily"), &event).await.is_err());
-    let any = world.on(Scheduler::new(), &Operation::new("a"));
+    let event = scheduled("2026-01-01T00:00:00Z", "1");
+    let function = world.on(Scheduler::new(), &Operation::new("a"));
+    assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null);
     for (member, value) in [
         ("scheduleArn", json!("")),
         ("scheduleArn", json!("arn:aws:sqs:eu-west-1:1:orders")),
@@ -76,11 +50,10 @@ async fn a_schedule_filter_accepts_its_name_or_arn_and_the_event_must_name_the_s
     ] {
         let mut event = event.clone();
         event[member] = value;
-        let (kind, _) = diagnostic(world.invoke(&any, &event).await.unwrap_err());
+        let (kind, _) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.UnknownEvent");
     }
 }
-
 /// Lambda keeps the request id when it tries an asynchronous invocation again.
 #[tokio::test]
 async fn a_retry_of_a_direct_invocation_is_recognised_by_its_request_id() {
@@ -103,7 +76,7 @@ async fn a_retry_of_a_direct_invocation_is_recognised_by_its_request_id() {
 async fn a_direct_invocation_accepts_any_json() {
     let world = World::new();
     let by_all = Operation::new("a").key("@");
-    let function = world.idempotency().on(Invoke::new(), &by_all, world.raw_handler()).unwrap();
+    let function = world.with_handler(Invoke::new(), &by_all, world.raw_handler());
     for event in [r#""text""#, "7", "[1,2]", r#"{"a":1}"#, "true"] {
         for _ in 0..2 {
             assert_eq!(world.invoke_raw(&function, event).await.unwrap(), Value::Null);
@@ -131,7 +104,7 @@ async fn a_direct_invocation_takes_only_events_of_no_other_source() {
         .unwrap();
     let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
-    world.invoke(&function, &scheduled(SCHEDULE, "2026-01-01T00:00:00Z", "1")).await.unwrap();
+    world.invoke(&function, &scheduled("2026-01-01T00:00:00Z", "1")).await.unwrap();
     world.invoke_raw(&function, "[7]").await.unwrap();
     world.ledger.assert_each_once(["a", "report", "[7]"]);
 }

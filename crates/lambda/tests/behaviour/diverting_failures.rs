@@ -1,24 +1,17 @@
 //! Permanent failures and mismatches can be put aside, so that they do not block later records.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
     Failure, Function, Operation,
     outcome::DivertReason,
-    source::{DivertedRecord, DynamoDbStream, EventBridge, Kafka, Kinesis, Sqs},
-};
-use lambda_idempotency_core::{
-    clock::Clock as _,
-    store::{Guard, RecordVersion, Store as _, Write},
+    source::{DivertedRecord, DynamoDbStream, Kafka, Kinesis, Sqs},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    support::{FIFO, World, batch, bus_event, grouped, order, with_body},
-    support_streams::{CLUSTER, change, message, put, topic, with_data},
+    support::{FIFO, World, batch, grouped, order, with_body},
+    support_streams::{change, message, put, topic, with_data},
 };
 
 /// A sink for records that refuses a number of them.
@@ -54,82 +47,54 @@ pub(crate) fn index() -> Operation {
     Operation::new("index").key("id").max_failed_attempts(2)
 }
 
-/// The first record of the group fails permanently at its second delivery; the record after it is
-/// processed in the same invocation.
-async fn does_not_block(function: impl FnOnce(&World, &Aside) -> Function, event: Value) {
-    let (world, aside) = (World::new(), Aside::default());
-    let function = function(&world, &aside);
-    assert!(!is_empty(world.invoke(&function, &event).await), "the first failure is not permanent");
-    world.ledger.assert_never("b");
-    for _ in 0..2 {
-        assert!(is_empty(world.invoke(&function, &event).await));
-    }
-    world.ledger.assert_each_once(["b"]);
-    let records = aside.records();
-    assert_eq!(records.len(), 1, "once, although it was delivered again: {records:?}");
-    let DivertedRecord { operation, key_hash, raw, reason, .. } = &records[0];
-    assert_eq!(&**operation, "index");
-    assert_eq!(key_hash.as_deref().map(str::len), Some(64));
-    assert!(serde_json::from_str::<Value>(raw).unwrap().is_object());
-    assert!(
-        matches!(reason, DivertReason::PermanentFailure { failed_attempts: 2, .. }),
-        "{reason:?}"
-    );
-    assert_eq!(
-        reason.to_string(),
-        "its handler failed permanently, with a message, after 2 failed attempt(s) for this key"
-    );
-}
-
 /// Whether no record is returned.
 pub(crate) fn is_empty(answer: Result<Value, lambda_idempotency::error::InvocationError>) -> bool {
     answer.is_ok_and(|answer| answer.is_null() || answer == json!({ "batchItemFailures": [] }))
 }
 
+/// The first record of the group fails permanently at its second delivery; the record after it is
+/// processed in the same invocation.
 #[tokio::test]
-async fn a_permanent_failure_does_not_stop_a_kinesis_shard() {
-    let event = batch([put(1, "k", "a", "fail"), put(2, "k", "b", "")]);
-    does_not_block(
-        |w, to| {
-            w.idempotency().on(Kinesis::new().divert(to.sink()), &index(), w.handler()).unwrap()
-        },
-        event,
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn a_permanent_failure_does_not_stop_a_table_stream() {
-    let event = batch([change(1, "k", "a", "fail"), change(2, "k", "b", "")]);
-    let function = |w: &World, aside: &Aside| {
-        let op = index().key("newImage.id");
+async fn a_permanent_failure_does_not_stop_its_shard_partition_or_group() {
+    type Build = fn(&World, &Aside) -> Function;
+    let kinesis: Build = |w, aside| w.on(Kinesis::new().divert(aside.sink()), &index());
+    let table: Build = |w, aside| {
         let handler = w.handler();
-        let handler = move |change: Value, call| handler(change["newImage"].clone(), call);
-        w.idempotency().on(DynamoDbStream::new().divert(aside.sink()), &op, handler).unwrap()
+        let image = move |change: Value, call| handler(change["newImage"].clone(), call);
+        let source = DynamoDbStream::new().divert(aside.sink());
+        w.with_handler(source, &index().key("newImage.id"), image)
     };
-    does_not_block(function, event).await;
-}
-
-#[tokio::test]
-async fn a_permanent_failure_does_not_stop_a_kafka_partition() {
-    let event = topic([message(0, 1, "a", "fail"), message(0, 2, "b", "")]);
-    assert_eq!(event["eventSourceArn"], CLUSTER);
-    does_not_block(
-        |w, to| w.idempotency().on(Kafka::new().divert(to.sink()), &index(), w.handler()).unwrap(),
-        event,
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn a_permanent_failure_does_not_stop_a_fifo_group() {
-    let message = |message, id, action| grouped(order(message, id, action), FIFO, "g");
-    let event = batch([message("m-1", "a", "fail"), message("m-2", "b", "")]);
-    does_not_block(
-        |w, to| w.idempotency().on(Sqs::new().divert(to.sink()), &index(), w.handler()).unwrap(),
-        event,
-    )
-    .await;
+    let kafka: Build = |w, aside| w.on(Kafka::new().divert(aside.sink()), &index());
+    let queue: Build = |w, aside| w.on(Sqs::new().divert(aside.sink()), &index());
+    let in_group = |message, id, action| grouped(order(message, id, action), FIFO, "g");
+    for (function, event) in [
+        (kinesis, batch([put(1, "k", "a", "fail"), put(2, "k", "b", "")])),
+        (table, batch([change(1, "k", "a", "fail"), change(2, "k", "b", "")])),
+        (kafka, topic([message(0, 1, "a", "fail"), message(0, 2, "b", "")])),
+        (queue, batch([in_group("m-1", "a", "fail"), in_group("m-2", "b", "")])),
+    ] {
+        let (world, aside) = (World::new(), Aside::default());
+        let function = function(&world, &aside);
+        let first = world.invoke(&function, &event).await;
+        assert!(!is_empty(first), "the first failure is not permanent");
+        world.ledger.assert_never("b");
+        for _ in 0..2 {
+            assert!(is_empty(world.invoke(&function, &event).await), "{event}");
+        }
+        world.ledger.assert_each_once(["b"]);
+        let records = aside.records();
+        assert_eq!(records.len(), 1, "once, although it was delivered again: {records:?}");
+        let DivertedRecord { operation, key_hash, raw, reason, .. } = &records[0];
+        assert_eq!(&**operation, "index");
+        assert_eq!(key_hash.as_deref().map(str::len), Some(64));
+        assert!(serde_json::from_str::<Value>(raw).unwrap().is_object());
+        let is_second = matches!(reason, DivertReason::PermanentFailure { failed_attempts: 2, .. });
+        assert!(is_second, "{reason:?}");
+        assert_eq!(
+            reason.to_string(),
+            "its handler failed permanently, with a message, after 2 failed attempt(s) for this key"
+        );
+    }
 }
 
 #[tokio::test]
@@ -157,19 +122,6 @@ async fn another_payload_under_a_key_is_put_aside() {
     let records = aside.records();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].reason, DivertReason::Mismatch);
-}
-
-/// Sending a record again does not release its key. The record must not be lost.
-#[tokio::test]
-async fn another_record_with_the_key_of_a_permanent_failure_is_put_aside_too() {
-    let (world, aside) = (World::new(), Aside::default());
-    let function = world.on(Sqs::new().divert(aside.sink()), &index());
-    for message in ["m-1", "m-2", "m-2"] {
-        let event = batch([order(message, "a", "give up")]);
-        assert!(world.returned(&function, &event).await.is_empty());
-    }
-    let ids: Vec<_> = aside.records().iter().map(|record| record.record.id.to_string()).collect();
-    assert_eq!(ids, ["m-1", "m-2"]);
 }
 
 #[tokio::test]
@@ -241,41 +193,4 @@ async fn a_sink_can_discard_permanent_failures_and_return_mismatches() {
         assert!(world.returned(&function, &event).await.is_empty());
     }
     assert_eq!(world.returned(&function, &batch([order("m-3", "b", "y")])).await, ["m-3"]);
-}
-
-#[tokio::test]
-async fn the_debug_text_of_a_diverted_record_has_no_payload() {
-    let (world, aside) = (World::new(), Aside::default());
-    let function = world.on(Sqs::new().divert(aside.sink()), &index());
-    let event = batch([order("m-1", "s3cr3t", "give up")]);
-    assert!(world.returned(&function, &event).await.is_empty());
-    assert!(!format!("{:?}", aside.records()).contains("s3cr3t"));
-}
-
-/// A replay from an archive has the id of the first delivery.
-#[tokio::test]
-async fn a_record_that_fails_again_after_its_item_was_deleted_is_put_aside_again() {
-    let (world, aside) = (World::instant(), Aside::default());
-    let operation = index();
-    let key = operation.producer().unwrap().key(r#"{"id":"a"}"#).unwrap();
-    let function = world.on(EventBridge::new().divert(aside.sink()), &operation);
-    let event = bus_event("e-1", "t", &json!({ "id": "a", "do": "give up" }));
-    for put_aside in 1..=2 {
-        for _ in 0..2 {
-            world.invoke(&function, &event).await.unwrap();
-            assert_eq!(aside.records().len(), put_aside, "once for each failure");
-        }
-        world.clock.advance(Duration::from_secs(60));
-        let deadline = world.clock.now().plus(Duration::from_secs(5));
-        let found = world
-            .store
-            .read(std::slice::from_ref(&key), deadline)
-            .await
-            .remove(0)
-            .unwrap()
-            .unwrap();
-        let guard = Guard::Unchanged(RecordVersion::of(&found));
-        let delete = Write::new(key.clone(), guard, None);
-        world.store.write(&[delete], deadline).await;
-    }
 }

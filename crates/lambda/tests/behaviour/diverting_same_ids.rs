@@ -6,36 +6,23 @@ use serde_json::{Value, json};
 use super::diverting_failures::{Aside, index, is_empty};
 use crate::{
     support::{World, batch, with_body},
-    support_streams::base64,
+    support_streams::{active_mq, of_active_mq, of_rabbit_mq, rabbit_mq},
 };
 
 /// Messages whose producer chose the id, the same for all. `do` is in the record, too, for handlers of whole
 /// records.
 fn from_rabbit(data: &[u8]) -> Value {
-    let message = json!({
-        "basicProperties": { "messageId": "order-1" }, "data": base64(data), "orderId": "a",
-        "do": "give up",
-    });
-    json!({
-        "eventSource": "aws:rmq",
-        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
-        "rmqMessagesByQueue": { "orders::/": [message] },
-    })
+    rabbit_mq([ordered(of_rabbit_mq("order-1", data))])
 }
-
 fn from_active(data: &[u8]) -> Value {
-    let message = json!({
-        "messageID": "order-1", "data": base64(data), "orderId": "a",
-        "do": "give up",
-        "destination": { "physicalName": "orders" },
-    });
-    json!({
-        "eventSource": "aws:mq",
-        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
-        "messages": [message],
-    })
+    active_mq([ordered(of_active_mq("order-1", data))])
 }
 
+fn ordered(mut message: Value) -> Value {
+    message["orderId"] = "a".into();
+    message["do"] = "give up".into();
+    message
+}
 /// All these messages are acknowledged, so each has to be put aside, once.
 async fn all_are_put_aside(source: fn(&Aside) -> (RabbitMq, ActiveMq), payloads: [Vec<u8>; 2]) {
     let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];

@@ -90,21 +90,6 @@ async fn a_replay_can_be_told_from_the_first_answer() {
     world.ledger.assert_once("a");
 }
 
-#[tokio::test]
-async fn a_hook_for_replays_that_panics_changes_nothing() {
-    let world = World::instant();
-    let charge = |_: LambdaEvent<Payment>| async { Ok::<_, io::Error>(7) };
-    let layer = world.idempotency().event(&by_id()).unwrap().on_replay(|answer, _| {
-        *answer = 8.into();
-        panic!("deliberate");
-    });
-    let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
-    for _ in 0..2 {
-        let answer = serve(service.clone(), r#"{"id":"a"}"#, world.context()).await;
-        assert_eq!(answer.unwrap(), 7);
-    }
-}
-
 type Hook = fn(&mut serde_json::Value, Option<Completion>);
 
 #[tokio::test]

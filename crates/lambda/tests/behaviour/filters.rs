@@ -1,23 +1,25 @@
 //! Filters of sources: each is compared only with the names of its own kind.
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Function, Operation,
+    ConfigError, Function, Operation,
     source::{
-        ActiveMq, DynamoDbStream, EventBridge, Kafka, Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns,
-        Source, Sqs,
+        ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kafka, Kinesis, Pipe, RabbitMq, S3,
+        Scheduler, Sns, Source, Sqs,
     },
 };
 use serde_json::{Value, json};
 
 use crate::{
     pipes::{flat, from_broker},
-    support::{World, batch, diagnostic, order, without},
-    support_streams::{CLUSTER, change, message, put, topic},
+    support::{
+        FIFO, QUEUE, TOPIC, World, batch, bus_event, diagnostic, grouped, nothing, notification,
+        order, without,
+    },
+    support_streams::{
+        BROKER, CLUSTER, DOCUMENTS, active_mq, change, collection, document, message, of_active_mq,
+        of_rabbit_mq, put, rabbit_mq, topic, uploaded,
+    },
 };
-
-async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
-    Ok(())
-}
 
 fn built(source: impl Source) -> Result<Function, ConfigError> {
     World::instant().idempotency().on(source, &Operation::new("a"), nothing)
@@ -47,6 +49,88 @@ fn kafka(partitions: &[&str]) -> Value {
 }
 
 #[tokio::test]
+async fn a_filter_accepts_a_name_or_an_arn() {
+    let world = World::new();
+    macro_rules! takes {
+        ($event:expr; $($source:expr => $taken:literal,)+) => {{
+            let event = $event;
+            $(
+                let function = built($source).unwrap();
+                let taken = takes(&world, &function, &event).await;
+                assert_eq!(taken, $taken, "{}: {event}", stringify!($source));
+            )+
+        }};
+    }
+    takes!(batch([order("m-1", "a", "")]);
+        Sqs::new().queue("orders") => true,
+        Sqs::new().queue(QUEUE) => true,
+        Sqs::new().queue(FIFO) => false,
+    );
+    let from = |queue: &str| batch([grouped(order("m-1", "a", ""), queue, "g")]);
+    takes!(from("arn:aws:sqs:eu-west-1:2:orders");
+        Sqs::new().queue("orders") => true,
+        Sqs::new().queue(QUEUE) => false,
+    );
+    for other in ["arn:aws:sqs:eu-west-1:1:orders-eu", "arn:aws:sqs:eu-west-1:1:my-orders"] {
+        takes!(from(other); Sqs::new().queue("orders") => false,);
+    }
+    takes!(json!([order("m-1", "a", "")]);
+        Pipe::of(Sqs::new().queue("orders")) => true,
+        Pipe::of(Sqs::new().queue("other")) => false,
+    );
+    takes!(notification("n-1", "{}");
+        Sns::new().topic("orders") => true,
+        Sns::new().topic(TOPIC) => true,
+        Sns::new().topic(format!("{TOPIC}-eu")) => false,
+    );
+    takes!(kafka(&["orders-0"]);
+        Kafka::new().topic("orders") => true,
+        Kafka::new().topic("order") => false,
+        Kafka::new().broker("shop") => true,
+        Kafka::new().broker(CLUSTER) => true,
+        Kafka::new().broker("other") => false,
+        Kafka::new().topic("orders").broker(CLUSTER) => true,
+        Kafka::new().topic("orders").broker("other") => false,
+        Kafka::new().topic("refunds").broker("shop") => false,
+    );
+    takes!(active_mq([of_active_mq("1", "{}")]);
+        ActiveMq::new().broker("shop") => true,
+        ActiveMq::new().broker(BROKER) => true,
+        ActiveMq::new().broker("b-1") => false,
+    );
+    takes!(rabbit_mq([of_rabbit_mq("1", "{}")]);
+        RabbitMq::new().broker("shop") => true,
+        RabbitMq::new().broker(BROKER) => true,
+        RabbitMq::new().broker("b-1") => false,
+    );
+    takes!(collection([document(1, "d-1", "a", "")]);
+        DocumentDb::new().cluster("shop") => true,
+        DocumentDb::new().cluster(DOCUMENTS) => true,
+        DocumentDb::new().cluster("orders") => false,
+        DocumentDb::new().cluster("arn:aws:rds:eu-west-1:1:cluster:shop") => false,
+    );
+    let schedule = "arn:aws:scheduler:eu-west-1:111122223333:schedule/reports/nightly";
+    takes!(json!({ "scheduleArn": schedule, "scheduledTime": "2026-01-01T00:00:00Z" });
+        Scheduler::new().schedule("nightly") => true,
+        Scheduler::new().schedule(schedule) => true,
+        Scheduler::new().schedule("reports") => false,
+    );
+    takes!(batch([change(1, "x", "a", "")]);
+        DynamoDbStream::new().table("orders") => true,
+        DynamoDbStream::new().table("arn:aws:dynamodb:eu-west-1:111122223333:table/orders") => true,
+        DynamoDbStream::new().table("arn:aws:dynamodb:eu-west-1:111122223333:table/order") => false,
+        DynamoDbStream::new().table("arn:aws:dynamodb:us-east-1:111122223333:table/orders") => false,
+    );
+    takes!(batch([uploaded("a.pdf", "01")]);
+        S3::new().bucket("uploads") => true,
+        S3::new().bucket("other") => false,
+    );
+    takes!(bus_event("e-1", "Audited", &json!({}));
+        EventBridge::new().event_source("shop") => true,
+        EventBridge::new().event_source("aws.ec2") => false,
+    );
+}
+#[tokio::test]
 async fn a_kafka_topic_is_not_confused_with_its_cluster() {
     let world = World::new();
     let named_as_the_cluster = function(&world, Kafka::new().topic("shop"));
@@ -65,16 +149,6 @@ async fn all_partitions_of_an_event_have_to_be_of_the_topic() {
     assert!(!takes(&world, &function, &kafka(&["orders-0", "refunds-0"])).await);
     assert_eq!(world.ledger.total(), 0);
     assert!(takes(&world, &function, &kafka(&["orders-0", "orders-10"])).await);
-}
-
-#[tokio::test]
-async fn a_topic_filter_can_be_limited_to_one_cluster() {
-    let world = World::new();
-    for (broker, taken) in [("shop", true), (CLUSTER, true), ("orders", false), ("other", false)] {
-        let function = function(&world, Kafka::new().topic("orders").broker(broker));
-        assert_eq!(takes(&world, &function, &kafka(&["orders-0"])).await, taken, "{broker}");
-        assert!(!takes(&world, &function, &kafka(&["refunds-0"])).await, "{broker}");
-    }
 }
 
 /// All resources here are named `orders`, or belong to one that is.
@@ -154,33 +228,6 @@ async fn a_batch_from_two_queues_does_not_match_a_filter_for_one() {
     let without_arn = json!({ "messageId": "m-3", "eventSource": "aws:sqs" });
     assert_eq!(world.returned(&sqs, &batch([order("m-1", "a", ""), without_arn])).await, ["m-3"]);
     world.ledger.assert_each_once(["a"]);
-}
-
-#[tokio::test]
-async fn a_schedule_is_not_confused_with_its_group() {
-    let world = World::new();
-    let event = json!({
-        "scheduleArn": "arn:aws:scheduler:eu-west-1:111122223333:schedule/reports/nightly",
-        "scheduledTime": "2026-01-01T00:00:00Z", "id": "x",
-    });
-    for (name, taken) in [("nightly", true), ("reports", false)] {
-        let function = function(&world, Scheduler::new().schedule(name));
-        assert_eq!(takes(&world, &function, &event).await, taken, "{name}");
-    }
-}
-
-#[tokio::test]
-async fn a_table_filter_accepts_the_arn_of_the_table() {
-    let world = World::new();
-    for (arn, taken) in [
-        ("arn:aws:dynamodb:eu-west-1:111122223333:table/orders", true),
-        ("arn:aws:dynamodb:eu-west-1:111122223333:table/order", false),
-        ("arn:aws:dynamodb:us-east-1:111122223333:table/orders", false),
-    ] {
-        let function = built(DynamoDbStream::new().table(arn)).unwrap();
-        let event = batch([change(1, "x", "a", "")]);
-        assert_eq!(takes(&world, &function, &event).await, taken, "{arn}");
-    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -10,10 +10,10 @@ use std::{
 
 use futures_util::{FutureExt as _, future::join};
 use lambda_idempotency::{
-    Call, Failure, Idempotency, Mode, Operation, RunContext, RunError,
+    Call, Failure, Idempotency, Mode, Operation, RunError,
     outbox::{MemorySender, Message},
     outcome::Freed,
-    source::{DivertedRecord, Sqs},
+    source::Sqs,
 };
 use lambda_idempotency_core::{
     clock::Clock as _,
@@ -24,7 +24,10 @@ use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, order};
+use crate::{
+    diverting_failures::Aside,
+    support::{World, batch, order},
+};
 
 fn place() -> Operation {
     Operation::new("place-order").key("id")
@@ -49,10 +52,7 @@ async fn the_subkeys_and_the_ids_of_messages_of_new_work_are_those_of_the_freed_
         Ok::<_, Failure>((call.subkey("charge"), call.fence()))
     };
     let run = async || {
-        let (operation, payload) = (place(), payload());
-        let context = RunContext::without_deadline();
-        let running = idempotency.run(&operation, &payload, context, placed);
-        let run = world.clock.drive(running).await.unwrap();
+        let run = world.call(&idempotency, &place(), &payload(), placed).await.unwrap();
         assert!(!run.replayed);
         run.result
     };
@@ -91,13 +91,8 @@ async fn the_steps_of_freed_work_are_forgotten() {
 #[tokio::test]
 async fn a_record_that_fails_after_its_key_was_freed_is_put_aside_as_well() {
     let world = World::instant();
-    let idempotency = world.idempotency();
-    let aside = Arc::<Mutex<Vec<DivertedRecord>>>::default();
-    let kept = Arc::clone(&aside);
-    let source = Sqs::new().divert_failures(move |record| {
-        kept.lock().unwrap().push(record);
-        async { Ok::<_, Failure>(()) }
-    });
+    let (idempotency, aside) = (world.idempotency(), Aside::default());
+    let source = Sqs::new().divert_failures(aside.sink());
     let function = idempotency.on(source, &place(), world.handler()).unwrap();
     for (round, put_aside) in [(0, 1), (1, 1), (2, 2)] {
         if round == 2 {
@@ -106,7 +101,7 @@ async fn a_record_that_fails_after_its_key_was_freed_is_put_aside_as_well() {
         world.clock.advance(Duration::from_secs(1));
         // The same message: somebody has moved it back.
         let returned = world.returned(&function, &batch([order("m-1", "a", "give up")])).await;
-        assert_eq!((returned.len(), aside.lock().unwrap().len()), (0, put_aside), "{round}");
+        assert_eq!((returned.len(), aside.records().len()), (0, put_aside), "{round}");
     }
 }
 
@@ -146,9 +141,8 @@ async fn a_key_is_freed_in_each_mode_and_only_when_nobody_has_it() {
             Ok::<_, Failure>(1)
         };
         let payload = payload();
-        let running =
-            idempotency.run(&operation, &payload, RunContext::without_deadline(), function);
-        assert_eq!(world.clock.drive(running).await.unwrap().result, 1);
+        let run = world.call(&idempotency, &operation, &payload, function).await;
+        assert_eq!(run.unwrap().result, 1);
         assert_eq!(idempotency.free(&operation, &payload).await.unwrap(), was, "{mode:?}");
         assert!(world.store.inner().is_empty());
     }
@@ -164,10 +158,8 @@ async fn a_key_whose_result_cannot_be_read_is_not_freed() {
         Idempotency::new(store).with_clock(world.clock.clone()).without_log()
     };
     let (operation, payload) = (place(), payload());
-    let placed = async |_: Call| Ok::<_, Failure>(1);
     let old = with_key(1);
-    let running = old.run(&operation, &payload, RunContext::without_deadline(), placed);
-    assert_eq!(world.clock.drive(running).await.unwrap().result, 1);
+    assert_eq!(world.run(&old, &operation, &payload, 1).await.unwrap().result, 1);
     let freed = with_key(2).free(&operation, &payload).await;
     let Err(RunError::Store(error)) = freed else { panic!("{freed:?}") };
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);

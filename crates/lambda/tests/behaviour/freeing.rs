@@ -3,21 +3,21 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, OnConflict, Operation, RunContext, RunError,
-    outbox::{Message, OutgoingMessage, SendError, Sender},
-    outcome::Freed,
+    Call, Failure, Idempotency, OnConflict, Operation, RunError, outbox::Message, outcome::Freed,
     source::Sqs,
-    store::BoxFuture,
 };
 use lambda_idempotency_core::{
-    clock::{Clock as _, Timestamp},
+    clock::Clock as _,
     record::{IdempotencyRecord, Owner, Status},
     store::StoreErrorKind,
 };
 use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, order};
+use crate::{
+    outbox::Wire,
+    support::{World, batch, order},
+};
 
 fn place() -> Operation {
     Operation::new("place-order").key("id").on_conflict(OnConflict::Return)
@@ -27,15 +27,11 @@ fn payload() -> Value {
     json!({ "id": "a" })
 }
 
-/// Calls a function that returns `number`; whether it was called, and what the caller got.
+/// Calls a function that returns `number`; what the caller got, and whether it is a replay.
 async fn run(world: &World, idempotency: &Idempotency, number: u32) -> (u32, bool) {
-    let placed = async move |_: Call| Ok::<_, Failure>(number);
-    let (place, payload) = (place(), payload());
-    let running = idempotency.run(&place, &payload, RunContext::without_deadline(), placed);
-    let run = world.clock.drive(running).await.unwrap();
+    let run = world.run(idempotency, &place(), &payload(), number).await.unwrap();
     (run.result, run.replayed)
 }
-
 #[tokio::test]
 async fn a_freed_key_is_new_work_in_this_process_at_once() {
     let world = World::instant();
@@ -79,22 +75,6 @@ async fn what_a_key_was_is_said() {
 }
 
 #[tokio::test]
-async fn a_key_in_progress_is_not_freed() {
-    let world = World::new();
-    let idempotency = world.idempotency();
-    let inner = idempotency.clone();
-    let freed = async move |_: Call| {
-        let freed = inner.free(&place(), &payload()).await;
-        assert!(matches!(freed, Err(RunError::Busy { .. })), "{freed:?}");
-        Ok::<_, Failure>(1)
-    };
-    let (place, payload) = (place(), payload());
-    let running = idempotency.run(&place, &payload, RunContext::without_deadline(), freed);
-    assert_eq!(world.clock.drive(running).await.unwrap().result, 1);
-    assert_eq!(run(&world, &idempotency, 2).await, (1, true));
-}
-
-#[tokio::test]
 async fn the_key_of_another_application_is_not_freed() {
     let world = World::instant();
     run(&world, &world.idempotency().application("shop"), 1).await;
@@ -106,25 +86,10 @@ async fn the_key_of_another_application_is_not_freed() {
     assert_eq!(shop.free(&place(), &payload()).await.unwrap(), Freed::Completed);
 }
 
-/// A service that is down.
-struct Down;
-
-impl Sender for Down {
-    fn send<'a>(
-        &'a self,
-        messages: &'a [OutgoingMessage],
-        _call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
-        let down = messages.iter().map(|_| Err(SendError::new("the test has cut the wire")));
-        let down = down.collect();
-        Box::pin(async move { down })
-    }
-}
-
 #[tokio::test]
 async fn messages_that_are_not_sent_are_not_lost() {
     let world = World::instant();
-    let idempotency = world.idempotency().with_sender(Arc::new(Down));
+    let idempotency = world.idempotency().with_sender(Arc::new(Wire::down()));
     let publish = async |_: Value, call: Call| {
         call.publish(Message::new("parcels", "1"))?;
         Ok::<_, Failure>(())

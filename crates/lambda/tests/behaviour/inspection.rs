@@ -5,29 +5,12 @@ use lambda_idempotency::{
     error::Rejection,
     inspect::{self, AnySource, InspectError, NoKey},
     payload,
-    source::{Envelope, Sqs},
+    source::Envelope,
 };
 use lambda_runtime::Context;
 use serde_json::json;
 
-use crate::{
-    support::{FIFO, World, batch, grouped, notification, order, with_body},
-    support_streams::{collection, document, message, topic},
-};
-
-#[tokio::test]
-async fn the_key_is_the_one_that_a_function_claims() {
-    let world = World::new();
-    for operation in [Operation::new("place"), Operation::new("place").key("[id, do]")] {
-        let function = world.on(Sqs::new(), &operation);
-        let event = batch([order("m-1", "a", "x")]);
-        world.invoke(&function, &event).await.unwrap();
-        let records = inspect::event(&event.to_string(), Some(&operation)).unwrap();
-        let key = records[0].key.as_ref().unwrap().key.as_ref().unwrap();
-        let claimed = world.store.history();
-        assert!(format!("{claimed:?}").contains(key.as_str()), "{claimed:?}");
-    }
-}
+use crate::support::{FIFO, batch, bus_event, grouped, order, with_body};
 
 #[test]
 fn without_an_operation_records_are_shown_as_delivered() {
@@ -118,23 +101,6 @@ fn inspection_returns_the_warnings_of_an_expression() {
 }
 
 #[test]
-fn every_kind_of_event_is_recognised() {
-    for (event, source) in [
-        (notification("n-1", "m"), "sns"),
-        (topic([message(0, 1, "a", "")]), "kafka"),
-        (json!([order("m-1", "a", "")]), "pipe"),
-        (collection([document(1, "d-1", "a", "")]), "documentdb"),
-        (json!({ "orderId": "o-1" }), "invoke"),
-    ] {
-        let records = inspect::event(&event.to_string(), None).unwrap();
-        assert_eq!(records[0].source, source);
-    }
-    assert_eq!(inspect::sources().count(), 13);
-    let records = inspect::event("7", None).unwrap();
-    assert!(matches!(records[0].identity, Err(Rejection::NoRequestId)), "there is no request id");
-}
-
-#[test]
 fn inspection_reads_envelopes_as_functions_do() {
     let body = json!({ "MessageId": "n-1", "TopicArn": "t", "Message": "hello" }).to_string();
     let event = batch([with_body("m-1", &body)]).to_string();
@@ -147,6 +113,12 @@ fn inspection_reads_envelopes_as_functions_do() {
         records[0].identity_parts, "topic ARN, MessageId",
         "the parts of the identity are those of the notification"
     );
+    let body = bus_event("e-1", "Placed", &json!({})).to_string();
+    let event = batch([with_body("m-1", &body)]).to_string();
+    let inside = AnySource::new().envelope(Envelope::EventBridge);
+    let records = inspect::invocation(&event, &inside, Some(&place), &Context::default()).unwrap();
+    let identity = records[0].identity.as_deref().unwrap();
+    assert_eq!(identity, ["eventbridge", "111122223333", "eu-west-1", "shop", "e-1"]);
 }
 
 #[test]

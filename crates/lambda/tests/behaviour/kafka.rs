@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::{World, batch, diagnostic, order},
-    support_streams::{CLUSTER, base64, message, topic},
+    support_streams::{base64, message, topic},
 };
 
 fn indexed(world: &World, source: Kafka) -> Function {
@@ -50,19 +50,6 @@ async fn each_partition_has_its_checkpoint_and_records_that_were_not_started_are
     assert_eq!(answer, failures(&[("orders-0", 16), ("orders-0", 17), ("orders-10", 3)]));
     world.ledger.assert_each_once(["a15", "b7", "b8"]);
     world.ledger.assert_never("a17");
-    assert_eq!(world.invoke(&function, &partitions()).await.unwrap(), failures(&[]));
-    world.ledger.assert_each_once(["a15", "a16", "a17", "b7", "b8", "c3"]);
-}
-
-#[tokio::test]
-async fn without_partial_responses_a_returned_record_fails_the_invocation() {
-    let world = World::new();
-    let function = indexed(&world, Kafka::new().without_partial_responses());
-    let error = world.invoke(&function, &partitions()).await.unwrap_err().to_string();
-    for part in ["3 of 6", "orders-0@16", "orders-0@17", "orders-10@3"] {
-        assert!(error.contains(part), "{part}: {error}");
-    }
-    world.ledger.assert_each_once(["a15", "b7", "b8"]);
     assert_eq!(world.invoke(&function, &partitions()).await.unwrap(), failures(&[]));
     world.ledger.assert_each_once(["a15", "a16", "a17", "b7", "b8", "c3"]);
 }
@@ -142,58 +129,6 @@ async fn the_answer_to_the_largest_batch_is_smaller_than_the_batch() {
     assert!(size < 4_000_000 && size < event.to_string().len(), "{size} bytes");
 }
 
-/// The same offset is the same record, unless the topic was deleted and created again.
-#[tokio::test]
-async fn a_topic_that_was_created_again_has_new_records_at_old_offsets() {
-    let world = World::new();
-    let function = indexed(&world, Kafka::new());
-    let first = message(0, 1, "x", "");
-    let mut recreated = message(0, 1, "x", "");
-    recreated["timestamp"] = 1_700_000_000_000_u64.into();
-    for record in [&first, &recreated, &first, &recreated] {
-        world.invoke(&function, &topic([record.clone()])).await.unwrap();
-    }
-    assert_eq!(world.ledger.executed("x"), 2);
-}
-
-#[tokio::test]
-async fn clusters_topics_and_partitions_do_not_share_identities() {
-    let world = World::new();
-    let function = indexed(&world, Kafka::new());
-    let mut elsewhere = topic([message(0, 1, "x", "")]);
-    elsewhere["eventSourceArn"] = format!("{CLUSTER}5").into();
-    let mut own = elsewhere.clone();
-    own["eventSource"] = "SelfManagedKafka".into();
-    own.as_object_mut().unwrap().remove("eventSourceArn");
-    let mut reordered = own.clone();
-    reordered["bootstrapServers"] = "b-1.shop:9092,b-2.shop:9092".into();
-    let mut another_topic = topic([message(0, 1, "x", "")]);
-    let list = another_topic["records"]["orders-0"].take();
-    another_topic["records"] = json!({ "refunds-0": list });
-    let here = topic([message(0, 1, "x", ""), message(1, 1, "x", "")]);
-    for event in [&here, &elsewhere, &own, &reordered, &another_topic, &here, &elsewhere] {
-        assert_eq!(world.invoke(&function, event).await.unwrap(), failures(&[]));
-    }
-    assert_eq!(world.ledger.executed("x"), 5);
-}
-
-#[tokio::test]
-async fn a_tombstone_is_null_and_not_a_bad_record() {
-    let world = World::new();
-    let ledger = world.ledger.clone();
-    let handler = move |order: Option<Value>, _| {
-        ledger.record(if order.is_none() { "deleted" } else { "there" }, "");
-        async { Ok::<_, std::io::Error>(()) }
-    };
-    let by_key = Kafka::new().key(record("[key, offset]"));
-    let function = world.idempotency().on(by_key, &Operation::new("compact"), handler).unwrap();
-    let mut tombstone = message(0, 1, "x", "");
-    tombstone["value"] = Value::Null;
-    let event = topic([tombstone, message(0, 2, "x", "")]);
-    assert_eq!(world.invoke(&function, &event).await.unwrap(), failures(&[]));
-    world.ledger.assert_each_once(["deleted", "there"]);
-}
-
 #[tokio::test]
 async fn bad_records_are_checkpoints_of_their_partition() {
     let world = World::new();
@@ -244,55 +179,6 @@ async fn an_event_without_records_succeeds_and_one_without_partitions_is_unknown
         assert_eq!(kind, "Idempotency.UnknownEvent");
         assert!(text.contains("aws:kafka"), "{text}");
     }
-}
-
-#[tokio::test]
-async fn filters_select_a_cluster_or_a_topic() {
-    let world = World::new();
-    for (source, taken) in [
-        (Kafka::new().topic("orders"), true),
-        (Kafka::new().topic("order"), false),
-        (Kafka::new().broker("shop"), true),
-        (Kafka::new().broker(CLUSTER), true),
-        (Kafka::new().broker("other"), false),
-    ] {
-        let function = indexed(&world, source);
-        let answer = world.invoke(&function, &topic([message(0, 1, "x", "")])).await;
-        assert_eq!(answer.is_ok(), taken);
-    }
-}
-
-/// Key expressions and handlers can read headers and keys as text.
-#[tokio::test]
-async fn headers_and_keys_are_text() {
-    let world = World::new();
-    let mut event = message(0, 1, "k", "");
-    let bytes = |text: &str| -> Vec<i64> {
-        // Signed bytes, as Java writes them.
-        text.bytes().map(|byte| i64::from(byte.cast_signed())).collect()
-    };
-    event["headers"] = json!([
-        { "trace-id": bytes("größe") }, { "to": bytes("a") }, { "to": bytes("b") },
-        { "hash": [-1, 254] }, { "odd": [1000] },
-    ]);
-    event["value"] = base64("v").into();
-    let function = world
-        .idempotency()
-        .on(Kafka::new().whole_record(), &Operation::new("whole"), world.raw_handler())
-        .unwrap();
-    world.invoke(&function, &topic([event.clone()])).await.unwrap();
-    world.ledger.assert_once(
-        r#"{"topic":"orders","partition":0,"offset":1,"timestamp":1545084650988,"timestampType":"CREATE_TIME","key":"k","value":"v","headers":{"hash":[-1,254],"odd":[1000],"to":["a","b"],"trace-id":"größe"}}"#,
-    );
-
-    let by_header = Kafka::new().key(record("headers.\"trace-id\""));
-    let operation = Operation::new("by-header");
-    let function = world.idempotency().on(by_header, &operation, world.text_handler()).unwrap();
-    for offset in [1, 2] {
-        event["offset"] = offset.into();
-        world.invoke(&function, &topic([event.clone()])).await.unwrap();
-    }
-    world.ledger.assert_once("v");
 }
 
 /// A key of bytes and a key with the base64 text of these bytes are different.

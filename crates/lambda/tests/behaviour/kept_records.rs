@@ -89,8 +89,7 @@ async fn a_step_takes_the_room_of_the_record_that_is_kept() {
         }
     };
     let operation = Operation::new("place").key("id");
-    let function =
-        world.idempotency().on(Sqs::new().recoverable(1024 * 1024), &operation, handler).unwrap();
+    let function = world.with_handler(Sqs::new().recoverable(1024 * 1024), &operation, handler);
     let event = message(380 * 1024);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     let released = stored(&world).await;

@@ -22,6 +22,7 @@ mod envelopes;
 mod environment;
 mod error_messages;
 mod event_layer;
+mod every_source;
 mod filters;
 mod freed_work;
 mod freeing;

@@ -8,12 +8,10 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency::{
-    Call, ConfigError, Failure, Mode, OnTimeout, Operation, RunContext, source::Sqs,
-};
+use lambda_idempotency::{Call, ConfigError, Failure, Mode, OnTimeout, Operation, source::Sqs};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, order};
+use crate::support::{Noted, World, batch, order};
 
 fn imports() -> Operation {
     Operation::new("import").key("id").mode(Mode::Mutex)
@@ -49,41 +47,31 @@ fn what_would_have_no_effect_is_refused() {
 
 #[tokio::test]
 async fn each_message_is_processed_and_copies_one_after_the_other() {
-    let (world, at_work) = (World::new(), Arc::new(AtomicUsize::new(0)));
-    let processed = Arc::new(AtomicUsize::new(0));
-    let counts = (Arc::clone(&at_work), Arc::clone(&processed));
-    let function = world.idempotency().on(Sqs::new(), &imports(), move |order: Value, _: Call| {
-        let (at_work, processed) = counts.clone();
-        async move {
-            if order["id"] == "a" {
-                assert_eq!(at_work.fetch_add(1, Ordering::SeqCst), 0, "they overlap");
-                tokio::task::yield_now().await;
-                at_work.fetch_sub(1, Ordering::SeqCst);
-            }
-            processed.fetch_add(1, Ordering::SeqCst);
-            Ok::<_, Failure>(())
-        }
-    });
-    let function = function.unwrap();
+    let (world, noted) = (World::new(), Noted::new());
+    let (at_work, begun) = (Arc::new(AtomicUsize::new(0)), noted.clone());
+    let handler = async move |order: Value, _: Call| {
+        let is_a = usize::from(order["id"] == "a");
+        assert_eq!(at_work.fetch_add(is_a, Ordering::SeqCst) * is_a, 0, "they overlap");
+        tokio::task::yield_now().await;
+        at_work.fetch_sub(is_a, Ordering::SeqCst);
+        begun.add(order["id"].to_string());
+        Ok::<_, Failure>(())
+    };
+    let function = world.with_handler(Sqs::new(), &imports(), handler);
+    let event = batch([order("m-1", "a", ""), order("m-2", "a", ""), order("m-3", "b", "")]);
     for _ in 0..2 {
-        let event = batch([order("m-1", "a", ""), order("m-2", "a", ""), order("m-3", "b", "")]);
-        let response = world.invoke(&function, &event).await.unwrap();
-        assert_eq!(response, json!({ "batchItemFailures": [] }));
+        assert!(world.returned(&function, &event).await.is_empty());
+        assert_eq!(noted.take().len(), 3);
     }
-    assert_eq!(processed.load(Ordering::SeqCst), 6);
     assert!(world.store.inner().is_empty(), "nothing is kept");
 }
-
 #[tokio::test]
 async fn each_call_of_run_gets_its_own_result() {
     let (world, payload) = (World::instant(), json!({ "id": "a" }));
     let idempotency = world.idempotency();
     for expected in 1..4 {
-        let context = RunContext::without_deadline();
-        let operation = imports();
-        let run = idempotency
-            .run(&operation, &payload, context, async move |_: Call| Ok::<_, Failure>(expected));
-        let run = run.await.unwrap();
+        let run = world.run(&idempotency, &imports(), &payload, expected).await.unwrap();
         assert_eq!((run.result, run.replayed, run.recorded), (expected, false, false));
+        assert_eq!((run.done_at, run.answers_until), (None, None), "there is no completion");
     }
 }

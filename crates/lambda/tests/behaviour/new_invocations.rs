@@ -155,10 +155,8 @@ fn events() -> Vec<(Value, &'static str, &'static str, &'static str)> {
 async fn a_request_id_that_is_new_on_each_retry_is_not_a_default_key() {
     for (event, what, advice, _) in events() {
         let world = World::new();
-        let function = world
-            .idempotency()
-            .on(Invoke::new(), &Operation::new("any"), world.raw_handler())
-            .unwrap();
+        let function =
+            world.with_handler(Invoke::new(), &Operation::new("any"), world.raw_handler());
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned", "{what}");
         for part in [what, "its request id changes", advice, ".key("] {
@@ -177,7 +175,7 @@ async fn a_request_id_that_is_new_on_each_retry_is_not_a_default_key() {
         }
         // With a key, such events are accepted.
         let keyed = Operation::new("keyed").key("@");
-        let keyed = world.idempotency().on(Invoke::new(), &keyed, world.raw_handler()).unwrap();
+        let keyed = world.with_handler(Invoke::new(), &keyed, world.raw_handler());
         for _ in 0..2 {
             assert_eq!(world.invoke(&keyed, &event).await.unwrap(), Value::Null, "{what}");
         }
@@ -214,10 +212,8 @@ async fn other_events_keep_their_default_key() {
         serde_json::from_str(&sample("s3Event")).unwrap(),
     ] {
         let world = World::new();
-        let function = world
-            .idempotency()
-            .on(Invoke::new(), &Operation::new("any"), world.raw_handler())
-            .unwrap();
+        let function =
+            world.with_handler(Invoke::new(), &Operation::new("any"), world.raw_handler());
         for _ in 0..2 {
             assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null, "{event}");
         }
@@ -346,46 +342,6 @@ fn the_advice_for_cognito_has_a_key_for_a_user_who_does_not_exist_yet() {
         keys.into_iter().filter(finds).collect::<Vec<_>>(),
         ["[userPoolId, userName, triggerSource]"]
     );
-}
-
-/// Uses the key that the error for Firehose advises: each record is protected, not the whole answer.
-#[tokio::test]
-async fn a_retry_of_firehose_processes_no_record_again() {
-    let world = World::instant();
-    let by_record = Operation::new("count").key("[deliveryStreamArn, recordId]");
-    for invocation in ["i-1", "i-2"] {
-        let event = firehose(invocation);
-        for record in event["records"].as_array().unwrap() {
-            let (ledger, id) = (world.ledger.clone(), record["recordId"].as_str().unwrap());
-            let record = &json!({ "deliveryStreamArn": event["deliveryStreamArn"],
-                                  "recordId": id, "data": record["data"] });
-            let count = async |_: Call| {
-                ledger.record(id, "");
-                Ok::<_, Failure>(())
-            };
-            let context = world.context();
-            world.idempotency().run(&by_record, record, &context, count).await.unwrap();
-        }
-    }
-    world.ledger.assert_each_once(["r-1", "r-2"]);
-}
-
-/// CloudWatch Logs sends compressed data, in which each line has an id.
-#[tokio::test]
-async fn log_lines_are_recognised_by_their_ids() {
-    // {"messageType":"DATA_MESSAGE","owner":"111122223333","logGroup":"g","logStream":"s",
-    // "logEvents":[{"id":"1",..}]}, and the same with "2".
-    let first = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJycQxxjPd1DQ52dHdV0lHKL89LLQIKGwKBERAYAwFQOCc/3b0ov7QAKJMO4QaXFKUm5gL5xRC+a1lqXkmxklV0tVJmCsgAoHBJJtCuksRcoDZDczNzIyNTMwMQ0IG5AajONSjIP0ipNrYWALeLle+ZAAAA";
-    let second = "H4sIAAAAAAACA6tWyk0tLk5MTw2pLEhVslJycQxxjPd1DQ52dHdV0lHKL89LLQIKGwKBERAYAwFQOCc/3b0ov7QAKJMO4QaXFKUm5gL5xRC+a1lqXkmxklV0tVJmClDYCChckgm0qyQxF6jN0NzM3MjI1MwABHRgbgCqcw0K8g9Sqo2tBQDD/AylmQAAAA==";
-    let data = |base64: &str| json!({ "awslogs": { "data": base64 } });
-    let world = World::new();
-    let by_line = "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]";
-    let by_line = Operation::new("alert").key(by_line);
-    let function = world.idempotency().on(Invoke::new(), &by_line, world.raw_handler()).unwrap();
-    for event in [data(first), data(first), data(second)] {
-        world.invoke(&function, &event).await.unwrap();
-    }
-    assert_eq!(world.ledger.total(), 2);
 }
 
 /// The page about invocations recommends these keys: each has a value in AWS's sample of its event.

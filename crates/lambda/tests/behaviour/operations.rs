@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Operation, RunContext, RunError,
+    ConfigError, Operation, RunError,
     keys::Functions,
     powertools::PowertoolsKeys,
     record,
@@ -11,11 +11,7 @@ use lambda_idempotency::{
 };
 use serde_json::Value;
 
-use crate::support::World;
-
-async fn nothing(_: Value, _: Call) -> Result<(), std::io::Error> {
-    Ok(())
-}
+use crate::support::{World, nothing};
 
 #[test]
 fn names_have_1_to_128_characters_without_control_characters_and_hash_signs() {
@@ -30,22 +26,6 @@ fn names_have_1_to_128_characters_without_control_characters_and_hash_signs() {
         let text = error.to_string();
         assert!(text.contains(&format!("{name:?}")) && !text.contains('\n'), "{text}");
     }
-}
-
-#[test]
-fn two_operations_of_a_function_cannot_share_a_name() {
-    let another = async |_: Value, _: Call| Ok::<_, std::io::Error>(());
-    let idempotency = World::new().idempotency();
-    let built = idempotency
-        .function()
-        .on(Sqs::new(), &Operation::new("place").key("id"), nothing)
-        .on(Sns::new(), &Operation::new("place").key("orderId"), another)
-        .build();
-    let refused = built.unwrap_err();
-    assert!(matches!(refused, ConfigError::Name(_)), "{refused}");
-    let text = refused.to_string();
-    assert!(text.contains("`place` has two handlers"), "{text}");
-    assert!(text.contains("register the same handler for each"), "{text}");
 }
 
 #[test]
@@ -89,11 +69,8 @@ async fn operations_are_checked_wherever_they_are_used() {
     assert!(is_expression(&idempotency.on(Sns::new(), &bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.on(EventBridge::new(), &bad(), nothing).err().unwrap()));
     assert!(is_expression(&idempotency.event::<Value>(&bad()).err().unwrap()));
-    let operation = bad();
-    let run = idempotency.run(&operation, "x", RunContext::without_deadline(), |_| async {
-        Ok::<_, std::io::Error>(1)
-    });
-    assert!(matches!(run.await, Err(RunError::Config(error)) if is_expression(&error)));
+    let run = world.run(&idempotency, &bad(), &Value::Null, 1).await;
+    assert!(matches!(run, Err(RunError::Config(error)) if is_expression(&error)));
 }
 
 #[test]

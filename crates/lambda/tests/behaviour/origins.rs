@@ -1,4 +1,4 @@
-//! Where a record is from is a part of its identity. A record that does not tell it has none.
+//! What a record is and where it is from are parts of its identity. A record that does not tell them has none.
 
 use lambda_idempotency::{
     Operation,
@@ -10,82 +10,64 @@ use serde_json::{Value, json};
 
 use crate::{
     pipes::{flat, from_broker},
-    support::{bus_event, notification, order},
-    support_streams::{CLUSTER, base64, change, collection, document, message, put, topic},
+    support::{batch, bus_event, notification, order},
+    support_streams::{
+        BROKER, CLUSTER, active_mq, change, collection, document, message, of_active_mq,
+        of_rabbit_mq, put, rabbit_mq, topic,
+    },
 };
 
-const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
-
-fn active() -> Value {
-    json!({ "messageID": "1", "destination": { "physicalName": "orders" }, "data": base64("{}") })
-}
-
-fn rabbit() -> Value {
-    json!({ "basicProperties": { "messageId": "1" }, "data": base64("{}") })
-}
-
-fn batch(source: &str, list: (&str, Value)) -> Value {
-    json!({ "eventSource": source, "eventSourceArn": BROKER, list.0: list.1 })
-}
-
-/// Each event with the members that tell where its record is from, as paths, and the one that is asked for if they are
-/// all missing.
+/// Each event with the members that identify its record or tell where it is from, as paths, and the one that is asked for
+/// if they are all missing.
 fn events() -> Vec<(Value, &'static [&'static str], &'static str)> {
-    let from = |source, record| json!([from_broker(record, source, BROKER)]);
-    let mut of_queue = rabbit();
+    let (active, rabbit) = (of_active_mq("1", "{}"), of_rabbit_mq("1", "{}"));
+    let in_pipe = |source, record: &Value| json!([from_broker(record.clone(), source, BROKER)]);
+    let mut of_queue = rabbit.clone();
     of_queue["eventSourceKey"] = "orders::/".into();
     let mut of_topic = from_broker(message(0, 1, "a", ""), "aws:kafka", CLUSTER);
     of_topic["bootstrapServers"] = "b-1:9092".into();
     let of_topic = json!([of_topic]);
+    let sqs = batch([order("m-1", "a", "")]);
+    let bus = bus_event("e-1", "Placed", &json!({}));
+    let kinesis = batch([put(1, "k", "a", "")]);
+    let document_db = collection([document(1, "d", "a", "")]);
+    let kafka = topic([message(0, 1, "a", "")]);
+    let (actives, rabbits) = (active_mq([active.clone()]), rabbit_mq([rabbit]));
     vec![
-        (
-            json!({ "Records": [order("m-1", "a", "")] }),
-            &["/Records/0/eventSourceARN"],
-            "eventSourceARN",
-        ),
+        (sqs, &["/Records/0/eventSourceARN"], "eventSourceARN"),
         (json!([order("m-1", "a", "")]), &["/0/eventSourceARN"], "eventSourceARN"),
+        (notification("n-1", "{}"), &["/Records/0/Sns/MessageId"], "Sns.MessageId"),
         (notification("n-1", "{}"), &["/Records/0/Sns/TopicArn"], "Sns.TopicArn"),
-        (bus_event("e-1", "Placed", &json!({})), &["/account"], "account"),
-        (bus_event("e-1", "Placed", &json!({})), &["/region"], "region"),
+        (bus.clone(), &["/id"], "id"),
+        (bus.clone(), &["/account"], "account"),
+        (bus.clone(), &["/region"], "region"),
+        (json!([bus]), &["/0/id"], "id"),
+        (kinesis.clone(), &["/Records/0/eventID"], "eventID"),
+        (kinesis, &["/Records/0/eventSourceARN"], "eventSourceARN"),
+        (batch([change(1, "k", "a", "")]), &["/Records/0/eventSourceARN"], "eventSourceARN"),
+        (document_db.clone(), &["/events/0/event/_id/_data"], "event._id._data"),
+        (document_db, &["/eventSourceArn"], "eventSourceArn"),
+        (kafka, &["/eventSourceArn", "/bootstrapServers"], "bootstrapServers"),
+        (actives.clone(), &["/messages/0/messageID"], "messageID"),
+        (actives.clone(), &["/eventSourceArn"], "eventSourceArn"),
+        (actives, &["/messages/0/destination/physicalName"], "destination.physicalName"),
         (
-            json!({ "Records": [put(1, "k", "a", "")] }),
-            &["/Records/0/eventSourceARN"],
-            "eventSourceARN",
+            rabbits.clone(),
+            &["/rmqMessagesByQueue/orders::~1/0/basicProperties/messageId"],
+            "basicProperties.messageId",
         ),
-        (
-            json!({ "Records": [change(1, "k", "a", "")] }),
-            &["/Records/0/eventSourceARN"],
-            "eventSourceARN",
-        ),
-        (collection([document(1, "d", "a", "")]), &["/eventSourceArn"], "eventSourceArn"),
-        (
-            topic([message(0, 1, "a", "")]),
-            &["/eventSourceArn", "/bootstrapServers"],
-            "bootstrapServers",
-        ),
-        (batch("aws:mq", ("messages", json!([active()]))), &["/eventSourceArn"], "eventSourceArn"),
-        (
-            batch("aws:mq", ("messages", json!([active()]))),
-            &["/messages/0/destination/physicalName"],
-            "destination.physicalName",
-        ),
-        (
-            batch("aws:rmq", ("rmqMessagesByQueue", json!({ "orders::/": [rabbit()] }))),
-            &["/eventSourceArn"],
-            "eventSourceArn",
-        ),
+        (rabbits, &["/eventSourceArn"], "eventSourceArn"),
         (json!([flat(put(1, "k", "a", ""))]), &["/0/eventSourceARN"], "eventSourceARN"),
         (json!([change(1, "k", "a", "")]), &["/0/eventSourceARN"], "eventSourceARN"),
         (of_topic.clone(), &["/0/eventSourceArn", "/0/bootstrapServers"], "bootstrapServers"),
         (of_topic.clone(), &["/0/topic"], "topic"),
         (of_topic, &["/0/partition"], "partition"),
-        (from("aws:amq", active()), &["/0/eventSourceArn"], "eventSourceArn"),
-        (from("aws:amq", active()), &["/0/destination/physicalName"], "destination.physicalName"),
-        (from("aws:rmq", of_queue.clone()), &["/0/eventSourceArn"], "eventSourceArn"),
-        (from("aws:rmq", of_queue), &["/0/eventSourceKey"], "eventSourceKey"),
+        (in_pipe("aws:amq", &active), &["/0/eventSourceArn"], "eventSourceArn"),
+        (in_pipe("aws:amq", &active), &["/0/destination/physicalName"], "destination.physicalName"),
+        (in_pipe("aws:rmq", &of_queue), &["/0/eventSourceArn"], "eventSourceArn"),
+        (in_pipe("aws:rmq", &of_queue), &["/0/eventSourceKey"], "eventSourceKey"),
     ]
 }
-
 fn identity(event: &Value) -> Result<Vec<String>, Rejection> {
     let mut records = inspect::event(&event.to_string(), None).unwrap();
     assert_eq!(records.len(), 1, "{event}");
@@ -93,7 +75,7 @@ fn identity(event: &Value) -> Result<Vec<String>, Rejection> {
 }
 
 #[test]
-fn a_record_that_does_not_tell_where_it_is_from_has_no_identity() {
+fn a_record_that_does_not_tell_what_it_is_and_where_it_is_from_has_no_identity() {
     for (event, members, asked_for) in events() {
         let known = identity(&event).unwrap();
         assert!(known.iter().all(|part| !part.is_empty()), "{known:?}");

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, Function, Operation, RunContext, RunError,
+    Call, Failure, Function, Operation, RunError,
     clock::Timestamp,
     outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
     record,
@@ -20,7 +20,7 @@ use crate::support::{World, batch, order};
 
 /// Keeps messages, unless it is out of order.
 #[derive(Default)]
-struct Wire {
+pub(crate) struct Wire {
     kept: MemorySender,
     is_down: AtomicBool,
 }
@@ -41,6 +41,10 @@ impl Sender for Wire {
 }
 
 impl Wire {
+    pub(crate) fn down() -> Self {
+        Self { is_down: true.into(), ..Self::default() }
+    }
+
     fn cut(&self, is_down: bool) {
         self.is_down.store(is_down, Ordering::SeqCst);
     }
@@ -171,8 +175,7 @@ async fn run_says_that_messages_are_not_sent_and_sends_them_when_it_is_called_ag
             call.publish(Message::new("parcels", "{}"))?;
             Ok::<_, Failure>(42)
         };
-        let context = RunContext::without_deadline();
-        world.clock.drive(idempotency.run(&operation, &payload, context, place))
+        world.call(&idempotency, &operation, &payload, place)
     };
     wire.cut(true);
     for _ in 0..2 {
@@ -190,10 +193,7 @@ async fn run_says_that_messages_are_not_sent_and_sends_them_when_it_is_called_ag
 #[tokio::test]
 async fn without_a_sender_publishing_fails_the_handler_with_the_remedy() {
     let world = World::new();
-    let function = world
-        .idempotency()
-        .on(Sqs::new(), &Operation::new("place-order").key("id"), place)
-        .unwrap();
+    let function = world.with_handler(Sqs::new(), &Operation::new("place-order").key("id"), place);
     let answer = deliver(&world, &function, &batch([order("m-1", "a", "")])).await;
     assert_eq!(answer["batchItemFailures"][0]["itemIdentifier"], "m-1");
     let refused = Call::test("a").publish(Message::new("parcels", "{}")).unwrap_err();

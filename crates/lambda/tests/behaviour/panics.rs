@@ -9,14 +9,10 @@ use std::{
     },
 };
 
-use lambda_idempotency::{
-    Call, Failure, Operation, RunContext, RunError,
-    observe::{Observer, Report, TracingObserver},
-    source::Sqs,
-};
+use lambda_idempotency::{Call, Failure, Operation, observe::TracingObserver, source::Sqs};
 use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{World, batch, order, serve};
 
@@ -87,27 +83,6 @@ async fn an_error_that_panics_does_not_affect_other_records() {
     }
 }
 
-struct PanickingObserver;
-
-impl Observer for PanickingObserver {
-    fn reported(&self, report: &Report<'_>) {
-        assert_ne!(&*report.record.id, "m-1", "deliberate");
-    }
-}
-
-#[tokio::test]
-async fn an_observer_that_panics_does_not_change_outcomes() {
-    let world = World::new();
-    let function = world
-        .idempotency()
-        .with_observer(PanickingObserver)
-        .on(Sqs::new(), &by_id(), world.handler())
-        .unwrap();
-    let event = batch([order("m-1", "a", ""), order("m-2", "b", "fail"), order("m-3", "c", "")]);
-    assert_eq!(world.returned(&function, &event).await, ["m-2"]);
-    assert_eq!(world.ledger.total(), 2);
-}
-
 /// A payload that panics when it is dropped. A payload whose handler is not started is only dropped.
 #[derive(Deserialize)]
 struct PanickingPayload {
@@ -132,7 +107,7 @@ async fn a_payload_that_panics_when_dropped_does_not_affect_other_records() {
             Ok::<_, Failure>(())
         }
     };
-    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &by_id(), handler);
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
     // Two are not started: `a` is completed, and the second `b` is a copy.
@@ -149,28 +124,6 @@ impl Serialize for PanickingResult {
     fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
         panic!("deliberate")
     }
-}
-
-#[tokio::test]
-async fn work_whose_result_panics_when_serialized_is_completed() {
-    let (world, calls) = (World::instant(), Arc::new(AtomicUsize::new(0)));
-    let idempotency = world.idempotency();
-    let charge = || {
-        let calls = Arc::clone(&calls);
-        async move |_: Call| {
-            calls.fetch_add(1, Ordering::Relaxed);
-            Ok::<_, Failure>(PanickingResult)
-        }
-    };
-    let payload = json!({ "id": "a" });
-    let first = idempotency
-        .run(&by_id(), &payload, RunContext::without_deadline(), charge())
-        .await
-        .unwrap();
-    assert!(first.recorded && !first.replayed);
-    let again = idempotency.run(&by_id(), &payload, RunContext::without_deadline(), charge()).await;
-    assert!(matches!(again, Err(RunError::ResultLost(_))), "{again:?}");
-    assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -210,7 +163,7 @@ async fn a_clone_that_panics_fails_its_own_record() {
     };
     // No handler at a time counts as one.
     let queue = Sqs::new().concurrency(0);
-    let function = world.idempotency().on(queue, &by_id(), place).unwrap();
+    let function = world.with_handler(queue, &by_id(), place);
     let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
     assert!(world.returned(&function, &event).await.is_empty());

@@ -2,15 +2,13 @@
 
 use lambda_idempotency::{
     Function, Operation,
-    source::{ActiveMq, DynamoDbStream, Kafka, Kinesis, Pipe, Piped, RabbitMq, Sqs},
+    source::{DynamoDbStream, Kafka, Kinesis, Pipe, Piped, Sqs},
 };
-use lambda_idempotency_core::clock::Clock as _;
-use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
 
 use crate::{
-    support::{FIFO, World, diagnostic, grouped, order, serve, without},
-    support_streams::{CLUSTER, base64, change, message, put, sequence, topic},
+    support::{FIFO, World, diagnostic, grouped, order, without},
+    support_streams::{change, put, sequence},
 };
 
 fn piped(world: &World) -> Function {
@@ -33,26 +31,6 @@ pub(crate) fn from_broker(mut record: Value, source: &str, arn: &str) -> Value {
     record["eventSource"] = source.into();
     record["eventSourceArn"] = arn.into();
     record
-}
-
-#[tokio::test]
-async fn returned_messages_are_named_individually() {
-    let world = World::new();
-    let list = json!([order("m-1", "a", ""), order("m-2", "b", "fail"), order("m-3", "c", "")]);
-    assert_eq!(world.returned(&piped(&world), &list).await, ["m-2"]);
-    world.ledger.assert_each_once(["a", "c"]);
-}
-
-/// The queue delivers it again, whoever reads it.
-#[tokio::test]
-async fn a_message_whose_key_is_held_is_returned_without_waiting() {
-    let world = World::instant();
-    let killed = json!([order("m-1", "a", "sleep")]).to_string();
-    let serving = serve(piped(&world), &killed, world.context());
-    assert!(drop_after(1, serving).await.is_none());
-    let before = world.clock.now();
-    assert_eq!(world.returned(&piped(&world), &json!([order("m-1", "a", "")])).await, ["m-1"]);
-    assert_eq!(world.clock.now(), before);
 }
 
 #[tokio::test]
@@ -82,7 +60,7 @@ async fn failed_and_not_started_stream_records_are_named_by_event_id() {
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
     let changes = Pipe::of(DynamoDbStream::new());
-    let function = world.idempotency().on(changes, &Operation::new("b"), image).unwrap();
+    let function = world.with_handler(changes, &Operation::new("b"), image);
     let list = json!([change(1, "x", "x1", "fail"), change(2, "y", "y1", "")]);
     assert_eq!(world.returned(&function, &list).await, ["e-1"]);
     world.ledger.assert_each_once(["a1", "y1"]);
@@ -101,51 +79,6 @@ async fn a_record_of_a_stream_without_an_event_id_fails_the_invocation() {
     world.ledger.assert_each_once(["a"]);
 }
 
-/// Pipes accept no partial answer for these: all records are delivered again, and the processed ones are
-/// replayed.
-#[tokio::test]
-async fn for_kafka_and_brokers_the_whole_invocation_fails() {
-    let world = World::new();
-    let function = piped_from(&world, Kafka::new());
-    let kafka = |record| from_broker(record, "aws:kafka", CLUSTER);
-    let list = json!([kafka(message(0, 1, "a", "")), kafka(message(1, 1, "b", "fail once"))]);
-    assert!(world.invoke(&function, &list).await.is_err());
-    world.ledger.assert_each_once(["a"]);
-    assert_eq!(world.invoke(&function, &list).await.unwrap(), Value::Null);
-
-    let data = |id: &str| base64(json!({ "id": id }).to_string());
-    let arn = "arn:aws:mq:eu-west-1:1:broker:shop:b-1";
-    let queued = json!({ "messageID": "1", "destination": { "physicalName": "orders" },
-        "data": data("c") });
-    let active = json!([from_broker(queued, "aws:amq", arn)]);
-    let rabbit = json!({ "basicProperties": { "messageId": "1" }, "data": data("d"),
-        "eventSourceKey": "orders::/" });
-    let rabbit = json!([from_broker(rabbit, "aws:rmq", arn)]);
-    let (from_active, from_rabbit) =
-        (piped_from(&world, ActiveMq::new()), piped_from(&world, RabbitMq::new()));
-    for _ in 0..2 {
-        assert_eq!(world.invoke(&from_active, &active).await.unwrap(), Value::Null);
-        assert_eq!(world.invoke(&from_rabbit, &rabbit).await.unwrap(), Value::Null);
-    }
-    world.ledger.assert_each_once(["a", "b", "c", "d"]);
-}
-
-/// A record has the same identity through a pipe and directly.
-#[tokio::test]
-async fn a_record_has_the_same_identity_through_a_pipe_and_directly() {
-    let world = World::new();
-    let idempotency = || world.idempotency();
-    let pipe = piped_from(&world, Kinesis::new());
-    let kinesis = idempotency().on(Kinesis::new(), &Operation::new("a"), world.handler()).unwrap();
-    world.invoke(&kinesis, &json!({ "Records": [put(1, "k", "x", "")] })).await.unwrap();
-    world.invoke(&pipe, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
-    let kafka = idempotency().on(Kafka::new(), &Operation::new("a"), world.handler()).unwrap();
-    world.invoke(&kafka, &topic([message(0, 1, "y", "")])).await.unwrap();
-    let list = json!([from_broker(message(0, 1, "y", ""), "aws:kafka", CLUSTER)]);
-    world.invoke(&piped_from(&world, Kafka::new()), &list).await.unwrap();
-    world.ledger.assert_each_once(["x", "y"]);
-}
-
 #[tokio::test]
 async fn lists_that_are_not_from_a_pipe_are_unknown_events() {
     let world = World::new();
@@ -161,38 +94,6 @@ async fn lists_that_are_not_from_a_pipe_are_unknown_events() {
     let (_, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
     assert!(text.contains("pipe record no. 2 of the batch"), "{text}");
     world.ledger.assert_once("a");
-}
-
-#[tokio::test]
-async fn filters_select_a_pipe_by_its_source() {
-    let world = World::new();
-    for (queue, taken) in [("orders", true), ("other", false)] {
-        let source = Pipe::of(Sqs::new().queue(queue));
-        let function = world.on(source, &Operation::new("a"));
-        let answer = world.invoke(&function, &json!([order("m-1", "a", "")])).await;
-        assert_eq!(answer.is_ok(), taken);
-    }
-}
-
-/// An input transformer may drop where a record is from. The id alone is not unique: producers of two queues of RabbitMQ
-/// may choose the same.
-#[tokio::test]
-async fn messages_of_unknown_queues_do_not_share_an_identity() {
-    let data = |id: &str| base64(json!({ "id": id }).to_string());
-    let message = |id| json!({ "eventSource": "aws:rmq", "basicProperties": { "messageId": "1" }, "data": data(id) });
-    let list = json!([message("a"), message("b")]);
-    let world = World::new();
-    let (kind, text) =
-        diagnostic(world.invoke(&piped_from(&world, RabbitMq::new()), &list).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.RecordsReturned");
-    assert!(text.contains("2 of 2") && text.contains("`eventSourceArn`"), "{text}");
-    let keyed = world.idempotency().on(
-        Pipe::of(RabbitMq::new()),
-        &Operation::new("keyed").key("id"),
-        world.handler(),
-    );
-    assert_eq!(world.invoke(&keyed.unwrap(), &list).await.unwrap(), Value::Null);
-    world.ledger.assert_each_once(["a", "b"]);
 }
 
 /// Without its ARN nothing tells that a queue is a FIFO queue, so the messages of a group wait for each other in any case.

@@ -4,7 +4,7 @@ use std::{future::ready, time::Duration};
 
 use lambda_idempotency::powertools::Collision;
 use lambda_idempotency::{
-    ConfigError, Failure, OnMissingKey, Operation, Run, RunContext, RunError,
+    ConfigError, Failure, OnMissingKey, Operation, Run, RunError,
     clock::Timestamp,
     error::Rejection,
     powertools::{HashFunction, PowertoolsKeys},
@@ -88,11 +88,8 @@ impl Recorded {
 
     async fn run(&self, world: &World, result: Value) -> Run<Value> {
         let (operation, payload) = (self.operation(), self.payload());
-        let function = |_| async { Ok::<_, Failure>(result) };
-        let idempotency = world.idempotency();
-        let running =
-            idempotency.run(&operation, &payload, RunContext::without_deadline(), function);
-        world.clock.drive(running).await.unwrap()
+        let function = |_| async { Ok(result) };
+        world.call(&world.idempotency(), &operation, &payload, function).await.unwrap()
     }
 }
 
@@ -152,11 +149,8 @@ async fn work_that_powertools_completed_is_replayed() {
 
 async fn refusal(operation: &Operation, payload: &str) -> Rejection {
     let payload = RawValue::from_string(payload.to_owned()).unwrap();
-    let idempotency = World::new().idempotency();
-    let run = idempotency.run(operation, &payload, RunContext::without_deadline(), |_| async {
-        Ok::<_, Failure>(1)
-    });
-    match run.await {
+    let world = World::new();
+    match world.call(&world.idempotency(), operation, &payload, async |_| Ok(1)).await {
         Err(RunError::Rejected(rejection)) => rejection,
         other => panic!("{other:?}"),
     }

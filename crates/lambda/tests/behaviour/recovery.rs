@@ -12,10 +12,11 @@ use std::{
 use futures_util::future::join;
 use lambda_idempotency::{
     Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, OnOutage, Operation, RunContext,
+    handler::Handler,
     recovery::{Recovered, Recovery},
     source::{
         ActiveMq, DivertedRecord, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka,
-        KeepOrder, Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns, Sqs,
+        KeepOrder, Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns, Sources, Sqs,
     },
     store::{BoxFuture, IdempotencyRecord},
 };
@@ -45,6 +46,10 @@ fn kept() -> Sqs {
     Sqs::new().recoverable(64 * 1024)
 }
 
+fn place() -> Operation {
+    Operation::new("place").key("id")
+}
+
 /// A world whose handlers never end until they are let live, and what they saw of their records.
 #[derive(Clone)]
 struct Mortal {
@@ -58,19 +63,9 @@ impl Mortal {
         Self { world: World::instant(), lives: Arc::default(), seen: Arc::default() }
     }
 
-    fn handler(
-        &self,
-    ) -> impl Fn(Value, Call) -> BoxFuture<'static, Result<(), Failure>>
-    + AsyncFn(Value, Call) -> Result<(), Failure>
-    + Clone
-    + Send
-    + Sync
-    + 'static {
+    fn handler(&self) -> impl Handler<Value, Result<(), Failure>> {
         let this = self.clone();
-        move |_, call| {
-            let this = this.clone();
-            Box::pin(async move { this.handle(&call).await })
-        }
+        async move |_: Value, call: Call| this.handle(&call).await
     }
 
     async fn handle(&self, call: &Call) -> Result<(), Failure> {
@@ -92,8 +87,11 @@ impl Mortal {
     }
 
     fn sqs(&self) -> Function {
-        let operation = Operation::new("place").key("id");
-        self.world.idempotency().on(kept(), &operation, self.handler()).unwrap()
+        self.on(kept(), &place())
+    }
+
+    fn on(&self, source: impl Sources, operation: &Operation) -> Function {
+        self.world.with_handler(source, operation, self.handler())
     }
 
     /// An invocation whose process dies while its handlers work.
@@ -102,6 +100,12 @@ impl Mortal {
         let running = serve(function.clone(), event, self.world.context());
         assert!(self.world.clock.drive(drop_after(3, running)).await.is_none(), "{event}");
         self.lives.store(true, Ordering::SeqCst);
+    }
+
+    /// An invocation whose process died so long ago that its records are recovered.
+    async fn died(&self, function: &Function, event: &str) {
+        self.dies(function, event).await;
+        self.world.clock.advance(LATER);
     }
 
     fn recovery(&self, function: &Function) -> Recovery<FaultyStore<MemoryStore>> {
@@ -152,8 +156,7 @@ async fn a_record_whose_worker_died_is_run_once_without_a_redelivery() {
 async fn of_two_recoveries_and_a_redelivery_one_runs_the_record() {
     let mortal = Mortal::new();
     let function = mortal.sqs();
-    mortal.dies(&function, &message()).await;
-    mortal.world.clock.advance(LATER);
+    mortal.died(&function, &message()).await;
     // Another process each.
     let (one, other) = (mortal.recovery(&mortal.sqs()), mortal.recovery(&mortal.sqs()));
     let context = || RunContext::without_deadline();
@@ -173,7 +176,7 @@ async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used
     let mortal = Mortal::new();
     let world = mortal.world.clone();
     let function = |operation| world.on(kept(), &operation);
-    let fails = function(Operation::new("place").key("id"));
+    let fails = function(place());
     let event = batch([order("m-1", "o-1", "fail")]);
     assert_eq!(world.returned(&fails, &event).await, ["m-1"]);
     for attempt in 2..=5 {
@@ -198,10 +201,8 @@ async fn a_record_whose_handler_fails_is_tried_again_until_its_attempts_are_used
 #[tokio::test]
 async fn in_an_outage_no_record_is_recovered_without_a_claim() {
     let mortal = Mortal::new();
-    let operation = Operation::new("place").key("id").on_outage(OnOutage::RunUnprotected);
-    let function = mortal.world.idempotency().on(kept(), &operation, mortal.handler()).unwrap();
-    mortal.dies(&function, &message()).await;
-    mortal.world.clock.advance(LATER);
+    let function = mortal.on(kept(), &place().on_outage(OnOutage::RunUnprotected));
+    mortal.died(&function, &message()).await;
     mortal.world.store.inject(Fault::refuse(StoreErrorKind::Throttled).always());
     for _ in 0..2 {
         let recovered = mortal.recover(&function).await;
@@ -281,8 +282,7 @@ async fn a_record_whose_attempt_has_just_failed_is_left_to_its_source() {
             Err::<(), _>(Failure::transient("no luck"))
         }
     };
-    let operation = Operation::new("place").key("id");
-    let function = mortal.world.idempotency().on(kept(), &operation, handler).unwrap();
+    let function = mortal.world.with_handler(kept(), &place(), handler);
     let event = batch([order("m-1", "o-1", "")]);
     assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
     let recover = async || {
@@ -349,9 +349,7 @@ fn everything(mortal: &Mortal) -> FunctionBuilder {
 #[tokio::test]
 async fn each_claim_of_a_batch_keeps_its_own_record_only() {
     let mortal = Mortal::new();
-    let operation = Operation::new("place").key("id");
-    let pipe = Pipe::of(kept());
-    let pipe = mortal.world.idempotency().on(pipe, &operation, mortal.handler()).unwrap();
+    let pipe = mortal.on(Pipe::of(kept()), &place());
     let messages = [order("m-1", "o-1", ""), order("m-2", "o-2", "")];
     let (as_batch, in_a_pipe) = (batch(messages.clone()), Value::from(messages.to_vec()));
     for (function, event) in [(mortal.sqs(), as_batch), (pipe, in_a_pipe)] {
@@ -400,10 +398,8 @@ async fn a_record_of_a_tenant_keeps_its_key() {
 #[tokio::test]
 async fn a_record_with_another_key_than_before_is_left_alone() {
     let mortal = Mortal::new();
-    mortal.dies(&mortal.sqs(), &message()).await;
-    mortal.world.clock.advance(LATER);
-    let other = Operation::new("place").key("[id, do]");
-    let other = mortal.world.idempotency().on(kept(), &other, mortal.handler()).unwrap();
+    mortal.died(&mortal.sqs(), &message()).await;
+    let other = mortal.on(kept(), &place().key("[id, do]"));
     let recovered = mortal.recover(&other).await;
     assert_eq!((recovered.unknown, recovered.recovered), (1, 0));
     assert_eq!(mortal.world.ledger.total(), 0);
@@ -412,9 +408,7 @@ async fn a_record_with_another_key_than_before_is_left_alone() {
 #[tokio::test]
 async fn a_record_that_is_too_large_is_processed_and_not_kept() {
     let mortal = Mortal::new();
-    let operation = Operation::new("place").key("id");
-    let source = Sqs::new().recoverable(400);
-    let function = mortal.world.idempotency().on(source, &operation, mortal.handler()).unwrap();
+    let function = mortal.on(Sqs::new().recoverable(400), &place());
     let long = "x".repeat(400);
     let event = batch([order("m-1", "o-1", ""), order("m-2", "o-2", &long)]);
     mortal.dies(&function, &event.to_string()).await;
@@ -432,8 +426,7 @@ async fn a_recovery_ends_at_its_deadline_and_goes_on_where_it_stopped() {
     let function = mortal.sqs();
     let names: Vec<_> = (0..6).map(|number| format!("o-{number}")).collect();
     let event = batch(names.iter().map(|name| order(name, name, "")));
-    mortal.dies(&function, &event.to_string()).await;
-    mortal.world.clock.advance(LATER);
+    mortal.died(&function, &event.to_string()).await;
     let (mut next, mut total, mut runs) = (None, 0, 0);
     loop {
         let deadline = mortal.world.clock.now().plus(Duration::from_secs(4));
@@ -504,12 +497,11 @@ async fn no_record_begins_at_the_end_of_a_run() {
 #[test]
 fn a_function_that_keeps_nothing_is_refused() {
     let mortal = Mortal::new();
-    let operation = Operation::new("place").key("id");
-    let function = mortal.world.idempotency().on(Sqs::new(), &operation, mortal.handler()).unwrap();
+    let function = mortal.on(Sqs::new(), &place());
     let refused = Recovery::new(mortal.world.store.clone(), function).map(drop);
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("none of its sources is `.recoverable(..)`"), "{refused}");
-    let optimistic = operation.mode(Mode::Optimistic);
+    let optimistic = place().mode(Mode::Optimistic);
     let optimistic = mortal.world.idempotency().on(kept(), &optimistic, mortal.handler());
     let optimistic = optimistic.unwrap_err().to_string();
     assert!(optimistic.contains("`.recoverable(..)`"), "{optimistic}");
@@ -519,10 +511,8 @@ fn a_function_that_keeps_nothing_is_refused() {
 #[tokio::test]
 async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
     let mortal = Mortal::new();
-    let (source, import) = (Invoke::new().recoverable(64 * 1024), Operation::new("import"));
-    let function = mortal.world.idempotency().on(source, &import, mortal.handler()).unwrap();
-    mortal.dies(&function, &json!({ "tenant": "acme" }).to_string()).await;
-    mortal.world.clock.advance(LATER);
+    let function = mortal.on(Invoke::new().recoverable(64 * 1024), &Operation::new("import"));
+    mortal.died(&function, &json!({ "tenant": "acme" }).to_string()).await;
     assert_eq!(mortal.recover(&function).await.recovered, 1);
     let seen = mortal.seen.lock().unwrap();
     assert_eq!(seen[0], seen[1]);

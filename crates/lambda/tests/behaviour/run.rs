@@ -6,10 +6,8 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Failure, Idempotency, OnConflict, OnMissingKey, Operation, Run, RunContext, RunError,
-    clock::Timestamp,
-    error::Rejection,
-    store::{Store, StoreErrorKind},
+    Call, Failure, Idempotency, OnConflict, OnMissingKey, Operation, Run, RunContext, RunError,
+    clock::Timestamp, error::Rejection, store::StoreErrorKind,
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
@@ -27,10 +25,7 @@ async fn run(
     payload: &Value,
     result: Result<u32, Failure>,
 ) -> Result<Run<u32>, RunError> {
-    let idempotency = world.idempotency();
-    let running =
-        idempotency.run(operation, payload, RunContext::without_deadline(), |_| async { result });
-    world.clock.drive(running).await
+    world.call(&world.idempotency(), operation, payload, |_| async { result }).await
 }
 
 #[tokio::test]
@@ -101,20 +96,6 @@ async fn each_kind_of_error_has_its_own_variant() {
     assert!(matches!(denied, RunError::Store(_)) && !denied.is_transient());
 }
 
-#[tokio::test]
-async fn a_panic_is_a_failed_attempt() {
-    let world = World::instant();
-    let idempotency = world.idempotency();
-    let payload = json!({ "id": "a" });
-    let operation = charge();
-    let panics = async |_| -> Result<u32, Failure> { panic!("oh") };
-    let error = idempotency
-        .run(&operation, &payload, RunContext::without_deadline(), |c| Box::pin(panics(c)))
-        .await;
-    assert!(matches!(error, Err(RunError::Failed(_))));
-    assert_eq!(run(&world, &charge(), &payload, Ok(2)).await.unwrap().result, 2);
-}
-
 /// Claims the key; then the process is killed.
 async fn claim_and_die(world: &World, operation: &Operation, payload: &Value, deadline: Timestamp) {
     let idempotency = world.idempotency();
@@ -134,17 +115,9 @@ async fn a_key_that_is_claimed_elsewhere_is_busy_until_its_lease_ends() {
     let RunError::Busy { until } = busy else { panic!("{busy:?}") };
     assert!(until >= deadline && until <= deadline.plus(Duration::from_secs(3)));
     let patient = charge().on_conflict(OnConflict::Wait { up_to: Duration::MAX });
-    let idempotency = world.idempotency();
-    let waiting =
-        idempotency.run(&patient, &payload, RunContext::without_deadline(), |call| async move {
-            assert_eq!(
-                (call.failed_attempts(), call.lost_attempts()),
-                (0, 1),
-                "the other call is a lost attempt"
-            );
-            Ok::<_, Failure>(5)
-        });
-    assert_eq!(world.clock.drive(waiting).await.unwrap().result, 5);
+    let attempts = |call: Call| async move { Ok((call.failed_attempts(), call.lost_attempts())) };
+    let waited = world.call(&world.idempotency(), &patient, &payload, attempts).await.unwrap();
+    assert_eq!(waited.result, (0, 1), "the other call is a lost attempt");
     assert!(world.clock.now() > until);
 }
 
@@ -174,13 +147,12 @@ async fn a_function_is_stopped_at_the_deadline() {
 #[tokio::test]
 async fn a_completion_that_cannot_be_recorded_still_has_its_result() {
     let world = World::new();
-    let idempotency = world.idempotency();
-    let (operation, payload) = (charge(), json!({ "id": "a" }));
-    let run = idempotency.run(&operation, &payload, RunContext::without_deadline(), |_| {
+    let ends = |_| {
         world.store.outage();
-        async { Ok::<_, Failure>(1) }
-    });
-    let run = world.clock.drive(run).await.unwrap();
+        async { Ok(1) }
+    };
+    let payload = json!({ "id": "a" });
+    let run = world.call(&world.idempotency(), &charge(), &payload, ends).await.unwrap();
     assert_eq!((run.result, run.replayed, run.recorded), (1, false, false));
 }
 
@@ -225,27 +197,6 @@ async fn operations_inside_operations_complete_their_own_keys() {
     assert_eq!(world.store.inner().len(), 2);
 }
 
-#[tokio::test]
-async fn operations_of_different_names_do_not_wait_for_each_other() {
-    let world = World::instant();
-    let idempotency = world.idempotency();
-    let payload = json!({ "id": "a" });
-    let operations = [charge(), Operation::new("mail").key("id"), Operation::new("log").key("id")];
-    let start = world.clock.now();
-    let (idempotency, payload) = (&idempotency, &payload);
-    let runs = operations.iter().map(|operation| {
-        let (name, clock) = (operation.name().to_owned(), world.clock.clone());
-        idempotency.run(operation, payload, RunContext::without_deadline(), |_| async move {
-            clock.sleep(Duration::from_secs(5)).await;
-            Ok::<_, Failure>(name)
-        })
-    });
-    let runs = world.clock.drive(futures_util::future::join_all(runs)).await;
-    let names: Vec<_> = runs.into_iter().map(|run| run.unwrap().result).collect();
-    assert_eq!(names, ["charge", "mail", "log"]);
-    assert_eq!(world.clock.now(), start.plus(Duration::from_secs(5)), "in parallel");
-}
-
 /// Key and fingerprint are made from the payload at the start of the call.
 #[tokio::test]
 async fn the_key_is_made_before_the_function_changes_its_payload() {
@@ -255,28 +206,13 @@ async fn the_key_is_made_before_the_function_changes_its_payload() {
     let payload = std::sync::Mutex::new(json!({ "id": "a", "amount": 1 }));
     for replayed in [false, true] {
         let before = payload.lock().unwrap().clone();
-        let run = idempotency.run(&operation, &before, RunContext::without_deadline(), |_| {
+        let changes = |_| {
             *payload.lock().unwrap() = json!({ "id": "b" });
-            async { Ok::<_, Failure>(1) }
-        });
-        assert_eq!(run.await.unwrap().replayed, replayed);
+            async { Ok(1) }
+        };
+        let run = world.call(&idempotency, &operation, &before, changes).await;
+        assert_eq!(run.unwrap().replayed, replayed);
         *payload.lock().unwrap() = before;
-    }
-}
-
-#[tokio::test]
-async fn stored_keys_contain_nothing_of_the_payload() {
-    let world = World::new();
-    run(&world, &charge(), &json!({ "id": "s3cr3t" }), Ok(1)).await.unwrap();
-    for call in world.store.history() {
-        if let lambda_idempotency_testkit::faults::Call::Write { writes, .. } = call {
-            for write in writes {
-                assert!(write.key.as_str().starts_with("charge#"), "{}", write.key);
-                assert!(!format!("{write:?}").contains("s3cr3t"));
-                let found = Store::read(world.store.inner(), &[write.key], Timestamp::EPOCH).await;
-                assert!(matches!(found[..], [Ok(Some(_))]));
-            }
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Log lines and errors contain nothing of a payload, a key or a result.
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, OnMissingKey, Operation, RunContext,
+    Call, Failure, Function, Idempotency, OnMissingKey, Operation,
     keys::KeyFormat,
     observe::TracingObserver,
     powertools::PowertoolsKeys,
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     secrets_capture::Captured,
     support::{World, batch, bus_event, diagnostic, ids, notification, serve, with_body},
-    support_streams::base64,
+    support_streams::{BROKER, active_mq, of_active_mq, of_rabbit_mq, rabbit_mq},
 };
 
 const SECRET: &str = "s3cr3t";
@@ -52,10 +52,6 @@ async fn handle(order: Order, _: Call) -> Result<String, Failure> {
     }
 }
 
-fn logging(world: &World) -> Idempotency {
-    world.idempotency().with_log(TracingObserver::new())
-}
-
 fn body(action: &str) -> String {
     json!({ "id": format!("{SECRET}-{action}"), "n": 1, "action": action, "note": SECRET })
         .to_string()
@@ -88,28 +84,51 @@ fn check(captured: &Captured, proof: &[&str]) {
     assert_eq!(leak, None, "\n{text}");
 }
 
-/// Calls the function and captures its answer or its error.
-async fn call(world: &World, captured: &Captured, function: &Function, event: &Value) -> Value {
-    let event = event.to_string();
-    match world.clock.drive(serve(function.clone(), &event, world.context())).await {
-        Ok(answer) => {
-            captured.add(answer.get());
-            serde_json::from_str(answer.get()).unwrap()
+/// A world whose log and whose answers are captured.
+struct Watched {
+    world: World,
+    captured: Captured,
+    _guard: tracing::subscriber::DefaultGuard,
+}
+
+impl Watched {
+    fn new() -> Self {
+        let (world, captured) = (World::new(), Captured::default());
+        let _guard = captured.start();
+        Self { world, captured, _guard }
+    }
+
+    fn idempotency(&self) -> Idempotency {
+        self.world.idempotency().with_log(TracingObserver::new())
+    }
+
+    /// Calls the function and captures its answer or its error.
+    async fn call(&self, function: &Function, event: &Value) -> Value {
+        let (event, context) = (event.to_string(), self.world.context());
+        match self.world.clock.drive(serve(function.clone(), &event, context)).await {
+            Ok(answer) => {
+                self.captured.add(answer.get());
+                serde_json::from_str(answer.get()).unwrap()
+            }
+            Err(error) => {
+                self.captured.error(&error);
+                let (kind, text) = diagnostic(error);
+                self.captured.add(&format!("{kind}: {text}\n"));
+                Value::Null
+            }
         }
-        Err(error) => {
-            captured.error(&error);
-            let (kind, text) = diagnostic(error);
-            captured.add(&format!("{kind}: {text}\n"));
-            Value::Null
-        }
+    }
+
+    fn check(&self, proof: &[&str]) {
+        check(&self.captured, proof);
     }
 }
 
 #[tokio::test]
 async fn records_of_every_source_in_every_state() {
-    let (world, captured) = (World::new(), Captured::default());
-    let guard = captured.start();
-    let function = logging(&world)
+    let watched = Watched::new();
+    let function = watched
+        .idempotency()
         .function()
         .on(Sqs::new(), &Operation::new("a").key("id").fingerprint("note"), handle)
         .on(Sns::new(), &Operation::new("b").key("[id, n]"), handle)
@@ -120,44 +139,40 @@ async fn records_of_every_source_in_every_state() {
         let messages = bodies();
         let messages = messages.iter().enumerate();
         let event = batch(messages.map(|(at, body)| with_body(&format!("m-{at}"), body)));
-        let answer = call(&world, &captured, &function, &event).await;
+        let answer = watched.call(&function, &event).await;
         assert!(!ids(&answer).is_empty());
         for body in bodies() {
-            call(&world, &captured, &function, &notification("n-1", &body)).await;
+            watched.call(&function, &notification("n-1", &body)).await;
             let detail = serde_json::from_str(&body).unwrap_or(Value::String(body));
-            call(&world, &captured, &function, &bus_event("e-1", "Placed", &detail)).await;
+            watched.call(&function, &bus_event("e-1", "Placed", &detail)).await;
         }
     }
     let other = body("").replace("\"note\":\"s3cr3t\"", "\"note\":\"another s3cr3t\"");
-    call(&world, &captured, &function, &batch([with_body("m-1", &other)])).await;
-    call(&world, &captured, &function, &json!({ "secret": SECRET })).await;
-    call(&world, &captured, &function, &json!(SECRET)).await;
-    drop(guard);
-    check(
-        &captured,
-        &[
-            "executed",
-            "replayed",
-            "failed with",
-            "Refused",
-            "permanently_failed",
-            "rejected",
-            "fingerprint",
-            "mismatch",
-            "UnknownEvent",
-            "sns record n-1",
-            "key_hash=",
-        ],
-    );
+    watched.call(&function, &batch([with_body("m-1", &other)])).await;
+    watched.call(&function, &json!({ "secret": SECRET })).await;
+    watched.call(&function, &json!(SECRET)).await;
+    watched.check(&[
+        "executed",
+        "replayed",
+        "failed with",
+        "Refused",
+        "permanently_failed",
+        "rejected",
+        "fingerprint",
+        "mismatch",
+        "UnknownEvent",
+        "sns record n-1",
+        "key_hash=",
+    ]);
 }
 
 /// Applications can choose some ids of records: those of brokers always, those of EventBridge and
 /// Scheduler if a transformer or a direct invocation wrote the event.
 #[tokio::test]
 async fn ids_that_applications_choose() {
-    let (world, captured) = (World::new(), Captured::default());
-    let guard = captured.start();
-    let function = logging(&world)
+    let watched = Watched::new();
+    let function = watched
+        .idempotency()
         .function()
         .on(ActiveMq::new(), &Operation::new("a"), handle)
         .on(RabbitMq::new(), &Operation::new("b"), handle)
@@ -166,56 +181,48 @@ async fn ids_that_applications_choose() {
         .on(Pipe::of(Sqs::new()), &Operation::new("e"), handle)
         .build()
         .unwrap();
-    let broker = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
     for action in ["", "message", "panic"] {
         let body = json!({ "id": action, "n": 1, "action": action });
         let id = format!("{SECRET}-{action}");
-        let data = base64(body.to_string());
-        let destination = json!({ "physicalName": "orders" });
-        let active = json!({ "messageID": id, "destination": destination, "data": data });
-        let rabbit = json!({ "basicProperties": { "messageId": id }, "data": data });
+        let active = of_active_mq(&id, body.to_string());
+        let rabbit = of_rabbit_mq(&*id, body.to_string());
         let mut piped = rabbit.clone();
         piped["eventSource"] = "aws:rmq".into();
-        piped["eventSourceArn"] = broker.into();
+        piped["eventSourceArn"] = BROKER.into();
         piped["eventSourceKey"] = "orders::/".into();
         let mut scheduled = body.clone();
         scheduled["scheduleArn"] = "arn:aws:scheduler:eu-west-1:1:schedule/default/nightly".into();
         scheduled["scheduledTime"] = id.clone().into();
         for event in [
-            json!({ "eventSource": "aws:mq", "eventSourceArn": broker, "messages": [active] }),
-            json!({ "eventSource": "aws:rmq", "eventSourceArn": broker,
-                "rmqMessagesByQueue": { "orders::/": [rabbit] } }),
+            active_mq([active]),
+            rabbit_mq([rabbit]),
             bus_event(&id, "Placed", &body),
             scheduled,
             json!([piped]),
         ] {
             for _ in 0..2 {
-                call(&world, &captured, &function, &event).await;
+                watched.call(&function, &event).await;
             }
         }
     }
-    drop(guard);
-    check(
-        &captured,
-        &[
-            "executed",
-            "replayed",
-            "RecordsReturned",
-            "activemq record #",
-            "rabbitmq record #",
-            "eventbridge record #",
-            "scheduler record #",
-            "record=\"#",
-        ],
-    );
+    watched.check(&[
+        "executed",
+        "replayed",
+        "RecordsReturned",
+        "activemq record #",
+        "rabbitmq record #",
+        "eventbridge record #",
+        "scheduler record #",
+        "record=\"#",
+    ]);
 }
 
 /// Ids from AWS are shown unchanged, so that they can be found in other logs.
 #[tokio::test]
 async fn ids_of_aws_are_shown() {
-    let (world, captured) = (World::new(), Captured::default());
-    let guard = captured.start();
-    let function = logging(&world)
+    let watched = Watched::new();
+    let function = watched
+        .idempotency()
         .function()
         .on(EventBridge::new(), &Operation::new("c").key("id"), handle)
         .on(Scheduler::new(), &Operation::new("d").key("id"), handle)
@@ -223,29 +230,25 @@ async fn ids_of_aws_are_shown() {
         .unwrap();
     let (id, time) = ("17793124-05d4-b198-2fde-7ededc63b103", "2026-01-01T00:00:00Z");
     let body = json!({ "id": "a", "n": 1, "action": "message" });
-    call(&world, &captured, &function, &bus_event(id, "Placed", &body)).await;
+    watched.call(&function, &bus_event(id, "Placed", &body)).await;
     let mut scheduled = body.clone();
     scheduled["scheduleArn"] = "arn:aws:scheduler:eu-west-1:1:schedule/default/nightly".into();
     scheduled["scheduledTime"] = time.into();
-    call(&world, &captured, &function, &scheduled).await;
-    drop(guard);
+    watched.call(&function, &scheduled).await;
     let (event, run) = (format!("eventbridge record {id}"), format!("scheduler record {time}"));
-    check(&captured, &[&event, &run]);
+    watched.check(&[&event, &run]);
 }
 
 /// Readers of the log who do not know the secret cannot find an id by trying values.
 #[tokio::test]
 async fn hashes_of_ids_use_the_secret_for_keys() {
     let hashes = async |operation: Operation| {
-        let (world, captured) = (World::new(), Captured::default());
-        let rabbit_mq = logging(&world).on(RabbitMq::new(), &operation, handle).unwrap();
+        let watched = Watched::new();
+        let function = watched.idempotency().on(RabbitMq::new(), &operation, handle).unwrap();
         let body = json!({ "id": "a", "n": 1, "action": "message" }).to_string();
-        let message = json!({ "basicProperties": { "messageId": SECRET }, "data": base64(body) });
-        let event = json!({ "eventSource": "aws:rmq", "eventSourceArn": "arn:aws:mq:eu-west-1:1:broker:b:b-1",
-                "rmqMessagesByQueue": { "o::/": [message] } });
-        call(&world, &captured, &rabbit_mq, &event).await;
-        check(&captured, &["rabbitmq record #"]);
-        let text = captured.text();
+        watched.call(&function, &rabbit_mq([of_rabbit_mq(SECRET, body)])).await;
+        watched.check(&["rabbitmq record #"]);
+        let text = watched.captured.text();
         text.split("rabbitmq record #").nth(1).unwrap()[..12].to_owned()
     };
     let plain = hashes(Operation::new("a")).await;
@@ -258,101 +261,88 @@ async fn hashes_of_ids_use_the_secret_for_keys() {
 /// Only the program's panic hook gets the message of a panic.
 #[tokio::test]
 async fn panics() {
-    let (world, captured) = (World::new(), Captured::default());
-    let guard = captured.start();
-    let idempotency = logging(&world);
+    let watched = Watched::new();
+    let idempotency = watched.idempotency();
     let sqs = idempotency.on(Sqs::new(), &Operation::new("a").key("id"), handle).unwrap();
-    call(&world, &captured, &sqs, &batch([with_body("m-1", &body("panic"))])).await;
+    watched.call(&sqs, &batch([with_body("m-1", &body("panic"))])).await;
     let sns = idempotency.on(Sns::new(), &Operation::new("b").key("id"), handle).unwrap();
-    call(&world, &captured, &sns, &notification("n-1", &body("panic"))).await;
-    drop(guard);
-    check(&captured, &["a panic"]);
+    watched.call(&sns, &notification("n-1", &body("panic"))).await;
+    watched.check(&["a panic"]);
 }
 
 #[tokio::test]
 async fn policies_for_missing_keys() {
-    let (world, captured) = (World::new(), Captured::default());
-    let guard = captured.start();
+    let watched = Watched::new();
     for policy in [OnMissingKey::Return, OnMissingKey::RunUnprotected] {
         let operation = Operation::new("a").key("nowhere").on_missing_key(policy);
-        let sqs = logging(&world).on(Sqs::new(), &operation, handle).unwrap();
+        let sqs = watched.idempotency().on(Sqs::new(), &operation, handle).unwrap();
         for action in ["", "error"] {
-            call(&world, &captured, &sqs, &batch([with_body("m-1", &body(action))])).await;
+            watched.call(&sqs, &batch([with_body("m-1", &body(action))])).await;
         }
     }
-    drop(guard);
-    check(&captured, &["rejected", "unprotected"]);
+    watched.check(&["rejected", "unprotected"]);
 }
 
 #[tokio::test]
 async fn records_with_the_keys_of_another_library() {
-    let (world, captured) = (World::new(), Captured::default());
-    let guard = captured.start();
+    let watched = Watched::new();
     for powertools in [PowertoolsKeys::python("p"), PowertoolsKeys::typescript("t")] {
         let operation =
             Operation::new("a").key("[id, n]").fingerprint("note").powertools(powertools);
-        let sqs = logging(&world).on(Sqs::new(), &operation, handle).unwrap();
+        let sqs = watched.idempotency().on(Sqs::new(), &operation, handle).unwrap();
         let lossy = format!("{{\"id\": [\"{SECRET}\", 0.1000000000000000055], \"n\": 1}}");
         let bodies: Vec<String> = bodies().into_iter().chain([lossy]).collect();
         for _ in 0..2 {
             let messages = bodies.iter().enumerate();
             let event = batch(messages.map(|(at, body)| with_body(&format!("m-{at}"), body)));
-            call(&world, &captured, &sqs, &event).await;
+            watched.call(&sqs, &event).await;
         }
         let other = body("").replace("\"note\":\"s3cr3t\"", "\"note\":\"another s3cr3t\"");
-        call(&world, &captured, &sqs, &batch([with_body("m-1", &other)])).await;
+        watched.call(&sqs, &batch([with_body("m-1", &other)])).await;
     }
-    drop(guard);
-    check(
-        &captured,
-        &["executed", "replayed", "failed", "rejected", "mismatch", "accept_collisions"],
-    );
+    watched.check(&["executed", "replayed", "failed", "rejected", "mismatch", "accept_collisions"]);
 }
 
 #[tokio::test]
 async fn a_store_that_fails() {
-    let (world, captured) = (World::new(), Captured::default());
-    let guard = captured.start();
-    let sqs = logging(&world).on(Sqs::new(), &Operation::new("a").key("id"), handle).unwrap();
+    let watched = Watched::new();
+    let sqs = watched.idempotency().on(Sqs::new(), &Operation::new("a").key("id"), handle).unwrap();
     let event = batch([with_body("m-1", &body(""))]);
-    world.store.outage();
-    call(&world, &captured, &sqs, &event).await;
-    world.store.heal();
-    world.store.inject(Fault::refuse(StoreErrorKind::Corrupt).guarded_by(GuardKind::OwnedBy));
-    call(&world, &captured, &sqs, &event).await;
-    call(&world, &captured, &sqs, &event).await;
-    drop(guard);
-    check(&captured, &["unavailable", "completion_lost", "busy", "RecordsReturned"]);
+    watched.world.store.outage();
+    watched.call(&sqs, &event).await;
+    watched.world.store.heal();
+    watched
+        .world
+        .store
+        .inject(Fault::refuse(StoreErrorKind::Corrupt).guarded_by(GuardKind::OwnedBy));
+    watched.call(&sqs, &event).await;
+    watched.call(&sqs, &event).await;
+    watched.check(&["unavailable", "completion_lost", "busy", "RecordsReturned"]);
 }
 
 #[tokio::test]
 async fn results_of_any_size() {
-    let (world, captured) = (World::instant(), Captured::default());
-    let guard = captured.start();
-    let idempotency = logging(&world);
+    let watched = Watched::new();
+    let (idempotency, captured) = (watched.idempotency(), &watched.captured);
     let operation = Operation::new("charge").key("id").fingerprint("note");
     for (id, size) in [("small", 1), ("large", 100_000)] {
         for (round, note) in [SECRET, SECRET, "another s3cr3t"].into_iter().enumerate() {
             let payload = json!({ "id": format!("{SECRET}-{id}"), "note": note });
             let result = SECRET.repeat(size);
-            let run =
-                idempotency.run(&operation, &payload, RunContext::without_deadline(), |call| {
-                    captured.add(&format!("{call:?}"));
-                    async { Ok::<_, Failure>(result) }
-                });
-            match run.await {
+            let charge = |call: Call| {
+                captured.add(&format!("{call:?}"));
+                async { Ok(result) }
+            };
+            match watched.world.call(&idempotency, &operation, &payload, charge).await {
                 Ok(run) => assert_eq!(run.replayed, round > 0),
                 Err(error) => captured.error(&error),
             }
         }
     }
     let payload = json!({ "id": format!("{SECRET}-small"), "note": SECRET });
-    let typed = idempotency.run(&operation, &payload, RunContext::without_deadline(), |_| async {
-        Ok::<u32, Failure>(1)
-    });
-    captured.error(&typed.await.unwrap_err());
-    drop(guard);
-    check(&captured, &["TooLarge", "replayed", "not kept", "another type", "another payload"]);
+    let typed = watched.world.run(&idempotency, &operation, &payload, 1).await;
+    captured.error(&typed.unwrap_err());
+    watched.check(&["TooLarge", "replayed", "not kept", "another type", "another payload"]);
 }
 
 #[test]

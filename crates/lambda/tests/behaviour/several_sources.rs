@@ -10,14 +10,10 @@ use lambda_idempotency::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, bus_event, notification, order, with_body};
+use crate::support::{World, batch, bus_event, nothing, notification, order, with_body};
 
 fn place() -> Operation {
     Operation::new("place").key("id")
-}
-
-async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
-    Ok(())
 }
 
 /// Whether an operation can be on both sources.
@@ -102,12 +98,6 @@ fn sources_of_one_operation_need_a_key_each() {
 }
 
 #[test]
-fn a_single_source_may_use_its_own_identity() {
-    let idempotency = World::new().idempotency();
-    idempotency.on(Sqs::new(), &Operation::new("place"), nothing).unwrap();
-}
-
-#[test]
 fn sources_whose_keys_never_agree_are_refused() {
     let (one, two) = ("4f1f5c0e2b7d49a8", "8a94d7b2e0c5f1f4");
     let secret = |secret| place().key_format(KeyFormat::secret(secret).unwrap());
@@ -184,7 +174,9 @@ fn a_name_on_several_sources_has_one_handler() {
     let function = function.on(Sqs::new(), &place(), nothing).on(Sns::new(), &place(), nothing);
     let error = function.on(EventBridge::new(), &place(), another).build().unwrap_err();
     assert!(matches!(error, ConfigError::Name(_)), "{error}");
-    assert!(error.to_string().contains("operation `place` has two handlers"), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("operation `place` has two handlers"), "{text}");
+    assert!(text.contains("register the same handler for each"), "{text}");
 }
 
 #[test]

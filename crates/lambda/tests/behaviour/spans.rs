@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, Operation,
+    handler::Handler,
     source::{EventBridge, Invoke, Kinesis, Pipe, RabbitMq, Sns, Sqs, TraceContext},
 };
 use lambda_idempotency_core::clock::Clock as _;
@@ -38,27 +39,13 @@ async fn log(world: &World, id: &str) -> Result<(), Failure> {
     if id == "fails" { Err(Failure::transient("no luck")) } else { Ok(()) }
 }
 
-fn handler(
-    world: &World,
-) -> impl Fn(Value, Call) -> lambda_idempotency::store::BoxFuture<'static, Result<(), Failure>>
-+ AsyncFn(Value, Call) -> Result<(), Failure>
-+ Clone
-+ Send
-+ Sync
-+ 'static {
+fn handler(world: &World) -> impl Handler<Value, Result<(), Failure>> {
     let world = world.clone();
-    move |payload, call| {
-        let world = world.clone();
-        Box::pin(async move {
-            tracing::info!(
-                traced = call.trace_context().map(|found| found.traceparent()),
-                "called"
-            );
-            log(&world, payload["id"].as_str().unwrap_or_default()).await
-        })
+    async move |payload: Value, call: Call| {
+        tracing::info!(traced = call.trace_context().map(|found| found.traceparent()), "called");
+        log(&world, payload["id"].as_str().unwrap_or_default()).await
     }
 }
-
 /// The lines that are logged meanwhile.
 async fn lines(logging: impl Future<Output = ()>) -> Vec<Value> {
     let captured = Captured::default();
@@ -78,7 +65,7 @@ fn line<'l>(lines: &'l [Value], message: &str) -> &'l Value {
 async fn lines_of_concurrent_handlers_say_which_record_they_are_of() {
     let world = World::new();
     let place = Operation::new("place").key("id");
-    let function = world.idempotency().on(Sqs::new(), &place, handler(&world)).unwrap();
+    let function = world.with_handler(Sqs::new(), &place, handler(&world));
     let orders = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     let lines = lines(async {
         world.invoke(&function, &orders).await.unwrap();

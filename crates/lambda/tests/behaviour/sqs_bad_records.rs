@@ -76,7 +76,7 @@ async fn messages_that_do_not_fit_the_handlers_type_are_returned_and_claim_no_ke
     }
     let world = World::new();
     let handler = |_: Order, _| async { Ok::<_, std::io::Error>(()) };
-    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &by_id(), handler);
     let event = batch([with_body("m-1", r#"{"id":"a"}"#), with_body("m-2", r#"{"id":1}"#)]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert_eq!(world.store.inner().len(), 1);
@@ -132,7 +132,7 @@ async fn keys_of_the_record_do_not_need_a_body_of_json() {
     let world = World::new();
     let source = Sqs::new().key(record("[messageId, attributes.SenderId]"));
     let notes = Operation::new("notes");
-    let function = world.idempotency().on(source, &notes, world.text_handler()).unwrap();
+    let function = world.with_handler(source, &notes, world.text_handler());
     let mut sent = with_body("m-1", "hello {");
     sent["attributes"]["SenderId"] = "me".into();
     let anonymous = with_body("m-2", "hello {");
@@ -143,16 +143,6 @@ async fn keys_of_the_record_do_not_need_a_body_of_json() {
     world.ledger.assert_once("hello {");
 }
 
-#[tokio::test]
-async fn a_panic_fails_its_message_alone_and_is_counted() {
-    let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
-    let event = batch([order("m-1", "a", "panic"), order("m-2", "b", "")]);
-    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
-    assert_eq!(world.ledger.entry("a").executions, ["1"], "one failed attempt, no lost attempt");
-}
-
 /// A handler may also panic before it returns its future.
 #[tokio::test]
 async fn a_panic_outside_the_future_fails_only_its_message() {
@@ -161,7 +151,7 @@ async fn a_panic_outside_the_future_fails_only_its_message() {
         assert!(payload["id"] != "a", "not this one");
         std::future::ready(Ok::<_, std::io::Error>(()))
     };
-    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &by_id(), handler);
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
 }
@@ -181,7 +171,7 @@ impl<'de> serde::Deserialize<'de> for Panicking {
 async fn a_type_that_panics_while_it_is_decoded_fails_its_record_alone() {
     let world = World::new();
     let handler = |_: Panicking, _: Call| async { Ok::<_, Failure>(()) };
-    let function = world.idempotency().on(Sqs::new(), &by_id(), handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &by_id(), handler);
     let event = batch([order("m-1", "a", ""), order("m-2", "boom", ""), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
 }

@@ -1,12 +1,9 @@
 //! SQS: FIFO queues keep the order of their groups; standard queues have none.
 
-use lambda_idempotency::{
-    Operation,
-    source::{AfterFailure, Sqs},
-};
+use lambda_idempotency::{Operation, source::Sqs};
 use serde_json::Value;
 
-use crate::support::{FIFO, QUEUE, World, batch, diagnostic, grouped, order, sample, without};
+use crate::support::{FIFO, QUEUE, World, batch, diagnostic, grouped, order, without};
 
 fn by_id() -> Operation {
     Operation::new("place-order").key("id")
@@ -54,31 +51,6 @@ async fn a_bad_record_stops_its_group() {
     world.ledger.assert_each_once(["a1", "b1"]);
 }
 
-#[tokio::test]
-async fn one_order_in_two_groups_is_placed_once() {
-    let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
-    let event = batch([
-        grouped(order("m-1", "same", ""), FIFO, "a"),
-        grouped(order("m-2", "same", ""), FIFO, "b"),
-        grouped(order("m-3", "other", ""), FIFO, "b"),
-    ]);
-    assert!(world.returned(&function, &event).await.is_empty());
-    world.ledger.assert_each_once(["same", "other"]);
-}
-
-#[tokio::test]
-async fn the_sample_of_a_fifo_queue() {
-    let world = World::new();
-    let operation = Operation::new("hello").key("json(Message).username");
-    let function = world.on(Sqs::new(), &operation);
-    let event: Value = serde_json::from_str(&sample("snsSqsFifoEvent")).unwrap();
-    for _ in 0..2 {
-        assert!(world.returned(&function, &event).await.is_empty());
-    }
-    assert_eq!(world.ledger.total(), 1);
-}
-
 /// The first record of each group fails because of the outage, and the others are returned after it:
 /// no record was processed.
 #[tokio::test]
@@ -92,22 +64,6 @@ async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
     assert_eq!(world.ledger.total(), 0);
 }
 
-/// With one handler at a time, nothing of any group is started after a failure.
-#[tokio::test]
-async fn a_failure_can_stop_the_whole_batch() {
-    let world = World::new();
-    let source = Sqs::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.on(source, &by_id());
-    let event = batch([
-        grouped(order("m-1", "a1", ""), FIFO, "a"),
-        grouped(order("m-2", "b1", "fail"), FIFO, "b"),
-        grouped(order("m-3", "c1", ""), FIFO, "c"),
-        grouped(order("m-4", "a2", ""), FIFO, "a"),
-    ]);
-    assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3", "m-4"]);
-    world.ledger.assert_each_once(["a1"]);
-}
-
 /// A message that was received most often is closest to the dead-letter queue.
 #[tokio::test]
 async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
@@ -118,7 +74,7 @@ async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
         log.lock().unwrap().push(order["id"].as_str().unwrap().to_owned());
         std::future::ready(Ok::<_, std::io::Error>(()))
     };
-    let function = world.idempotency().on(Sqs::new().concurrency(1), &by_id(), handler).unwrap();
+    let function = world.with_handler(Sqs::new().concurrency(1), &by_id(), handler);
     let mut records = Vec::new();
     for (id, receives) in [("a", "1"), ("b", "3"), ("c", "2"), ("d", "many")] {
         let mut record = order(&format!("m-{id}"), id, "");
@@ -127,18 +83,4 @@ async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
     }
     assert!(world.returned(&function, &batch(records)).await.is_empty());
     assert_eq!(*started.lock().unwrap(), ["b", "c", "a", "d"]);
-}
-
-#[tokio::test]
-async fn what_comes_before_a_bad_record_is_processed_in_a_whole_batch() {
-    let world = World::new();
-    let source = Sqs::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.on(source, &by_id());
-    let event = batch([
-        grouped(order("m-1", "a1", ""), FIFO, "a"),
-        grouped(order("m-2", "a2", ""), FIFO, "a"),
-        without(grouped(order("m-3", "b1", ""), FIFO, "b"), "body"),
-    ]);
-    assert_eq!(world.returned(&function, &event).await, ["m-3"]);
-    world.ledger.assert_each_once(["a1", "a2"]);
 }

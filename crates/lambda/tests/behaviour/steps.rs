@@ -5,9 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use lambda_idempotency::{
-    Call, Failure, Operation, RunContext, error::StepError, source::Sqs, testing,
-};
+use lambda_idempotency::{Call, Failure, Operation, error::StepError, source::Sqs, testing};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -40,7 +38,7 @@ async fn a_step_of_a_record_runs_once() {
         async move { pay(call, payments).await.map(drop) }
     };
     let place = Operation::new("place").key("id");
-    let function = world.idempotency().on(Sqs::new(), &place, handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &place, handler);
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     for returned in [2, 0, 0] {
         let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
@@ -55,10 +53,8 @@ async fn a_step_of_run_runs_once() {
     let (idempotency, operation) = (world.idempotency(), Operation::new("place").key("id"));
     let payload = json!({ "id": "a" });
     for succeeds in [false, true, true] {
-        let context = RunContext::without_deadline();
-        let running =
-            idempotency.run(&operation, &payload, context, |call| pay(call, Arc::clone(&payments)));
-        let run = world.clock.drive(running).await;
+        let pays = |call| pay(call, Arc::clone(&payments));
+        let run = world.call(&idempotency, &operation, &payload, pays).await;
         assert_eq!(run.is_ok(), succeeds);
         if let Ok(run) = run {
             assert_eq!(run.result, Payment { id: "p-1".to_owned(), cents: 7 });

@@ -1,18 +1,14 @@
 //! Kinesis and DynamoDB streams: order by key, and a checkpoint for records that are returned.
 
-use std::time::Duration;
-
 use lambda_idempotency::{
     Function, Operation, record,
-    source::{AfterFailure, DynamoDbStream, KeepOrder, Kinesis},
+    source::{DynamoDbStream, KeepOrder, Kinesis},
 };
-use lambda_idempotency_core::clock::Clock as _;
-use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::{Value, json};
 
 use crate::{
-    support::{World, batch, diagnostic, ids, serve, without},
-    support_streams::{STREAM, change, put, sequence, with_data},
+    support::{World, batch, diagnostic, ids},
+    support_streams::{change, put, sequence, with_data},
 };
 
 fn index() -> Operation {
@@ -47,20 +43,6 @@ fn functions(
     let kinesis = world.idempotency().on(kinesis, operation, world.handler());
     let dynamodb = world.idempotency().on(dynamodb, operation, image);
     [(kinesis.unwrap(), put), (dynamodb.unwrap(), change)]
-}
-
-#[tokio::test]
-async fn a_shard_without_failures_is_processed() {
-    let world = World::new();
-    for (function, record) in streams(&world, &index()) {
-        let event = batch((1..=3).map(|n| record(n, "k", &format!("o-{n}"), "")));
-        let before = world.ledger.total();
-        for _ in 0..2 {
-            let answer = world.invoke(&function, &event).await.unwrap();
-            assert_eq!(answer, json!({ "batchItemFailures": [] }));
-        }
-        assert_eq!(world.ledger.total(), before + 3);
-    }
 }
 
 /// Each key keeps its order, and other keys continue. The checkpoint is the first failed record; the
@@ -103,41 +85,6 @@ async fn order_shard_keeps_the_whole_shard_in_order() {
         world.ledger.assert_each_once(["a1"]);
         assert_eq!(world.ledger.total(), 1);
     }
-}
-
-/// Different keys are processed in parallel: a waiting record does not stop the next key.
-#[tokio::test]
-async fn keys_are_processed_in_parallel_and_a_shard_is_not() {
-    for (order, most) in [(KeepOrder::Key, 2), (KeepOrder::Shard, 1)] {
-        let world = World::new();
-        let ledger = world.ledger.clone();
-        let running = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let handler = move |_: Value, _| {
-            let (ledger, running) = (ledger.clone(), running.clone());
-            async move {
-                let now = running.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
-                tokio::task::yield_now().await;
-                running.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
-                ledger.record(format!("{now} at once"), "");
-                Ok::<_, std::io::Error>(())
-            }
-        };
-        let function =
-            world.idempotency().on(Kinesis::new().order(order), &index(), handler).unwrap();
-        world.invoke(&function, &batch([put(1, "a", "", ""), put(2, "b", "", "")])).await.unwrap();
-        assert_eq!(world.ledger.executed("2 at once") > 0, most == 2, "{order:?}");
-    }
-}
-
-#[tokio::test]
-async fn records_of_a_split_batch_have_the_same_identities() {
-    let world = World::new();
-    let function = world.on(Kinesis::new(), &index());
-    let records: Vec<Value> = (1..=4).map(|n| put(n, "k", &format!("o-{n}"), "")).collect();
-    for part in [&records[..], &records[..2], &records[2..], &records[1..3]] {
-        assert!(world.returned(&function, &batch(part.iter().cloned())).await.is_empty());
-    }
-    world.ledger.assert_each_once(["o-1", "o-2", "o-3", "o-4"]);
 }
 
 /// All returned records are named, so the source can take the lowest number even if the numbers are not
@@ -208,19 +155,6 @@ async fn a_failure_without_a_sequence_number_fails_the_invocation() {
 }
 
 #[tokio::test]
-async fn a_record_without_an_event_id_needs_a_key() {
-    let world = World::new();
-    let event = batch([without(put(1, "a", "a", ""), "eventID")]);
-    let function = world.on(Kinesis::new(), &index());
-    assert_eq!(world.returned(&function, &event).await, [sequence(1)]);
-    assert_eq!(world.ledger.total(), 0);
-    let keyed = Operation::new("keyed").key("id");
-    let function = world.on(Kinesis::new(), &keyed);
-    assert!(world.returned(&function, &event).await.is_empty());
-    world.ledger.assert_once("a");
-}
-
-#[tokio::test]
 async fn json_that_is_not_a_record_is_returned() {
     let world = World::new();
     let function = world.on(Kinesis::new(), &index());
@@ -232,39 +166,11 @@ async fn json_that_is_not_a_record_is_returned() {
     world.ledger.assert_once("a");
 }
 
-/// A shard makes no progress without an answer, so records wait for the end of a lease.
-#[tokio::test]
-async fn they_wait_for_the_end_of_a_lease() {
-    for at in [0, 1] {
-        let world = World::instant();
-        let (function, record) = &streams(&world, &index())[at];
-        let killed = batch([record(1, "a", "a", "sleep")]).to_string();
-        assert!(drop_after(1, serve(function.clone(), &killed, world.context())).await.is_none());
-        world.clock.advance(Duration::from_secs(15));
-        let before = world.clock.now();
-        assert!(world.returned(function, &batch([record(1, "a", "a", "")])).await.is_empty());
-        assert!(world.clock.now() > before.plus(Duration::from_secs(15)));
-        world.ledger.assert_once("a");
-    }
-}
-
-#[tokio::test]
-async fn a_failure_can_stop_the_batch() {
-    let world = World::new();
-    let source = Kinesis::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let function = world.on(source, &index());
-    let event = batch([put(1, "a", "a", ""), put(2, "b", "b", "fail"), put(3, "c", "c", "")]);
-    assert_eq!(world.returned(&function, &event).await, [2, 3].map(sequence));
-    world.ledger.assert_each_once(["a"]);
-    assert_eq!(world.ledger.total(), 1);
-}
-
 /// The handler gets a change in plain JSON, with all digits of its numbers.
 #[tokio::test]
 async fn the_handler_gets_a_change_in_plain_json() {
     let world = World::new();
-    let function =
-        world.idempotency().on(DynamoDbStream::new(), &index(), world.raw_handler()).unwrap();
+    let function = world.with_handler(DynamoDbStream::new(), &index(), world.raw_handler());
     let mut event = change(1, "a", "x", "");
     event["dynamodb"]["NewImage"] = json!({
         "n": { "N": "12345678901234567890.5" }, "l": { "L": [{ "BOOL": true }, { "NULL": true }] },
@@ -279,28 +185,6 @@ async fn the_handler_gets_a_change_in_plain_json() {
     event["dynamodb"]["NewImage"]["l"] = json!({ "L": 7 });
     assert_eq!(world.returned(&function, &batch([event])).await, [sequence(1)]);
     assert_eq!(world.ledger.total(), 1, "the handler is not called for an invalid image");
-}
-
-#[tokio::test]
-async fn key_expressions_read_the_plain_change_or_the_raw_record() {
-    let world = World::new();
-    let (plain, raw) = (DynamoDbStream::new(), DynamoDbStream::new());
-    for (name, source) in [
-        ("plain", plain.key("[keys.pk, newImage.id]")),
-        ("raw", raw.key(record("dynamodb.NewImage.id.S"))),
-    ] {
-        let ledger = world.ledger.clone();
-        let handler = move |_: Value, _| {
-            ledger.record(name, "");
-            async { Ok::<_, std::io::Error>(()) }
-        };
-        let operation = Operation::new(name);
-        let function = world.idempotency().on(source, &operation, handler).unwrap();
-        for number in [1, 2] {
-            world.invoke(&function, &batch([change(number, "a", "x", "")])).await.unwrap();
-        }
-        world.ledger.assert_once(name);
-    }
 }
 
 /// The order of members and spaces in `Keys` make no difference.
@@ -332,30 +216,4 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
         assert!(error.to_string().contains("has no valid `dynamodb`"), "{error}");
     }
     assert_eq!(world.ledger.total(), 0);
-}
-
-/// The same record by shared polling and by enhanced fan-out, whose consumers have ARNs of their own.
-#[tokio::test]
-async fn a_record_of_kinesis_has_one_identity_for_all_consumers() {
-    let world = World::new();
-    let function = world.on(Kinesis::new(), &Operation::new("a"));
-    for consumer in ["", "/consumer/orders:1540591608", "/consumer/again:1540591609"] {
-        let mut record = put(1, "k", "x", "");
-        record["eventSourceARN"] = format!("{STREAM}{consumer}").into();
-        world.invoke(&function, &batch([record])).await.unwrap();
-    }
-    world.ledger.assert_once("x");
-}
-
-#[tokio::test]
-async fn a_stream_named_consumer_is_not_taken_for_another() {
-    let world = World::new();
-    let function = world.on(Kinesis::new(), &Operation::new("a"));
-    let kinesis = "arn:aws:kinesis:eu-west-1:111122223333:stream";
-    for (stream, name) in [("consumer", "x"), ("consumer/consumer/again:1540591609", "x")] {
-        let mut record = put(1, "k", name, "");
-        record["eventSourceARN"] = format!("{kinesis}/{stream}").into();
-        world.invoke(&function, &batch([record])).await.unwrap();
-    }
-    world.ledger.assert_once("x");
 }

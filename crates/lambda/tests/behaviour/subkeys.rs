@@ -1,6 +1,6 @@
 //! Subkeys of calls without an idempotency key: they differ between customers.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
 
 use lambda_idempotency::{
     Call, Failure, Idempotency, OnMissingKey, Operation, RunContext,
@@ -10,8 +10,8 @@ use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
-    support::{World, batch, order},
-    support_streams::base64,
+    support::{Noted, World, batch, order},
+    support_streams::{of_rabbit_mq, rabbit_mq},
 };
 
 fn charge(name: &str) -> Operation {
@@ -52,61 +52,32 @@ async fn without_a_key_subkeys_differ_by_payload_tenant_and_operation() {
     assert_eq!(run.await.unwrap().result, first);
 }
 
-/// The subkeys that a function's handler got, in order.
-#[derive(Clone, Default)]
-struct Subkeys(Arc<Mutex<Vec<String>>>);
-
-impl Subkeys {
-    fn handler(
-        &self,
-    ) -> impl Fn(Value, Call) -> std::future::Ready<Result<(), Failure>>
-    + AsyncFn(Value, Call) -> Result<(), Failure>
-    + Clone
-    + Send
-    + Sync
-    + 'static {
-        let subkeys = self.clone();
-        move |_, call| {
+/// Those of RabbitMQ have no id, and those of SQS have.
+#[tokio::test]
+async fn records_without_a_key_have_different_subkeys() {
+    let noted = Noted::new();
+    let subkeys = || {
+        noted.handler(|_: Value, call| {
             assert_eq!(call.key_hash(), None);
-            subkeys.0.lock().unwrap().push(call.subkey("charge"));
-            std::future::ready(Ok(()))
-        }
-    }
-
-    fn total_and_distinct(&self) -> (usize, usize) {
-        let subkeys = self.0.lock().unwrap();
-        (subkeys.len(), subkeys.iter().collect::<std::collections::BTreeSet<_>>().len())
-    }
-}
-
-#[tokio::test]
-async fn rabbit_mq_messages_without_an_id_have_different_subkeys() {
-    let (world, subkeys) = (World::new(), Subkeys::default());
-    let function =
-        world.idempotency().on(RabbitMq::new(), &charge("charge"), subkeys.handler()).unwrap();
-    let message = |customer: &str| {
-        let body = base64(json!({ "customer": customer }).to_string());
-        json!({ "basicProperties": {}, "data": body, "redelivered": false })
+            call.subkey("charge")
+        })
     };
-    let event = json!({
-        "eventSource": "aws:rmq",
-        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:b:b-1",
-        "rmqMessagesByQueue": { "orders::/": [message("ann"), message("bob")] },
-    });
-    for _ in 0..2 {
-        world.invoke(&function, &event).await.unwrap();
+    let world = World::new();
+    let posted = ["ann", "bob"]
+        .map(|name| of_rabbit_mq(Value::Null, json!({ "customer": name }).to_string()));
+    let operation = charge("charge");
+    for (function, event) in [
+        (world.with_handler(RabbitMq::new(), &operation, subkeys()), rabbit_mq(posted)),
+        (
+            world.with_handler(Sqs::new(), &operation, subkeys()),
+            batch([order("m-1", "a", ""), order("m-2", "a", "")]),
+        ),
+    ] {
+        for _ in 0..2 {
+            world.invoke(&function, &event).await.unwrap();
+        }
+        let subkeys = noted.take();
+        let distinct: BTreeSet<_> = subkeys.iter().collect();
+        assert_eq!((subkeys.len(), distinct.len()), (4, 2));
     }
-    assert_eq!(subkeys.total_and_distinct(), (4, 2));
-}
-
-#[tokio::test]
-async fn records_with_an_id_and_no_key_have_different_subkeys() {
-    let (world, subkeys) = (World::new(), Subkeys::default());
-    let function =
-        world.idempotency().on(Sqs::new(), &charge("charge"), subkeys.handler()).unwrap();
-    let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
-    for _ in 0..2 {
-        assert!(world.returned(&function, &event).await.is_empty());
-    }
-    assert_eq!(subkeys.total_and_distinct(), (4, 2));
 }

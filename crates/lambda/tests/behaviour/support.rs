@@ -1,14 +1,22 @@
 //! A world for tests: one store, one clock, handlers that follow their payload, and events.
 
-use std::{process::Command, time::Duration};
+use std::{
+    process::Command,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, MemoryStore, Operation, clock::Timestamp,
-    error::InvocationError, handler::Handler, source::Sources,
+    Call, Failure, Function, Idempotency, MemoryStore, Operation, Run, RunContext, RunError,
+    clock::Timestamp,
+    error::InvocationError,
+    handler::{Handler, HandlerResult, Payload},
+    source::Sources,
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
 use lambda_runtime::{Context, LambdaEvent};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 use tower_service::Service;
 
@@ -76,22 +84,52 @@ impl World {
 
     /// A function of one source with that handler.
     pub(crate) fn on(&self, source: impl Sources, operation: &Operation) -> Function {
-        self.idempotency().on(source, operation, self.handler()).unwrap()
+        self.with_handler(source, operation, self.handler())
     }
 
-    /// A handler of text, which notes the text.
-    pub(crate) fn text_handler(
+    pub(crate) fn with_handler<T: Payload, R: HandlerResult>(
         &self,
-    ) -> impl Fn(String, Call) -> BoxFuture<'static, Result<(), Failure>>
-    + AsyncFn(String, Call) -> Result<(), Failure>
-    + Clone
-    + Send
-    + Sync
-    + 'static {
+        source: impl Sources,
+        operation: &Operation,
+        handler: impl Handler<T, R>,
+    ) -> Function {
+        self.idempotency().on(source, operation, handler).unwrap()
+    }
+
+    /// Calls a function that returns `value`, without a deadline.
+    pub(crate) async fn run(
+        &self,
+        idempotency: &Idempotency,
+        operation: &Operation,
+        payload: &Value,
+        value: u32,
+    ) -> Result<Run<u32>, RunError> {
+        self.call(idempotency, operation, payload, async |_| Ok(value)).await
+    }
+
+    /// Calls a function without a deadline, in simulated time.
+    pub(crate) async fn call<P, R, F, Fut>(
+        &self,
+        idempotency: &Idempotency,
+        operation: &Operation,
+        payload: &P,
+        function: F,
+    ) -> Result<Run<R>, RunError>
+    where
+        P: Serialize + ?Sized,
+        R: Serialize + DeserializeOwned + Send,
+        F: FnOnce(Call) -> Fut + Send,
+        Fut: Future<Output = Result<R, Failure>> + Send,
+    {
+        let context = RunContext::without_deadline();
+        self.clock.drive(idempotency.run(operation, payload, context, function)).await
+    }
+    /// A handler of text, which notes the text.
+    pub(crate) fn text_handler(&self) -> impl Handler<String, Result<(), Failure>> {
         let ledger = self.ledger.clone();
-        move |text, _| {
+        async move |text: String, _: Call| {
             ledger.record(text, "");
-            Box::pin(async { Ok(()) })
+            Ok(())
         }
     }
 
@@ -134,6 +172,54 @@ impl World {
     pub(crate) async fn returned(&self, function: &Function, event: &Value) -> Vec<String> {
         ids(&self.invoke(function, event).await.unwrap())
     }
+}
+
+/// What handlers noted, in the order of their calls.
+pub(crate) struct Noted<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Clone for Noted<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + 'static> Noted<T> {
+    pub(crate) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// A handler that notes what `read` makes of a payload and its call.
+    pub(crate) fn handler<P: Payload>(
+        &self,
+        read: impl Fn(P, Call) -> T + Clone + Send + Sync + 'static,
+    ) -> impl Handler<P, Result<(), Failure>> {
+        let noted = self.clone();
+        async move |payload: P, call: Call| {
+            noted.add(read(payload, call));
+            Ok(())
+        }
+    }
+
+    /// A handler that notes its payloads.
+    pub(crate) fn payloads(&self) -> impl Handler<T, Result<(), Failure>>
+    where
+        T: Payload,
+    {
+        self.handler(|payload, _| payload)
+    }
+
+    pub(crate) fn add(&self, what: T) {
+        self.0.lock().unwrap().push(what);
+    }
+
+    pub(crate) fn take(&self) -> Vec<T> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// A handler that does nothing.
+pub(crate) async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// Calls a service as the runtime does: after it is ready.

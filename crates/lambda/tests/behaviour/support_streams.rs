@@ -115,3 +115,46 @@ pub(crate) fn collection(changes: impl IntoIterator<Item = Value>) -> Value {
     let changes: Vec<Value> = changes.into_iter().collect();
     json!({ "eventSourceArn": DOCUMENTS, "events": changes, "eventSource": "aws:docdb" })
 }
+
+pub(crate) const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
+
+/// A message of ActiveMQ.
+pub(crate) fn of_active_mq(id: &str, data: impl AsRef<[u8]>) -> Value {
+    json!({
+        "messageID": id, "messageType": "jms/text-message", "redelivered": false,
+        "data": base64(data), "destination": { "physicalName": "orders" }, "properties": null,
+    })
+}
+
+pub(crate) fn active_mq(messages: impl IntoIterator<Item = Value>) -> Value {
+    let messages: Vec<Value> = messages.into_iter().collect();
+    json!({ "eventSource": "aws:mq", "eventSourceArn": BROKER, "messages": messages })
+}
+
+/// A message of RabbitMQ; producers may set an id.
+pub(crate) fn of_rabbit_mq(id: impl Into<Value>, data: impl AsRef<[u8]>) -> Value {
+    json!({
+        "basicProperties": { "messageId": id.into(), "headers": {} },
+        "redelivered": false, "data": base64(data),
+    })
+}
+
+pub(crate) fn rabbit_mq(messages: impl IntoIterator<Item = Value>) -> Value {
+    let messages: Vec<Value> = messages.into_iter().collect();
+    let queues = json!({ "orders::/": messages });
+    json!({ "eventSource": "aws:rmq", "eventSourceArn": BROKER, "rmqMessagesByQueue": queues })
+}
+
+/// A notification of S3 for an object.
+pub(crate) fn uploaded(key: &str, sequencer: &str) -> Value {
+    json!({
+        "eventVersion": "2.1", "eventSource": "aws:s3", "awsRegion": "eu-west-1",
+        "eventTime": "2026-01-01T00:00:00.000Z", "eventName": "ObjectCreated:Put",
+        "responseElements": { "x-amz-request-id": "C3D13FE58DE4C810", "x-amz-id-2": "FMy" },
+        "s3": {
+            "s3SchemaVersion": "1.0", "configurationId": "c",
+            "bucket": { "name": "uploads", "arn": "arn:aws:s3:::uploads" },
+            "object": { "key": key, "size": 7, "eTag": "d41d", "sequencer": sequencer },
+        },
+    })
+}

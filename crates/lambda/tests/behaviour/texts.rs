@@ -1,21 +1,19 @@
 //! A handler of text gets the text of its record exactly, whether it happens to be JSON or not.
 
-use std::{
-    borrow::Cow,
-    fmt::Debug,
-    sync::{Arc, Mutex},
-};
+use std::{borrow::Cow, fmt::Debug};
 
 use lambda_idempotency::{
-    Call, Failure, Function, Operation,
+    Function, Operation,
     source::{ActiveMq, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, Sns, Sqs},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    support::{TOPIC, World, batch, bus_event, notification, with_body},
-    support_streams::{CLUSTER, base64, message, topic, with_data},
+    support::{Noted, TOPIC, World, batch, bus_event, notification, with_body},
+    support_streams::{
+        active_mq, base64, message, of_active_mq, of_rabbit_mq, rabbit_mq, topic, with_data,
+    },
 };
 
 const TEXTS: [&str; 13] = [
@@ -33,35 +31,6 @@ const TEXTS: [&str; 13] = [
     "[1,2]",
     "1e999",
 ];
-
-/// What a handler got.
-#[derive(Clone)]
-struct Got<T>(Arc<Mutex<Vec<T>>>);
-
-impl<T: DeserializeOwned + Send + 'static> Got<T> {
-    fn new() -> Self {
-        Self(Arc::default())
-    }
-
-    fn handler(
-        &self,
-    ) -> impl Fn(T, Call) -> std::future::Ready<Result<(), Failure>>
-    + AsyncFn(T, Call) -> Result<(), Failure>
-    + Clone
-    + Send
-    + Sync
-    + 'static {
-        let Self(got) = Self(Arc::clone(&self.0));
-        move |payload, _| {
-            got.lock().unwrap().push(payload);
-            std::future::ready(Ok(()))
-        }
-    }
-
-    fn take(&self) -> Vec<T> {
-        std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
 
 #[derive(Debug, Deserialize, PartialEq)]
 struct Line(String);
@@ -89,8 +58,8 @@ async fn exactly<T>(of: impl Fn(&'static str) -> T)
 where
     T: DeserializeOwned + Debug + PartialEq + Send + 'static,
 {
-    let (world, got) = (World::new(), Got::<T>::new());
-    let function = world.idempotency().on(Sqs::new(), &Operation::new("a"), got.handler()).unwrap();
+    let (world, got) = (World::new(), Noted::<T>::new());
+    let function = world.with_handler(Sqs::new(), &Operation::new("a"), got.payloads());
     for (at, text) in TEXTS.into_iter().enumerate() {
         let message = with_body(&format!("m-{at}"), text);
         let returned = world.returned(&function, &batch([message])).await;
@@ -111,48 +80,34 @@ async fn a_handler_of_text_gets_every_body_exactly() {
 }
 
 /// The function and the event with this text of each source whose payload is a text of its producer.
-fn of_texts(world: &World, got: &Got<String>, text: &str) -> Vec<(Function, Value)> {
-    let idempotency = || world.idempotency();
-    let named = |name: &str| Operation::new(name);
+fn of_texts(world: &World, got: &Noted<String>, text: &str) -> Vec<(Function, Value)> {
+    let a = Operation::new("a");
     let announced = json!({ "MessageId": "n-1", "TopicArn": TOPIC, "Message": text }).to_string();
+    let enveloped = Sqs::new().envelope(Envelope::Sns);
     let mut value = message(0, 1, "a", "");
     value["value"] = base64(text).into();
-    let broker = "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1";
-    let active = json!({ "messageID": "1", "destination": { "physicalName": "orders" },
-        "data": base64(text) });
-    let active = json!({ "eventSource": "aws:mq", "eventSourceArn": broker, "messages": [active] });
-    let rabbit = json!({ "basicProperties": { "messageId": "1" }, "data": base64(text) });
-    let rabbit = json!({ "eventSource": "aws:rmq", "eventSourceArn": broker,
-        "rmqMessagesByQueue": { "orders::/": [rabbit] } });
+    let (active, rabbit) =
+        (active_mq([of_active_mq("1", text)]), rabbit_mq([of_rabbit_mq("1", text)]));
     vec![
+        (world.with_handler(Sns::new(), &a, got.payloads()), notification("n-1", text)),
         (
-            idempotency().on(Sns::new(), &named("sns"), got.handler()).unwrap(),
-            notification("n-1", text),
-        ),
-        (
-            idempotency()
-                .on(Sqs::new().envelope(Envelope::Sns), &named("sns-in-sqs"), got.handler())
-                .unwrap(),
+            world.with_handler(enveloped, &Operation::new("b"), got.payloads()),
             batch([with_body("m-1", &announced)]),
         ),
         (
-            idempotency().on(Pipe::of(Sqs::new()), &named("pipe"), got.handler()).unwrap(),
+            world.with_handler(Pipe::of(Sqs::new()), &a, got.payloads()),
             json!([with_body("m-1", text)]),
         ),
-        (
-            idempotency().on(Kinesis::new(), &named("kinesis"), got.handler()).unwrap(),
-            batch([with_data(1, "k", text)]),
-        ),
-        (idempotency().on(Kafka::new(), &named("kafka"), got.handler()).unwrap(), topic([value])),
-        (idempotency().on(ActiveMq::new(), &named("activemq"), got.handler()).unwrap(), active),
-        (idempotency().on(RabbitMq::new(), &named("rabbitmq"), got.handler()).unwrap(), rabbit),
+        (world.with_handler(Kinesis::new(), &a, got.payloads()), batch([with_data(1, "k", text)])),
+        (world.with_handler(Kafka::new(), &a, got.payloads()), topic([value])),
+        (world.with_handler(ActiveMq::new(), &a, got.payloads()), active),
+        (world.with_handler(RabbitMq::new(), &a, got.payloads()), rabbit),
     ]
 }
-
 #[tokio::test]
 async fn so_does_a_handler_of_each_source_whose_payload_is_text() {
     for text in TEXTS {
-        let (world, got) = (World::new(), Got::new());
+        let (world, got) = (World::new(), Noted::new());
         for (function, event) in of_texts(&world, &got, text) {
             let answer = world.invoke(&function, &event).await.unwrap();
             assert_eq!(got.take(), [text], "{event} {answer}");
@@ -163,25 +118,23 @@ async fn so_does_a_handler_of_each_source_whose_payload_is_text() {
 /// A detail, or the event of a direct invocation, is a part of the event's JSON, and no text of a producer.
 #[tokio::test]
 async fn a_payload_that_is_a_part_of_the_events_json_is_read_as_json() {
-    let (world, got) = (World::new(), Got::<String>::new());
-    let invoke =
-        world.idempotency().on(Invoke::new(), &Operation::new("a"), got.handler()).unwrap();
+    let (world, got) = (World::new(), Noted::<String>::new());
+    let invoke = world.with_handler(Invoke::new(), &Operation::new("a"), got.payloads());
     world.invoke(&invoke, &json!("in quotes")).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
     assert!(world.invoke(&invoke, &json!(17)).await.is_err());
-    let bus =
-        world.idempotency().on(EventBridge::new(), &Operation::new("b"), got.handler()).unwrap();
+    let bus = world.with_handler(EventBridge::new(), &Operation::new("b"), got.payloads());
     world.invoke(&bus, &bus_event("e-1", "Placed", &json!("in quotes"))).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
     let object = bus_event("e-2", "Placed", &json!({ "id": 1 }));
     assert!(world.invoke(&bus, &object).await.is_err());
     let enveloped = Sqs::new().envelope(Envelope::EventBridge);
-    let queue = world.idempotency().on(enveloped, &Operation::new("c"), got.handler()).unwrap();
+    let queue = world.with_handler(enveloped, &Operation::new("c"), got.payloads());
     let body = bus_event("e-3", "Placed", &json!("in quotes")).to_string();
     world.invoke(&queue, &batch([with_body("m-1", &body)])).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
     let whole = Sqs::new().whole_record();
-    let queue = world.idempotency().on(whole, &Operation::new("d"), got.handler()).unwrap();
+    let queue = world.with_handler(whole, &Operation::new("d"), got.payloads());
     let event = batch([with_body("m-1", "17")]);
     assert_eq!(world.returned(&queue, &event).await, ["m-1"], "a record is not a text");
     assert!(got.take().is_empty());
@@ -195,17 +148,15 @@ async fn a_tombstone_of_kafka_is_no_text() {
         record["value"] = Value::Null;
         record
     };
-    let (world, got) = (World::new(), Got::<String>::new());
-    let texts = world.idempotency().on(Kafka::new(), &Operation::new("a"), got.handler()).unwrap();
+    let (world, got) = (World::new(), Noted::<String>::new());
+    let texts = world.with_handler(Kafka::new(), &Operation::new("a"), got.payloads());
     let answer = world.invoke(&texts, &topic([tombstone(1)])).await.unwrap();
     assert_eq!(answer["batchItemFailures"].as_array().unwrap().len(), 1, "{answer}");
-    let (world, got) = (World::new(), Got::<Option<String>>::new());
-    let texts = world.idempotency().on(Kafka::new(), &Operation::new("a"), got.handler()).unwrap();
+    let (world, got) = (World::new(), Noted::<Option<String>>::new());
+    let texts = world.with_handler(Kafka::new(), &Operation::new("a"), got.payloads());
     let mut text = message(0, 2, "a", "");
     text["value"] = base64("null").into();
-    let event = json!({ "eventSource": "aws:kafka", "eventSourceArn": CLUSTER,
-        "records": { "orders-0": [tombstone(1), text] } });
-    world.invoke(&texts, &event).await.unwrap();
+    world.invoke(&texts, &topic([tombstone(1), text])).await.unwrap();
     assert_eq!(got.take(), [None, Some("null".to_owned())]);
 }
 
@@ -222,8 +173,8 @@ impl<'de> Deserialize<'de> for Quoted {
 
 #[tokio::test]
 async fn a_type_that_panics_for_the_exact_text_is_read_from_the_json() {
-    let (world, got) = (World::new(), Got::<Quoted>::new());
-    let function = world.idempotency().on(Sqs::new(), &Operation::new("a"), got.handler()).unwrap();
+    let (world, got) = (World::new(), Noted::<Quoted>::new());
+    let function = world.with_handler(Sqs::new(), &Operation::new("a"), got.payloads());
     let event = batch([with_body("m-1", "\"17\""), with_body("m-2", "18"), with_body("m-3", "x")]);
     assert_eq!(world.returned(&function, &event).await, ["m-3"]);
     let got = got.take();
@@ -239,8 +190,8 @@ enum OrderOrText {
 
 #[tokio::test]
 async fn a_type_that_also_takes_text_gets_text_that_happens_to_be_a_number_or_a_word_of_json() {
-    let (world, got) = (World::new(), Got::<OrderOrText>::new());
-    let function = world.idempotency().on(Sqs::new(), &Operation::new("a"), got.handler()).unwrap();
+    let (world, got) = (World::new(), Noted::<OrderOrText>::new());
+    let function = world.with_handler(Sqs::new(), &Operation::new("a"), got.payloads());
     let texts = ["17", "true", "null", " 17", "1e5", "A17", "007"];
     for (at, text) in texts.into_iter().enumerate() {
         let event = batch([with_body(&format!("m-{at}"), text)]);
@@ -259,21 +210,19 @@ async fn a_type_that_also_takes_text_gets_text_that_happens_to_be_a_number_or_a_
 #[tokio::test]
 async fn a_handler_of_another_type_gets_what_the_json_says() {
     let world = World::new();
-    let address = Got::<std::net::IpAddr>::new();
-    let function =
-        world.idempotency().on(Sqs::new(), &Operation::new("a"), address.handler()).unwrap();
+    let address = Noted::<std::net::IpAddr>::new();
+    let function = world.with_handler(Sqs::new(), &Operation::new("a"), address.payloads());
     let event = batch([with_body("m-1", "\"127.0.0.1\""), with_body("m-2", "127.0.0.1")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(address.take().len(), 2);
-    let order = Got::<Option<Vec<u32>>>::new();
-    let function =
-        world.idempotency().on(Sqs::new(), &Operation::new("b"), order.handler()).unwrap();
+    let order = Noted::<Option<Vec<u32>>>::new();
+    let function = world.with_handler(Sqs::new(), &Operation::new("b"), order.payloads());
     let event = batch([with_body("m-1", "null"), with_body("m-2", "[17]")]);
     assert!(world.returned(&function, &event).await.is_empty());
     let got = order.take();
     assert!(got.contains(&None) && got.contains(&Some(vec![17])), "{got:?}");
-    let any = Got::<Value>::new();
-    let function = world.idempotency().on(Sqs::new(), &Operation::new("c"), any.handler()).unwrap();
+    let any = Noted::<Value>::new();
+    let function = world.with_handler(Sqs::new(), &Operation::new("c"), any.payloads());
     let event = batch([with_body("m-1", "17"), with_body("m-2", "A17")]);
     assert!(world.returned(&function, &event).await.is_empty());
     let got = any.take();

@@ -17,14 +17,10 @@ use lambda_idempotency::{
 use lambda_idempotency_core::memory::{MemoryEffects, MemoryStore};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, order};
+use crate::support::{World, batch, nothing, order};
 
 fn deposits() -> Operation {
     Operation::new("deposit").key("id").mode(Mode::Transactional)
-}
-
-async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
-    Ok(())
 }
 
 /// A store without transactions.
@@ -117,7 +113,7 @@ async fn committed_once(operation: Operation) {
             Ok::<_, Failure>(())
         }
     };
-    let function = world.idempotency().on(Sqs::new(), &operation, deposit).unwrap();
+    let function = world.with_handler(Sqs::new(), &operation, deposit);
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     for _ in 0..2 {
         let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
@@ -137,7 +133,7 @@ async fn effects_of_another_store_fail_the_handler() {
     let world = World::new();
     let handler =
         |_: Value, call: Call| async move { Ok::<_, Failure>(call.transact(delete("a"))?) };
-    let function = world.idempotency().on(Sqs::new(), &deposits(), handler).unwrap();
+    let function = world.with_handler(Sqs::new(), &deposits(), handler);
     let event = batch([order("m-1", "a", "")]);
     let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
     assert_eq!(answer["batchItemFailures"][0]["itemIdentifier"], "m-1");

@@ -1,11 +1,6 @@
 //! Handlers can take the types of `aws_lambda_events`: they get what the crate itself reads from the event, and the
 //! function answers as it does with a handler of raw JSON.
 
-use std::{
-    future::{Ready, ready},
-    sync::{Arc, Mutex},
-};
-
 use aws_lambda_events::{
     activemq::{ActiveMqEvent, ActiveMqMessage},
     documentdb::{DocumentDbEvent, DocumentDbInnerEvent},
@@ -20,44 +15,16 @@ use aws_lambda_events::{
     streams::{DynamoDbEventResponse, KinesisEventResponse},
 };
 use lambda_idempotency::{
-    Call, Failure, Operation,
+    Call, Operation,
     source::{self, Kafka, Kinesis, Sqs},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    support::{World, batch, order, sample},
+    support::{Noted, World, batch, order, sample},
     support_streams::put,
 };
-
-/// What handlers were called with.
-struct Taken<T>(Arc<Mutex<Vec<T>>>);
-
-impl<T: Send + 'static> Taken<T> {
-    fn new() -> Self {
-        Self(Arc::new(Mutex::new(Vec::new())))
-    }
-
-    fn handler(
-        &self,
-    ) -> impl Fn(T, Call) -> Ready<Result<(), Failure>>
-    + AsyncFn(T, Call) -> Result<(), Failure>
-    + Clone
-    + Send
-    + Sync
-    + 'static {
-        let taken = self.0.clone();
-        move |record, _| {
-            taken.lock().unwrap().push(record);
-            ready(Ok(()))
-        }
-    }
-
-    fn all(&self) -> Vec<T> {
-        std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
 
 /// Whether both have the same records. Their order may differ, because records are processed concurrently.
 fn same<T: PartialEq>(one: &[T], other: &[T]) -> bool {
@@ -77,18 +44,17 @@ macro_rules! takes_the_type {
         for name in $samples {
             let event = sample(&format!("aws_lambda_events/{name}"));
             let (typed, raw) = (World::new(), World::new());
-            let (taken, taken_raw) = (Taken::<$record>::new(), Taken::<Value>::new());
-            let function = typed.idempotency().on($source, &$operation, taken.handler()).unwrap();
-            let raw_function =
-                raw.idempotency().on($source, &$operation, taken_raw.handler()).unwrap();
+            let (taken, taken_raw) = (Noted::<$record>::new(), Noted::<Value>::new());
+            let function = typed.with_handler($source, &$operation, taken.payloads());
+            let raw_function = raw.with_handler($source, &$operation, taken_raw.payloads());
             for _ in 0..2 {
                 let answer = typed.invoke_raw(&function, &event).await.unwrap();
                 assert_eq!(answer, raw.invoke_raw(&raw_function, &event).await.unwrap(), "{name}");
             }
-            let taken = taken.all();
+            let taken = taken.take();
             let wanted = read::<$event, $record>(&event, $records);
             assert!(same(&taken, &wanted), "{name}: {taken:?}, must be {wanted:?}");
-            assert_eq!(taken.len(), taken_raw.all().len(), "{name}");
+            assert_eq!(taken.len(), taken_raw.take().len(), "{name}");
         }
     };
 }
@@ -196,15 +162,13 @@ async fn the_detail_of_an_event_has_a_type() {
 #[tokio::test]
 async fn records_of_kafka_do_not_fit_the_type() {
     let event = sample("aws_lambda_events/example-kafka-event");
-    let (world, taken) = (World::new(), Taken::<String>::new());
-    let note = taken.handler();
-    let handler = move |_: Value, call: Call| {
-        let refused = call.record_as::<KafkaRecord>().unwrap_err();
-        note(format!("{refused:?}"), call)
-    };
-    let function = world.idempotency().on(Kafka::new(), &Operation::new("a"), handler).unwrap();
+    let (world, taken) = (World::new(), Noted::<String>::new());
+    let handler = taken.handler(|_: Value, call: Call| {
+        format!("{:?}", call.record_as::<KafkaRecord>().unwrap_err())
+    });
+    let function = world.with_handler(Kafka::new(), &Operation::new("a"), handler);
     world.invoke_raw(&function, &event).await.unwrap();
-    let refused = taken.all();
+    let refused = taken.take();
     assert!(refused.len() == 1 && refused[0].contains("KafkaRecord"), "{refused:?}");
 }
 

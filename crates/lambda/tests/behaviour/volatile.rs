@@ -1,7 +1,7 @@
 //! Keys that differ on each delivery, and keys that many records share, are refused at start.
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Operation,
+    ConfigError, Operation,
     powertools::PowertoolsKeys,
     record,
     source::{
@@ -9,13 +9,11 @@ use lambda_idempotency::{
         RabbitMq, S3, Sns, Source, Sqs,
     },
 };
-use serde_json::Value;
 
-use crate::{secrets_capture::Captured, support::World};
-
-async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
-    Ok(())
-}
+use crate::{
+    secrets_capture::Captured,
+    support::{World, nothing},
+};
 
 fn built(source: impl Source, operation: &Operation) -> Result<(), ConfigError> {
     World::new().idempotency().on(source, operation, nothing).map(drop)

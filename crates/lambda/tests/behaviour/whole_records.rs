@@ -12,55 +12,21 @@ use lambda_idempotency::{
 use serde_json::Value;
 
 use crate::{
-    support::{World, batch, order, without},
-    support_streams::{put, with_data},
+    support::{World, batch},
+    support_streams::with_data,
 };
-
-#[tokio::test]
-async fn the_handler_gets_the_record_as_aws_delivers_it() {
-    let world = World::new();
-    let operation = Operation::new("a");
-    let whole = Sqs::new().whole_record();
-    let function = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
-    let message = order("m-1", "a", "");
-    assert!(world.returned(&function, &batch([message.clone()])).await.is_empty());
-    world.ledger.assert_once(&message.to_string());
-}
-
-#[tokio::test]
-async fn key_expressions_read_the_whole_record_too() {
-    let world = World::new();
-    let operation = Operation::new("a").key("kinesis.partitionKey");
-    let whole = Kinesis::new().whole_record();
-    let function = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
-    let event = batch([put(1, "k", "a", ""), put(2, "k", "b", "")]);
-    assert!(world.returned(&function, &event).await.is_empty());
-    assert_eq!(world.ledger.total(), 1);
-}
 
 /// A handler of whole records can take bytes that are not UTF-8.
 #[tokio::test]
 async fn payloads_that_are_not_utf8_are_accepted() {
     let world = World::new();
     let event = batch([with_data(1, "k", [0xff, 0x00])]);
-    let text =
-        world.idempotency().on(Kinesis::new(), &Operation::new("a"), world.raw_handler()).unwrap();
+    let text = world.with_handler(Kinesis::new(), &Operation::new("a"), world.raw_handler());
     assert_eq!(world.returned(&text, &event).await.len(), 1);
     let (whole, operation) = (Kinesis::new().whole_record(), Operation::new("b"));
-    let whole = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
+    let whole = world.with_handler(whole, &operation, world.raw_handler());
     assert!(world.returned(&whole, &event).await.is_empty());
     assert_eq!(world.ledger.total(), 1);
-}
-
-#[tokio::test]
-async fn a_message_without_an_id_is_still_refused() {
-    let world = World::new();
-    let operation = Operation::new("a").key("body");
-    let whole = Sqs::new().whole_record();
-    let function = world.idempotency().on(whole, &operation, world.raw_handler()).unwrap();
-    let without_id: Value = batch([without(order("m-1", "a", ""), "messageId")]);
-    assert!(world.invoke(&function, &without_id).await.is_err());
-    assert_eq!(world.ledger.total(), 0);
 }
 
 /// Builds a function whose handler takes this type.

@@ -4,13 +4,13 @@ use lambda_idempotency::{record, source::Envelope};
 use serde_json::{Value, json};
 
 use super::rows::{
-    BROKER, Row, changed, data, of_active_mq, of_rabbit_mq, order, produced, published, row, sent,
+    Row, changed, data, of_active_mq, of_rabbit_mq, order, produced, published, row, sent,
     sent_in_order, text, uploaded,
 };
 use crate::{
     pipes::{flat, from_broker},
     support::{TOPIC, batch, bus_event},
-    support_streams::{CLUSTER, change, put},
+    support_streams::{BROKER, CLUSTER, change, put},
 };
 
 pub(super) fn rows() -> Vec<Row> {

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use super::nested;
 use crate::{
     support::{FIFO, batch, bus_event, grouped, notification, with_body},
-    support_streams::{base64, change, collection, document, message, put, sequence, topic},
+    support_streams,
+    support_streams::{
+        active_mq, base64, change, collection, document, message, put, rabbit_mq, sequence, topic,
+    },
 };
-
-pub(super) const BROKER: &str = "arn:aws:mq:eu-west-1:111122223333:broker:orders:b-1";
 
 /// An event of one record.
 pub(super) struct Row {
@@ -139,19 +140,10 @@ pub(super) fn published(message: &str) -> Value {
     published
 }
 
-/// An S3 notification; names of objects are URL-encoded.
+/// Names of objects are URL-encoded.
 pub(super) fn uploaded() -> Value {
-    json!({
-        "eventVersion": "2.1", "eventSource": "aws:s3", "awsRegion": "eu-west-1",
-        "eventTime": "2026-01-01T00:00:00.000Z", "eventName": "ObjectCreated:Put",
-        "responseElements": { "x-amz-request-id": "D82B88E5F771F645" },
-        "s3": {
-            "bucket": { "name": "uploads", "arn": "arn:aws:s3:::uploads" },
-            "object": { "key": "a+b.pdf", "size": 7, "eTag": "d41d", "sequencer": "0C0F" },
-        },
-    })
+    support_streams::uploaded("a+b.pdf", "0C0F")
 }
-
 fn notifications() -> Vec<Row> {
     let (published, uploaded) = (published(&text()), uploaded());
     vec![
@@ -177,11 +169,14 @@ pub(super) fn produced() -> (Value, Value) {
         { "via": [97] },
         { "via": [98] },
         { "bytes": [-1, 0] },
+        { "odd": [1000] },
+        { "name": [103, 114, -61, -74, -61, -97, 101] },
     ]);
     let mut seen = delivered.clone();
     seen["key"] = "o-1".into();
     seen["value"] = text().into();
-    seen["headers"] = json!({ "idempotency-key": "k-1", "via": ["a", "b"], "bytes": [-1, 0] });
+    seen["headers"] = json!({ "idempotency-key": "k-1", "via": ["a", "b"], "bytes": [-1, 0],
+        "odd": [1000], "name": "größe" });
     (delivered, seen)
 }
 
@@ -231,31 +226,19 @@ fn streams() -> Vec<Row> {
 }
 
 pub(super) fn of_active_mq() -> Value {
-    json!({
-        "messageID": "ID:1", "messageType": "jms/text-message", "data": base64(text()),
-        "redelivered": false, "destination": { "physicalName": "orders" },
-        "properties": { "tenant": "acme" },
-    })
+    let mut message = support_streams::of_active_mq("ID:1", text());
+    message["properties"] = json!({ "tenant": "acme" });
+    message
 }
-
 pub(super) fn of_rabbit_mq() -> Value {
-    json!({
-        "basicProperties": {
-            "messageId": "r-1", "correlationId": null,
-            "headers": { "tenant": { "bytes": [97, 99, 109, 101] }, "try": 2 },
-        },
-        "redelivered": false, "data": base64(text()),
-    })
+    let mut message = support_streams::of_rabbit_mq("r-1", text());
+    message["basicProperties"]["headers"] =
+        json!({ "tenant": { "bytes": [97, 99, 109, 101] }, "try": 2 });
+    message
 }
-
 fn brokers() -> Vec<Row> {
     let (active, rabbit) = (of_active_mq(), of_rabbit_mq());
-    let actives =
-        json!({ "eventSource": "aws:amq", "eventSourceArn": BROKER, "messages": [active] });
-    let rabbits = json!({
-        "eventSource": "aws:rmq", "eventSourceArn": BROKER,
-        "rmqMessagesByQueue": { "orders::/": [rabbit] },
-    });
+    let (actives, rabbits) = (active_mq([active.clone()]), rabbit_mq([rabbit.clone()]));
     vec![
         row("a message of ActiveMQ", "activemq", actives, &active)
             .sees("orderId", "o-1")
