@@ -7,7 +7,7 @@ use axum::{
     body::{Body, Bytes, HttpBody as _},
     routing::{get, post},
 };
-use futures_util::{FutureExt as _, future::join, stream};
+use futures_util::stream;
 use lambda_http::{
     Adapter, RequestExt as _,
     http::{Method, Request, StatusCode, header::AUTHORIZATION},
@@ -15,7 +15,6 @@ use lambda_http::{
     tower::ServiceExt as _,
 };
 use lambda_idempotency::{Call, http::Http};
-
 use lambda_runtime::LambdaEvent;
 use serde_json::json;
 
@@ -164,38 +163,6 @@ async fn requests_to_two_hosts_of_a_server_are_told_apart() {
         answers.push(sent(&world, &app, request).await.status().as_u16());
     }
     assert_eq!((answers, world.calls()), (vec![200, 422, 200], 1));
-}
-
-#[tokio::test]
-async fn head_and_preflight_requests_need_no_key_and_claim_none() {
-    let world = World::new();
-    let app = Router::new()
-        .route("/charges", get(counted).post(called).options(counted))
-        .layer(world.layer(&charges()))
-        .layer(Extension(world.clone()));
-    for method in [Method::HEAD, Method::OPTIONS, Method::HEAD] {
-        let got = send(&world, &app, asked(method, "/charges", Some("k-1"), "")).await;
-        assert_eq!((got.status, got.replayed), (200, false));
-    }
-    let post = asked(Method::POST, "/charges", Some("k-1"), "");
-    assert_eq!(send(&world, &app, post).await, got(200, "4 ", false));
-}
-
-#[tokio::test]
-async fn of_two_requests_at_a_time_one_is_handled() {
-    let world = World::new();
-    let app = Router::new()
-        .route("/charges", post(called).layer(world.layer(&charges())))
-        .layer(Extension(world.clone()));
-    let charge = || {
-        let request = asked(Method::POST, "/charges", Some("k-1"), "");
-        app.clone().oneshot(request.with_lambda_context(world.context())).map(Result::unwrap)
-    };
-    let (one, other) = world.clock.drive(join(charge(), charge())).await;
-    let mut statuses = [one.status(), other.status()];
-    statuses.sort_unstable();
-    assert!(matches!(statuses[1], StatusCode::OK | StatusCode::CONFLICT), "{statuses:?}");
-    assert_eq!((statuses[0], world.calls()), (StatusCode::OK, 1));
 }
 
 /// A body in these pieces; after them it fails, if `breaks`.

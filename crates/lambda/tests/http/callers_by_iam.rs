@@ -1,8 +1,8 @@
 //! Callers that IAM or Amazon Cognito authenticated: whom a signed request identifies.
 
 use lambda_http::{
-    RequestExt as _, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, http::HeaderName,
-    request::RequestContext,
+    Request, RequestExt as _, aws_lambda_events::apigw::ApiGatewayProxyRequestContext,
+    http::HeaderName, request::RequestContext,
 };
 use lambda_idempotency::http::Http;
 use serde_json::json;
@@ -14,20 +14,22 @@ const COGNITO: &str =
     "arn:aws:sts::111122223333:assumed-role/Cognito_Users/CognitoIdentityCredentials";
 
 #[tokio::test]
-async fn users_of_a_cognito_identity_pool_are_distinguished_by_their_identity_id() {
-    let over_http = |id| signed(COGNITO, Some(id));
-    let over_rest =
-        |id: &str| rest(json!({}), json!({ "userArn": COGNITO, "cognitoIdentityId": id }));
-    assert!(shares(over_http("eu-west-1:ann"), over_http("eu-west-1:ann")).await);
-    assert!(!shares(over_http("eu-west-1:ann"), over_http("eu-west-1:bob")).await);
-    assert!(shares(over_rest("eu-west-1:ann"), over_rest("eu-west-1:ann")).await);
-    assert!(!shares(over_rest("eu-west-1:ann"), over_rest("eu-west-1:bob")).await);
-}
-
-#[tokio::test]
-async fn a_user_of_an_identity_pool_whose_identity_id_is_missing_is_refused() {
-    assert_eq!(refused(signed(COGNITO, None)).await, 500);
-    assert_eq!(refused(rest(json!({}), json!({ "userArn": COGNITO }))).await, 500);
+async fn users_of_a_pool_are_told_apart_by_their_identity_id_and_tasks_of_a_role_are_one_caller() {
+    let (ann, bob) = ("eu-west-1:ann", "eu-west-1:bob");
+    let session = |name: &str| format!("arn:aws:sts::111122223333:assumed-role/shop/{name}");
+    let over_http = |arn: &str, id: Option<&str>| signed(arn, id);
+    let over_rest = |arn: &str, id: Option<&str>| {
+        rest(json!({}), json!({ "userArn": arn, "cognitoIdentityId": id }))
+    };
+    let ways: [&dyn Fn(&str, Option<&str>) -> Request; 2] = [&over_http, &over_rest];
+    for way in ways {
+        assert!(shares(way(COGNITO, Some(ann)), way(COGNITO, Some(ann))).await);
+        assert!(!shares(way(COGNITO, Some(ann)), way(COGNITO, Some(bob))).await);
+        assert_eq!(refused(way(COGNITO, None)).await, 500);
+        assert!(shares(way(&session("task-1"), None), way(&session("task-2"), None)).await);
+        // A session with the name of a person.
+        assert_eq!(refused(way(&session("ann@example.com"), None)).await, 500);
+    }
 }
 
 /// CloudFront signs for all viewers of a distribution with the same identity, by its origin access control or
@@ -79,22 +81,6 @@ async fn viewers_of_an_http_api_in_format_1_0_are_refused_and_clients_of_rest_ap
         assert_eq!(refused(by(resource, "sign")).await, 500, "{resource:?}");
     }
     assert!(shares(by(Some("roq9wj"), "task-1"), by(Some("roq9wj"), "task-2")).await);
-}
-
-#[tokio::test]
-async fn sessions_of_a_role_with_the_names_of_people_are_refused() {
-    let person = "arn:aws:sts::111122223333:assumed-role/AppUsers/ann@example.com";
-    assert_eq!(refused(signed(person, None)).await, 500);
-    assert_eq!(refused(rest(json!({}), json!({ "userArn": person }))).await, 500);
-}
-
-#[tokio::test]
-async fn tasks_of_one_role_are_one_caller() {
-    let session = |name: &str| format!("arn:aws:sts::111122223333:assumed-role/shop/{name}");
-    let task = |name: &str| signed(&session(name), None);
-    assert!(shares(task("task-1"), task("task-2")).await, "through an HTTP API");
-    let task = |name: &str| rest(json!({}), json!({ "userArn": session(name) }));
-    assert!(shares(task("task-1"), task("task-2")).await, "through a REST API");
 }
 
 #[tokio::test]

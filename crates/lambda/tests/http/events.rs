@@ -65,24 +65,6 @@ async fn is_deduplicated(mut event: Value) {
     assert_eq!(refused["statusCode"], 400);
 }
 
-#[tokio::test]
-async fn rest_apis() {
-    is_deduplicated(json!({
-        "resource": "/charges", "path": "/charges", "httpMethod": "POST",
-        "headers": { "Host": "api.example.com", "Content-Type": "text/plain" },
-        "multiValueHeaders": { "Host": ["api.example.com"], "Content-Type": ["text/plain"] },
-        "queryStringParameters": null, "multiValueQueryStringParameters": null,
-        "pathParameters": null, "stageVariables": null,
-        "requestContext": {
-            "accountId": "111122223333", "resourceId": "abc", "stage": "prod",
-            "requestId": "r-1", "identity": { "sourceIp": "192.0.2.1" },
-            "resourcePath": "/charges", "httpMethod": "POST", "apiId": "api",
-        },
-        "body": "EUR 5.00", "isBase64Encoded": false,
-    }))
-    .await;
-}
-
 /// An event of an HTTP API or a function URL, which have the same format.
 fn version_2(domain: &str, route: &str) -> Value {
     json!({
@@ -99,29 +81,6 @@ fn version_2(domain: &str, route: &str) -> Value {
         },
         "body": "RVVSIDUuMDA=", "isBase64Encoded": true,
     })
-}
-
-#[tokio::test]
-async fn http_apis() {
-    is_deduplicated(version_2("api.example.com", "POST /charges")).await;
-}
-
-#[tokio::test]
-async fn function_urls() {
-    is_deduplicated(version_2("abc.lambda-url.eu-west-1.on.aws", "$default")).await;
-}
-
-#[tokio::test]
-async fn load_balancers() {
-    is_deduplicated(json!({
-        "requestContext": { "elb": {
-            "targetGroupArn": "arn:aws:elasticloadbalancing:eu-west-1:111122223333:targetgroup/a/b",
-        } },
-        "httpMethod": "POST", "path": "/charges", "queryStringParameters": {},
-        "headers": { "host": "lb.example.com", "content-type": "text/plain" },
-        "body": "EUR 5.00", "isBase64Encoded": false,
-    }))
-    .await;
 }
 
 #[tokio::test]

@@ -151,25 +151,6 @@ async fn only_replays_are_changed_by_on_replay() {
 }
 
 #[tokio::test]
-async fn a_panic_of_on_replay_leaves_the_replay_unchanged() {
-    let world = World::new();
-    let layer = world.layer_with(
-        &charges(),
-        Http::by_header().on_replay(|_, response| {
-            *response.status_mut() = lambda_http::http::StatusCode::IM_A_TEAPOT;
-            panic!("deliberate")
-        }),
-    );
-    for replayed in [None, Some("true")] {
-        let response = world.send(&layer, post("k-1", "")).await.unwrap();
-        let said = response.headers().get("idempotency-replayed");
-        assert_eq!(response.status().as_u16(), 201);
-        assert_eq!(said.map(|it| it.to_str().unwrap()), replayed);
-    }
-    assert_eq!(world.calls(), 1);
-}
-
-#[tokio::test]
 async fn retry_after_is_short_and_never_exceeds_the_lease() {
     let world = World::new();
     let layer = world.layer(&charges());
@@ -274,15 +255,6 @@ async fn a_response_that_is_too_large_to_keep_is_sent_once() {
     assert_eq!(world.calls(), 1);
 }
 
-#[tokio::test]
-async fn a_request_that_is_not_finished_in_time_gets_a_504() {
-    let world = World::new();
-    let layer = world.layer(&charges());
-    let answer = world.answer(&layer, post("k-1", "sleep")).await;
-    assert_eq!((answer.status, answer.kind()), (504, "timed-out"));
-    assert_eq!(world.answer(&layer, post("k-2", "wait")).await.status, 201);
-}
-
 /// With this key nothing is processed any more, so the client must not be told to use it again.
 #[tokio::test]
 async fn a_request_that_timed_out_permanently_is_not_asked_for_again() {
@@ -300,13 +272,13 @@ async fn a_request_that_timed_out_permanently_is_not_asked_for_again() {
 async fn idempotent_methods_are_not_deduplicated() {
     let world = World::new();
     let layer = world.layer(&charges());
-    for method in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS] {
+    for method in [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS] {
         for _ in 0..2 {
             let passing = request(method.clone(), "/charges", Some("k-1"), "");
             assert!(!world.answer(&layer, passing).await.replayed);
         }
     }
-    assert_eq!((world.calls(), world.store.write_calls()), (8, 0));
+    assert_eq!((world.calls(), world.store.write_calls()), (10, 0));
     let needs_key = |request: &Parts| request.method == Method::PUT;
     let layer = world.layer_with(&charges(), Http::by_header().needs_key(needs_key));
     world.answer(&layer, request(Method::PUT, "/charges", Some("k-1"), "")).await;
