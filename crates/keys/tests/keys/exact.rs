@@ -93,21 +93,6 @@ fn rounding_is_exact_or_refused() {
     assert_eq!(selected("abs(@)", "9007199254740993"), refused);
 }
 
-/// Many distinct lists have one sum.
-#[test]
-fn sums_and_averages_are_refused_when_they_are_compiled() {
-    for expression in
-        ["sum(items)", "[id, avg(items)]", "items[?sum(n) > `1`].id", "sort_by(@, &avg(n))"]
-    {
-        let error = Expression::compile(expression).unwrap_err();
-        assert!(
-            error.reason().contains("is not available, because many distinct lists"),
-            "{error}"
-        );
-        assert!(error.reason().contains("`items[*].price`"), "{error}");
-    }
-}
-
 /// A regression test: all such exponents were read as the same.
 #[test]
 fn numbers_with_an_exponent_beyond_64_bits_are_refused_where_they_are_read() {

@@ -112,15 +112,6 @@ proptest! {
     }
 }
 
-/// A producer that writes amounts with a fraction has to write them so each time.
-#[test]
-fn a_whole_number_with_and_without_a_fraction_has_two_keys() {
-    for with_fraction in ["1.0", "1.00", "1e0", "10e-1"] {
-        assert_eq!(selected("@", with_fraction).unwrap(), selected("@", "1.0").unwrap());
-        assert_ne!(selected("@", with_fraction).unwrap(), selected("@", "1").unwrap());
-    }
-}
-
 #[test]
 fn extremes() {
     for accepted in ["-9223372036854775808", "9223372036854775807", "18446744073709551615", "0"] {
