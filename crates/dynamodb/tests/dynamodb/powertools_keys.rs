@@ -2,7 +2,7 @@
 //! The requests of Powertools are recorded.
 
 mod late;
-mod recorded;
+pub(crate) mod recorded;
 
 use crate::support::{Fault, Fixture, PlainVerdict, claimed, completed, owner, plain};
 use lambda_idempotency_core::{
@@ -29,11 +29,17 @@ async fn shares(recorded: &Recorded, names: &Attributes) {
             panic!("Powertools holds the key: {name}")
         };
         assert_eq!((busy.status, busy.owner), (Status::InProgress, None));
+        assert_eq!(busy.lease_until, Some(Timestamp::from_millis(1_700_000_030_123)), "{name}");
+        assert_eq!(busy.expires_at, Timestamp::from_secs(1_700_003_600), "{name}");
         recorded.completes(&fixture.db);
         let Verdict::Found(Some(done)) = send(&store, claim, in_batch).await else {
             panic!("Powertools completed the key: {name}")
         };
         assert_eq!(done.status, Status::Completed, "{name}");
+        assert!(done.lease_until.is_some(), "Powertools never removes the lease: {name}");
+        let result = done.result.as_deref().map(|text| serde_json::from_str(text).unwrap());
+        assert_eq!(result, serde_json::from_str::<Value>(&recorded.result).ok(), "{name}");
+        assert_eq!(done.fingerprint.is_some(), name.contains("validation"), "{name}");
         assert_eq!(done.expires_at, Timestamp::from_secs(1_700_003_600), "{name}");
 
         // After it expired, we take the key over; Powertools then finds our claim and our completion.

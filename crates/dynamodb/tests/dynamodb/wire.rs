@@ -138,36 +138,23 @@ async fn statements_quote_names_and_carry_no_values() {
     );
 }
 
+/// Twenty-five to a request, and one read for all claims that failed.
 #[tokio::test]
-async fn a_hundred_claims_are_four_requests() {
-    let fixture = Fixture::start().await;
-    let verdicts = fixture.store().write(&claims(100), soon()).await;
-    assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written));
-    assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement"; 4]);
-}
-
-#[tokio::test]
-async fn ten_duplicates_are_two_requests() {
-    let fixture = Fixture::start().await;
-    fixture.store().write(&claims(10), soon()).await;
-    fixture.wire.take();
-    let others: Vec<_> = (0..10).map(|n| write(n, Guard::Absent, Some(claimed(99)))).collect();
-    let verdicts = fixture.store().write(&others, soon()).await;
-    for (n, verdict) in verdicts.iter().enumerate() {
-        assert_eq!(plain(verdict), PlainVerdict::Found(Some(claimed(n as u128))));
+async fn claims_share_requests_and_so_do_duplicates() {
+    for (claimants, requests) in [(10, 1), (100, 4)] {
+        let fixture = Fixture::start().await;
+        let verdicts = fixture.store().write(&claims(claimants), soon()).await;
+        assert!(verdicts.iter().all(|v| plain(v) == PlainVerdict::Written));
+        assert_eq!(fixture.wire.operations(), vec!["BatchExecuteStatement"; requests]);
+        let others = (0..claimants).map(|n| write(n, Guard::Absent, Some(claimed(999))));
+        let verdicts = fixture.store().write(&others.collect::<Vec<_>>(), soon()).await;
+        for (n, verdict) in verdicts.iter().enumerate() {
+            assert_eq!(plain(verdict), PlainVerdict::Found(Some(claimed(n as u128))));
+        }
+        let sent = fixture.wire.operations();
+        assert_eq!(sent[..requests], vec!["BatchExecuteStatement"; requests]);
+        assert_eq!(sent[requests..], ["BatchGetItem"]);
     }
-    assert_eq!(fixture.wire.operations(), ["BatchExecuteStatement", "BatchGetItem"]);
-}
-
-#[tokio::test]
-async fn a_hundred_duplicates_are_five_requests() {
-    let fixture = Fixture::start().await;
-    fixture.store().write(&claims(100), soon()).await;
-    fixture.wire.take();
-    fixture.store().write(&claims(100), soon()).await;
-    let sent = fixture.wire.operations();
-    assert_eq!(sent[..4], ["BatchExecuteStatement"; 4]);
-    assert_eq!(sent[4..], ["BatchGetItem"], "one read for all claims that failed");
 }
 
 /// If the answer contains the existing item, the store does not read it again.
