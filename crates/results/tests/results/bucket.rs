@@ -26,6 +26,9 @@ pub(crate) enum Fault {
     Slow,
 }
 
+/// The ways in which a bucket cannot be reached.
+pub(crate) const DOWN: [Fault; 3] = [Fault::Fails, Fault::Hangs, Fault::Panics];
+
 /// A bucket with faults, which shows what it has.
 #[derive(Clone)]
 pub(crate) struct Bucket {

@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{completed, get, key, owner, put, soon};
+use crate::encrypted::Keys;
+use crate::support::{
+    FIELDS, Field, carrying, completed, encrypted, get, key, keys, moved, owner, put, soon,
+};
 use lambda_idempotency::{
     Call, Failure, Idempotency, Operation, RunContext, RunError,
     outbox::{MemorySender, Message, OutgoingMessage, Relay, SendError, Sender},
@@ -23,30 +26,10 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Json, Status},
     store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_results::{
-    BoxError, EncryptionKey, KeyProvider, LocalKeys, MemoryResults, Results,
-};
+use lambda_idempotency_results::{BoxError, EncryptionKey, KeyProvider, MemoryResults, Results};
 
-type Field = fn(&mut IdempotencyRecord) -> &mut Option<Json>;
-
-const FIELDS: [Field; 3] =
-    [|record| &mut record.steps, |record| &mut record.outbox, |record| &mut record.payload];
-
-fn keys(byte: u8) -> LocalKeys {
-    LocalKeys::new(EncryptionKey::new("k1", &[byte; 32]).unwrap())
-}
-
-fn encrypted() -> Results<MemoryStore> {
-    Results::new(MemoryStore::new()).encrypt_with(keys(1))
-}
-
-/// A record that carries a secret in one field.
-fn carrying(field: Field) -> IdempotencyRecord {
-    let mut record = completed("1");
-    record.result = None;
-    *field(&mut record) = Some("{\"s3cr3t\":1}".into());
-    record
-}
+/// All of them but the result.
+const TEXTS: [Field; 3] = [FIELDS[0], FIELDS[1], FIELDS[2]];
 
 #[tokio::test]
 async fn what_is_stored_does_not_contain_the_texts() {
@@ -58,15 +41,14 @@ async fn what_is_stored_does_not_contain_the_texts() {
         assert!(text.starts_with("\"lambda-idempotency:1 aes-256-gcm=k1 "), "{}", &*text);
         assert!(!text.contains("s3cr3t"));
         assert_eq!(get(&store).await.unwrap(), Some(carrying(field)));
-        let claim = Write::new(key(), Guard::Absent, Some(completed("2")));
-        let found = store.write(&[claim], soon()).await.pop().unwrap();
+        let found = put(&store, &completed("2")).await;
         assert!(matches!(found, Verdict::Found(Some(found)) if found == carrying(field)));
     }
 }
 
 #[tokio::test]
 async fn long_texts_are_compressed_before_they_are_encrypted() {
-    for field in FIELDS {
+    for field in TEXTS {
         let store = encrypted().compress_above(1024).max_bytes(100);
         let mut long = carrying(field);
         *field(&mut long) = Some(crate::support::long(50_000).into());
@@ -79,7 +61,7 @@ async fn long_texts_are_compressed_before_they_are_encrypted() {
 
 #[tokio::test]
 async fn without_encryption_texts_are_stored_as_they_are() {
-    for field in FIELDS {
+    for field in TEXTS {
         let plain = Results::new(MemoryStore::new())
             .compress_above(0)
             .offload_above(0, MemoryResults::default());
@@ -116,16 +98,15 @@ async fn a_text_cannot_be_moved_to_another_key_field_or_completion() {
             read.is_err_and(|error| error.kind() == StoreErrorKind::Corrupt)
         };
         assert!(is_refused(Key::from_text("report#2"), inner.clone()).await);
-        let mut other = carrying(FIELDS[(nth + 1) % 3]);
-        *FIELDS[(nth + 1) % 3](&mut other) = text.clone();
-        assert!(is_refused(key(), other).await);
-        let mut result = completed("1");
-        result.result = text;
-        assert!(is_refused(key(), result).await);
+        for (_, other_field) in FIELDS.into_iter().enumerate().filter(|(at, _)| *at != nth) {
+            let mut other = carrying(other_field);
+            *other_field(&mut other) = text.clone();
+            assert!(is_refused(key(), other).await);
+        }
         let mut of_another_claim = inner;
         of_another_claim.owner = Some(owner(2));
         // Steps and payloads are carried from claim to claim.
-        assert_eq!(is_refused(key(), of_another_claim).await, nth == 1);
+        assert_eq!(is_refused(key(), of_another_claim).await, nth % 2 == 1);
     }
 }
 
@@ -145,19 +126,17 @@ async fn steps_that_a_tool_without_keys_has_carried_on_are_read() {
 
 #[tokio::test]
 async fn a_record_whose_texts_cannot_be_read_is_an_error_until_it_has_expired() {
-    for field in FIELDS {
+    for field in TEXTS {
         let store = encrypted();
         put(&store, &carrying(field)).await;
         let mut inner = get(store.store()).await.unwrap().unwrap();
-        let other = Results::new(MemoryStore::new()).decrypt_with(keys(2));
-        other.store().insert(key(), inner.clone());
+        let other = moved(&store, Results::new(MemoryStore::new()).decrypt_with(keys(2))).await;
         let error = get(&other).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Corrupt);
         assert!(error.to_string().contains("its key has the id of another key"), "{error}");
         // Also for the claim that wrote it: without its messages, it would be another record.
         for claim in [completed("2"), carrying(field)] {
-            let claim = Write::new(key(), Guard::Absent, Some(claim));
-            let verdict = other.write(&[claim], soon()).await.pop().unwrap();
+            let verdict = put(&other, &claim).await;
             assert!(matches!(verdict, Verdict::Unknown(error) if !error.may_have_applied()));
         }
         inner.expires_at = Timestamp::from_secs(1);
@@ -166,19 +145,16 @@ async fn a_record_whose_texts_cannot_be_read_is_an_error_until_it_has_expired() 
     }
 }
 
-/// Counts how often something is encrypted, and can fail.
+/// Counts how often something is encrypted.
 #[derive(Default)]
 struct Counting {
     calls: AtomicU32,
-    fails: bool,
 }
 
 impl KeyProvider for Counting {
     fn current(&self, deadline: Timestamp) -> BoxFuture<'_, Result<EncryptionKey, BoxError>> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async move {
-            if self.fails { Err("no connection".into()) } else { keys(1).current(deadline).await }
-        })
+        Box::pin(async move { keys(1).current(deadline).await })
     }
 
     fn find<'a>(
@@ -190,18 +166,18 @@ impl KeyProvider for Counting {
     }
 }
 
-#[tokio::test]
-async fn without_the_key_provider_no_text_is_stored_unencrypted() {
+#[tokio::test(start_paused = true)]
+async fn without_the_key_provider_nothing_is_stored_unencrypted() {
     for field in FIELDS {
-        let fails = Counting { fails: true, ..Counting::default() };
-        let store = Results::new(MemoryStore::new()).encrypt_with(fails);
-        let Verdict::Unknown(error) = put(&store, &carrying(field)).await else { panic!() };
-        assert_eq!(error.kind(), StoreErrorKind::ResultUnavailable);
-        assert!(error.is_transient() && !error.may_have_applied());
-        assert!(get(store.store()).await.unwrap().is_none());
+        for keys in [Keys::Fail, Keys::Hang] {
+            let store = Results::new(MemoryStore::new()).encrypt_with(keys);
+            let Verdict::Unknown(error) = put(&store, &carrying(field)).await else { panic!() };
+            assert_eq!(error.kind(), StoreErrorKind::ResultUnavailable, "{keys:?}");
+            assert!(error.is_transient() && !error.may_have_applied());
+            assert!(get(store.store()).await.unwrap().is_none());
+        }
     }
 }
-
 /// A sender that can be out of order.
 #[derive(Default)]
 struct Wire {

@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use crate::support::{completed, get, key, long, owner, put, result, soon, stored, tamper};
+use crate::support::{
+    claim, completed, get, key, keys, long, moved, owner, put, result, soon, stored, tamper,
+};
 use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
@@ -11,12 +13,8 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
     store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
+use lambda_idempotency_results::{MemoryResults, Results};
 use proptest::prelude::*;
-
-fn keys() -> LocalKeys {
-    LocalKeys::new(EncryptionKey::new("2026-11", &[7; 32]).unwrap())
-}
 
 fn compressed() -> Results<MemoryStore> {
     Results::new(MemoryStore::new()).compress_above(1024)
@@ -43,10 +41,10 @@ proptest! {
             for store in [
                 Results::new(MemoryStore::new()),
                 Results::new(MemoryStore::new()).compress_above(above),
-                Results::new(MemoryStore::new()).encrypt_with(keys()),
+                Results::new(MemoryStore::new()).encrypt_with(keys(1)),
                 Results::new(MemoryStore::new())
                     .compress_above(above)
-                    .encrypt_with(keys())
+                    .encrypt_with(keys(1))
                     .offload_above(above, MemoryResults::default()),
             ] {
                 let record = completed(text.clone());
@@ -75,22 +73,10 @@ async fn a_large_result_is_compressed_and_a_small_one_is_not() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_is_compressed_too() {
-    let store = compressed();
-    let mut failed = completed(long(5000));
-    failed.status = Status::PermanentlyFailed;
-    put(&store, &failed).await;
-    assert!(stored(&store).await.unwrap().len() < 200);
-    assert_eq!(get(&store).await.unwrap(), Some(failed));
-}
-
-#[tokio::test]
 async fn what_was_compressed_is_read_without_the_setting() {
     let with = compressed();
     put(&with, &completed(long(5000))).await;
-    let without = Results::new(MemoryStore::new());
-    let record = get(with.store()).await.unwrap().unwrap();
-    without.store().insert(key(), record);
+    let without = moved(&with, Results::new(MemoryStore::new())).await;
     assert_eq!(result(&without).await, Some(long(5000)));
 }
 
@@ -123,8 +109,8 @@ async fn with_status_only_the_record_is_completed_without_a_result() {
 
 #[tokio::test]
 async fn one_store_of_results_around_another_keeps_results_apart_from_forms() {
-    let inner = compressed().encrypt_with(keys()).offload_above(2000, MemoryResults::default());
-    let outer = Results::new(inner).compress_above(0).encrypt_with(keys());
+    let inner = compressed().encrypt_with(keys(1)).offload_above(2000, MemoryResults::default());
+    let outer = Results::new(inner).compress_above(0).encrypt_with(keys(1));
     for text in ["1".to_owned(), "\"lambda-idempotency:1 plain MQ\"".to_owned(), long(200_000)] {
         outer.store().store().sweep(Timestamp::from_secs(5_000_000_000));
         let record = completed(text);
@@ -142,10 +128,9 @@ fn by(bits: u128, result: &str) -> IdempotencyRecord {
 /// Each way to meet the record: by a read, by a claim, by a late settlement of another owner.
 async fn errors(store: &Results<MemoryStore>) -> Vec<StoreError> {
     let read = get(store).await.unwrap_err();
-    let claim = Write::new(key(), Guard::Absent, Some(by(2, "1")));
+    let claim = put(store, &by(2, "1")).await;
     let settle = Write::new(key(), Guard::OwnedBy(owner(9)), Some(by(9, "1")));
-    let verdicts = store.write(&[claim], soon()).await.into_iter();
-    let verdicts = verdicts.chain(store.write(&[settle], soon()).await);
+    let verdicts = store.write(&[settle], soon()).await.into_iter().chain([claim]);
     let of_verdict = |verdict| match verdict {
         Verdict::Unknown(error) => error,
         other => panic!("{other:?}"),
@@ -211,54 +196,26 @@ async fn one_result_that_cannot_be_read_harms_no_other_record_of_the_call() {
     );
 }
 
-/// Notes where the writes are that it gets.
+/// Notes where the writes are that it gets, and how many.
 #[derive(Default)]
-struct Spy(MemoryStore, Mutex<Vec<usize>>);
+struct Spy {
+    store: MemoryStore,
+    calls: Mutex<Vec<(usize, usize)>>,
+}
+
+impl Spy {
+    fn sent(&self) -> Vec<usize> {
+        self.calls.lock().unwrap().iter().map(|(_, writes)| *writes).collect()
+    }
+}
 
 impl Store for Spy {
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
-    fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
-        self.1.lock().unwrap().push(writes.as_ptr().addr());
-        self.0.write(writes, until)
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        until: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        self.0.read(keys, until)
-    }
-}
-
-#[tokio::test]
-async fn writes_without_results_are_not_copied() {
-    let store = Results::new(Spy::default()).compress_above(0);
-    let mut claim = completed("1");
-    (claim.status, claim.result) = (Status::InProgress, None);
-    let writes =
-        ["a", "b"].map(|name| Write::new(Key::from_text(name), Guard::Absent, Some(claim.clone())));
-    store.write(&writes, soon()).await;
-    assert_eq!(*store.store().1.lock().unwrap(), [writes.as_ptr().addr()]);
-    assert_eq!(store.capabilities(), store.store().capabilities());
-}
-
-/// Counts the writes that were sent by now.
-struct Sent {
-    store: MemoryStore,
-    calls: Mutex<Vec<usize>>,
-}
-
-impl Store for Sent {
     fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }
 
     fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
-        self.calls.lock().unwrap().push(writes.len());
+        self.calls.lock().unwrap().push((writes.as_ptr().addr(), writes.len()));
         Box::pin(async move {
             tokio::task::yield_now().await;
             self.store.write(writes, until).await
@@ -274,6 +231,16 @@ impl Store for Sent {
     }
 }
 
+#[tokio::test]
+async fn writes_without_results_are_not_copied() {
+    let store = Results::new(Spy::default()).compress_above(0);
+    let writes =
+        ["a", "b"].map(|name| Write::new(Key::from_text(name), Guard::Absent, Some(claim())));
+    store.write(&writes, soon()).await;
+    assert_eq!(*store.store().calls.lock().unwrap(), [(writes.as_ptr().addr(), 2)]);
+    assert_eq!(store.capabilities(), store.store().capabilities());
+}
+
 fn completions(results: &[String]) -> Vec<Write> {
     let numbered = results.iter().enumerate();
     numbered
@@ -287,25 +254,23 @@ fn completions(results: &[String]) -> Vec<Write> {
 /// I13: long results are compressed one at a time, and what is ready leaves the process before.
 #[tokio::test]
 async fn a_completion_is_sent_before_the_long_result_of_another_is_compressed() {
-    let sent = Sent { store: MemoryStore::new(), calls: Mutex::default() };
-    let store = Results::new(sent).compress_above(1024);
+    let store = Results::new(Spy::default()).compress_above(1024);
     let writes = completions(&[long(5_000_000), "1".to_owned(), long(5_000_000), long(2000)]);
     let mut call = store.write(&writes, soon());
     assert!(futures_util::poll!(&mut call).is_pending());
-    assert_eq!(*store.store().calls.lock().unwrap(), [2], "the short ones are on their way");
+    assert_eq!(store.store().sent(), [2], "the short ones are on their way");
     tokio::task::yield_now().await;
     assert!(futures_util::poll!(&mut call).is_pending());
-    assert_eq!(*store.store().calls.lock().unwrap(), [2, 1]);
+    assert_eq!(store.store().sent(), [2, 1]);
     let verdicts = call.await;
     assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Written)), "{verdicts:?}");
-    assert_eq!(*store.store().calls.lock().unwrap(), [2, 1, 1]);
+    assert_eq!(store.store().sent(), [2, 1, 1]);
 }
 
 #[tokio::test]
 async fn short_results_are_sent_together() {
-    let sent = Sent { store: MemoryStore::new(), calls: Mutex::default() };
-    let store = Results::new(sent).compress_above(1024);
+    let store = Results::new(Spy::default()).compress_above(1024);
     let writes = completions(&vec![long(10_000); 20]);
     assert_eq!(store.write(&writes, soon()).await.len(), 20);
-    assert_eq!(*store.store().calls.lock().unwrap(), [20]);
+    assert_eq!(store.store().sent(), [20]);
 }

@@ -6,10 +6,12 @@ use lambda_idempotency_core::{
     record::Status,
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_results::{EncryptionKey, LocalKeys, ResultName, ResultStore, Results};
+use lambda_idempotency_results::{ResultName, ResultStore, Results};
 
 use crate::bucket::{Bucket, over};
-use crate::support::{completed, get, key, long, owner, put, result, soon, stored, tamper};
+use crate::support::{
+    completed, get, key, keys, long, moved, owner, put, result, soon, stored, tamper,
+};
 
 #[tokio::test]
 async fn a_large_result_is_kept_elsewhere_and_a_small_one_in_its_record() {
@@ -39,8 +41,7 @@ async fn what_is_small_when_it_is_compressed_stays_in_its_record() {
 #[tokio::test]
 async fn what_is_kept_elsewhere_is_encrypted_too() {
     let bucket = Bucket::new();
-    let keys = LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap());
-    let store = over(&bucket).encrypt_with(keys);
+    let store = over(&bucket).encrypt_with(keys(1));
     let secret = format!("\"{}\"", "4111".repeat(2000));
     put(&store, &completed(secret.clone())).await;
     let (object, _) = bucket.last.lock().unwrap().clone().unwrap();
@@ -52,8 +53,8 @@ async fn what_is_kept_elsewhere_is_encrypted_too() {
 #[tokio::test]
 async fn a_changed_object_is_not_read() {
     let bucket = Bucket::new();
-    let keys = LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap());
-    let store = over(&bucket).encrypt_with(keys).compress_above(0).offload_above(0, bucket.clone());
+    let store =
+        over(&bucket).encrypt_with(keys(1)).compress_above(0).offload_above(0, bucket.clone());
     put(&store, &completed("\"secret\"")).await;
     let (object, expires_at) = bucket.last.lock().unwrap().clone().unwrap();
     let name = ResultName::new(&key(), &object);
@@ -69,37 +70,25 @@ async fn a_changed_object_is_not_read() {
     assert!(error.to_string().contains("larger than 8388608 bytes"), "{error}");
 }
 
-/// A worker lost its lease, and stores a result although its successor has completed the key.
+/// A worker lost its lease, and stores a result although its successor has completed the key. And a completed record is
+/// final also for the claim that completed it, and so is its result.
 #[tokio::test]
-async fn a_fenced_worker_does_not_replace_the_result_of_its_successor() {
-    let bucket = Bucket::new();
-    let store = over(&bucket);
-    let mut winners = completed(long(5000));
-    winners.owner = Some(owner(2));
-    put(&store, &winners).await;
-    let late = Write::new(key(), Guard::OwnedBy(owner(1)), Some(completed(long(6000))));
-    match store.write(&[late], soon()).await.pop().unwrap() {
-        Verdict::Found(Some(found)) => assert_eq!(found, winners),
-        other => panic!("{other:?}"),
-    }
-    assert_eq!(get(&store).await.unwrap(), Some(winners));
-    assert_eq!(bucket.kept.len(), 2, "nothing refers to the result of the fenced worker");
-}
-
-/// A completed record is final, also for the claim that completed it, and so is its result.
-#[tokio::test]
-async fn a_later_result_of_the_same_claim_does_not_replace_the_first() {
-    let bucket = Bucket::new();
-    let store = over(&bucket);
-    let first = completed(long(5000));
-    put(&store, &first).await;
-    let other = Write::new(key(), Guard::OwnedBy(owner(1)), Some(completed(long(6000))));
-    match store.write(&[other], soon()).await.pop().unwrap() {
-        Verdict::Found(Some(found)) => assert_eq!(found, first),
-        other => panic!("{other:?}"),
+async fn a_later_result_does_not_replace_that_of_a_completed_record() {
+    for winner in [2, 1] {
+        let bucket = Bucket::new();
+        let store = over(&bucket);
+        let mut winners = completed(long(5000));
+        winners.owner = Some(owner(winner));
+        put(&store, &winners).await;
+        let late = Write::new(key(), Guard::OwnedBy(owner(1)), Some(completed(long(6000))));
+        match store.write(&[late], soon()).await.pop().unwrap() {
+            Verdict::Found(Some(found)) => assert_eq!(found, winners),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(get(&store).await.unwrap(), Some(winners));
+        assert_eq!(bucket.kept.len(), 2, "nothing refers to the result that came late");
     }
 }
-
 #[tokio::test]
 async fn a_reference_of_another_record_is_not_followed() {
     let bucket = Bucket::new();
@@ -136,13 +125,12 @@ async fn a_reference_is_an_error_where_the_result_store_is_not_known() {
     let bucket = Bucket::new();
     let store = over(&bucket);
     put(&store, &completed(long(5000))).await;
-    let other = Results::new(MemoryStore::new());
-    other.store().insert(key(), get(store.store()).await.unwrap().unwrap());
+    let other = moved(&store, Results::new(MemoryStore::new())).await;
     let error = get(&other).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
     assert!(error.to_string().contains("add `offload_above`"), "{error}");
     let reads = Results::new(MemoryStore::new()).offload_above(usize::MAX, bucket.clone());
-    reads.store().insert(key(), get(store.store()).await.unwrap().unwrap());
+    let reads = moved(&store, reads).await;
     assert_eq!(result(&reads).await, Some(long(5000)));
     tamper(&reads, "1").await;
     assert_eq!(result(&reads).await.as_deref(), Some("1"));

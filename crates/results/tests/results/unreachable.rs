@@ -8,20 +8,19 @@ use std::{
 use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock},
     key::Key,
-    memory::MemoryStore,
     outbox::{MemorySender, Relay},
     record::{Fingerprint, IdempotencyRecord, Status},
     store::{Guard, Store, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
+use lambda_idempotency_results::{EncryptionKey, LocalKeys};
 
-use crate::bucket::{Bucket, Fault, over};
-use crate::support::{completed, get, key, long, owner, put, soon};
+use crate::bucket::{Bucket, DOWN, Fault, over};
+use crate::support::{claim, completed, encrypted, get, key, keys, long, moved, owner, put, soon};
 
 /// I13: half of the time is left for the completion without its result.
 #[tokio::test(start_paused = true)]
 async fn a_result_that_cannot_be_put_is_refused_in_half_of_the_time() {
-    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+    for fault in DOWN {
         let bucket = Bucket::new();
         bucket.fault(fault);
         let store = over(&bucket);
@@ -36,19 +35,14 @@ async fn a_result_that_cannot_be_put_is_refused_in_half_of_the_time() {
 
 #[tokio::test(start_paused = true)]
 async fn while_the_result_store_is_down_a_completed_key_is_found_and_not_read() {
-    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+    for fault in DOWN {
         let bucket = Bucket::new();
         let store = over(&bucket);
         put(&store, &completed(long(5000))).await;
         bucket.fault(fault);
         let error = get(&store).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::ResultUnavailable);
-        let mut claim = completed("1");
-        (claim.owner, claim.result, claim.status) = (Some(owner(2)), None, Status::InProgress);
-        let claim = Write::new(key(), Guard::Absent, Some(claim));
-        let Verdict::Unknown(error) = store.write(&[claim], soon()).await.pop().unwrap() else {
-            panic!("it was claimed")
-        };
+        let Verdict::Unknown(error) = put(&store, &claim()).await else { panic!("it was claimed") };
         assert_eq!(error.kind(), StoreErrorKind::ResultUnavailable);
         assert!(!error.may_have_applied());
     }
@@ -57,7 +51,7 @@ async fn while_the_result_store_is_down_a_completed_key_is_found_and_not_read() 
 /// Its answer was lost, and the worker asks again.
 #[tokio::test(start_paused = true)]
 async fn while_the_result_store_is_down_a_worker_recognises_its_own_completion() {
-    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+    for fault in DOWN {
         let bucket = Bucket::new();
         let store = over(&bucket);
         put(&store, &completed(long(5000))).await;
@@ -83,10 +77,8 @@ async fn that_a_claim_is_over_is_known_in_half_of_the_time() {
     put(&store, &completed(long(5000))).await;
     bucket.fault(Fault::Hangs);
     let other = Key::from_text("other");
-    let mut held = completed("1");
-    (held.owner, held.result, held.status) = (Some(owner(2)), None, Status::InProgress);
-    store.store().insert(other.clone(), held.clone());
-    let renews = |key| Write::new(key, Guard::OwnedBy(owner(2)), Some(held.clone()));
+    store.store().insert(other.clone(), claim());
+    let renews = |key| Write::new(key, Guard::OwnedBy(owner(2)), Some(claim()));
     let begun = tokio::time::Instant::now();
     let verdicts = store.write(&[renews(key()), renews(other)], soon()).await;
     assert!(begun.elapsed() <= Duration::from_millis(2600), "{:?}", begun.elapsed());
@@ -121,27 +113,21 @@ async fn a_result_store_that_panics_harms_no_other_record_of_the_call() {
 #[tokio::test(start_paused = true)]
 async fn an_expired_record_whose_result_cannot_be_read_is_there_without_it() {
     let bucket = Bucket::new();
-    let keys = LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap());
-    let store = over(&bucket).encrypt_with(keys);
+    let store = over(&bucket).encrypt_with(keys(1));
     let mut expired = completed(long(5000));
     expired.expires_at = SystemClock.now();
     put(&store, &expired).await;
     assert_eq!(get(&store).await.unwrap(), Some(expired.clone()));
     expired.result = None;
-    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+    for fault in DOWN {
         bucket.fault(fault);
         assert_eq!(get(&store).await.unwrap().map(read), Some(expired.clone()), "{fault:?}");
     }
     bucket.fault(Fault::None);
-    let taken_away = Results::new(MemoryStore::new())
-        .decrypt_with(LocalKeys::new(EncryptionKey::new("k2", &[2; 32]).unwrap()))
-        .offload_above(4096, bucket.clone());
-    taken_away.store().insert(key(), get(store.store()).await.unwrap().unwrap());
+    let without_key = LocalKeys::new(EncryptionKey::new("k2", &[2; 32]).unwrap());
+    let taken_away = moved(&store, over(&bucket).decrypt_with(without_key)).await;
     assert_eq!(get(&taken_away).await.unwrap().map(read), Some(expired.clone()));
-    let mut claim = completed("1");
-    (claim.owner, claim.result, claim.status) = (Some(owner(2)), None, Status::InProgress);
-    let claim = Write::new(key(), Guard::Absent, Some(claim));
-    match taken_away.write(&[claim], soon()).await.pop().unwrap() {
+    match put(&taken_away, &claim()).await {
         Verdict::Found(Some(found)) => assert_eq!(read(found), expired),
         other => panic!("{other:?}"),
     }
@@ -150,8 +136,7 @@ async fn an_expired_record_whose_result_cannot_be_read_is_there_without_it() {
 /// Only a settled record answers with its result. Another program may leave one in a record that it gives up.
 #[tokio::test]
 async fn a_record_in_progress_is_there_although_its_result_cannot_be_read() {
-    let keys = LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap());
-    let store = Results::new(MemoryStore::new()).encrypt_with(keys);
+    let store = encrypted();
     let mut failed = completed("\"refused\"");
     failed.status = Status::PermanentlyFailed;
     put(&store, &failed).await;
@@ -206,12 +191,6 @@ fn read(mut record: IdempotencyRecord) -> IdempotencyRecord {
     record
 }
 
-fn claim() -> IdempotencyRecord {
-    let mut claim = completed("1");
-    (claim.owner, claim.result, claim.status) = (Some(owner(2)), None, Status::InProgress);
-    claim
-}
-
 /// The key was used with another payload, or by another application. What its result was makes no difference.
 #[tokio::test(start_paused = true)]
 async fn a_result_that_answers_nobody_is_not_read() {
@@ -225,9 +204,8 @@ async fn a_result_that_answers_nobody_is_not_read() {
         bucket.fault(Fault::Panics);
         let mut ours = claim();
         ours.fingerprint = Some(Fingerprint::new(if is_foreign { "theirs" } else { "ours" }));
-        let write = Write::new(key(), Guard::Absent, Some(ours));
         theirs.result = None;
-        match store.write(&[write], soon()).await.pop().unwrap() {
+        match put(&store, &ours).await {
             Verdict::Found(Some(found)) => assert_eq!(read(found), theirs),
             other => panic!("{other:?}"),
         }
@@ -253,7 +231,7 @@ async fn at_most_32_results_are_put_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_reads_no_results_to_send_messages_and_leaves_them_as_they_are() {
-    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
+    for fault in DOWN {
         let bucket = Bucket::new();
         let store = Arc::new(over(&bucket));
         let mut unsent = completed(long(5000));

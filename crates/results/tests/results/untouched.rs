@@ -12,25 +12,21 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Provenance},
     store::{Guard, Store, Verdict, Write},
 };
-use lambda_idempotency_results::{EncryptionKey, LocalKeys, MemoryResults, Results};
+use lambda_idempotency_results::{MemoryResults, Results};
 
-use crate::support::{completed, get, key, long, put, result, soon};
+use crate::support::{completed, get, key, keys, long, put, result, soon};
 
 type Records = Arc<MemoryStore>;
 type Wrap = fn(Records, &MemoryResults) -> Results<Records>;
-
-fn keys() -> LocalKeys {
-    LocalKeys::new(EncryptionKey::new("k1", &[1; 32]).unwrap())
-}
 
 /// What the functions that write records may use.
 const WRITERS: [(&str, Wrap); 5] = [
     ("plain", |records, _| Results::new(records)),
     ("compressed", |records, _| Results::new(records).compress_above(100)),
-    ("encrypted", |records, _| Results::new(records).encrypt_with(keys())),
-    ("both", |records, _| Results::new(records).compress_above(100).encrypt_with(keys())),
+    ("encrypted", |records, _| Results::new(records).encrypt_with(keys(1))),
+    ("both", |records, _| Results::new(records).compress_above(100).encrypt_with(keys(1))),
     ("elsewhere", |records, bucket| {
-        Results::new(records).encrypt_with(keys()).offload_above(1000, bucket.clone())
+        Results::new(records).encrypt_with(keys(1)).offload_above(1000, bucket.clone())
     }),
 ];
 
@@ -41,7 +37,7 @@ const OTHERS: [(&str, Wrap); 6] = [
         reading(records).compress_above(0).offload_above(usize::MAX, bucket.clone())
     }),
     ("encrypts", |records, bucket| {
-        reading(records).encrypt_with(keys()).offload_above(usize::MAX, bucket.clone())
+        reading(records).encrypt_with(keys(1)).offload_above(usize::MAX, bucket.clone())
     }),
     ("keeps elsewhere", |records, bucket| reading(records).offload_above(0, bucket.clone())),
     ("keeps no results", |records, bucket| {
@@ -54,7 +50,7 @@ const OTHERS: [(&str, Wrap); 6] = [
 ];
 
 fn reading(records: Records) -> Results<Records> {
-    Results::new(records).decrypt_with(keys())
+    Results::new(records).decrypt_with(keys(1))
 }
 
 /// Everything that is stored.
@@ -97,7 +93,7 @@ async fn a_relay_leaves_results_as_they_are_stored() {
 #[tokio::test]
 async fn a_relay_through_two_stores_of_results_leaves_results_as_they_are_stored() {
     let records = Records::default();
-    let inner = |records| Results::new(records).encrypt_with(keys());
+    let inner = |records| Results::new(records).encrypt_with(keys(1));
     let outer = || Results::new(inner(Arc::clone(&records))).compress_above(100);
     put(&outer(), &with_messages(long(5000))).await;
     let mut before = all(&records).await;
@@ -127,7 +123,7 @@ async fn a_relay_that_compresses_nothing_marks_records_with_compressed_results()
 #[tokio::test]
 async fn a_relay_that_only_decrypts_leaves_nine_megabytes_of_results_encrypted() {
     let records = Records::default();
-    let store = Results::new(Arc::clone(&records)).encrypt_with(keys());
+    let store = Results::new(Arc::clone(&records)).encrypt_with(keys(1));
     let result = format!("\"{}\"", "s3cr3t".repeat(17_000));
     for n in 0..90 {
         let record = Some(with_messages(result.clone()));

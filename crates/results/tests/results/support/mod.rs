@@ -4,10 +4,10 @@ use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock, Timestamp},
     key::Key,
     memory::MemoryStore,
-    record::{IdempotencyRecord, Owner, Status},
+    record::{IdempotencyRecord, Json, Owner, Status},
     store::{Guard, Store, StoreError, Verdict, Write},
 };
-use lambda_idempotency_results::Results;
+use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 
 pub(crate) fn soon() -> Timestamp {
     SystemClock.now().plus(std::time::Duration::from_secs(5))
@@ -27,6 +27,50 @@ pub(crate) fn completed(result: impl Into<String>) -> IdempotencyRecord {
     record.owner = Some(owner(1));
     record.result = Some(result.into().into());
     record
+}
+
+/// A claim of `owner(2)`.
+pub(crate) fn claim() -> IdempotencyRecord {
+    let mut claim = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(4_000_000_000));
+    claim.owner = Some(owner(2));
+    claim
+}
+
+pub(crate) type Field = fn(&mut IdempotencyRecord) -> &mut Option<Json>;
+
+/// What a record carries that is encrypted if results are; the result is the last.
+pub(crate) const FIELDS: [Field; 4] = [
+    |record| &mut record.steps,
+    |record| &mut record.outbox,
+    |record| &mut record.payload,
+    |record| &mut record.result,
+];
+
+/// A completed record that carries a secret in one field.
+pub(crate) fn carrying(field: Field) -> IdempotencyRecord {
+    let mut record = completed("1");
+    record.result = None;
+    *field(&mut record) = Some("{\"s3cr3t\":1}".into());
+    record
+}
+
+/// Keys of which this one is the current one, under the id `k1`.
+pub(crate) fn keys(byte: u8) -> LocalKeys {
+    LocalKeys::new(EncryptionKey::new("k1", &[byte; 32]).unwrap())
+}
+
+/// A store that encrypts with `keys(1)`.
+pub(crate) fn encrypted() -> Results<MemoryStore> {
+    Results::new(MemoryStore::new()).encrypt_with(keys(1))
+}
+
+/// The same records under other settings.
+pub(crate) async fn moved(
+    from: &Results<MemoryStore>,
+    to: Results<MemoryStore>,
+) -> Results<MemoryStore> {
+    to.store().insert(key(), get(from.store()).await.unwrap().unwrap());
+    to
 }
 
 /// Writes a record under `key()`, which has none.
