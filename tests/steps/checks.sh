@@ -59,7 +59,8 @@ step_features() {
     cargo clippy -p lambda-idempotency-cli --no-default-features --all-targets --locked -- -D warnings
     cargo clippy -p lambda-idempotency-postgres --lib --no-default-features --locked -- -D warnings
     cargo clippy -p lambda-idempotency-redis --lib --no-default-features --locked -- -D warnings
-    cargo clippy -p lambda-idempotency-counts --features dynamodb --locked -- -D warnings
+    # With the features of the step `clippy`, so that nothing but these counts is checked again.
+    cargo clippy --workspace --all-targets --features lambda-idempotency-counts/dynamodb --locked -- -D warnings
     # Who writes a store or its tests uses these alone, and gets no features from the others.
     local crate
     for crate in core engine postgres redis testkit; do
@@ -67,9 +68,9 @@ step_features() {
     done
 }
 
-# Includes the examples, although their pages are not read: Cargo then uses the features of the
-# dev-dependencies, as Clippy did, and does not check the dependencies again with other features. Leaves the
-# binaries out: nobody reads their pages, and the command line's would overwrite the library's.
+# Includes an example, although its page is not read: Cargo then uses the features of the dev-dependencies, as Clippy
+# did, and does not check the dependencies again with other features. Leaves the others and the binaries out: nobody
+# reads their pages, and the command line's would overwrite the library's.
 #
 # rustdoc writes JSON, for the step `api`: it warns of the same mistakes as when it writes pages, and takes half the time.
 step_docs() {
@@ -84,7 +85,7 @@ rustdoc_json() { # FLAG... -- CARGO...
         shift
     done
     RUSTDOC=$PWD/tests/api/rustdoc RUSTDOCFLAGS="${flags[*]} -Z unstable-options --output-format json" \
-        "${@:2}" doc --workspace --no-deps --lib --examples --locked
+        "${@:2}" doc --workspace --no-deps --lib --example scripted --locked
 }
 
 # The crates whose public items are recorded in docs/api, because others build on them.
