@@ -34,7 +34,7 @@ impl Message {
     }
 
     /// Attaches a text to the message, beside its body. An attribute of the same name is replaced. The name
-    /// [`idempotency-key`](OutgoingMessage::ID_ATTRIBUTE) is refused when the message is published.
+    /// [`idempotency-key`](OutgoingMessage::ID_ATTRIBUTE), and a text that is empty, are refused when the message is published.
     #[must_use]
     pub fn with_attribute(mut self, name: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
         let (name, value) = (name.into(), value.into());

@@ -64,10 +64,10 @@ impl Publisher {
     /// Adds a message.
     ///
     /// # Errors
-    /// The message has no destination or an empty group, an attribute with a reserved name or too many attributes, there
-    /// are too many messages or bytes, or the handler has ended. The message is then not published.
+    /// The message has no destination or no body, an empty group, an attribute that is empty or has a reserved name, or too
+    /// many attributes; there are too many messages or bytes; or the handler has ended. The message is then not published.
     pub fn publish(&self, message: &Message) -> Result<(), PublishError> {
-        if message.destination().is_empty() || message.group() == Some("") {
+        if is_incomplete(message) {
             return Err(PublishError::Incomplete);
         }
         if message.attributes().any(|(name, _)| is_reserved(name)) {
@@ -116,6 +116,15 @@ impl Publisher {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether SQS would refuse it at each delivery, when its record is committed already.
+///
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_MessageAttributeValue.html>
+fn is_incomplete(message: &Message) -> bool {
+    let texts = [Some(message.destination()), Some(message.body()), message.group()];
+    let attributes = message.attributes().flat_map(|(name, value)| [name, value]);
+    texts.into_iter().flatten().chain(attributes).any(str::is_empty)
 }
 
 /// Whether a sender sets the attribute of this name, or SQS and SNS refuse it. They compare names by case, their own
@@ -174,8 +183,12 @@ pub enum PublishError {
          for example in S3, and publish where it is"
     )]
     TooLarge,
-    /// The message has no destination, or an empty group.
-    #[error("a message needs a destination, and a group that is set must not be empty")]
+    /// The message has no destination or no body, or its group, or the name or the value of an attribute, is empty. No queue
+    /// would take it.
+    #[error(
+        "a message needs a destination and a body, and neither its group nor the name or value of an attribute may be empty: \
+         leave out what has no value"
+    )]
     Incomplete,
     /// An attribute of the message is the one by which a sender attaches its id
     /// ([`OutgoingMessage::ID_ATTRIBUTE`]), or its name begins with `AWS.` or `Amazon.`.
@@ -212,12 +225,19 @@ mod tests {
             publisher.publish(&message(MAX_BYTES - around + 1)),
             Err(PublishError::TooLarge)
         );
-        for incomplete in [Message::new("", "1"), Message::new("q", "1").with_group("")] {
+        let complete = Message::new("q", "1");
+        for incomplete in [
+            Message::new("", "1"),
+            Message::new("q", ""),
+            complete.clone().with_group(""),
+            complete.clone().with_attribute("tenant", ""),
+            complete.with_attribute("", "acme"),
+        ] {
             assert_eq!(publisher.publish(&incomplete), Err(PublishError::Incomplete));
         }
         assert_eq!(publisher.published(), []);
         publisher.publish(&message(MAX_BYTES - around)).unwrap();
-        assert_eq!(publisher.publish(&message(0)), Err(PublishError::TooLarge));
+        assert_eq!(publisher.publish(&message(1)), Err(PublishError::TooLarge));
         assert_eq!(publisher.published().len(), 1);
         assert_eq!(publisher.close().unwrap().len(), MAX_BYTES);
     }
