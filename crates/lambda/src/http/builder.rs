@@ -245,10 +245,10 @@ impl<K> Http<K> {
     ///
     /// **Use only headers that a client cannot choose freely**: credentials that the function or
     /// the service in front of it verifies, and headers that this service sets on each request.
-    /// `x-api-key` qualifies only if each caller has its own key. `x-amzn-oidc-identity` is
-    /// accepted only from load balancers, and is safe only if *every* rule that leads to the
-    /// function authenticates: a load balancer overwrites the header where it authenticates, and
-    /// forwards a client's own where it does not. To be sure, verify the signature of
+    /// `x-api-key` qualifies only if each caller has its own key. `x-amzn-oidc-identity` and
+    /// `x-amzn-mtls-clientcert-subject` are accepted only from load balancers, and are safe only if
+    /// *every* rule that leads to the function authenticates: a load balancer overwrites the header
+    /// where it authenticates, and forwards a client's own where it does not. To be sure, verify the signature of
     /// `x-amzn-oidc-data` in [`caller`](Self::caller) or in [`verify`](Self::verify).
     pub fn caller_from_header(self, name: HeaderName) -> Self {
         self.with(|options| options.callers = Callers::Header(name))

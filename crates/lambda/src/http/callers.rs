@@ -102,12 +102,14 @@ fn credential(request: &Request) -> Result<Caller, UnknownCaller> {
     Ok(Caller::claimed("credential", &format!("{scheme} {rest}")))
 }
 
-/// Headers that only a load balancer sets; from other sources a client may have chosen them.
-const LOAD_BALANCER: &str = "x-amzn-oidc-";
+/// Headers that only a load balancer sets, about a user or a client's certificate that it has verified; from other sources a
+/// client may have chosen them.
+const LOAD_BALANCER: [&str; 2] = ["x-amzn-oidc-", "x-amzn-mtls-"];
 
 fn in_header(request: &Request, name: &HeaderName) -> Result<Caller, UnknownCaller> {
     let from_load_balancer = matches!(request.request_context_ref(), Some(RequestContext::Alb(_)));
-    if name.as_str().starts_with(LOAD_BALANCER) && !from_load_balancer {
+    let is_of_load_balancer = LOAD_BALANCER.iter().any(|prefix| name.as_str().starts_with(prefix));
+    if is_of_load_balancer && !from_load_balancer {
         return Err(UnknownCaller::NotFromLoadBalancer(name.clone()));
     }
     let mut sent = request.headers().get_all(name).iter();

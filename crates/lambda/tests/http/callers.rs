@@ -125,6 +125,18 @@ async fn the_header_of_load_balancers_is_accepted_from_them_if_configured() {
     let world = World::new();
     let elsewhere = sent("x-amzn-oidc-identity", "ann");
     assert_eq!(refused_by(&by_identity(&world), &world, elsewhere).await.status, 403);
+    // The subject of a client's certificate, which they have verified.
+    let subject = "x-amzn-mtls-clientcert-subject";
+    let by_certificate = |world: &World| {
+        let http = Http::by_header().caller_from_header(HeaderName::from_static(subject));
+        world.layer_with(&charges(), http)
+    };
+    let ann = || load_balancer(bare(), &[(subject, "CN=ann")]);
+    let world = World::new();
+    assert!(shares_by(&by_certificate(&world), &world, ann(), ann()).await);
+    let world = World::new();
+    let elsewhere = sent(subject, "CN=ann");
+    assert_eq!(refused_by(&by_certificate(&world), &world, elsewhere).await.status, 403);
 }
 
 #[tokio::test]
