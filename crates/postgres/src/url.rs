@@ -56,18 +56,25 @@ fn server(text: &str) -> Result<Config, PostgresConfigError> {
 /// of the host or of the database, and what precedes it for user and password.
 fn has_stray_sign(url: &str) -> bool {
     let (server, query) = url.split_once('?').unwrap_or((url, ""));
-    match server.matches('@').count() {
-        0 => query.contains('@'),
-        signs => signs > 1,
-    }
+    scheme(url).is_some()
+        && match server.matches('@').count() {
+            0 => query.contains('@'),
+            signs => signs > 1,
+        }
+}
+
+/// The length of the scheme of a URL. `tokio-postgres` also reads `host=.. user=..`.
+fn scheme(url: &str) -> Option<usize> {
+    let is_its = |scheme: &&str| url.starts_with(scheme);
+    ["postgres://", "postgresql://"].into_iter().find(is_its).map(str::len)
 }
 
 /// The same URL for each of its hosts. `tokio-postgres` would try them in turn, and wait for one that does not answer for as
-/// long as there is time.
+/// long as there is time. It tries them in another order each time if the URL says so.
 fn each_host(url: &str) -> Vec<String> {
-    let behind = |sign: &str| url.find(sign).map(|at| at.saturating_add(sign.len()));
-    let Some(begin) = behind("@").or_else(|| behind("://")) else { return vec![url.to_owned()] };
-    let (head, rest) = url.split_at(begin);
+    let is_random = parameters(url).any(|named| named == ("load_balance_hosts", "random"));
+    let Some(scheme) = scheme(url).filter(|_| !is_random) else { return vec![url.to_owned()] };
+    let (head, rest) = url.split_at(url.find('@').map_or(scheme, |at| at.saturating_add(1)));
     let (hosts, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     hosts.split(',').map(|host| format!("{head}{host}{tail}")).collect()
 }
@@ -204,7 +211,10 @@ mod tests {
         assert_eq!(servers.collect::<Vec<_>>(), expected);
         assert_eq!(read("postgres://a,b").servers.len(), 2);
         assert_eq!(read("postgres:///orders?host=a,b").servers.len(), 1);
-        assert_eq!(read("host=a,b dbname=orders").servers.len(), 1);
+        assert_eq!(read("postgres://a,b/orders?load_balance_hosts=random").servers.len(), 1);
+        let url = read("host=a,b dbname=orders password=s3?cr,3t@@");
+        assert_eq!(url.servers.len(), 1);
+        assert_eq!(url.servers[0].get_password(), Some(&b"s3?cr,3t@@"[..]));
     }
 
     #[test]
