@@ -14,7 +14,6 @@ pub(crate) struct Expected {
     pub(crate) sequence: Vec<usize>,
 }
 
-/// An order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedOrder {
     /// One of its messages was sent: a run that is given up sends no more.

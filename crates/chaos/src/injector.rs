@@ -30,7 +30,6 @@ pub(crate) struct Injector {
     killed: BTreeSet<u32>,
     store_faults: Vec<(FaultKind, InjectedFault)>,
     counts: BTreeMap<FaultKind, u64>,
-    /// The signals that were sent.
     signals: Vec<StoryFault>,
 }
 
@@ -78,12 +77,10 @@ impl Injector {
         self.later(delay, Due::Signal { request, kind });
     }
 
-    /// The signals that were sent.
     pub(crate) fn take_signals(&mut self) -> Vec<StoryFault> {
         std::mem::take(&mut self.signals)
     }
 
-    /// Activates a fault of the store.
     pub(crate) fn store_fault(&mut self, store: &Backend, store_fault: &StoreFault) {
         let (id, lasting) = store.inject(store_fault);
         let Some(id) = id else { return };

@@ -14,7 +14,6 @@ use std::{
 
 use crate::Error;
 
-/// A step of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Step {
     Start,
@@ -29,7 +28,6 @@ pub(crate) enum Step {
     Sent,
 }
 
-/// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) step: Step,
@@ -37,7 +35,6 @@ pub(crate) struct Line {
     pub(crate) message: String,
     pub(crate) pid: u32,
     pub(crate) fence: u64,
-    /// The name of the effect.
     pub(crate) name: String,
     /// When it was read, if that is known better than by the reader of the ledger.
     pub(crate) time: Option<Instant>,

@@ -88,20 +88,12 @@ pub use tested_store::TestedStore;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The local Lambda or DynamoDB failed.
+    /// The local Lambda or DynamoDB failed, or the function does not start.
     #[error(transparent)]
     Local(#[from] lambda_idempotency_local::Error),
     /// What the rig itself needs cannot be used: its ledger, its queue or its relay.
     #[error("cannot use {0}")]
     Rig(String),
-    /// The function does not start.
-    #[error("{source}{}", last_words(output))]
-    DoesNotStart {
-        /// How it ended.
-        source: Box<lambda_idempotency_local::Error>,
-        /// The last lines that it wrote.
-        output: Vec<String>,
-    },
     /// The function never reported an effect, so there is nothing to audit.
     #[error(
         "the function reported no effect in {deliveries} deliveries ({}){}: correct that, or, if its handlers were called, \
@@ -123,12 +115,4 @@ pub enum Error {
     /// The store could not be started, or does not answer the rig.
     #[error("cannot use the store: {0}")]
     Store(String),
-}
-
-/// What a function wrote before it ended.
-fn last_words(output: &[String]) -> String {
-    if output.is_empty() {
-        return String::new();
-    }
-    format!("; the last that it wrote:\n  {}", output.join("\n  "))
 }

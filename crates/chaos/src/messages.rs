@@ -36,7 +36,6 @@ const LATE: Duration = Duration::from_millis(600);
 /// How long the queue waits for a process that is to be killed or stopped.
 const HOLD: Duration = Duration::from_secs(30);
 
-/// What the rig is told.
 #[derive(Debug)]
 pub(crate) enum Told {
     Arrived(Arrival),
@@ -164,7 +163,6 @@ impl State {
         stream.write_all(b"taken\n").await
     }
 
-    /// The fault of this attempt.
     fn fault(&self, order: usize, part: usize, sending: Sending) -> Option<FaultKind> {
         let trouble = sending.trouble.filter(|trouble| trouble.part == part)?;
         let mut counted = self.counted();

@@ -38,7 +38,6 @@ struct Parcel {
 }
 
 impl Parcels {
-    /// The message for the consumer.
     pub(crate) fn add(&mut self, arrival: &Arrival) -> Value {
         let number = self.sent.len();
         // No number of an order: these are not messages of the schedule.

@@ -1,9 +1,7 @@
 //! Starts the function's processes, and reads what they report on their output.
 
 use std::{
-    collections::VecDeque,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -19,8 +17,6 @@ use crate::{
 
 /// A process that was killed needs a new one; a machine may be slow to start it.
 const INIT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many lines of output are kept, for a function that does not start.
-const KEPT: usize = 20;
 
 /// Starts the function of these settings. Effects that it reports are sent to `effects`; its messages go to `queue`.
 pub(crate) async fn start(
@@ -56,8 +52,6 @@ pub(crate) async fn start(
     for (name, value) in &settings.env {
         function = function.env(name, value);
     }
-    let output = Arc::new(Mutex::new(VecDeque::new()));
-    let last = Arc::clone(&output);
     let local = Local::builder(function)
         .table(Table::new(CLAIMS, "id").ttl("expiration"))
         .sandboxes(settings.processes)
@@ -65,13 +59,7 @@ pub(crate) async fn start(
             if let Some(effect) = EffectLine::parse(&line.text) {
                 // The rig reads until it ends.
                 let _ = effects.send(reported(effect, line.pid));
-                return;
             }
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.len() == KEPT {
-                last.pop_front();
-            }
-            last.push_back(line.text);
         });
     let local =
         if commits || settings.messages { local.table(Table::new(ORDERS, KEY)) } else { local };
@@ -82,17 +70,10 @@ pub(crate) async fn start(
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
     let local = local.start().await?;
     // A function that cannot start would be started again for every delivery.
-    match local.warm().await {
-        Ok(()) => Ok(local),
-        Err(source) => {
-            let output =
-                std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
-            Err(Error::DoesNotStart { source: Box::new(source), output: output.into() })
-        }
-    }
+    local.warm().await?;
+    Ok(local)
 }
 
-/// The line of an effect that the function reported on its output.
 fn reported(effect: EffectLine, pid: u32) -> Line {
     let order = order_of(&effect.record).map(schedule::id).unwrap_or_default();
     let (message, name) = (effect.record, effect.name);

@@ -44,13 +44,11 @@ enum Sending {
     Events(AsyncEvents),
 }
 
-/// A batch from one of the queues.
 pub(crate) struct Received {
     pub(crate) batch: Batch,
     pub(crate) line: Line,
 }
 
-/// What the messages of a queue are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Orders,

@@ -15,7 +15,6 @@ const TRANSACTION: &str = "TransactWriteItems";
 const CANCELLATIONS: [&str; 3] =
     ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
 
-/// A scheduled fault of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StoreFault {
     /// It begins when this many messages have been sent.

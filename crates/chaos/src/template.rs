@@ -221,7 +221,6 @@ impl Template {
 /// The parts of a record of a table's stream that hold attributes, the most complete first.
 const IMAGES: [&str; 3] = ["NewImage", "OldImage", "Keys"];
 
-/// The shard of a group.
 pub(crate) fn shard(group: usize) -> String {
     format!("shardId-{group:012}")
 }

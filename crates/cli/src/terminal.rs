@@ -15,7 +15,6 @@ pub(crate) fn print(text: &str) -> io::Result<Reader> {
     written(writeln!(io::stdout(), "{}", text))
 }
 
-/// Prints bytes as they are.
 pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<Reader> {
     let mut out = io::stdout();
     written(out.write_all(bytes).and_then(|()| out.flush()))
@@ -30,6 +29,11 @@ fn written(result: io::Result<()>) -> io::Result<Reader> {
             Err(io::Error::new(error.kind(), text))
         }
     }
+}
+
+/// `1 record`, `2 records`.
+pub(crate) fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Replaces what could move the cursor, set a title or turn the direction of the text: keys, names and messages come

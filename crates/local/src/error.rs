@@ -21,12 +21,17 @@ pub enum Error {
         source: io::Error,
     },
     /// The function's process never asked for an event.
-    #[error("the function {} does not start: before it asked for an event, it {}", path.display(), ended(result))]
+    #[error(
+        "the function {} does not start: before it asked for an event, it {}{}",
+        path.display(), ended(result), last_words(output)
+    )]
     NotReady {
         /// The binary.
         path: PathBuf,
         /// How it ended.
         result: InvocationResult,
+        /// The last lines that it wrote.
+        output: Vec<String>,
     },
     /// A loopback port could not be opened.
     #[error("cannot listen on 127.0.0.1: does a sandbox forbid local ports?")]
@@ -34,7 +39,8 @@ pub enum Error {
     /// The process could not be watched or killed.
     #[error("lost control of the function's process")]
     Process(#[source] io::Error),
-    /// The function could not be built, the embedded DynamoDB refused something, or the server of a store cannot be used.
+    /// The function could not be built, an event is not JSON, the embedded DynamoDB refused something, or the server of a
+    /// store cannot be used.
     #[error("{what}")]
     Failed {
         /// What happened and what to do.
@@ -42,9 +48,6 @@ pub enum Error {
         /// The error behind it, if there is one.
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
-    /// The event is not JSON.
-    #[error(transparent)]
-    Event(#[from] InvalidEvent),
     /// The `Local` is being shut down.
     #[error("this local Lambda has been shut down: start another one")]
     ShutDown,
@@ -73,15 +76,9 @@ fn ended(result: &InvocationResult) -> String {
     }
 }
 
-/// An event that is not JSON: its name, the position of the mistake, and what is wrong there.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidEvent(String);
-
-impl InvalidEvent {
-    pub(crate) fn new(name: &str, source: &serde_json::Error) -> Self {
-        let (line, column) = (source.line(), source.column());
-        let reason = source.to_string().replace(&format!(" at line {line} column {column}"), "");
-        Self(format!("{name}:{line}:{column}: not valid JSON: {reason}"))
+fn last_words(output: &[String]) -> String {
+    match output {
+        [] => String::new(),
+        lines => format!("; the last that it wrote:\n  {}", lines.join("\n  ")),
     }
 }

@@ -49,7 +49,7 @@ pub use dynamodb::{
     Apply, DynamoDb, Fault, FaultId, Faults, Gate, ItemAnswer, ItemRequest, Proxy, StoreRequest,
     Table, Usage, Verb,
 };
-pub use error::{Error, InvalidEvent};
+pub use error::Error;
 pub use function::{
     AtOnce, EffectLine, FunctionConfig, InFlight, Invocation, InvocationResult, Outcome,
     OutputLine, RecordLine, Signal,

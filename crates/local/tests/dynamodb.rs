@@ -131,15 +131,6 @@ async fn a_gate_stops_a_request_at_an_exact_moment() {
 }
 
 #[tokio::test]
-async fn keys_can_stay_unprocessed() {
-    let (dynamodb, proxy) = database().await;
-    dynamodb.faults().add(Fault::unprocessed_keys().times(1));
-    let body = json!({ "RequestItems": { "claims": { "Keys": [{ "id": { "S": "a" } }] } } });
-    let (_, answer) = call(&proxy, "BatchGetItem", body.clone()).await.unwrap();
-    assert_eq!(answer["UnprocessedKeys"], body["RequestItems"]);
-}
-
-#[tokio::test]
 async fn a_request_that_has_arrived_is_applied_after_its_sender_is_gone() {
     let (dynamodb, proxy) = database().await;
     let gate = Gate::new();

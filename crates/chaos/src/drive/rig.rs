@@ -200,7 +200,6 @@ impl<'a> Rig<'a> {
     }
 }
 
-/// The request id of the nth invocation.
 pub(super) fn request_id(nth: u64) -> String {
     format!("chaos-{nth:08}")
 }

@@ -35,7 +35,6 @@ pub(crate) struct Send {
     pub(crate) invocation: Option<usize>,
 }
 
-/// An effect of an execution.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
     /// Its place among everything that happened.
@@ -44,7 +43,6 @@ pub(crate) struct Effect {
     pub(crate) time: Instant,
 }
 
-/// An invocation that is over.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) end: End,
@@ -62,7 +60,6 @@ pub(crate) struct Ended {
     pub(crate) failed_requests: Vec<Instant>,
 }
 
-/// How an invocation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Answered,

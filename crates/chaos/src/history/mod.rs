@@ -27,7 +27,6 @@ pub use offence::Offence;
 pub(crate) struct History {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) invocations: Vec<Ended>,
-    /// The attempts to send messages.
     pub(crate) sends: Vec<Send>,
     pub(crate) orders: BTreeMap<usize, OrderHistory>,
     /// The first final disposition of each message.
@@ -160,7 +159,6 @@ impl History {
         self.orders.entry(order).or_default().placed = times;
     }
 
-    /// Whether an order is known to be placed.
     pub(crate) fn is_placed(&self, order: usize) -> bool {
         self.orders.get(&order).is_some_and(|order| order.effects > 0 || order.placed > 0)
     }

@@ -30,12 +30,10 @@ pub(crate) fn order_of(message: &str) -> Option<usize> {
     }
 }
 
-/// The id of an order.
 pub(crate) fn id(order: usize) -> String {
     format!("o-{order}")
 }
 
-/// The order with this id.
 pub(crate) fn number(id: &str) -> Option<usize> {
     id.strip_prefix("o-")?.parse().ok()
 }

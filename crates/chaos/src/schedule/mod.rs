@@ -31,7 +31,6 @@ const MOST_ABANDONED: usize = 50;
 const FIRST: usize = 3;
 const STRIDE: usize = 4;
 
-/// A schedule.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Schedule {
     pub(crate) orders: Vec<Order>,
@@ -127,7 +126,6 @@ impl Schedule {
         }
     }
 
-    /// What delivers the messages.
     pub(crate) fn origin(&self) -> Origin {
         self.template.as_ref().map_or(Origin::Sqs, Template::origin)
     }
@@ -142,7 +140,6 @@ impl Schedule {
         order.checked_rem(self.groups).unwrap_or_default()
     }
 
-    /// A message as its source delivers it.
     pub(crate) fn delivered(&self, message: &Message) -> Value {
         match &self.template {
             None => message.record(),

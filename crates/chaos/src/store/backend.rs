@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::{CLAIMS, Item, KEY, ORDERS, Row, server::Server};
 use crate::{Error, Settings, TestedStore, schedule, store_faults::StoreFault};
 
-/// A store that runs.
 pub(crate) enum Backend {
     DynamoDb(DynamoDb),
     Server(Box<Server>),
@@ -23,7 +22,6 @@ pub(crate) enum InjectedFault {
 }
 
 impl Backend {
-    /// Starts the store of these settings.
     pub(crate) async fn start(settings: &Settings) -> Result<Self, Error> {
         let kind = match settings.store {
             TestedStore::DynamoDb => return Ok(Self::DynamoDb(DynamoDb::start().await?)),
@@ -56,7 +54,6 @@ impl Backend {
         }
     }
 
-    /// Ends a fault.
     pub(crate) fn heal(&self, id: InjectedFault) {
         match (self, id) {
             (Self::DynamoDb(dynamodb), InjectedFault::DynamoDb(id)) => dynamodb.faults().remove(id),
@@ -66,7 +63,6 @@ impl Backend {
         }
     }
 
-    /// Ends all faults.
     pub(crate) fn heal_all(&self) {
         match self {
             Self::DynamoDb(dynamodb) => dynamodb.faults().clear(),
@@ -74,7 +70,6 @@ impl Backend {
         }
     }
 
-    /// How often a fault was injected.
     pub(crate) fn injected(&self, id: InjectedFault) -> u64 {
         match (self, id) {
             (Self::DynamoDb(dynamodb), InjectedFault::DynamoDb(id)) => {
@@ -85,7 +80,6 @@ impl Backend {
         }
     }
 
-    /// How often the server was killed.
     pub(crate) fn kills(&self) -> u64 {
         match self {
             Self::DynamoDb(_) => 0,
@@ -115,7 +109,6 @@ impl Backend {
         }
     }
 
-    /// The records of the store.
     pub(crate) async fn rows(&self) -> Result<Vec<Row>, Error> {
         match self {
             Self::DynamoDb(dynamodb) => {

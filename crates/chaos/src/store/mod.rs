@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const CLAIMS: &str = "idempotency";
 /// The table of orders, where effects are in transactions.
 pub(crate) const ORDERS: &str = "orders";
-/// Its key.
 pub(crate) const KEY: &str = "orderId";
 
 /// An idempotency record, as far as an audit looks at it.
@@ -41,7 +40,6 @@ pub(crate) struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) id: String,
-    /// How often.
     pub(crate) placed: u64,
 }
 

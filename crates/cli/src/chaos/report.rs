@@ -1,13 +1,8 @@
 //! The report of a run under faults.
 
-use std::{collections::BTreeMap, fmt::Display};
-
 use lambda_idempotency_chaos::{Mode, Offence, Report, Story};
 
 use crate::report::{List, Run};
-
-/// How many violations are shown in full.
-const SHOWN: usize = 10;
 
 /// Everything that the report shows.
 pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
@@ -31,12 +26,12 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
         numbers: numbers(report, violations),
         story,
         lists: vec![
-            violated(report),
-            counts("Faults injected", &["fault", "times"], &report.injected),
-            counts("Deliveries by outcome", &["outcome", "deliveries"], &report.outcomes),
+            List::violations(findings),
+            List::counts("Faults injected", &["fault", "times"], &report.injected),
+            List::counts("Deliveries by outcome", &["outcome", "deliveries"], &report.outcomes),
             // In a transaction, no cause excuses a second effect: there is none to show.
-            counts("Effects that happened again", CAUSE, &findings.doubled),
-            counts("Messages that were sent again", CAUSE, &findings.copies),
+            List::counts("Effects that happened again", CAUSE, &findings.doubled),
+            List::counts("Messages that were sent again", CAUSE, &findings.copies),
         ],
         work_of: Story::work_of,
     }
@@ -98,30 +93,4 @@ fn verdict(report: &Report, violations: u64) -> String {
             .to_owned(),
         (count, _) => format!("{count} violation(s) of what the library promises: see the list."),
     }
-}
-
-fn violated(report: &Report) -> List {
-    let row = |violation: &lambda_idempotency_chaos::Violation| {
-        vec![
-            format!("{:?}", violation.offence),
-            violation.times.to_string(),
-            violation.what.clone(),
-            violation.trace.join("\n"),
-        ]
-    };
-    let violations = &report.findings.violations;
-    let mut rows: Vec<_> = violations.iter().take(SHOWN).map(row).collect();
-    if let more @ 1.. = violations.len().saturating_sub(SHOWN) {
-        rows.push(vec![String::new(), String::new(), format!("and {more} more"), String::new()]);
-    }
-    List { title: "Violations", header: &["kind", "times", "what", "executions"], rows }
-}
-
-fn counts<K: Display>(
-    title: &'static str,
-    header: &'static [&'static str],
-    counts: &BTreeMap<K, u64>,
-) -> List {
-    let rows = counts.iter().map(|(name, count)| vec![name.to_string(), count.to_string()]);
-    List { title, header, rows: rows.collect() }
 }

@@ -38,7 +38,6 @@ Examples:
     lambda-idempotency event eventbridge --body @order.json > event.json
     lambda-idempotency invoke event.json";
 
-/// What sends an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Source {
     /// Messages of a queue

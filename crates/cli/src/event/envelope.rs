@@ -168,7 +168,6 @@ fn members(source: Source, payload: &str, stamp: &mut Stamp) -> Result<Members, 
     })
 }
 
-/// A message of a queue.
 fn message(body: &str, stamp: &mut Stamp) -> Members {
     let digest = Md5::digest(body.as_bytes());
     let md5: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -114,7 +114,6 @@ impl Arguments {
         self.table.is_empty()
     }
 
-    /// The tables to create.
     pub(crate) fn tables(&self) -> Vec<Table> {
         if !self.table.is_empty() {
             return self.table.clone();

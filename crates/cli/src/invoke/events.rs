@@ -55,30 +55,3 @@ fn list(event: &Event) -> Option<&[Value]> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_batch_that_does_not_name_its_source_is_noticed() {
-        for (text, unnamed) in [
-            (r#"{"Records":[{"messageId":"m","body":"{}"}]}"#, true),
-            (r#"{"Records":[{"eventSource":"aws:sqs","body":"{}"}]}"#, false),
-            (r#"{"Records":[{"eventSource":"aws:ses"}]}"#, false),
-            (r#"{"Records":[]}"#, false),
-            ("{}", false),
-        ] {
-            assert_eq!(is_unnamed(&parse_event("event", text).unwrap()), unnamed, "{text}");
-        }
-    }
-
-    #[test]
-    fn only_a_batch_without_records_is_empty() {
-        for (text, empty) in
-            [(r#"{"Records":[]}"#, true), (r#"{"Records":[7]}"#, false), ("{}", false)]
-        {
-            assert_eq!(is_empty(&parse_event("event", text).unwrap()), empty, "{text}");
-        }
-    }
-}

@@ -87,7 +87,6 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
         .start()
         .await?;
     if let Err(error) = local.warm().await {
-        output.last_words();
         let was_started = matches!(error, Error::NotReady { .. });
         let failure = Failure::from(error);
         return Err(if was_started { failure.remedy(NOT_READY) } else { failure });
@@ -104,7 +103,6 @@ async fn deliver(ready: &Ready, repeat: u32, report: &mut DeliveryReport) -> Res
     Ok(())
 }
 
-/// The effect of a line, if it is about one.
 fn effect(line: &OutputLine) -> Option<StoryEffect> {
     let EffectLine { name, record: message, key_hash, .. } = EffectLine::parse(&line.text)?;
     Some(StoryEffect { at: Instant::now(), pid: line.pid, message, key_hash, name })
@@ -142,7 +140,8 @@ fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Resu
     Ok(())
 }
 
-const NOT_READY: &str = "The function's output is above. Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?";
+const NOT_READY: &str =
+    "Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?";
 
 /// Shown if the function logged nothing of its records.
 const SILENT: &str = "

@@ -48,11 +48,6 @@ impl Output {
         });
     }
 
-    /// Shows the last lines of a function that did not start.
-    pub(crate) fn last_words(&self) {
-        self.kept().iter().for_each(|line| self.show(line));
-    }
-
     fn kept(&self) -> MutexGuard<'_, VecDeque<OutputLine>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

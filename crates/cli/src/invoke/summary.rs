@@ -6,8 +6,8 @@ use lambda_idempotency_local::{DeliveryReport, Outcome};
 use serde_json::Value;
 
 use super::totals::{Rows, Totals};
+use crate::terminal::plural;
 
-/// The summary, in a few lines.
 pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
     let totals = Totals::of(report);
     let mut text = format!(
@@ -47,8 +47,4 @@ fn contents(Rows { table, items }: &Rows) -> String {
 pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
     report.records().all(|record| record.line.is_none())
         && report.records().any(|record| record.outcome == Outcome::Acknowledged)
-}
-
-fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use lambda_idempotency_local::{DeliveryReport, Disposition, Outcome, Table};
 use serde_json::Value;
 
-/// The rows of a table at the end.
 pub(crate) struct Rows {
     pub(crate) table: Table,
     pub(crate) items: Vec<Value>,
 }
 
-/// The numbers of the summary.
 pub(crate) struct Totals {
     pub(crate) deliveries: usize,
     pub(crate) executed: usize,

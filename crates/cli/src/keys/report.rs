@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use lambda_idempotency::inspect::Record;
 use serde_json::Value;
 
-/// The whole report.
 pub(crate) struct Report {
     pub(crate) files: Vec<File>,
     /// Keys that several records share.
@@ -13,7 +12,6 @@ pub(crate) struct Report {
     pub(crate) warnings: Vec<String>,
 }
 
-/// An event and its records.
 pub(crate) struct File {
     pub(crate) path: PathBuf,
     /// Whether it was given with `--against`, only to look for duplicates.
@@ -39,7 +37,6 @@ pub(crate) struct Shared {
     pub(crate) payloads_differ: bool,
 }
 
-/// The numbers of the summary.
 pub(crate) struct Totals {
     pub(crate) records: usize,
     pub(crate) keys: usize,

@@ -10,7 +10,7 @@ use lambda_idempotency::inspect::{Record, RecordKey, View};
 use super::arguments::Arguments;
 use super::operations::UNNAMED;
 use super::report::{File, Numbered, Report, Shared};
-use crate::terminal::printable;
+use crate::terminal::{plural, printable};
 
 /// The width without a terminal, and the least width in a narrow one.
 const WIDTH: u16 = 100;
@@ -18,7 +18,6 @@ const NARROWEST: u16 = 60;
 /// How many characters of a text are shown.
 const SHOWN: usize = 240;
 
-/// The whole report.
 pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
     let mut page = String::new();
     if !arguments.quiet {
@@ -72,7 +71,6 @@ fn block(page: &mut String, text: &str) {
     page.push_str("\n\n");
 }
 
-/// A file's name, and what is in it.
 fn heading(file: &File) -> String {
     let records = match file.records.len() {
         0 => "no records".to_owned(),
@@ -123,7 +121,6 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
     rows.finish()
 }
 
-/// Where the key comes from, in a word.
 pub(crate) fn view(record: &Record) -> &'static str {
     match record.key.as_ref().and_then(|key| key.path.as_ref()).map(|path| path.view) {
         None => "identity",
@@ -203,10 +200,6 @@ fn summary(report: &Report) -> String {
         plural(totals.mismatches, "mismatch", "mismatches"),
         totals.without_key
     )
-}
-
-fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Labels and texts, a row each.

@@ -1,7 +1,5 @@
 //! What a run costs: requests, at the list prices of us-east-1 in 2025, without free tiers.
 
-use std::fmt;
-
 /// A row of a bill: what is charged, how many, and dollars for a million of them.
 type Row = (&'static str, f64, f64);
 
@@ -56,15 +54,6 @@ impl Bill {
     }
 }
 
-impl fmt::Display for Bill {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (what, count, price) in &self.0 {
-            writeln!(f, "  {what:<38}{count:>10.0}   ${:.5}", count * price / 1e6)?;
-        }
-        write!(f, "  {:<38}{:>10}   ${:.4}", "together", "", self.dollars())
-    }
-}
-
 /// More than these messages can cost with `docs/prove/template.yaml`, whatever the function does: if it loops or hangs
 /// for ever, too.
 pub(crate) fn most(sent: &Counted) -> Bill {
@@ -101,7 +90,7 @@ mod tests {
             ..Counted::default()
         };
         let bill = most(&sent);
-        assert!(bill.dollars() > 0.5 && bill.dollars() < 1.0, "{bill}");
+        assert!(bill.dollars() > 0.5 && bill.dollars() < 1.0, "{bill:?}");
         assert_eq!(bill.rows().len(), 9);
     }
 }

@@ -42,6 +42,7 @@ use self::{
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::records;
+use crate::report::text;
 use crate::terminal::{print, printable};
 
 /// How often the account is looked at.
@@ -100,10 +101,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     carried.carry_out().await?;
     let whole = carried.whole(since, &before).await?;
     let proof = proof(&carried, &whole, began.elapsed());
-    print(&printable(&proof.to_string()))?;
+    let story = whole.story();
+    let run = proof.run(&story);
+    print(&format!("{}\n\n{}", text(&run), printable(&proof.remedy())))?;
     if let Some(path) = &arguments.report {
-        let story = whole.story();
-        crate::report::write(&proof.page(&story), path).await?;
+        crate::report::write(&run, path).await?;
     }
     Ok(if proof.is_proved() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

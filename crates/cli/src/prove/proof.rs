@@ -1,8 +1,8 @@
-//! The result of a run, as text and as a page.
+//! The result of a run.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
-use lambda_idempotency_chaos::{Findings, Offence, Story};
+use lambda_idempotency_chaos::{Findings, Story};
 
 use super::{
     cost::Bill,
@@ -57,9 +57,6 @@ pub(crate) fn unseen(
     seen.into_iter().filter(|(seen, _)| !seen).map(|(_, what)| what).collect()
 }
 
-/// How many violations of a kind are shown in full.
-const SHOWN: usize = 3;
-
 impl Proof {
     pub(crate) fn violations(&self) -> u64 {
         self.findings.violations.iter().map(|violation| violation.times).sum()
@@ -88,128 +85,53 @@ impl Proof {
         self.sent.values().sum()
     }
 
-    /// What a page shows.
-    pub(crate) fn page<'s>(&self, story: &'s Story) -> Run<'s> {
-        let violated = self.findings.violations.iter().map(|violation| {
-            let (kind, times) = (format!("{:?}", violation.offence), violation.times.to_string());
-            vec![kind, times, violation.what.clone(), violation.trace.join("\n")]
-        });
+    /// Everything that is shown of it.
+    pub(crate) fn run<'s>(&self, story: &'s Story) -> Run<'s> {
+        let Self { stack, region, run, findings, bill, .. } = self;
+        let numbers = [
+            (self.messages(), "messages"),
+            (self.dead_lettered, "in a dead-letter queue"),
+            (self.orders as u64, "orders"),
+            (self.ends.values().sum(), "invocations"),
+            (findings.effects, "effects"),
+            (findings.doubled.values().sum(), "effects again, with a cause"),
+            (self.violations(), "violations"),
+        ];
+        let cost = (format!("${:.4}", bill.dollars()), "cost, at list prices of us-east-1");
+        let numbers = numbers.map(|(number, meaning)| (number.to_string(), meaning)).into_iter();
         Run {
             title: "Proof in an AWS account".to_owned(),
-            subtitle: format!("stack {}, Region {}, run {}", self.stack, self.region, self.run),
+            subtitle: format!("stack {stack}, Region {region}, run {run}, {:.0} s", self.seconds),
             verdict: (self.is_proved(), self.verdict()),
-            numbers: vec![
-                (self.messages().to_string(), "messages"),
-                (self.orders.to_string(), "orders"),
-                (self.ends.values().sum::<u64>().to_string(), "invocations"),
-                (self.findings.effects.to_string(), "effects"),
-                (
-                    self.findings.doubled.values().sum::<u64>().to_string(),
-                    "effects again, with a cause",
-                ),
-                (self.violations().to_string(), "violations"),
-                (format!("${:.3}", self.bill.dollars()), "cost"),
-            ],
+            numbers: numbers.chain([cost]).collect(),
             story,
             lists: vec![
-                List {
-                    title: "Violations",
-                    header: &["kind", "times", "what", "executions"],
-                    rows: violated.collect(),
-                },
+                List::violations(findings),
                 List {
                     title: "Missing",
                     header: &["what"],
                     rows: self.missing().map(|what| vec![what.to_owned()]).collect(),
                 },
-                list(
+                List::counts(
                     "Effects that happened again",
                     &["observed cause", "times"],
-                    &self.findings.doubled,
+                    &findings.doubled,
                 ),
-                list("What orders asked for", &["act", "orders"], &self.acts),
-                list("Deliveries by outcome", &["outcome", "deliveries"], &self.outcomes),
-                list("Ends of invocations", &["end", "invocations"], &self.ends),
-                list("Messages", &["sent to", "messages"], &self.sent),
-                List {
-                    title: "Cost",
-                    header: &["what", "count", "dollars"],
-                    rows: self.bill.rows(),
-                },
+                List::counts("What orders asked for", &["act", "orders"], &self.acts),
+                List::counts("Deliveries by outcome", &["outcome", "deliveries"], &self.outcomes),
+                List::counts("Ends of invocations", &["end", "invocations"], &self.ends),
+                List::counts("Messages", &["sent to", "messages"], &self.sent),
+                List { title: "Cost", header: &["what", "count", "dollars"], rows: bill.rows() },
             ],
             work_of: Story::work_of,
         }
     }
-}
 
-fn list<K: fmt::Display, N: fmt::Display>(
-    title: &'static str,
-    header: &'static [&'static str],
-    rows: impl IntoIterator<Item = (K, N)>,
-) -> List {
-    let rows = rows.into_iter().map(|(name, count)| vec![name.to_string(), count.to_string()]);
-    List { title, header, rows: rows.collect() }
-}
-
-impl fmt::Display for Proof {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = |f: &mut fmt::Formatter<'_>, indent: usize, name: &str, count: u64| {
-            writeln!(f, "{:indent$}{name:<width$}{count:>9}", "", width = 44 - indent)
-        };
-        writeln!(f, "stack {}, Region {}, run {}\n", self.stack, self.region, self.run)?;
-        for what in self.missing() {
-            writeln!(f, "MISSING: {what}\n")?;
-        }
-        row(f, 0, "orders", self.orders as u64)?;
-        for (act, count) in &self.acts {
-            row(f, 2, act, *count)?;
-        }
-        row(f, 0, "messages", self.messages())?;
-        for (to, count) in &self.sent {
-            row(f, 2, to, *count)?;
-        }
-        row(f, 2, "in a dead-letter queue", self.dead_lettered)?;
-        row(f, 0, "invocations", self.ends.values().sum())?;
-        for (end, count) in &self.ends {
-            row(f, 2, end, *count)?;
-        }
-        row(f, 0, "deliveries of which something was logged", self.outcomes.values().sum())?;
-        for (outcome, count) in &self.outcomes {
-            row(f, 2, outcome, *count)?;
-        }
-        row(f, 0, "effects", self.findings.effects)?;
-        row(f, 0, "doubled, with an accepted cause", self.findings.doubled.values().sum())?;
-        for (cause, count) in &self.findings.doubled {
-            row(f, 2, &cause.to_string(), *count)?;
-        }
-        row(f, 0, "violations", self.violations())?;
-        let mut of_kind: BTreeMap<Offence, usize> = BTreeMap::new();
-        let shown = self.findings.violations.iter().filter(|violation| {
-            let nth = of_kind.entry(violation.offence).or_default();
-            *nth += 1;
-            *nth <= SHOWN
-        });
-        let shown: Vec<_> = shown.collect();
-        for violation in &shown {
-            writeln!(f, "  {:?}: {}", violation.offence, violation.what)?;
-            for line in &violation.trace {
-                writeln!(f, "      {line}")?;
-            }
-        }
-        if let more @ 1.. = self.findings.violations.len() - shown.len() {
-            writeln!(f, "  and {more} more")?;
-        }
-        writeln!(f, "\n{}\n", self.verdict())?;
-        writeln!(
-            f,
-            "Cost, at list prices of us-east-1 without free tiers, in {:.0} s:",
-            self.seconds
-        )?;
-        writeln!(f, "{}\n", self.bill)?;
-        write!(
-            f,
+    /// What to do when the result is known.
+    pub(crate) fn remedy(&self) -> String {
+        format!(
             "While the stack exists, its table and its polled queues cost about 20 cents a day. Remove it:\n  \
-                   sam delete --stack-name {} --region {}",
+             sam delete --stack-name {} --region {}",
             self.stack, self.region
         )
     }
@@ -218,7 +140,7 @@ impl fmt::Display for Proof {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prove::cost::Counted;
+    use crate::{prove::cost::Counted, report::text};
 
     #[test]
     fn a_fault_that_nobody_saw_proves_nothing() {
@@ -233,8 +155,7 @@ mod tests {
 
     #[test]
     fn only_a_whole_run_without_violations_is_proved() {
-        let (invocations, effects, faults) = (vec![], vec![], vec![]);
-        let story = Story { began: std::time::Instant::now(), invocations, effects, faults };
+        let story = Story::new(std::time::Instant::now());
         for (given_up, unseen, expected) in
             [(false, vec![], true), (true, vec![], false), (false, vec!["a fault"], false)]
         {
@@ -254,9 +175,10 @@ mod tests {
                 bill: Bill::new(&Counted::default()),
                 seconds: 1.0,
             };
-            assert_eq!((proof.is_proved(), proof.page(&story).verdict.0), (expected, expected));
-            assert_eq!(proof.to_string().contains("Nothing is proved"), !expected);
-            assert_eq!(proof.to_string().contains("MISSING"), !expected);
+            let text = text(&proof.run(&story));
+            assert_eq!(proof.is_proved(), expected);
+            assert_eq!(text.contains("Nothing is proved"), !expected, "{text}");
+            assert_eq!(text.contains("Missing"), !expected, "{text}");
         }
     }
 }

@@ -72,7 +72,6 @@ impl ServerClock {
         self.learn_millis(theirs.saturating_add(500));
     }
 
-    /// Learns that this is the time now.
     pub(crate) fn learn_time(&self, theirs: Timestamp) {
         self.learn_millis(i64::try_from(theirs.as_millis()).unwrap_or(i64::MAX));
     }

@@ -159,7 +159,6 @@ impl Options {
         Ok(Client::from_conf(of_client.build()))
     }
 
-    /// The names of the attributes.
     pub(crate) fn attributes(&self) -> Result<Attributes, Failure> {
         let mut names = Attributes::default();
         let mut places = [

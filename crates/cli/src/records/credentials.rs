@@ -24,7 +24,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Looks for credentials.
     pub(crate) async fn by(provider: SharedCredentialsProvider) -> Result<Self, Failure> {
         let found = tokio::time::timeout(PATIENCE, provider.provide_credentials()).await;
         let first = match found {

@@ -21,7 +21,6 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// What a command does with a record.
 pub(crate) struct Verb {
     /// `evicted`
     pub(crate) done: &'static str,

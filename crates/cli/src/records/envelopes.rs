@@ -29,7 +29,6 @@ pub(crate) enum Notified {
     Function,
 }
 
-/// The events of a file.
 pub(crate) fn events(text: &str, notified: Notified) -> Result<Vec<String>, String> {
     let mut events = Vec::new();
     for document in Deserializer::from_str(text).into_iter::<Box<RawValue>>() {

@@ -99,7 +99,6 @@ enum Verb {
     Table(table::Arguments),
 }
 
-/// Runs the command.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Arguments { connection, json, verb } = arguments;
     if let Verb::Table(arguments) = &verb {
@@ -128,12 +127,10 @@ fn print(page: &str) -> io::Result<Reader> {
     terminal::print(terminal::printable(page).trim_end())
 }
 
-/// Prints a JSON document.
 fn print_json(document: &serde_json::Value) -> io::Result<Reader> {
     terminal::print(&terminal::document(document))
 }
 
-/// Prints a JSON document on one line.
 fn print_line(document: &serde_json::Value) -> io::Result<Reader> {
     terminal::print(&terminal::line(document))
 }

@@ -70,7 +70,6 @@ pub(super) fn members(document: &str) -> Option<Members> {
     serde_json::from_str(document).ok()
 }
 
-/// A member that is a text.
 pub(super) fn text(members: &Members, name: &str) -> Option<String> {
     serde_json::from_str(members.get(name)?.get()).ok()
 }

@@ -61,7 +61,6 @@ enum Kind {
 }
 
 impl ServerOptions {
-    /// The store that is named.
     fn named(&self) -> Result<Option<String>, Failure> {
         match &self.store {
             Some(named) => Ok(Some(named.trim().to_owned()).filter(|named| !named.is_empty())),
@@ -137,7 +136,6 @@ fn password(variable: &str) -> Result<String, Failure> {
 }
 
 impl Server {
-    /// What it is.
     pub(crate) const fn kind(&self) -> &'static str {
         match self.kind {
             Kind::Postgres { .. } => "PostgreSQL",

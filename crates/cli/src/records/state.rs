@@ -8,7 +8,6 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
 };
 
-/// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum State {
     /// A worker holds the key, or has left it held until its lease ends

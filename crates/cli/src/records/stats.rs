@@ -29,7 +29,6 @@ const AGES: [(&str, u64); 7] = [
     ("7 days", 7 * 24 * 3600),
     ("older", u64::MAX),
 ];
-/// The longest bar.
 const WIDTH: usize = 30;
 
 pub(crate) async fn run(

@@ -68,7 +68,6 @@ impl Target {
     }
 }
 
-/// The first of each key.
 pub(crate) fn each_once(mut asked: Vec<Asked>) -> Vec<Asked> {
     let mut seen = std::collections::BTreeSet::new();
     asked.retain(|asked| seen.insert(asked.key.clone()));

@@ -10,7 +10,6 @@ use lambda_idempotency_core::{
 };
 use serde_json::{Value, json};
 
-/// Lines about them.
 pub(crate) fn text(key: &Key, record: &IdempotencyRecord, shows_bodies: bool) -> String {
     let Some(outbox) = &record.outbox else { return String::new() };
     let Ok(messages) = messages(key, record) else {

@@ -101,7 +101,6 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
     out
 }
 
-/// The end of the lease, while there is one.
 fn lease_until(record: &IdempotencyRecord) -> Option<Timestamp> {
     record.lease_until.filter(|_| record.status == Status::InProgress)
 }
@@ -146,7 +145,6 @@ fn claimed(provenance: &Provenance, now: Timestamp) -> String {
     out
 }
 
-/// A record as JSON.
 pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
     let state = entry.state(now).name();
     let mut out = json!({

@@ -9,7 +9,6 @@ use super::names::Names;
 use super::observed::of_invocation;
 use super::run::{Run, is_cut_off};
 
-/// What happened to a key.
 pub(crate) struct Key {
     /// The name of its work, or the beginning of its hash.
     pub(crate) name: String,

@@ -12,7 +12,6 @@ const STYLE: &str = include_str!("page.css");
 /// The most keys that are drawn.
 const DRAWN: usize = 300;
 
-/// The page of a run.
 pub(crate) fn page(run: &Run<'_>) -> String {
     let mut html = Html::default();
     html.raw("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n");

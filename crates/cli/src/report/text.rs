@@ -9,7 +9,6 @@ use comfy_table::{
 use super::run::{List, Run};
 use crate::terminal::printable;
 
-/// The whole report.
 pub(crate) fn text(run: &Run<'_>) -> String {
     let mut text = format!("{}\n\n", printable(&run.subtitle));
     for (number, meaning) in &run.numbers {

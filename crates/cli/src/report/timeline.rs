@@ -59,7 +59,6 @@ impl Axis {
     }
 }
 
-/// Draws the timeline of a key.
 pub(crate) fn draw(html: &mut Html, key: &Key) {
     let axis = Axis::of(key);
     let height = TOP + LANE * key.lanes.len() as f64 + 6.0;

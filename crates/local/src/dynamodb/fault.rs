@@ -40,7 +40,6 @@ pub(crate) enum Action {
     Delay(Duration),
     Hold { apply: Apply, gate: Gate },
     ThrottleMembers(Vec<usize>),
-    Unprocessed,
     Cancel { member: usize, code: String },
 }
 
@@ -84,11 +83,6 @@ impl Fault {
     pub fn throttle_members(members: impl IntoIterator<Item = usize>) -> Self {
         Self::new(Action::ThrottleMembers(members.into_iter().collect()))
             .on("BatchExecuteStatement")
-    }
-
-    /// Leaves a `BatchGetItem` wholly unprocessed: an answer without items, every key in `UnprocessedKeys`.
-    pub fn unprocessed_keys() -> Self {
-        Self::new(Action::Unprocessed).on("BatchGetItem")
     }
 
     /// Cancels a `TransactWriteItems` before anything is applied: its member at this position, or its last one, is the

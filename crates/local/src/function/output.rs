@@ -1,5 +1,6 @@
 //! The function's standard output and error, line by line.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::BytesMut;
@@ -40,14 +41,33 @@ pub(crate) struct Reader {
 #[derive(Clone, Debug)]
 pub(crate) struct Progress(mpsc::UnboundedSender<oneshot::Sender<()>>);
 
-/// The record lines of a process, as they come.
-pub(crate) type RecordLines = Arc<Mutex<Vec<RecordLine>>>;
+/// The lines of a process, as they come: those about records, and the last of the others.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    pub(crate) records: Vec<RecordLine>,
+    pub(crate) last: VecDeque<String>,
+}
+
+/// How many lines are kept, for a function that does not start.
+const KEPT: usize = 20;
+
+impl Lines {
+    fn take(&mut self, text: &str, record: Option<RecordLine>) {
+        if let Some(record) = record {
+            return self.records.push(record);
+        }
+        if self.last.len() == KEPT {
+            self.last.pop_front();
+        }
+        self.last.push_back(text.to_owned());
+    }
+}
 
 impl Reader {
     pub(crate) fn start(
         mut pipe: impl AsyncRead + Send + Unpin + 'static,
         pid: u32,
-        record_lines: RecordLines,
+        lines: Arc<Mutex<Lines>>,
         on_output: OnOutput,
     ) -> Self {
         let (progress, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
@@ -56,7 +76,7 @@ impl Reader {
                 let text = String::from_utf8_lossy(line).trim_end_matches('\r').to_owned();
                 let record = RecordLine::parse(&text);
                 let is_record = record.is_some();
-                record_lines.lock().unwrap_or_else(PoisonError::into_inner).extend(record);
+                lines.lock().unwrap_or_else(PoisonError::into_inner).take(&text, record);
                 on_output(OutputLine { pid, text, is_record });
             };
             let (mut read, mut questions) = (BytesMut::new(), Questions::default());
@@ -154,7 +174,7 @@ mod tests {
         let texts = Texts::default();
         let read = Arc::clone(&texts);
         let on_output = Arc::new(move |line: OutputLine| read.lock().unwrap().push(line.text));
-        (Reader::start(pipe, 1, RecordLines::default(), on_output), texts)
+        (Reader::start(pipe, 1, Arc::default(), on_output), texts)
     }
 
     /// Such as a process that was stopped in the middle of its work, and continues.

@@ -15,7 +15,6 @@ use super::signal::{self, Signal};
 use super::{AtOnce, FunctionConfig, InvocationResult};
 use crate::{DynamoDb, Error, Usage};
 
-/// The processes of one function.
 pub(crate) struct Pool {
     config: FunctionConfig,
     dynamodb: DynamoDb,
@@ -83,7 +82,8 @@ impl Pool {
                 process
                     .conclude(&self.config, not_started([String::new()], &result), Instant::now())
                     .await?;
-                return Err(Error::NotReady { path: self.config.binary.clone(), result });
+                let (path, output) = (self.config.binary.clone(), process.last_lines());
+                return Err(Error::NotReady { path, result, output });
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! One process of the function, from its start to its end, invocation after invocation.
 
 use std::process::Stdio;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use tokio::io::AsyncRead;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::output::{OnOutput, Progress, Reader, RecordLines};
+use super::output::{Lines, OnOutput, Progress, Reader};
 use super::runtime_api::{RuntimeApi, Said, Work};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
 use crate::{Error, Proxy, Usage};
@@ -21,7 +21,7 @@ pub(crate) struct Process {
     pid: u32,
     api: RuntimeApi,
     proxy: Proxy,
-    record_lines: RecordLines,
+    lines: Arc<Mutex<Lines>>,
     output: Vec<Reader>,
     ready: bool,
     /// The DynamoDB requests of earlier invocations.
@@ -54,10 +54,9 @@ impl Process {
             .spawn()
             .map_err(failed)?;
         let pid = child.id().unwrap_or_default();
-        let record_lines = RecordLines::default();
-        let start = |pipe: Pipe| {
-            Reader::start(pipe, pid, Arc::clone(&record_lines), Arc::clone(&on_output))
-        };
+        let lines = Arc::<Mutex<Lines>>::default();
+        let start =
+            |pipe: Pipe| Reader::start(pipe, pid, Arc::clone(&lines), Arc::clone(&on_output));
         let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Pipe);
         let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Pipe);
         let output = stdout.into_iter().chain(stderr).map(start).collect();
@@ -66,7 +65,7 @@ impl Process {
             pid,
             api,
             proxy,
-            record_lines,
+            lines,
             output,
             ready: false,
             accounted: Usage::default(),
@@ -75,6 +74,15 @@ impl Process {
 
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last lines that it wrote, without those about records.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        self.lines().last.iter().cloned().collect()
     }
 
     /// How far its output is read.
@@ -176,8 +184,7 @@ impl Process {
         } else {
             self.last_words().await;
         }
-        let mut lines =
-            std::mem::take(&mut *self.record_lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut lines = std::mem::take(&mut self.lines().records);
         let usage = self.proxy.usage();
         let dynamodb = usage.since(&std::mem::replace(&mut self.accounted, usage.clone()));
         let mut requests = self.proxy.take_requests();

@@ -25,11 +25,8 @@ pub(crate) struct Work {
 /// A request of the process to its endpoint.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// It asks for an event.
     Ready,
-    /// It answers one.
     Answer { request_id: String, result: InvocationResult },
-    /// It could not start.
     InitError(InvocationResult),
 }
 

@@ -19,7 +19,7 @@ impl Local {
     /// asynchronously; a broker's batch is delivered again as a whole; any other event is invoked once.
     ///
     /// # Errors
-    /// [`Error::Event`] if it is not JSON, and as [`Local::invoke`].
+    /// [`Error::Failed`] if it is not JSON, and as [`Local::invoke`].
     pub async fn deliver(&self, event: &str) -> Result<DeliveryReport, Error> {
         let mut report = DeliveryReport::default();
         self.deliver_event(parse_event("event", event)?, &mut report).await?;

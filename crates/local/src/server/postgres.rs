@@ -67,7 +67,6 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The number of the account `nobody`.
 #[cfg(unix)]
 fn nobody() -> u32 {
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();

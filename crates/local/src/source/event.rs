@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Source;
-use crate::InvalidEvent;
+use crate::Error;
 
 /// An event, with the source that sends events of its shape.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,14 +33,17 @@ impl Event {
 /// # use lambda_idempotency_local::{Event, Source, parse_event};
 /// let event = parse_event("event", r#"{"detail-type":"OrderPlaced","source":"shop","detail":{}}"#)?;
 /// assert!(matches!(event, Event::Whole(Source::EventBridge, _)));
-/// # Ok::<(), lambda_idempotency_local::InvalidEvent>(())
+/// # Ok::<(), lambda_idempotency_local::Error>(())
 /// ```
 ///
 /// # Errors
-/// It is not JSON; the error names the position.
-pub fn parse_event(name: &str, text: &str) -> Result<Event, InvalidEvent> {
-    let event: Value =
-        serde_json::from_str(text).map_err(|error| InvalidEvent::new(name, &error))?;
+/// [`Error::Failed`]: it is not JSON; the error names the position.
+pub fn parse_event(name: &str, text: &str) -> Result<Event, Error> {
+    let event = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let reason = error.to_string().replace(&format!(" at line {line} column {column}"), "");
+        Error::failed(format!("{name}:{line}:{column}: not valid JSON: {reason}"))
+    })?;
     Ok(recognise(event))
 }
 

@@ -44,13 +44,11 @@ impl Default for StreamConfig {
 /// What a function's answer says about the records of a lane that it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// All are done.
     Done,
     /// Those before this index are done.
     UpTo(usize),
     /// All but those at these indices are done: each record is acknowledged separately.
     AllBut(BTreeSet<usize>),
-    /// The batch failed as a whole.
     Failed,
 }
 

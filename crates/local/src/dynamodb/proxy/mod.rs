@@ -172,7 +172,6 @@ impl Forwarding {
                 Ok(answer)
             }
             Some(Action::ThrottleMembers(members)) => call.throttle(&members).await,
-            Some(Action::Unprocessed) => Ok(call.unprocessed()),
             Some(Action::Cancel { member, code }) => Ok(call.cancelled(member, &code)),
         }
     }
@@ -249,11 +248,6 @@ impl Call<'_> {
             answer.insert("Responses".to_owned(), Value::Array(responses));
         }
         Ok(reply(200, &answer))
-    }
-
-    fn unprocessed(mut self) -> Response<Bytes> {
-        let keys = self.json.get_mut("RequestItems").map(Value::take).unwrap_or_default();
-        reply(200, &json!({ "Responses": {}, "UnprocessedKeys": keys }))
     }
 
     fn cancelled(self, member: usize, code: &str) -> Response<Bytes> {
