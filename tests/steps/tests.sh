@@ -27,9 +27,7 @@ step_units() {
 step_numbers() {
     local numbers
     for numbers in float_roundtrip arbitrary_precision; do
-        # Not optimised: to compile takes longer than to run.
         cargo test --quiet --locked -p lambda-idempotency-keys --lib --test keys \
-            --config 'profile.dev.package.lambda-idempotency-keys.opt-level = 0' \
             --features "serde_json/preserve_order,serde_json/$numbers" \
             -- --skip bounds::megabytes --skip bounds::beyond_eight_mebibytes --skip bounds::decompressed_texts \
             --skip powertools::hostile
