@@ -222,7 +222,10 @@ async fn a_permanent_failure_is_put_aside_by_a_later_run_if_its_sink_did_not_tak
         let (sink_works, sink_taken) = (Arc::clone(&works), Arc::clone(&taken));
         let sink = move |diverted: DivertedRecord| {
             let result = match sink_works.load(Ordering::SeqCst) {
-                true => Ok(sink_taken.lock().unwrap().push(diverted.raw)),
+                true => {
+                    sink_taken.lock().unwrap().push(diverted.raw);
+                    Ok(())
+                }
                 false => Err("the sink is out of reach"),
             };
             async move { result }
