@@ -1,8 +1,8 @@
 //! Callers that IAM or Amazon Cognito authenticated: whom a signed request identifies.
 
 use lambda_http::{
-    Request, RequestExt as _, aws_lambda_events::apigw::ApiGatewayProxyRequestContext,
-    http::HeaderName, request::RequestContext,
+    RequestExt as _, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, http::HeaderName,
+    request::RequestContext,
 };
 use lambda_idempotency::http::Http;
 use serde_json::json;
@@ -17,12 +17,10 @@ const COGNITO: &str =
 async fn users_of_a_pool_are_told_apart_by_their_identity_id_and_tasks_of_a_role_are_one_caller() {
     let (ann, bob) = ("eu-west-1:ann", "eu-west-1:bob");
     let session = |name: &str| format!("arn:aws:sts::111122223333:assumed-role/shop/{name}");
-    let over_http = |arn: &str, id: Option<&str>| signed(arn, id);
     let over_rest = |arn: &str, id: Option<&str>| {
         rest(json!({}), json!({ "userArn": arn, "cognitoIdentityId": id }))
     };
-    let ways: [&dyn Fn(&str, Option<&str>) -> Request; 2] = [&over_http, &over_rest];
-    for way in ways {
+    for way in [signed, over_rest] {
         assert!(shares(way(COGNITO, Some(ann)), way(COGNITO, Some(ann))).await);
         assert!(!shares(way(COGNITO, Some(ann)), way(COGNITO, Some(bob))).await);
         assert_eq!(refused(way(COGNITO, None)).await, 500);
