@@ -43,7 +43,9 @@ impl Message {
         self
     }
 
-    /// Puts the message into an order group of its destination: the `MessageGroupId` of a FIFO queue or topic.
+    /// Puts the message into an order group of its destination: the `MessageGroupId` of a FIFO queue or topic, which [has up to
+    /// 128 letters, digits and signs](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html)
+    /// and no spaces. They refuse another one each time, and the delivery stays `unsent`: hash what may be longer.
     /// Default: none, for destinations that keep no order.
     #[must_use]
     pub fn with_group(mut self, group: impl Into<Arc<str>>) -> Self {
