@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 
+const REMEDY: &str = "Name a file, or `-` for standard input. `lambda-idempotency event sqs --body '...' > event.json` makes an event.";
+
 /// The text of a file; `-` is standard input, which can be read once.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     static IS_READ: AtomicBool = AtomicBool::new(false);
-    let failed = |error| Failure::from(format!("cannot read {}: {error}", path.display()));
+    let failed =
+        |error| Failure::from(format!("cannot read {}: {error}", path.display())).remedy(REMEDY);
     if path != Path::new("-") {
         return std::fs::read_to_string(path).map_err(failed);
     }
