@@ -1,4 +1,4 @@
-//! Frees a key: its record is deleted, so that its next delivery is new work. Or forgets the payload of a record.
+//! Deletes the idempotency record of a key, so that its next delivery is new work; or removes only the record's payload.
 
 use std::{slice::from_ref, sync::Arc};
 

@@ -112,8 +112,8 @@ impl Pool {
         self.slots.heard(!answer.as_ref().is_err_and(is_outage));
     }
 
-    /// Closes the connections that are idle since then: the server has become a standby, or answers nothing any more. Those
-    /// that came back later were answered.
+    /// Closes the connections that were idle at this time already, because the server has become a standby or does not answer.
+    /// Connections that came back later had an answer.
     pub(crate) fn close_idle(&self, then: Timestamp) {
         self.lock().retain(|idle| idle.since > then);
     }

@@ -52,8 +52,8 @@ fn server(text: &str) -> Result<Config, PostgresConfigError> {
     Ok(server)
 }
 
-/// Whether an `@` is not percent-encoded that is not the one behind the password. What follows it would be taken for a part
-/// of the host or of the database, and what precedes it for user and password.
+/// Whether the URL has an `@` beside the one before the host. Such a sign has to be percent-encoded: a part of the password
+/// would be taken for the host or the database.
 fn has_stray_sign(url: &str) -> bool {
     let (server, query) = url.split_once('?').unwrap_or((url, ""));
     scheme(url).is_some()

@@ -31,7 +31,7 @@ struct Known {
     stale: bool,
     /// The server that knows better.
     ask_at: Option<Address>,
-    /// The server that knows no better: it may be cut off from the others, and still take itself for a primary.
+    /// The server whose map was wrong: it may be cut off from the others, and still take itself for a primary.
     doubted: Option<Address>,
 }
 
@@ -111,7 +111,7 @@ impl Servers {
         known.ask_at = ask_at.or(known.ask_at.take());
     }
 
-    /// Makes the next request find out anew which server has which keys, and from this one only if no other says so.
+    /// Makes the next request find out anew which server has which keys. It asks this server only if no other answers.
     pub(crate) fn doubt(&self, address: &Address) {
         self.forget_map(None);
         self.known().doubted = Some(address.clone());

@@ -103,7 +103,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let proof = proof(&carried, &whole, began.elapsed());
     let story = whole.story();
     let run = proof.run(&story);
-    print(&format!("{}\n\n{}", text(&run), printable(&proof.remedy())))?;
+    print(&format!("{}\n\n{}", text(&run), printable(&proof.advice())))?;
     if let Some(path) = &arguments.report {
         crate::report::write(&run, path).await?;
     }

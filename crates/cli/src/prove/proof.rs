@@ -127,8 +127,8 @@ impl Proof {
         }
     }
 
-    /// What to do when the result is known.
-    pub(crate) fn remedy(&self) -> String {
+    /// How to remove the stack, and why.
+    pub(crate) fn advice(&self) -> String {
         format!(
             "While the stack exists, its table and its polled queues cost about 20 cents a day. Remove it:\n  \
              sam delete --stack-name {} --region {}",

@@ -33,8 +33,8 @@ impl Message {
         Self { destination, body, attributes: Vec::new(), group: None }
     }
 
-    /// Attaches a text to the message, beside its body. An attribute of the same name is replaced. The name
-    /// [`idempotency-key`](OutgoingMessage::ID_ATTRIBUTE), and a text that is empty, are refused when the message is published.
+    /// Attaches a text to the message, beside its body. An attribute of the same name is replaced. Empty texts and the name
+    /// [`idempotency-key`](OutgoingMessage::ID_ATTRIBUTE) are refused when the message is published.
     #[must_use]
     pub fn with_attribute(mut self, name: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
         let (name, value) = (name.into(), value.into());
@@ -45,8 +45,8 @@ impl Message {
 
     /// Puts the message into an order group of its destination: the `MessageGroupId` of a FIFO queue or topic, which [has up to
     /// 128 letters, digits and signs](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html)
-    /// and no spaces. They refuse another one each time, and the delivery stays `unsent`: hash what may be longer.
-    /// Default: none, for destinations that keep no order.
+    /// and no spaces. The queue or topic refuses any other group at each attempt, and the delivery stays `unsent`: hash
+    /// values that may not fit. Default: none, for destinations that keep no order.
     #[must_use]
     pub fn with_group(mut self, group: impl Into<Arc<str>>) -> Self {
         self.group = Some(group.into());

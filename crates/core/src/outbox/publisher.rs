@@ -118,7 +118,7 @@ impl Publisher {
     }
 }
 
-/// Whether SQS would refuse it at each delivery, when its record is committed already.
+/// Whether a text of the message is empty. SQS would refuse it at each attempt, when the completion is already stored.
 ///
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_MessageAttributeValue.html>
 fn is_incomplete(message: &Message) -> bool {
@@ -183,8 +183,8 @@ pub enum PublishError {
          for example in S3, and publish where it is"
     )]
     TooLarge,
-    /// The message has no destination or no body, or its group, or the name or the value of an attribute, is empty. No queue
-    /// would take it.
+    /// The message has no destination or body, or has an empty group or an attribute with an empty name or value. SQS and SNS
+    /// would refuse it.
     #[error(
         "a message needs a destination and a body, and neither its group nor the name or value of an attribute may be empty: \
          leave out what has no value"

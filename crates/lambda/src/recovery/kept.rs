@@ -33,8 +33,8 @@ struct Found {
 }
 
 impl Route {
-    /// What the claim of this record keeps, if the source keeps it and the text is within its limit. `whole` is what
-    /// others keep of the event that keep all of it, and is shared: its copies could need more memory than there is.
+    /// What the claim of this record keeps, if the source keeps it and the text is within its limit. Records that keep the
+    /// whole event share its text, in `whole`: a copy for each could need more memory than the function has.
     pub(crate) fn kept(
         &self,
         event: &Event<'_>,

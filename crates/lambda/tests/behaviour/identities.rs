@@ -102,7 +102,7 @@ fn changed(event: &Value, members: &[(&str, Value)]) -> Value {
     event
 }
 
-/// What a redelivery changes is no part of the identity. `views` shows that functions store it as the key.
+/// The identity contains nothing that a redelivery changes. `views` shows that functions store it as the key.
 #[test]
 fn deliveries_of_one_record_have_one_identity_for_each_source() {
     let kinesis = batch([put(1, "k", "a", "")]);

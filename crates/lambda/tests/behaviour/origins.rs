@@ -1,4 +1,4 @@
-//! What a record is and where it is from are parts of its identity. A record that does not tell them has none.
+//! The identity of a record consists of its id and its origin. A record without one of them has no identity.
 
 use lambda_idempotency::{
     Operation,

@@ -195,7 +195,7 @@ async fn a_response_is_not_given_for_longer_than_results_are_and_its_work_is_not
     assert_eq!(world.calls(), 1);
 }
 
-/// What a layer with the hook has stored is replayed by one without it, and the other way round.
+/// A layer without the hook replays responses that a layer with it has stored, and the other way round.
 #[tokio::test]
 async fn whether_cookies_are_replayed_depends_on_who_was_verified_both_times() {
     let world = World::new();

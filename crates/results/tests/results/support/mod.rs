@@ -38,7 +38,7 @@ pub(crate) fn claim() -> IdempotencyRecord {
 
 pub(crate) type Field = fn(&mut IdempotencyRecord) -> &mut Option<Json>;
 
-/// What a record carries that is encrypted if results are; the result is the last.
+/// The fields of a record that are encrypted together with results; the result is the last.
 pub(crate) const FIELDS: [Field; 4] = [
     |record| &mut record.steps,
     |record| &mut record.outbox,
