@@ -12,6 +12,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     outcome::Outcome,
     policy::{OnConflict, OnOutage},
+    record::{IdempotencyRecord, Json},
 };
 use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Work};
 use lambda_idempotency_keys::Key;
@@ -207,15 +208,18 @@ impl Inner {
         (records, outcomes)
     }
 
-    /// Processes the record of an event that has this key, once more. `None` if the event has none.
+    /// Processes the record of an event that has this key, once more: `left` was found under it. `None` if the event has no such
+    /// record.
     pub(crate) async fn recover(
         &self,
         key: &Key,
+        left: &IdempotencyRecord,
         invoked: &Arc<Invoked>,
         request_id: Option<&str>,
     ) -> Option<Outcome> {
         let context = invoked.context();
         let read = Event::read(invoked.payload(), &context.request_id);
+        let claimed = left.provenance.as_ref().and_then(|provenance| provenance.record.as_deref());
         for (route, event) in self.share(read).ok()?.shares {
             // Its source is not there to wait for it, nor to keep an order. Without a claim it would be left as it is, and the
             // next recovery would run it again.
@@ -225,15 +229,17 @@ impl Inner {
             let records = route.records(&event);
             let extraction =
                 Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
-            let mut whole = None;
-            let delivery = records.iter().find_map(|record| {
-                let kept = route.kept(&event, record, context, &mut whole);
+            let deliveries = records.iter().filter_map(|record| {
+                // Whatever the limit is by now: without it, no later run could try again.
+                let kept = left.payload.as_ref().map(Json::without_note);
                 let is_cause = route.source.is_cause_of_invocation();
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
                 let work = extraction.work_of(record, |payload| route.job(payload, record.format));
                 let delivery = extraction.delivery(record, delivered, work);
                 (delivery.work.key() == Some(key)).then_some(delivery)
             });
+            // Of an event that is kept whole, several records may have the key.
+            let delivery = deliveries.min_by_key(|one| claimed != Some(one.record.label()));
             let Some(delivery) = delivery else { continue };
             let batch = Batch {
                 operation: &route.prepared.name,

@@ -157,7 +157,7 @@ impl<S: Browse> Recovery<S> {
     ) -> Result<Recovered, StoreError> {
         let context = context.into();
         let deadline = context.invocation_deadline();
-        let until = deadline.map_or(0, Timestamp::as_millis);
+        let (until, request_id) = (deadline.map_or(0, Timestamp::as_millis), context.request_id());
         let clock = self.function.0.engine.clock();
         let (start, mut longest) = (self.now(), None);
         let mut recovered = Recovered::default();
@@ -184,8 +184,10 @@ impl<S: Browse> Recovery<S> {
                 // A handler that is stopped uses up an attempt. How long the first one takes is not known.
                 let needs = longest.map_or_else(|| begun.since(start), |longest| longest * 2);
                 let is_late = deadline.is_some_and(|end| begun.plus(needs) >= end);
-                let outcome = self.function.0.recover(&key, &invoked, context.request_id());
-                let outcome = if is_late { LATE } else { outcome.await };
+                let outcome = match is_late {
+                    true => LATE,
+                    false => self.function.0.recover(&key, &record, &invoked, request_id).await,
+                };
                 if has_failed(&record) && outcome.as_ref().is_some_and(Outcome::is_acknowledged) {
                     self.function.0.engine.forget_payload(&key, record).await;
                 }

@@ -273,6 +273,66 @@ async fn a_permanent_failure_is_put_aside_by_a_later_run_if_its_sink_did_not_tak
     }
 }
 
+/// A sink: whether it answers, and what it took.
+#[derive(Clone, Default)]
+struct Aside {
+    hangs: Arc<AtomicBool>,
+    taken: Arc<Mutex<Vec<String>>>,
+}
+
+impl Aside {
+    async fn take(self, diverted: DivertedRecord) -> Result<(), &'static str> {
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        self.taken.lock().unwrap().push(diverted.record.to_string());
+        Ok(())
+    }
+}
+
+/// The function with the schedule was deployed with a lower limit.
+#[tokio::test]
+async fn an_attempt_of_a_recovery_keeps_the_record_whatever_its_limit_is() {
+    let mortal = Mortal::new();
+    mortal.died(&mortal.sqs(), &message()).await;
+    let before = mortal.stored().await.remove(0).payload;
+    let source = Sqs::new().recoverable(10);
+    let fails = async |_: Value, _: Call| Err::<(), _>(Failure::transient("no luck"));
+    let function = mortal.world.with_handler(source, &place(), fails);
+    assert_eq!(mortal.recover(&function).await.failed, 1);
+    assert_eq!(mortal.stored().await.remove(0).payload, before);
+    mortal.world.clock.advance(LATER);
+    assert_eq!(mortal.recover(&mortal.sqs()).await.recovered, 1);
+}
+
+/// Two records of an event of Kafka have one key, and the other one has only failed transiently before.
+#[tokio::test]
+async fn the_record_that_is_recovered_is_the_one_that_was_claimed() {
+    let (mortal, aside) = (Mortal::new(), Aside::default());
+    let sink = aside.clone();
+    let failed = Arc::new(AtomicBool::new(false));
+    let handler = async move |_: Value, _: Call| {
+        Err::<(), _>(match failed.swap(true, Ordering::SeqCst) {
+            false => Failure::transient("no luck"),
+            true => Failure::permanent("never"),
+        })
+    };
+    let source = Kafka::new().order(KeepOrder::None).recoverable(64 * 1024);
+    let source = source.divert(move |diverted| sink.clone().take(diverted));
+    let function = mortal.world.with_handler(source, &place(), handler);
+    aside.hangs.store(true, Ordering::SeqCst);
+    let messages = [(0, "first"), (1, "second")]
+        .map(|(partition, action)| support_streams::message(partition, 7, "o-1", action));
+    let event = support_streams::topic(messages).to_string();
+    mortal.world.invoke_raw(&function, &event).await.unwrap();
+    let left = mortal.stored().await.into_iter().find(|left| left.payload.is_some()).unwrap();
+    let claimed = left.provenance.unwrap().record.unwrap();
+    aside.hangs.store(false, Ordering::SeqCst);
+    mortal.world.clock.advance(LATER);
+    assert_eq!(mortal.recover(&function).await.recovered, 1);
+    assert_eq!(*aside.taken.lock().unwrap(), [format!("kafka record {claimed}")]);
+}
+
 /// The claim of a long attempt was made long before it failed.
 #[tokio::test]
 async fn a_record_whose_attempt_has_just_failed_is_left_to_its_source() {
