@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
     outcome::{NotStarted, Outcome},
     record::{IdempotencyRecord, Status},
     store::StoreError,
-    sweep::Sweep,
+    sweep::{CALL, Sweep},
 };
 use lambda_idempotency_keys::Key;
 
@@ -172,9 +172,12 @@ impl<S: Browse> Recovery<S> {
                     left.push((key, record));
                 }
             }
-            // What may kill the process comes last.
-            left.sort_by_key(|(_, record)| attempts(record));
-            for (key, record) in left {
+            order(&mut left, start);
+            let mut left = left.into_iter();
+            while let Some((key, record)) = left.next() {
+                if has_failed(&record) && self.now().plus(CALL) > record.expires_at {
+                    continue; // it would be new work by the time of its claim
+                }
                 let kept = record.payload.as_deref().and_then(|kept| kept::event(kept, until));
                 let Some(invoked) = kept.map(Invoked::new) else {
                     sweep.swept.unreadable += 1;
@@ -184,14 +187,20 @@ impl<S: Browse> Recovery<S> {
                 // A handler that is stopped uses up an attempt. How long the first one takes is not known.
                 let needs = longest.map_or_else(|| begun.since(start), |longest| longest * 2);
                 let is_late = deadline.is_some_and(|end| begun.plus(needs) >= end);
+                let is_for_sink = has_failed(&record);
                 let outcome = match is_late {
                     true => LATE,
                     false => self.function.0.recover(&key, &record, &invoked, request_id).await,
                 };
-                if has_failed(&record) && outcome.as_ref().is_some_and(Outcome::is_acknowledged) {
+                if is_for_sink && outcome.as_ref().is_some_and(Outcome::is_acknowledged) {
                     self.function.0.engine.forget_payload(&key, record).await;
                 }
                 if !recovered.count(outcome) {
+                    if is_for_sink && !is_late {
+                        // The others of the page wait for sinks as well, which must not keep the next run from later pages.
+                        recovered.failed += left.len() as u64;
+                        return Ok(Recovered { swept: sweep.swept, ..recovered });
+                    }
                     // What was recovered is not found any more.
                     return Ok(Recovered { swept: sweep.end_before_page(), ..recovered });
                 }
@@ -228,6 +237,16 @@ impl<S: Browse> Recovery<S> {
 
 /// The outcome of a record for which there is no time.
 const LATE: Option<Outcome> = Some(Outcome::Returned(NotStarted::Deadline));
+
+/// Puts the records with the fewest attempts first, because the others may kill the process. No attempts are counted for a
+/// sink: records that only wait for theirs come last, and in each run another of them is the first.
+fn order(left: &mut [(Key, IdempotencyRecord)], now: Timestamp) {
+    left.sort_by_key(|(_, record)| (has_failed(record), attempts(record)));
+    let others = left.partition_point(|(_, record)| !has_failed(record));
+    let sinks = left.get_mut(others..).unwrap_or_default();
+    let turn = usize::try_from(now.as_millis()).unwrap_or_default();
+    sinks.rotate_left(turn.checked_rem(sinks.len()).unwrap_or_default());
+}
 
 /// Whether only its sink is still to be called.
 const fn has_failed(record: &IdempotencyRecord) -> bool {

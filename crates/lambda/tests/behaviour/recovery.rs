@@ -27,6 +27,7 @@ use lambda_idempotency_core::{
     store::{StoreError, StoreErrorKind},
 };
 use lambda_idempotency_testkit::{
+    clock::ManualClock,
     crashing::drop_after,
     faults::{Fault, FaultyStore},
 };
@@ -273,10 +274,11 @@ async fn a_permanent_failure_is_put_aside_by_a_later_run_if_its_sink_did_not_tak
     }
 }
 
-/// A sink: whether it answers, and what it took.
+/// A sink: whether it answers, how long it takes, and what it took.
 #[derive(Clone, Default)]
 struct Aside {
     hangs: Arc<AtomicBool>,
+    takes: Arc<Mutex<Option<(ManualClock, Duration)>>>,
     taken: Arc<Mutex<Vec<String>>>,
 }
 
@@ -285,8 +287,81 @@ impl Aside {
         if self.hangs.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
+        let takes = self.takes.lock().unwrap().clone();
+        if let Some((clock, time)) = takes {
+            clock.sleep(time).await;
+        }
         self.taken.lock().unwrap().push(diverted.record.to_string());
         Ok(())
+    }
+}
+
+/// A function whose handler fails permanently for orders that say so.
+fn with_sink(mortal: &Mortal, aside: &Aside) -> Function {
+    let (this, sink) = (mortal.clone(), aside.clone());
+    let handler = async move |order: Value, call: Call| match order["do"].as_str() {
+        Some("give up") => {
+            this.world.ledger.record(call.record().to_string(), "gives up");
+            Err(Failure::permanent("never"))
+        }
+        _ => this.handle(&call).await,
+    };
+    let source = kept().divert(move |diverted| sink.clone().take(diverted));
+    mortal.world.with_handler(source, &place(), handler)
+}
+
+/// No attempts are counted for a sink: its records would come first in each run, and keep all others from theirs.
+#[tokio::test]
+async fn a_sink_that_hangs_keeps_no_other_record_from_being_recovered() {
+    let (mortal, aside) = (Mortal::new(), Aside::default());
+    let function = with_sink(&mortal, &aside);
+    aside.hangs.store(true, Ordering::SeqCst);
+    let fails = ["f-0", "f-1", "f-2"];
+    let event = batch(fails.map(|name| order(name, name, "give up")));
+    assert_eq!(mortal.world.returned(&function, &event).await, fails);
+    // More than a page.
+    let names: Vec<_> = (0..150).map(|n| format!("m-{n:03}")).collect();
+    for names in names.chunks(10) {
+        let event = batch(names.iter().map(|name| order(name, name, "")));
+        mortal.dies(&function, &event.to_string()).await;
+    }
+    mortal.world.clock.advance(LATER);
+    let run = async |next: Option<&Cursor>| {
+        let deadline = mortal.world.clock.now().plus(Duration::from_mins(5));
+        let recovery = mortal.recovery(&function);
+        mortal.world.clock.drive(recovery.run(next, deadline)).await.unwrap()
+    };
+    let (mut next, mut recovered, mut failed) = (None, 0, 0);
+    for _ in 0..6 {
+        let run = run(next.as_ref()).await;
+        (recovered, failed) = (recovered + run.recovered, failed + run.failed);
+        next = run.swept.next;
+    }
+    assert_eq!((recovered, aside.taken.lock().unwrap().len()), (150, 0));
+    assert!(failed >= 3, "{failed}");
+    aside.hangs.store(false, Ordering::SeqCst);
+    mortal.world.clock.advance(LATER);
+    assert_eq!(run(None).await.recovered, 3);
+}
+
+/// It is final until it expires, and new work after that: nothing has delivered it again.
+#[tokio::test]
+async fn a_permanent_failure_that_expires_during_a_run_is_not_tried_again() {
+    let (mortal, aside) = (Mortal::new(), Aside::default());
+    let function = with_sink(&mortal, &aside);
+    aside.hangs.store(true, Ordering::SeqCst);
+    let fails = ["f-0", "f-1", "f-2", "f-3"];
+    let event = batch(fails.map(|name| order(name, name, "give up")));
+    assert_eq!(mortal.world.returned(&function, &event).await, fails);
+    let expires_at = mortal.stored().await.iter().map(|record| record.expires_at).min().unwrap();
+    let soon = expires_at.minus(Duration::from_secs(30));
+    mortal.world.clock.advance(soon.since(mortal.world.clock.now()));
+    aside.hangs.store(false, Ordering::SeqCst);
+    *aside.takes.lock().unwrap() = Some((mortal.world.clock.clone(), Duration::from_secs(20)));
+    let recovered = mortal.recover(&function).await;
+    assert_eq!(recovered.recovered, 2, "{recovered:?}");
+    for name in fails {
+        mortal.world.ledger.assert_once(&format!("sqs record {name}"));
     }
 }
 
