@@ -209,7 +209,7 @@ impl<'a> Entry<'a> {
 
     /// It has its outcome. Its claim is dropped now and not with the batch: an event can hold very many records.
     pub(super) fn done(&mut self) {
-        self.ask.key = None;
+        (self.ask.key, self.ask.kept) = (None, None);
         (self.held, self.assumed, self.seen) = (None, None, None);
     }
 
@@ -314,12 +314,14 @@ mod tests {
 
     #[test]
     fn a_record_with_its_outcome_keeps_nothing_of_its_claim() {
-        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        let ask = Ask { kept: Some("{}".into()), ..Ask::aside(Key::from_text("op#a")) };
+        let mut entry = Entry::new(ask);
         entry.assumed(held(1_000), Box::new(Guard::Absent));
         assert!(entry.key().is_some() && entry.held().is_some() && entry.assumption().is_some());
         assert_eq!((entry.enter(Stage::Done), entry.stage()), (Stage::Queued, Stage::Done));
         entry.done();
         assert!(entry.key().is_none() && entry.held().is_none() && entry.assumption().is_none());
+        assert_eq!(entry.ask().kept, None, "with its form in a store that encrypts");
     }
 
     #[test]
