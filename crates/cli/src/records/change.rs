@@ -118,6 +118,8 @@ pub(crate) fn reset(
     record.failed_attempts = 0;
     record.error_type = None;
     record.result = None;
+    // Its next delivery brings its own, maybe under another key. With this one a recovery would do the work as well.
+    record.payload = None;
     record.expires_at =
         record.expires_at.max(now.plus(Policy::default().retention).ceil_to_second());
     Some(record)
@@ -136,9 +138,10 @@ mod tests {
         failed.error_type = Some("payments::Declined".into());
         assert!(reset(&failed, now, by).is_none());
         let mut steps = failed.clone();
-        steps.steps = Some("{}".into());
+        (steps.steps, steps.payload) = (Some("{}".into()), Some("{}".into()));
         let kept = reset(&steps, now, by).unwrap();
         assert_eq!((kept.steps, kept.failed_attempts, kept.error_type), (steps.steps, 0, None));
+        assert_eq!(kept.payload, None, "a recovery would do the work beside its next delivery");
         let mut lost = failed;
         lost.lost_attempts = 2;
         assert_eq!(reset(&lost, now, by).unwrap().lost_attempts, 2);
