@@ -70,10 +70,12 @@ fn scheme(url: &str) -> Option<usize> {
 }
 
 /// The same URL for each of its hosts. `tokio-postgres` would try them in turn, and wait for one that does not answer for as
-/// long as there is time. It tries them in another order each time if the URL says so.
+/// long as there is time. It tries them in another order each time if the URL says so, and wants as many `hostaddr` as hosts.
 fn each_host(url: &str) -> Vec<String> {
-    let is_random = parameters(url).any(|named| named == ("load_balance_hosts", "random"));
-    let Some(scheme) = scheme(url).filter(|_| !is_random) else { return vec![url.to_owned()] };
+    let is_one = parameters(url).any(|(name, value)| {
+        name == "hostaddr" || (name, value) == ("load_balance_hosts", "random")
+    });
+    let Some(scheme) = scheme(url).filter(|_| !is_one) else { return vec![url.to_owned()] };
     let (head, rest) = url.split_at(url.find('@').map_or(scheme, |at| at.saturating_add(1)));
     let (hosts, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     hosts.split(',').map(|host| format!("{head}{host}{tail}")).collect()
@@ -212,6 +214,9 @@ mod tests {
         assert_eq!(read("postgres://a,b").servers.len(), 2);
         assert_eq!(read("postgres:///orders?host=a,b").servers.len(), 1);
         assert_eq!(read("postgres://a,b/orders?load_balance_hosts=random").servers.len(), 1);
+        let addressed = read("postgres://a,b/orders?hostaddr=10.0.0.1,10.0.0.2");
+        let [server] = &*addressed.servers else { unreachable!("one address is for one host") };
+        assert_eq!(server.get_hosts().len(), server.get_hostaddrs().len());
         let url = read("host=a,b dbname=orders password=s3?cr,3t@@");
         assert_eq!(url.servers.len(), 1);
         assert_eq!(url.servers[0].get_password(), Some(&b"s3?cr,3t@@"[..]));
