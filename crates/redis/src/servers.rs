@@ -1,7 +1,7 @@
 //! The servers: one, or the primaries of a cluster, and which of them has a key.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -31,8 +31,9 @@ struct Known {
     stale: bool,
     /// The server that knows better.
     ask_at: Option<Address>,
-    /// The server whose map was wrong: it may be cut off from the others, and still take itself for a primary.
-    doubted: Option<Address>,
+    /// The servers whose map was wrong, since it was asked for: they may be cut off from the others, and still take
+    /// themselves for primaries.
+    doubted: HashSet<Address>,
 }
 
 /// Which server has which keys.
@@ -88,8 +89,8 @@ impl Map {
 
 impl Servers {
     pub(crate) fn new(config: Arc<Config>) -> Self {
-        let known =
-            Known { nodes: HashMap::new(), map: None, stale: false, ask_at: None, doubted: None };
+        let (nodes, doubted) = (HashMap::new(), HashSet::new());
+        let known = Known { nodes, map: None, stale: false, ask_at: None, doubted };
         Self { config, known: Mutex::new(known) }
     }
 
@@ -114,7 +115,7 @@ impl Servers {
     /// Makes the next request find out anew which server has which keys. It asks this server only if no other answers.
     pub(crate) fn doubt(&self, address: &Address) {
         self.forget_map(None);
-        self.known().doubted = Some(address.clone());
+        self.known().doubted.insert(address.clone());
     }
 
     /// Which server has which keys.
@@ -129,7 +130,7 @@ impl Servers {
             let seed = &self.config.address;
             let others = known.nodes.keys().filter(|other| *other != seed).cloned();
             let others: Vec<_> = std::iter::once(seed.clone()).chain(others).collect();
-            (known.ask_at.take(), known.doubted.take(), others)
+            (known.ask_at.take(), known.doubted.clone(), others)
         };
         if let Some(address) = ask_at
             && let Ok(map) = self.ask(&address, budget).await
@@ -138,7 +139,7 @@ impl Servers {
         }
         // All at once: some may be gone, and who is gone answers late or never.
         let (last, first): (Vec<_>, Vec<_>) =
-            others.iter().partition(|other| doubted.as_ref() == Some(*other));
+            others.iter().partition(|other| doubted.contains(*other));
         let mut failed = None;
         for addresses in [first, last].iter().filter(|addresses| !addresses.is_empty()) {
             let asked = addresses.iter().map(|address| self.ask(address, budget).boxed());
@@ -146,6 +147,8 @@ impl Servers {
                 Ok((map, _)) => return Ok(self.keep(map)),
                 Err(failure) => failed = Some(failure),
             }
+            // The others are gone: a call that has no time left for the rest shall not wait for them again.
+            self.known().doubted.clear();
         }
         let known = self.known().map.clone();
         known.ok_or_else(|| failed.unwrap_or_else(|| error::no_server(&self.config.address)))
@@ -155,6 +158,7 @@ impl Servers {
         let mut known = self.known();
         known.map = Some(map.clone());
         known.stale = false;
+        known.doubted.clear();
         if let Map::Cluster(ranges) = &map {
             // Servers that have left the cluster, and whatever their names will mean later, are not asked again.
             known

@@ -1,4 +1,4 @@
-//! A primary that is cut off from its cluster, and not from the function.
+//! Primaries that are cut off from their cluster, and not from the function.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -18,8 +18,8 @@ use crate::server::{claimed, within};
 /// A server of a cluster, as far as the store asks.
 #[derive(Clone)]
 struct Puppet {
-    /// The ports of the servers that have the halves of the slots.
-    halves: [u16; 2],
+    /// The ports of the servers that have the thirds of the slots.
+    thirds: [u16; 3],
     /// The answer to a claim.
     claim: &'static str,
     /// How far away it is.
@@ -38,8 +38,8 @@ impl Puppet {
         let mut stream = BufReader::new(stream);
         loop {
             let words = command(&mut stream)?;
-            let [first, second] =
-                self.halves.map(|port| format!("*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n"));
+            let [first, second, third] =
+                self.thirds.map(|port| format!("*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n"));
             let answer = match &*words[0] {
                 "SCRIPT" => bulk(&"0".repeat(40)),
                 "INFO" => bulk(
@@ -47,7 +47,10 @@ impl Puppet {
                 ),
                 "CLUSTER" => {
                     thread::sleep(self.delay);
-                    format!("*2\r\n*3\r\n:0\r\n:8191\r\n{first}*3\r\n:8192\r\n:16383\r\n{second}")
+                    format!(
+                        "*3\r\n*3\r\n:0\r\n:5999\r\n{first}*3\r\n:6000\r\n:11999\r\n{second}\
+                         *3\r\n:12000\r\n:16383\r\n{third}"
+                    )
                 }
                 _ => self.claim.to_owned(),
             };
@@ -77,24 +80,31 @@ fn number(stream: &mut BufReader<TcpStream>) -> Option<usize> {
     line.get(1..)?.trim_end().parse().ok()
 }
 
-/// It still takes itself for the primary of its slots, and it is nearer than the others, which have given them away.
+/// They still take themselves for the primaries of their slots, and they are nearer than the others, which have given these
+/// away.
 #[tokio::test]
-async fn who_has_the_slots_is_not_asked_of_a_server_that_does_not_know() {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    let [near, far] = [0, 1].map(|n| listeners[n].local_addr().unwrap().port());
-    let cut_off = Puppet {
-        halves: [near, far],
-        claim: "-CLUSTERDOWN The cluster is down\r\n",
-        delay: Duration::ZERO,
-    };
-    let other = Puppet { halves: [far, far], claim: "$-1\r\n", delay: Duration::from_millis(100) };
-    for (listener, puppet) in listeners.into_iter().zip([cut_off, other]) {
-        thread::spawn(move || puppet.serve(&listener));
+async fn who_has_the_slots_is_not_asked_of_servers_that_do_not_know() {
+    for near in [1, 2] {
+        let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let ports = [0, 1, 2].map(|n| listeners[n].local_addr().unwrap().port());
+        let far = ports[2];
+        let before = [ports[0], if near == 2 { ports[1] } else { far }, far];
+        for (listener, port) in listeners.into_iter().zip(ports) {
+            let puppet = if port == far {
+                Puppet { thirds: [far; 3], claim: "$-1\r\n", delay: Duration::from_millis(100) }
+            } else {
+                let claim = "-CLUSTERDOWN The cluster is down\r\n";
+                Puppet { thirds: before, claim, delay: Duration::ZERO }
+            };
+            thread::spawn(move || puppet.serve(&listener));
+        }
+        let store =
+            RedisStore::builder(&format!("redis://127.0.0.1:{}", ports[0])).build().unwrap();
+        // Of sixty keys, about a third are in the slots of each server.
+        let claims = (0..60).map(|n| Key::from_text(format!("op#{n}")));
+        let claims = claims.map(|key| Write::new(key, Guard::Absent, Some(claimed(1))));
+        let verdicts = store.write(&claims.collect::<Vec<_>>(), within(5_000)).await;
+        let are_written = verdicts.iter().all(|verdict| matches!(verdict, Verdict::Written));
+        assert!(are_written, "{near} cut off: {verdicts:?}");
     }
-    let store = RedisStore::builder(&format!("redis://127.0.0.1:{near}")).build().unwrap();
-    // Of sixty keys, about half are in the slots that were given away.
-    let claims = (0..60).map(|n| Key::from_text(format!("op#{n}")));
-    let claims = claims.map(|key| Write::new(key, Guard::Absent, Some(claimed(1))));
-    let verdicts = store.write(&claims.collect::<Vec<_>>(), within(5_000)).await;
-    assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Written)), "{verdicts:?}");
 }
