@@ -8,6 +8,9 @@ use crate::failure::Failure;
 
 const REMEDY: &str = "Name a file, or `-` for standard input. `lambda-idempotency event sqs --body '...' > event.json` makes an event.";
 
+/// Whether somebody is yet to write to standard input, or to close it.
+pub(crate) static IS_WAITED_FOR: AtomicBool = AtomicBool::new(false);
+
 /// The text of a file; `-` is standard input, which can be read once.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     static IS_READ: AtomicBool = AtomicBool::new(false);
@@ -20,6 +23,9 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         return Err("standard input (`-`) is given more than once, and can be read once".into());
     }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(failed)?;
+    IS_WAITED_FOR.store(true, Ordering::Relaxed);
+    let read = std::io::stdin().read_to_string(&mut text);
+    IS_WAITED_FOR.store(false, Ordering::Relaxed);
+    read.map_err(failed)?;
     Ok(text)
 }

@@ -1,18 +1,21 @@
 //! Runs asynchronous commands until they end or the user stops them.
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode, sync::atomic::Ordering, time::Duration};
 
-use crate::failure::Failure;
+use tokio::{runtime::Runtime, time::sleep};
+
+use crate::{failure::Failure, input::IS_WAITED_FOR};
 
 /// Runs a command to its end, or to the first signal: exit code 130.
 pub(crate) fn run(
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
-    tokio::runtime::Runtime::new()?.block_on(async {
+    runtime()?.block_on(async {
         // Dropping the command's future kills its child processes.
         tokio::select! {
-            done = command => done,
+            biased; // a command may take a second until it waits for something, and a signal comes meanwhile
             () = interrupted() => Ok(ExitCode::from(INTERRUPTED)),
+            done = command => done,
         }
     })
 }
@@ -21,7 +24,20 @@ pub(crate) fn run(
 pub(crate) fn run_to_the_end(
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
-    tokio::runtime::Runtime::new()?.block_on(command)
+    runtime()?.block_on(command)
+}
+
+/// A runtime that ends this process at a signal while standard input is read. The thread that reads it sees no signal.
+fn runtime() -> io::Result<Runtime> {
+    let runtime = Runtime::new()?;
+    runtime.spawn(async {
+        interrupted().await;
+        while !IS_WAITED_FOR.load(Ordering::Relaxed) {
+            sleep(Duration::from_millis(20)).await;
+        }
+        std::process::exit(INTERRUPTED.into());
+    });
+    Ok(runtime)
 }
 
 /// The exit code of a command that was stopped by a signal.

@@ -30,8 +30,9 @@ use totals::Rows;
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     // Nothing was seen yet: a signal just ends the command, and with it what it started.
     let ready = tokio::select! {
-        ready = prepare(&arguments) => ready?,
+        biased;
         () = interrupted() => return Ok(ExitCode::from(INTERRUPTED)),
+        ready = prepare(&arguments) => ready?,
     };
     let mut report = DeliveryReport::default();
     let delivery = deliver(&ready, arguments.repeat, &mut report);

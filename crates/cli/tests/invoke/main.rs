@@ -248,6 +248,28 @@ async fn a_stopped_command_shows_what_was_seen_so_far() {
     assert_eq!((&report["complete"], &report["summary"]["executed"]), (&json!(false), &json!(1)));
 }
 
+/// Several, because chance decides what a command does first.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_commands_that_wait_for_their_input() {
+    let start = |arguments: &&[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+        command.args(*arguments).args(["--binary", "/"]).stdin(Stdio::piped()).spawn().unwrap()
+    };
+    let invoke = [&["invoke", "-"][..]; 4];
+    let chaos = [&["chaos", "--vary", "orderId", "--sqs-body", "-"][..]; 4];
+    let mut started: Vec<_> = invoke.iter().chain(&chaos).map(start).collect();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    for child in &mut started {
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        let begun = std::time::Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed().as_secs() < 20, "it goes on");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
 #[test]
 fn without_a_package_or_with_several_binaries_the_error_says_what_to_name() {
     let event = concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json");
