@@ -41,10 +41,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The records of an event with their keys, for the commands that look them up.
+/// The records of an event with their keys, for the commands that look them up. Without the name of the operation the keys
+/// would be those of other work.
 #[cfg(feature = "records")]
 pub(crate) fn records_of(options: &KeyOptions, event: &str) -> Result<Vec<Record>, Failure> {
-    Ok(Inspection::new(options)?.records(event)??)
+    let records = Inspection::new(options)?.records(event)??;
+    let is_unnamed = |record: &Record| scoped::of(&options.operation, record.source).is_none();
+    if options.powertools.is_none() && records.iter().any(is_unnamed) {
+        let failure = Failure::from("every key contains the operation's name, and none was given");
+        return Err(failure.remedy("Name the operation with --operation."));
+    }
+    Ok(records)
 }
 
 /// Events on their way to a report.

@@ -328,6 +328,25 @@ async fn a_completion_by_hand_has_the_fingerprint_of_its_event() {
     assert!(short.err.contains("longer than zero"), "{}", short.err);
 }
 
+/// The keys would be those of an operation that nobody has.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_records_of_an_event_are_not_looked_for_without_the_name_of_their_operation() {
+    let world = World::new().await;
+    let event = file("unnamed", &orders(&["o"]).to_string());
+    for command in [
+        &["show", "--event", &event][..],
+        &["evict", "--event", &event],
+        &["release", "--event", &event],
+        &["complete", "--event", &event, "--yes"],
+        &["redrive", &event],
+        &["redrive", &event, "--operation", "sns=place"],
+    ] {
+        let ran = world.records(&[command, &["--key", "orderId"]].concat()).code(2);
+        assert!(ran.err.contains("--operation"), "{command:?}: {}", ran.err);
+    }
+    assert_eq!(world.records(&["list", "--json"]).code(0).json()["read"], 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_whose_answer_was_lost_is_recognised() {
     let world = World::new().await;
