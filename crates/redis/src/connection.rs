@@ -5,6 +5,7 @@
 
 use std::{
     io,
+    net::SocketAddr,
     pin::pin,
     sync::{
         Arc,
@@ -20,7 +21,7 @@ use redis::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
+    net::{TcpStream, lookup_host},
 };
 
 use crate::{
@@ -28,6 +29,7 @@ use crate::{
     config::Config,
     error::{self, Failure, server_failure},
     handshake::{self, Facts},
+    retry::{Budget, within},
 };
 
 /// How many requests may wait to be sent: more than there are calls. For room among fewer, calls would queue, and one that
@@ -48,7 +50,11 @@ pub(crate) struct Link {
 
 impl Link {
     /// Connects and logs in, loads the scripts, and refuses a server that cannot keep idempotency records.
-    pub(crate) async fn open(config: &Config, address: &Address) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        config: &Config,
+        address: &Address,
+        budget: &Budget<'_>,
+    ) -> Result<Self, Failure> {
         let mut login = config.login.clone();
         if let Some(load) = &config.load_password {
             let password = load.load().await.ok_or_else(|| error::no_password(address))?;
@@ -56,7 +62,8 @@ impl Link {
         }
         let unreachable =
             |error: io::Error| error::not_connected(address, error.kind().to_string());
-        let tcp = TcpStream::connect((&*address.host, address.port)).await.map_err(unreachable)?;
+        let found = lookup_host((&*address.host, address.port)).await.map_err(unreachable)?;
+        let tcp = reach(&found.collect::<Vec<_>>(), budget).await.map_err(unreachable)?;
         tcp.set_nodelay(true).map_err(unreachable)?;
         let (connection, driver) = match &config.tls {
             None => over(tcp).await,
@@ -117,6 +124,21 @@ impl Link {
     }
 }
 
+/// Connects to the first of these addresses that answers. A name may be that of all servers of a cluster, and one that is
+/// gone keeps no time of those behind it.
+async fn reach(addresses: &[SocketAddr], budget: &Budget<'_>) -> io::Result<TcpStream> {
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    for (left, address) in (1..=count).rev().zip(addresses) {
+        match within(budget, budget.left() / left, TcpStream::connect(address)).await {
+            Ok(Ok(tcp)) => return Ok(tcp),
+            Ok(Err(error)) => failed = error,
+            Err(_) => failed = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(failed)
+}
+
 type Parts = (MultiplexedConnection, Shared<BoxFuture<'static, ()>>);
 
 /// The protocol over a stream. Sends nothing yet.
@@ -134,4 +156,39 @@ where
         MultiplexedConnection::new_with_config(&settings, stream, config).await?;
     let driver: BoxFuture<'static, ()> = Box::pin(driver);
     Ok((connection, driver.shared()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lambda_idempotency_core::clock::{Clock as _, SystemClock};
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+
+    /// As if its machine was gone: a server that takes no more connections answers none that is new.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn an_address_that_does_not_answer_keeps_no_time_of_those_behind_it() {
+        let full = TcpSocket::new_v4().unwrap();
+        full.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let full = full.listen(1).unwrap();
+        let gone = full.local_addr().unwrap();
+        let budget = |millis| {
+            let until = SystemClock.now().plus(Duration::from_millis(millis));
+            Budget::new(&SystemClock, Duration::from_secs(1), until)
+        };
+        let mut taken = Vec::new();
+        while let Ok(Ok(tcp)) = within(&budget(200), Duration::MAX, TcpStream::connect(gone)).await
+        {
+            taken.push(tcp);
+        }
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addresses = [gone, server.local_addr().unwrap()];
+        reach(&addresses, &budget(1000)).await.unwrap();
+        let late = reach(&addresses[..1], &budget(200)).await.unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(reach(&[], &budget(200)).await.unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

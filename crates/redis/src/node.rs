@@ -125,7 +125,7 @@ async fn connect(
             }
             link.leave();
         }
-        Link::open(&config, &address).await
+        Link::open(&config, &address, &budget).await
     };
     let connected = within(&budget, config.connect_timeout, connected).await;
     let link = connected.map_err(|_| timed_out(&address))??;
