@@ -76,6 +76,8 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) -> Next {
         let position = self.records.position(at);
+        // What puts a record aside is not beside that record.
+        let own = if position == at { 1 } else { 2 };
         let mut step = Step {
             at,
             now: present.now,
@@ -86,7 +88,7 @@ impl Machine<'_> {
             closed: self.starts.closed(position),
             is_stopped: self.starts.is_stopped(),
             has_turn: self.quarantine.has_turn(at),
-            is_beside_others: self.records.open() > 1,
+            is_beside_others: self.records.open() > own,
             goes_back: false,
             held_up: false,
             entry: self.records.at(at),
