@@ -247,7 +247,8 @@ impl<K> Http<K> {
     /// the service in front of it verifies, and headers that this service sets on each request.
     /// `x-api-key` qualifies only if each caller has its own key. `x-amzn-oidc-identity` and
     /// `x-amzn-mtls-clientcert-subject` are accepted only from load balancers, and are safe only if
-    /// *every* rule that leads to the function authenticates: a load balancer overwrites the header
+    /// *every* rule that leads to the function authenticates, and every listener verifies certificates
+    /// (mutual TLS in the mode `verify`, not `passthrough`): a load balancer overwrites the header
     /// where it authenticates, and forwards a client's own where it does not. To be sure, verify the signature of
     /// `x-amzn-oidc-data` in [`caller`](Self::caller) or in [`verify`](Self::verify).
     pub fn caller_from_header(self, name: HeaderName) -> Self {
