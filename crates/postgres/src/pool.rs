@@ -157,15 +157,19 @@ impl Target {
             Some(load) => Some(load.load().await.ok_or(Unconnected::NoPassword)?),
             None => None,
         };
+        let mut said = None;
         for (hosts, server) in (2..=config.hosts).rev().zip(&self.before) {
             // One that does not answer, such as a machine without power, keeps no time of those behind it.
             let limit = config.connect_timeout.min(budget.left() / hosts);
-            if let Ok(Ok(open)) = budget.within(limit, self.open(server, password.as_deref())).await
-            {
-                return Ok(open);
+            match budget.within(limit, self.open(server, password.as_deref())).await {
+                Ok(Ok(open)) => return Ok(open),
+                Ok(Err(why)) if why.is_of_server() => said = Some(why),
+                _ => {}
             }
         }
-        self.open(&self.server, password.as_deref()).await
+        let last = self.open(&self.server, password.as_deref()).await;
+        // What a server has said helps more than that another one cannot be reached.
+        last.map_err(|why| if why.is_of_server() { why } else { said.unwrap_or(why) })
     }
 
     async fn open(

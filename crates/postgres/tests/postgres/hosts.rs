@@ -3,13 +3,16 @@
 use std::{net::TcpListener, time::Duration};
 
 use futures_util::future::join_all;
-use lambda_idempotency_core::clock::{Clock as _, SystemClock};
+use lambda_idempotency_core::{
+    clock::{Clock as _, SystemClock},
+    store::StoreErrorKind,
+};
 use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
     server::Postgres,
-    table::{claim, in_secs, new_table, one, stored, written},
+    table::{claim, in_secs, new_table, one, stored, unknown, written},
 };
 
 /// The first host is a machine that has stopped: its network takes connections, and nothing answers. The second one has
@@ -60,4 +63,18 @@ async fn idle_connections_to_a_host_that_does_not_answer_are_not_tried_one_after
     // Three of them would take half a second, one and two.
     let soon = SystemClock.now().plus(Duration::from_millis(3500));
     written(&one(&store, claim("after", 1), soon).await);
+}
+
+/// The standby is away, and the primary refuses.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn what_a_host_has_said_is_told_although_another_cannot_be_reached() {
+    let server = Postgres::shared();
+    let address = server.address().to_string();
+    for hosts in [format!("{address},127.0.0.1:1"), format!("127.0.0.1:1,{address}")] {
+        let url = server.url().replace(&address, &hosts).replace("/postgres?", "/nobody_has_it?");
+        let store = PostgresStore::builder(&url).build().unwrap();
+        let error = unknown(one(&store, claim("a", 1), in_secs(5)).await);
+        assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{hosts}: {error}");
+    }
 }
