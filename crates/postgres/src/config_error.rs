@@ -35,6 +35,12 @@ pub enum PostgresConfigError {
          postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters percent-encoded"
     )]
     UnfitUrl,
+    /// A parameter of the URL, or its value, that libpq knows and this store does not.
+    #[error(
+        "the URL of the PostgreSQL server has a value of `{0}` that this store does not support: leave the parameter out. \
+         The server's certificate and its name are always checked"
+    )]
+    UnsupportedParameter(String),
     /// The URL names a cluster of Aurora DSQL.
     #[error(
         "Aurora DSQL cannot keep idempotency records for this store, which needs transactions at the isolation level READ \

@@ -26,7 +26,11 @@ pub(crate) struct Url {
 impl Url {
     /// Reads a URL. The error does not quote it.
     pub(crate) fn parse(url: &str) -> Result<Self, PostgresConfigError> {
-        let (text, root_certificates) = without_libpq(url.trim())?;
+        let url = url.trim();
+        if let Some((name, _)) = parameters(url).find(is_unsupported) {
+            return Err(PostgresConfigError::UnsupportedParameter(name.to_owned()));
+        }
+        let (text, root_certificates) = without_libpq(url)?;
         if has_stray_sign(&text) {
             return Err(PostgresConfigError::UnfitUrl);
         }
@@ -114,6 +118,28 @@ fn parameters(url: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split('&').filter_map(|parameter| parameter.split_once('='))
 }
 
+/// Whether libpq knows this parameter and this store does not. Only such a name is repeated in the error: the others may be
+/// parts of a password.
+fn is_unsupported((name, value): &(&str, &str)) -> bool {
+    match *name {
+        "channel_binding" => *value == "require",
+        "sslnegotiation" => *value == "direct",
+        "sslmode" => *value == "allow",
+        "target_session_attrs" => matches!(*value, "primary" | "standby" | "prefer-standby"),
+        _ => [
+            "sslcert",
+            "sslkey",
+            "sslpassword",
+            "sslcrl",
+            "sslcrldir",
+            "passfile",
+            "service",
+            "gssencmode",
+        ]
+        .contains(name),
+    }
+}
+
 /// The URL without the parameters that `tokio-postgres` does not know, and the value of `sslrootcert`. The modes
 /// `verify-ca` and `verify-full` say nothing more here: certificates and names are always checked.
 fn without_libpq(url: &str) -> Result<(String, Option<PathBuf>), PostgresConfigError> {
@@ -166,6 +192,25 @@ mod tests {
         assert_eq!(url.root_certificates, Some(PathBuf::from("C:\\my certificates+ä.pem")));
         let Err(error) = Url::parse("postgres://db/orders?sslrootcert=%FF") else { unreachable!() };
         assert!(matches!(error, PostgresConfigError::UnfitUrl), "{error}");
+    }
+
+    #[test]
+    fn what_libpq_knows_and_the_store_does_not_is_refused_by_its_name() {
+        let refused = |query: &str| Url::parse(&format!("postgres://db/orders?{query}")).map(drop);
+        for query in [
+            "sslmode=require&channel_binding=require", // as Neon writes it
+            "sslnegotiation=direct",
+            "sslmode=allow",
+            "target_session_attrs=primary",
+            "sslcert=client.pem&connect_timeout=3",
+        ] {
+            let error = refused(query).unwrap_err();
+            let PostgresConfigError::UnsupportedParameter(name) = &error else { panic!("{error}") };
+            assert!(query.contains(&format!("{name}=")), "{query}: {error}");
+        }
+        assert!(refused("channel_binding=prefer&target_session_attrs=read-write").is_ok());
+        let error = Url::parse("postgres://orders:s3?cr3t@db/orders").map(drop).unwrap_err();
+        assert!(!error.to_string().contains("cr3t"), "{error}");
     }
 
     #[test]
