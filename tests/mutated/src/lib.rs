@@ -1,10 +1,35 @@
-//! The sources of the engine's machine, compiled once more beside [`rules`] that can be left out one at a time.
+//! The sources of the engine's machine and of the core's admission, compiled once more beside rules that can be left out one
+//! at a time.
 //!
-//! `rules.patch` is a unified diff (`diff -U2 -r`) that asks `keeps(Rule::..)` wherever a rule of the machine can be left out. The
-//! build script applies it to a copy, and fails if a part of it does not fit any more: a change of the machine next to a
-//! rule changes the patch, too. Functions contain none of this.
+//! `rules.patch` has the changes: wherever a rule can be left out, it asks `keeps("..")`. The build script applies it to a
+//! copy, and fails if a part of it does not fit any more: a change next to a rule changes the patch, too. Functions contain
+//! none of this. `docs/model.md` says what goes wrong without each rule.
 
-pub mod rules;
+mod judged;
+
+use std::cell::Cell;
+
+pub use copied::machine;
+pub use judged::{Misjudged, misjudged};
+
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::nursery,
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "of the sources, some are not needed here, and the patch is short"
+)]
+mod copied {
+    include!(concat!(env!("OUT_DIR"), "/copied.rs"));
+}
+
+/// The core, with the copied admission in the place of its own.
+pub mod core {
+    pub use crate::judged::admission;
+    pub use lambda_idempotency_core::*;
+}
 
 /// The types that the machine imports from the engine.
 mod delivery {
@@ -14,14 +39,17 @@ mod delivery {
 #[path = "../../../crates/engine/src/unanswered.rs"]
 mod unanswered;
 
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "of the engine's own sources, some are not needed here"
-)]
-mod copied {
-    include!(concat!(env!("OUT_DIR"), "/machine.rs"));
+thread_local! {
+    static LEFT_OUT: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-pub use copied::machine;
+/// Whether this rule is kept.
+#[must_use]
+pub fn keeps(rule: &str) -> bool {
+    LEFT_OUT.get() != Some(rule)
+}
+
+/// Leaves a rule out on this thread. The checker starts its own threads, so each step calls this first.
+pub fn leave_out(rule: Option<&'static str>) {
+    LEFT_OUT.set(rule);
+}

@@ -126,14 +126,14 @@ fn a_link_without_a_target_is_found() {
     assert_eq!(targets(text), ["b.md#c", "there.rs"]);
     assert_eq!(anchors("# What is `it`, then?\n"), ["what-is-it-then"]);
     assert!(wrong(&page, "nowhere.md").is_some() && wrong(&page, "#nothing").is_some());
-    assert!(wrong(&page, "#the-mutants").is_none() && wrong(&page, "../README.md").is_none());
+    assert!(wrong(&page, "#the-worlds").is_none() && wrong(&page, "../README.md").is_none());
     let [blob, _] = REPOSITORY;
     for (target, leads) in [
         ("crate::guide::sources#default-keys", true),
         ("crate::guide::sources::sqs", true),
         ("crate::guide::sources#nothing", false),
         ("crate::guide::nowhere", false),
-        (&format!("{blob}docs/model.md#the-mutants"), true),
+        (&format!("{blob}docs/model.md#the-worlds"), true),
         (&format!("{blob}docs/nowhere.md"), false),
         ("https://docs.rs/lambda_http", true),
         (&format!("{ON_DOCS_RS}sources/sqs/"), true),

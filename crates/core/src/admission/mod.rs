@@ -1,7 +1,7 @@
 //! The protocol, as pure functions. Their inputs are the record that was read and the time; their
 //! results are the write to make or the answer to give.
 //!
-//! The batch engine, the model checker (`tests/model`) and the simulations all call these
+//! The batch engine, the model checker (`tests/mutated`) and the simulations all call these
 //! functions. They do not wait, read a clock or call a store.
 //!
 //! # A key's life

@@ -1,146 +1,153 @@
-//! The properties that must hold in every state.
+//! The properties that must hold in every state. `docs/model.md` says what each means.
 
-use lambda_idempotency_core::admission::{Admission, admit};
-use stateright::Property;
+use crate::core::{
+    clock::Timestamp,
+    record::{IdempotencyRecord, Status},
+};
+use stateright::{Model as _, Property};
 
 use crate::{
     explorer::Explorer,
-    packed::{Cell, at},
-    setup::{SKEW, Setup},
-    state::{KeyWorld, World},
-    step::claim,
+    time,
+    world::{Invocation, Running, Stranger, World},
 };
 
-/// At most one worker believes, by its own clock, that it holds a key.
-pub(crate) const ONE_OWNER: &str = "I1 one owner";
-/// A worker that believes that it holds a key owns the record, with a lease at least as long as it
-/// believes.
-pub(crate) const BELIEF_IS_TRUE: &str = "I1 a believed lease is real";
-/// A handler starts only while its worker owns the record.
-pub(crate) const STARTS_AS_OWNER: &str = "I1 only the owner starts";
-/// A worker that lost its lease changes nothing.
-pub(crate) const FENCED: &str = "I2 fenced";
-/// A settled record does not change until it expires.
-pub(crate) const FINAL: &str = "I3 completed is final";
-/// A delivery is acknowledged only if its key was completed, or its own completion was lost.
-pub(crate) const ACKNOWLEDGED_LAST: &str = "I4 acknowledged after completion";
-/// Each delivery is with its source, with a worker, or acknowledged after an effect.
-pub(crate) const NOTHING_LOST: &str = "I4 nothing is lost";
-/// Whatever the store holds, a later claim is granted or answered.
-pub(crate) const NEVER_STUCK: &str = "I4 never locked permanently";
-/// A worker that finds its own write counts it as applied.
-pub(crate) const OWN_WORK_KNOWN: &str = "I7 own work is recognised";
-/// No worker is told that it was overtaken while the record is in progress and it is the owner.
-pub(crate) const NOT_MISLED: &str = "I7 an owner is not told it was overtaken";
-/// While a record is in progress it expires no earlier than its lease.
-pub(crate) const EXPIRES_AFTER_LEASE: &str = "I9 expires after the lease";
-/// A sweep by a clock within the clock skew never frees a key whose owner believes that it holds it.
-pub(crate) const SWEEP_SPARES_HOLDERS: &str = "I9 a sweep keeps held records";
-/// The counts of failed and lost attempts are kept until the key is settled.
-pub(crate) const COUNTS_KEPT: &str = "attempt counts are kept";
+/// Defines the names, and `all`: that no step has broken one.
+macro_rules! properties {
+    ($($name:ident: $text:expr,)*) => {
+        $(pub(crate) const $name: &str = $text;)*
 
-/// A handler is stopped before the next one can start.
-pub(crate) const ONE_AT_A_TIME: &str = "I1 one handler at a time";
-/// While a record lives, each claim has a higher fence than the one before; settlements keep it.
-pub(crate) const FENCES_RISE: &str = "fences rise while the record lives";
-/// Each handler has a higher fence than the one before, also if the record was removed in between.
-pub(crate) const FENCES_OUTLIVE: &str = "fences rise after a record is removed";
-/// A worker that has waited until the given instant finds the key free, or changed by another worker.
-pub(crate) const WAITING_ENDS: &str = "waiting ends at the given instant";
-/// No delivery is acknowledged because its key was completed with another payload.
-pub(crate) const OWN_ANSWER: &str = "I6 no answer from another payload";
-/// No record in progress counts more failed attempts than handlers have reported.
-pub(crate) const FAILURES_ARE_REAL: &str = "only failures count as failed attempts";
-/// No handler starts while the effect of a dropped one may still happen.
-pub(crate) const DROPPED_COUNTS: &str = "no handler starts beside a dropped one";
-/// Neither workers nor Powertools change a settled record before it expires.
-pub(crate) const NOT_OVERWRITTEN: &str = "settled records are not overwritten";
-
-flaws! {
-    StartedWithoutKey: STARTS_AS_OWNER,
-    NotFenced: FENCED,
-    NotFinal: FINAL,
-    AcknowledgedTooSoon: ACKNOWLEDGED_LAST,
-    OwnWorkNotRecognised: OWN_WORK_KNOWN,
-    ToldOvertakenWhileOwner: NOT_MISLED,
-    SweptUnderHolder: SWEEP_SPARES_HOLDERS,
-    CountsLost: COUNTS_KEPT,
-    FenceFell: FENCES_RISE,
-    FenceFellAfterRemoval: FENCES_OUTLIVE,
-    AnsweredByAnother: OWN_ANSWER,
-    WaitedInVain: WAITING_ENDS,
-    StartedBesideDropped: DROPPED_COUNTS,
-    OverwrittenByStranger: NOT_OVERWRITTEN,
+        /// The properties of every world.
+        pub(crate) fn all() -> Vec<Property<Explorer>> {
+            vec![$(Property::always($name, |_, world: &World| !world.broken.contains(&$name))),*]
+        }
+    };
 }
 
-/// The properties of a configuration.
-pub(crate) fn of(setup: &Setup) -> Vec<Property<Explorer>> {
-    let mut properties = without_flaws();
-    properties.extend([
-        Property::always(ONE_OWNER, |_, w: &World| owners(&w.key, w.time) <= 1),
-        Property::always(ONE_AT_A_TIME, |m: &Explorer, w: &World| {
-            !m.setup.stops || running(&w.key) <= 1
-        }),
-        Property::always(BELIEF_IS_TRUE, |_, w: &World| belief_is_true(&w.key, w.time)),
-        Property::always(NOTHING_LOST, |m: &Explorer, w: &World| nothing_is_lost(&w.key, &m.setup)),
-        Property::always(NEVER_STUCK, |m: &Explorer, w: &World| {
-            never_stuck(&w.key, w.time, &m.setup)
-        }),
-        Property::always(EXPIRES_AFTER_LEASE, |_, w: &World| {
-            w.key.store.is_none_or(expires_after_lease)
-        }),
-        Property::always(FAILURES_ARE_REAL, |m: &Explorer, w: &World| {
-            failures_are_real(w, &m.setup)
-        }),
-    ]);
-    properties.retain(|property| !setup.lost.contains(&property.name));
-    properties
+properties! {
+    ONE_HANDLER: "I1 one handler at a time",
+    ONE_OWNER: "I1 one owner",
+    BELIEF_IS_TRUE: "I1 a believed lease is real",
+    STARTS_AS_OWNER: "I1 only the owner starts",
+    FENCED: "I2 fenced",
+    FINAL: "I3 completed is final",
+    NOT_OVERWRITTEN: "settled records are not overwritten",
+    ACKNOWLEDGED_LAST: "I4 acknowledged after completion",
+    NOTHING_LOST: "I4 nothing is lost",
+    RECORDED: "I4 ended attempts are recorded",
+    IN_TIME: "I4 the response is in time",
+    IN_ORDER: "I5 order is kept",
+    ALONE: "I5 quarantine is kept",
+    HARM: "I5 harm by a bad record is bounded",
+    OWN_ANSWER: "I6 no answer from another payload",
+    OWN_WORK_KNOWN: "I7 own work is recognised",
+    NOT_MISLED: "I7 an owner is not told it was overtaken",
+    EXPIRES_AFTER_LEASE: "I9 expires after the lease",
+    SWEEP_SPARES_HOLDERS: "I9 a sweep keeps held records",
+    RECOVERY: "I12 recovery is bounded",
+    STEPS_KEPT: "steps are kept",
+    COMMITTED_ONCE: "I16 effects are committed once",
+    SENT_AFTER_COMPLETION: "I16 messages follow their completion",
+    ACKNOWLEDGED_SENT: "I16 acknowledged after its messages",
+    MARKED_SENT: "I16 marked after sending",
+    CLAIMED_ONCE: "a record is claimed once",
+    RENEWED_IN_TIME: "a renewal ends with its lease",
+    COUNTS_KEPT: "attempt counts are kept",
+    FAILURES_ARE_REAL: "only failures count as failed attempts",
+    STOPPED_COUNTS: "no handler starts beside a stopped one",
+    UNDONE: "an unstarted record locks no key",
+    WAKES: "a waiting machine wakes",
+    WAITING_ENDS: "waiting ends at the given instant",
+    FENCES_RISE: "fences rise while the record lives",
+    FENCES_OUTLIVE: "fences rise after a record is removed",
 }
 
-fn owners(key: &KeyWorld, time: u8) -> usize {
-    key.believers(time).count() + key.believing_strangers(time).count()
+/// Notes the properties that this state breaks, and forgets those that its world is known to lose.
+pub(crate) fn check(model: &Explorer, world: &mut World) {
+    let setup = &model.setup;
+    let claims = setup.policy.mode.claims();
+    let keys = 0..setup.keys.len();
+    // Without claims, of the handlers of a key one is committed.
+    if claims && keys.clone().any(|key| running(model, world, key).count() > 1) {
+        world.blame(ONE_HANDLER);
+    }
+    if claims && keys.clone().any(|key| owners(model, world, key) > 1) {
+        world.blame(ONE_OWNER);
+    }
+    if claims && keys.clone().any(|key| !is_belief_true(model, world, key)) {
+        world.blame(BELIEF_IS_TRUE);
+    }
+    if world.harmed.iter().any(|harmed| *harmed > setup.harm) {
+        world.blame(HARM);
+    }
+    let in_progress = || world.store.iter().flatten().filter(|it| it.status == Status::InProgress);
+    let outlived = |it: &IdempotencyRecord| it.lease_until.is_some_and(|end| end > it.expires_at);
+    let reported = u32::from(setup.faults.errors - world.faults.errors);
+    let (too_short, unreal) =
+        (in_progress().any(outlived), in_progress().any(|it| it.failed_attempts > reported));
+    if too_short {
+        world.blame(EXPIRES_AFTER_LEASE);
+    }
+    if unreal {
+        world.blame(FAILURES_ARE_REAL);
+    }
+    world.broken.retain(|name| !setup.lost.contains(name));
+    if world.broken.is_empty() && !world.is_over() && !has_next_step(model, world) {
+        world.blame(NOTHING_LOST);
+    }
 }
 
-fn running(key: &KeyWorld) -> usize {
-    key.working().filter(|call| call.runs()).count()
+/// The running handlers with a claim of this key. Handlers of a machine that is due to wake are not
+/// counted, because the driver asks the machine before it polls them.
+fn running<'w>(
+    model: &'w Explorer,
+    world: &'w World,
+    key: usize,
+) -> impl Iterator<Item = &'w Running> {
+    let is_due = |one: &&Invocation| one.own.wakes.is_some_and(|wakes| wakes <= world.now);
+    let all = world.invocations.iter().filter(move |one| !is_due(one)).flat_map(|one| {
+        one.own.running.iter().map(|handler| (one.own.records[handler.at], handler))
+    });
+    all.filter(move |(record, it)| model.setup.messages[*record].key == key && it.held.is_some())
+        .map(|(_, handler)| handler)
 }
 
-fn belief_is_true(key: &KeyWorld, time: u8) -> bool {
-    key.believers(time).all(|call| {
-        key.store.is_some_and(|record| {
-            record.in_progress()
-                && record.owner() == call.token
-                && record.lease() >= call.held.lease()
-        })
+/// How many believe that they hold a key.
+fn owners(model: &Explorer, world: &World, key: usize) -> usize {
+    let ours = running(model, world, key).filter(|handler| believed(world, handler).is_some());
+    let of_key = |message: usize| model.setup.messages[message].key == key;
+    let holds = |it: &Stranger| of_key(it.message) && world.now <= it.lease;
+    ours.count() + usize::from(world.stranger.as_ref().is_some_and(holds))
+}
+
+/// Whether those who believe that they hold a key own the record, with a lease at least as long as they believe.
+fn is_belief_true(model: &Explorer, world: &World, key: usize) -> bool {
+    let stored = world.store[key].as_ref();
+    running(model, world, key).all(|handler| match believed(world, handler) {
+        None => true,
+        Some((owner, lease)) => stored.is_some_and(|record| {
+            record.status == Status::InProgress
+                && record.owner == Some(owner)
+                && record.lease_until >= Some(lease)
+        }),
     })
 }
 
-fn nothing_is_lost(key: &KeyWorld, setup: &Setup) -> bool {
-    let source = key.source;
-    let in_flight = key.working().count() + key.strangers.iter().flatten().count();
-    let [ours, others] = source.queued;
-    let all =
-        usize::from(ours + others + source.acknowledged + source.failed_permanently) + in_flight;
-    all == usize::from(setup.deliveries + setup.others)
-        && (source.acknowledged == 0 || key.effect.any())
+/// The claim that a handler's worker believes to stand, by some clock, and until when.
+pub(crate) fn believed(
+    world: &World,
+    handler: &Running,
+) -> Option<(crate::core::record::Owner, Timestamp)> {
+    let held = handler.held.as_ref()?;
+    let lease = handler.lease.filter(|lease| world.now <= *lease)?;
+    Some((held.claim.owner, lease))
 }
 
-fn failures_are_real(world: &World, setup: &Setup) -> bool {
-    // A worker that releases after a completion reports a failure that no handler reported.
-    let reported = setup.faults.errors - world.faults.errors;
-    let unsettled = world.key.store.filter(|record| record.in_progress());
-    setup.regret || unsettled.map_or(0, Cell::failed_attempts) <= reported
-}
-
-fn never_stuck(key: &KeyWorld, time: u8, setup: &Setup) -> bool {
-    // No lease was computed from a clock that is ahead of the true time by more than the clock skew.
-    let longest = setup.lease.max(setup.renewal);
-    let later = time + SKEW + longest + SKEW + 1;
-    let record = key.store.map(Cell::unpack);
-    let probe = claim(setup, u8::MAX, later + setup.lease, 0);
-    !matches!(admit(&probe, record.as_ref(), at(later)), Admission::Busy { .. })
-}
-
-fn expires_after_lease(record: Cell) -> bool {
-    !record.in_progress() || record.expires() >= record.lease()
+fn has_next_step(model: &Explorer, world: &World) -> bool {
+    if time::next(&model.setup, world).is_some() {
+        return true;
+    }
+    let mut actions = Vec::new();
+    model.actions(world, &mut actions);
+    !actions.is_empty()
 }

@@ -1,70 +1,72 @@
 //! Runs the checker and reports the result.
 
-use std::{panic::Location, time::Instant};
+use std::time::Instant;
 
 use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{
     documented,
     explorer::{Action, Explorer},
-    protocol::{Protocol, REAL},
     setup::Setup,
-    witness::EVENTS,
 };
 
-/// Explores every state, and prints the number of states and of events. Fails with the steps to the first
-/// state that breaks a property, if an expected event did not occur, or if the recorded figures differ.
+/// Explores every state. Fails with the steps to the first state that breaks a property, if an expected
+/// event did not occur, or if the documentation differs.
 pub(crate) fn hold(setup: Setup) {
     let begin = Instant::now();
-    let checker = Explorer::new(REAL, setup)
+    let checker = Explorer { setup: setup.grown() }
         .checker()
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
         .join();
-    checker.assert_properties();
-    let (setup, witness) = (&checker.model().setup, &checker.model().setup.witness);
-    let counts = EVENTS.iter().map(|event| (event, witness.count(*event)));
-    let met = counts.filter(|(_, count)| *count > 0);
-    let met: Vec<_> = met.map(|(event, count)| format!("{event:?} {count}")).collect();
-    println!("{}: {:.1?}; {}", setup.name, begin.elapsed(), met.join(", "));
+    if let Some((property, path)) = checker.discoveries().into_iter().next() {
+        for (state, action) in path.into_vec() {
+            println!("{}: {action:?}; {:?}", state.now, state.source);
+        }
+        panic!("{}: \"{property}\" does not hold", checker.model().setup.name);
+    }
+    let setup = &checker.model().setup;
+    let seen = setup.witness.seen();
+    println!("{}: {:.1?}; {seen:?}", setup.name, begin.elapsed());
     for event in setup.expect {
-        assert!(witness.count(*event) > 0, "{}: {event:?} did not occur", setup.name);
+        assert!(seen.contains(event), "{}: {event} did not occur", setup.name);
     }
-    documented::configuration(setup, checker.unique_state_count(), checker.max_depth());
+    let receives = setup.witness.receives();
+    assert_eq!(receives, setup.receives, "{}: the most receives after a fault", setup.name);
+    if setup.poison {
+        assert_eq!(setup.witness.harm(), setup.harm, "{}: the most harm", setup.name);
+    }
+    documented::world(setup, checker.unique_state_count(), checker.max_depth());
 }
 
-/// Explores a mutant to increasing depths until each of `properties` is broken, and prints the
-/// shortest steps that break it. Fails if one of them holds.
-#[track_caller]
-pub(crate) fn catch(mutant: Protocol, setup: impl Fn() -> Setup, properties: &[&'static str]) {
-    let place = Location::caller();
+/// Leaves a rule out, and prints the shortest steps that break the property. Fails if it holds.
+pub(crate) fn catch(rule: &'static str, property: &'static str, setup: impl Fn() -> Setup) {
+    let world = || setup().with(|world| world.left_out = Some(rule));
+    let steps = shortest(&world, property)
+        .unwrap_or_else(|| panic!("without {rule:?} \"{property}\" still holds"));
+    println!("without {rule:?} \"{property}\" breaks in {} steps: {steps:?}", steps.len());
+    documented::mutant(rule, property);
+}
+
+/// Fails if one of these properties holds, although no rule is left out.
+pub(crate) fn lose(properties: &[&'static str], setup: impl Fn() -> Setup) {
     for property in properties {
-        let steps = shortest(mutant, &setup, property);
-        let steps = steps.unwrap_or_else(|| panic!("{place} does not break \"{property}\""));
-        println!("{place} breaks \"{property}\" in {} steps: {steps:?}", steps.len());
+        let is_kept = |name: &&&str| *name != property;
+        let world = || {
+            setup().with(|world| {
+                world.lost = properties.iter().filter(is_kept).copied().collect::<Vec<_>>().leak()
+            })
+        };
+        let steps = shortest(&world, property);
+        let steps = steps.unwrap_or_else(|| panic!("\"{property}\" holds"));
+        println!("\"{property}\" breaks in {} steps: {steps:?}", steps.len());
     }
 }
 
-/// The checker reports the last path that it found; the bound on the depth makes it a shortest one.
-fn shortest(
-    protocol: Protocol,
-    setup: &dyn Fn() -> Setup,
-    property: &'static str,
-) -> Option<Vec<Action>> {
+/// The steps of a path that breaks the property, found breadth first.
+fn shortest(setup: &impl Fn() -> Setup, property: &'static str) -> Option<Vec<Action>> {
     let wanted = HasDiscoveries::AnyOf([property].into());
-    for depth in 2.. {
-        let checker = Explorer::new(protocol, setup())
-            .checker()
-            .finish_when(wanted.clone())
-            .target_max_depth(depth)
-            .spawn_bfs()
-            .join();
-        if let Some(path) = checker.discovery(property) {
-            return Some(path.into_actions());
-        }
-        if checker.max_depth() < depth {
-            break;
-        }
-    }
-    None
+    let explorer = Explorer { setup: setup() };
+    let checker = explorer.checker().finish_when(wanted).spawn_bfs().join();
+    checker.discovery(property).map(stateright::Path::into_actions)
 }

@@ -1,124 +1,197 @@
-//! The configuration of a world.
+//! The configuration of a world and of its machines.
 
-use crate::{
-    state::{Faults, Flaws, KeyWorld, Payloads, Source},
-    witness::{Event, Witness},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Mutex,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
 };
 
-/// By how much two clocks may differ, in ticks. A clock may step within the skew at any time, so each
-/// reading may fall anywhere in it, which covers every way of stepping.
-pub(crate) const SKEW: u8 = 1;
+use crate::{
+    core::{clock::Timestamp, key::Key, policy::Policy},
+    powertools::Powertools,
+    world::Faults,
+};
 
-/// One configuration.
+/// By how much a clock may be ahead.
+pub(crate) const SKEW: Duration = Duration::from_secs(1);
+
+/// When a world begins.
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_000);
+
+/// A record that is delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub(crate) key: usize,
+    /// Which payload it has.
+    pub(crate) payload: usize,
+}
+
+/// One world.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
-    pub(crate) workers: usize,
-    /// Deliveries of the key; no more than this can be in flight at once.
-    pub(crate) deliveries: u8,
-    /// Deliveries of the key that have another payload.
-    pub(crate) others: u8,
-    /// The last tick.
-    pub(crate) end: u8,
-    /// The length of a claim's lease.
-    pub(crate) lease: u8,
-    /// The length of a renewed lease; 0: there are no renewals.
-    pub(crate) renewal: u8,
-    /// Whether a handler is stopped when its lease has expired by its worker's clock.
-    pub(crate) stops: bool,
-    /// Whether a worker waits for a busy key.
-    pub(crate) waits: bool,
+    pub(crate) processes: usize,
+    /// The number of concurrent invocations of a process.
+    pub(crate) at_once: usize,
+    /// The maximum number of records of an invocation.
+    pub(crate) batch: usize,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) keys: Vec<Key>,
+    /// Whether the messages are one order group.
+    pub(crate) ordered: bool,
+    /// Whether a failure ends the batch, as for a stream: what comes behind a record that is returned is
+    /// delivered with it again, and receives are not counted.
+    pub(crate) whole: bool,
+    /// Whether handlers publish messages.
+    pub(crate) publishes: bool,
     /// Whether claims carry a fingerprint of the payload.
     pub(crate) fingerprints: bool,
-    /// Whether each payload belongs to another application.
+    /// Whether each payload belongs to another application, and to the process of its number.
     pub(crate) applications: bool,
-    /// Whether a handler may be dropped at its deadline, at any time.
-    pub(crate) drops: bool,
-    pub(crate) retention: u8,
-    pub(crate) faults: Faults,
-    /// Handlers may fail permanently.
+    /// Whether handlers may fail permanently.
     pub(crate) fails_permanently: bool,
-    /// Workers may undo their claims.
-    pub(crate) undo: bool,
-    /// Workers may release a key after a completion got no answer.
-    pub(crate) regret: bool,
-    pub(crate) network: Network,
-    /// Whether times that are stored and decide nothing come from any clock within the clock skew;
-    /// otherwise they come from the slowest one. Times that decide something always come from any clock.
-    pub(crate) skewed_stamps: bool,
-    /// Whether fences are part of the state. No decision depends on them.
-    pub(crate) fences: bool,
-    /// Whether a fence must be higher than those of handlers that ran before the record was removed.
-    pub(crate) fences_outlive_records: bool,
-    /// Functions that use Powertools and share the table.
-    pub(crate) powertools: Powertools,
-    /// The properties that are known not to hold, and are not checked.
+    /// Whether the server removes expired records, by a clock that may be ahead.
+    pub(crate) sweeps: bool,
+    /// Whether answers of the store may be late, as well as calls.
+    pub(crate) late_answers: bool,
+    /// The function that uses Powertools and shares the table.
+    pub(crate) powertools: Option<Powertools>,
+    /// Whether each handler has a step, after which it goes on.
+    pub(crate) steps: bool,
+    /// Whether processes die only while the first key's handler runs.
+    pub(crate) poison: bool,
+    /// The time of an invocation; `None` if it does not know its deadline.
+    pub(crate) timeout: Option<Duration>,
+    /// The visibility timeout of a message.
+    pub(crate) visibility: Duration,
+    /// The maximum time that a handler takes, unless it hangs.
+    pub(crate) takes: Duration,
+    /// Whether handlers end in the order in which they were started: larger worlds are small enough then.
+    pub(crate) in_turn: bool,
+    pub(crate) policy: &'static Policy,
+    pub(crate) faults: Faults,
+    /// How often a message may be received after the last fault.
+    pub(crate) receives: u8,
+    /// The same with `MODEL=large`, if that differs.
+    pub(crate) larger_receives: Option<u8>,
+    /// How often the handler of one key may die because of another's.
+    pub(crate) harm: u8,
+    /// The rule that is left out.
+    pub(crate) left_out: Option<&'static str>,
+    /// The properties that are known not to hold.
     pub(crate) lost: &'static [&'static str],
     /// The events that must occur.
-    pub(crate) expect: &'static [Event],
+    pub(crate) expect: &'static [&'static str],
     pub(crate) witness: Witness,
 }
 
-/// How long writes and answers are in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Network {
-    /// Only writes that race with others stay in flight: takeovers, renewals, completions that found no
-    /// record, and writes without an answer. The others arrive when they are sent: a slow claim is the
-    /// same as one that is sent later, and a slow settlement the same as a slower handler.
-    Prompt,
-    /// Every write is in flight for any time; its answer arrives at once.
-    Slow,
-    /// Every write and every answer is in flight for any time.
-    SlowBothWays,
+/// The events that occurred in any state of a world.
+#[derive(Debug, Default)]
+pub(crate) struct Witness {
+    seen: Mutex<BTreeSet<&'static str>>,
+    receives: AtomicU8,
+    harm: AtomicU8,
 }
 
-/// Functions that use Powertools.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Powertools {
-    pub(crate) functions: usize,
-    /// Whether one can outlive the lease that it claimed; if not, it is killed when that ends.
-    pub(crate) outlive: bool,
-    /// Whether their clocks can be ahead of the others', as the workers' clocks can.
-    pub(crate) ahead: bool,
+impl Witness {
+    pub(crate) fn saw(&self, event: &'static str) {
+        self.seen.lock().unwrap().insert(event);
+    }
+
+    pub(crate) fn received(&self, since_fault: u8) {
+        self.receives.fetch_max(since_fault, Ordering::Relaxed);
+    }
+
+    pub(crate) fn harmed(&self, times: u8) {
+        self.harm.fetch_max(times, Ordering::Relaxed);
+    }
+
+    pub(crate) fn seen(&self) -> BTreeSet<&'static str> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The most receives of a message after the last fault.
+    pub(crate) fn receives(&self) -> u8 {
+        self.receives.load(Ordering::Relaxed)
+    }
+
+    /// The most deaths of a handler because of another key's.
+    pub(crate) fn harm(&self) -> u8 {
+        self.harm.load(Ordering::Relaxed)
+    }
 }
 
 impl Setup {
-    /// The smallest useful configuration.
-    pub(crate) fn new(name: &'static str) -> Self {
+    /// A world with one process and one invocation, for messages with these keys.
+    pub(crate) fn new(name: &'static str, keys: &[usize]) -> Self {
+        let distinct: BTreeSet<_> = keys.iter().collect();
         Self {
             name,
-            workers: 2,
-            deliveries: 2,
-            others: 0,
-            end: 5,
-            lease: 2,
-            renewal: 0,
-            stops: false,
-            waits: false,
+            processes: 1,
+            at_once: 1,
+            batch: keys.len(),
+            messages: keys.iter().map(|key| Message { key: *key, payload: 0 }).collect(),
+            keys: (0..distinct.len()).map(|key| Key::from_text(format!("k{key}"))).collect(),
+            ordered: false,
+            whole: false,
+            publishes: false,
             fingerprints: false,
             applications: false,
-            drops: false,
-            retention: 3,
-            faults: Faults::default(),
             fails_permanently: false,
-            undo: false,
-            regret: false,
-            network: Network::Prompt,
-            skewed_stamps: false,
-            fences: false,
-            fences_outlive_records: false,
-            powertools: Powertools { functions: 0, outlive: false, ahead: false },
+            sweeps: false,
+            late_answers: false,
+            powertools: None,
+            steps: false,
+            poison: false,
+            timeout: Some(Duration::from_secs(6)),
+            visibility: Duration::from_secs(12),
+            takes: Duration::ZERO,
+            in_turn: false,
+            policy: leak(Policy::default()),
+            faults: Faults::default(),
+            receives: 1,
+            larger_receives: None,
+            harm: 1,
+            left_out: None,
             lost: &[],
             expect: &[],
             witness: Witness::default(),
         }
     }
 
-    /// With `MODEL=large`, the same configuration with this end and these faults.
-    pub(crate) fn or_large(mut self, end: u8, faults: Faults) -> Self {
-        if Self::is_large() {
-            (self.end, self.faults) = (end, faults);
+    pub(crate) fn policy(mut self, change: impl FnOnce(&mut Policy)) -> Self {
+        let mut policy = self.policy.clone();
+        change(&mut policy);
+        self.policy = leak(policy);
+        self
+    }
+
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// When the response of an invocation that ends then is due, as the machine's budget has it.
+    pub(crate) fn reply(&self, ends: Timestamp) -> Timestamp {
+        let total = self.timeout.unwrap_or_default();
+        ends.minus(Duration::from_millis(250).min(total / 20))
+    }
+
+    /// With `MODEL=large`, the same world with one more death, lost answer, failure and clock step, of
+    /// each kind that it has.
+    pub(crate) fn grown(mut self) -> Self {
+        if !Self::is_large() {
+            return self;
         }
+        let faults = &mut self.faults;
+        for kind in [&mut faults.deaths, &mut faults.losses, &mut faults.errors, &mut faults.steps]
+        {
+            *kind += u8::from(*kind > 0);
+        }
+        self.receives = self.larger_receives.unwrap_or(self.receives);
         self
     }
 
@@ -127,20 +200,12 @@ impl Setup {
         std::env::var_os("MODEL").is_some_and(|size| size == "large")
     }
 
-    /// A key before the first step.
-    pub(crate) fn key(&self) -> KeyWorld {
-        KeyWorld {
-            store: None,
-            calls: vec![None; self.workers],
-            strangers: vec![None; self.powertools.functions],
-            strays: Vec::new(),
-            source: Source { queued: [self.deliveries, self.others], ..Source::default() },
-            effect: Payloads::default(),
-            completed: Payloads::default(),
-            fence: 0,
-            lingering: 0,
-            forgotten: false,
-            flaws: Flaws::default(),
-        }
+    pub(crate) fn key(&self, key: &Key) -> usize {
+        self.keys.iter().position(|other| other == key).expect("a key of this world")
     }
+}
+
+/// A machine borrows its policy, and the checker wants states without borrows.
+fn leak(policy: Policy) -> &'static Policy {
+    Box::leak(Box::new(policy))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::{
+use crate::core::{
     admission::Held,
     clock::Timestamp,
     key::Key,
@@ -16,8 +16,6 @@ use crate::{
     setup::{SKEW, START, Setup},
     store::claim,
 };
-
-pub(crate) use crate::properties::{Flaw, Flaws};
 
 /// The whole world at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,8 +49,17 @@ pub(crate) struct World {
     /// Followers whose leader has ended: the invocation, its record, and the idempotency record that
     /// the leader knew.
     pub(crate) finished: Vec<(u32, usize, Option<Arc<IdempotencyRecord>>)>,
-    /// The rules that the last step broke; nothing happens after that.
-    pub(crate) flaws: Flaws,
+    /// By key: the fence of the last handler that was started.
+    pub(crate) fences: Vec<u64>,
+    /// By key: whether a record in progress was swept while copies of writes were in flight: the counts of attempts were
+    /// lost with it.
+    pub(crate) forgotten: Vec<bool>,
+    /// By key: whether a completion was swept, or overwritten by Powertools.
+    pub(crate) gone: Vec<bool>,
+    /// The function that uses Powertools, while its handler runs.
+    pub(crate) stranger: Option<Stranger>,
+    /// The properties that the last step broke; nothing happens after that.
+    pub(crate) broken: Vec<&'static str>,
 }
 
 /// How many faults may still happen.
@@ -172,6 +179,22 @@ pub(crate) struct Call {
     pub(crate) deadline: Timestamp,
     /// Whether its deadline had passed when it was sent, so that the store refuses it.
     pub(crate) is_late: bool,
+    /// What the store has answered, if the answer is on its way: for each member that it was not written, what was found.
+    pub(crate) answer: Option<Vec<Option<Option<IdempotencyRecord>>>>,
+}
+
+impl Call {
+    /// A call that a process sends, with a deadline by its clock.
+    pub(crate) fn new(
+        world: &World,
+        process: usize,
+        id: CallId,
+        request: Request,
+        deadline: Timestamp,
+    ) -> Self {
+        let deadline = world.truly(process, deadline);
+        Self { id, request, deadline, is_late: deadline <= world.now, answer: None }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -199,11 +222,20 @@ impl Request {
 pub(crate) struct Running {
     pub(crate) at: usize,
     pub(crate) held: Option<Arc<Held>>,
+    /// Until when its worker knows that it holds the key.
+    pub(crate) lease: Option<Timestamp>,
     /// By its process's clock.
     pub(crate) since: Timestamp,
     /// When it ends at the latest, in true time; `None` if it hangs.
     pub(crate) due: Option<Timestamp>,
     pub(crate) step: Step,
+}
+
+/// A function that uses Powertools, whose handler works on a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Stranger {
+    pub(crate) message: usize,
+    pub(crate) lease: Timestamp,
 }
 
 /// The step of a handler, in worlds with steps.
@@ -269,7 +301,11 @@ impl World {
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
             finished: Vec::new(),
-            flaws: Flaws::default(),
+            fences: vec![0; keys],
+            forgotten: vec![false; keys],
+            gone: vec![false; keys],
+            stranger: None,
+            broken: Vec::new(),
         }
     }
 
@@ -290,8 +326,9 @@ impl World {
         }
     }
 
-    pub(crate) const fn flaws(&self) -> Flaws {
-        self.flaws
+    /// Notes a property that is broken.
+    pub(crate) fn blame(&mut self, property: &'static str) {
+        self.broken.push(property);
     }
 
     pub(crate) fn is_over(&self) -> bool {

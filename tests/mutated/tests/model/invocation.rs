@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{
+use crate::core::{
     admission::Held,
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
@@ -13,12 +13,14 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::batch::AfterFailure;
 
 use crate::{
+    Misjudged,
     host::Surroundings,
     machine::{Action, Ask, Ended, Input, Machine, RecordOutcome, Setting, Task},
-    outboxes,
+    misjudged, outboxes,
+    properties::*,
     setup::Setup,
     store::claim,
-    world::{Call, Fate, Flaw, Invocation, Own, Place, Request, Running, Step, World},
+    world::{Call, Fate, Invocation, Own, Place, Request, Running, Step, World},
 };
 
 /// The longest pause between two looks at a busy key, or two tries of a settlement.
@@ -38,12 +40,12 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         delivery.place = Place::InFlight(world.now.plus(setup.visibility));
         setup.witness.received(delivery.since_fault);
         if delivery.since_fault > setup.receives {
-            world.flaws.add(Flaw::ReceivedTooOften);
+            world.blame(RECOVERY);
         }
     }
     let setting = Setting {
         operation: "op",
-        application: None,
+        application: setup.applications.then(|| PAYLOADS[process].into()),
         policy: setup.policy,
         after_failure: if setup.whole { AfterFailure::Batch } else { AfterFailure::Group },
         deadline,
@@ -104,7 +106,7 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
             act(machine, setup, world, own, action);
         }
         if own.ends.is_some_and(|ends| world.now >= ends) {
-            world.flaws.add(Flaw::TooLate);
+            world.blame(IN_TIME);
         }
         if machine.is_done() {
             return end(setup, world, &invocation.own);
@@ -113,13 +115,19 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
             break;
         }
     }
+    match misjudged() {
+        Some(Misjudged::OwnWork) => world.blame(OWN_WORK_KNOWN),
+        Some(Misjudged::Overtaken) => world.blame(NOT_MISLED),
+        Some(Misjudged::Promise) => world.blame(WAITING_ENDS),
+        None => {}
+    }
     let wake = machine.wake(now);
     let is_awaited = !own.calls.is_empty() || own.running.iter().any(|one| one.due.is_some());
     if wake.is_some_and(|wake| wake <= now) || (wake.is_none() && !is_awaited) {
-        world.flaws.add(Flaw::NeverWakes);
+        world.blame(WAKES);
     }
     if awaits_a_key(world, own) && wake.is_none_or(|wake| wake > now.plus(LONGEST_PAUSE)) {
-        world.flaws.add(Flaw::NeverWakes);
+        world.blame(WAKES);
     }
     own.wakes = wake.map(|wake| world.truly(own.process, wake));
     world.invocations.insert(place, invocation);
@@ -145,30 +153,24 @@ fn act(
     match action {
         Action::Read { call, keys, deadline } => {
             if own.running.iter().any(|one| suspicion(world, own, one).is_some()) {
-                world.flaws.add(Flaw::NotAlone);
+                world.blame(ALONE);
             }
             let is_asked = |key| own.calls.iter().any(|call| call.request.asks_for(key));
             let is_twice = |(at, key)| keys[..at].contains(key) || is_asked(key);
             if keys.iter().enumerate().any(is_twice) {
-                world.flaws.add(Flaw::ClaimedTwice);
+                world.blame(CLAIMED_ONCE);
             }
             setup.witness.saw("look");
-            let deadline = world.truly(own.process, deadline);
-            let is_late = deadline <= world.now;
-            own.calls.push(Call { id: call, request: Request::Read(keys), deadline, is_late });
+            own.calls.push(Call::new(world, own.process, call, Request::Read(keys), deadline));
         }
         Action::Write { call, writes, deadline } => {
-            let deadline = world.truly(own.process, deadline);
             for write in &writes {
-                check_write(setup, world, own, write, deadline);
+                check_write(setup, world, own, write, world.truly(own.process, deadline));
             }
-            let is_late = deadline <= world.now;
-            own.calls.push(Call { id: call, request: Request::Write(writes), deadline, is_late });
+            own.calls.push(Call::new(world, own.process, call, Request::Write(writes), deadline));
         }
         Action::Send { call, messages, deadline } => {
-            let deadline = world.truly(own.process, deadline);
-            let is_late = deadline <= world.now;
-            own.calls.push(Call { id: call, request: Request::Send(messages), deadline, is_late });
+            own.calls.push(Call::new(world, own.process, call, Request::Send(messages), deadline));
         }
         // The model already polls calls before handlers and after them.
         Action::GiveWay => {}
@@ -189,7 +191,7 @@ fn act(
             let due = Some(world.now.plus(setup.takes));
             let is_stored = held.as_ref().is_some_and(|held| held.record.steps.is_some());
             let step = if is_stored { Step::Stored } else { Step::Before };
-            own.running.push(Running { at, held, since: now, due, step });
+            own.running.push(Running { at, held, lease, since: now, due, step });
         }
         Action::Report(ended) => report(setup, world, own, &ended),
     }
@@ -210,7 +212,7 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
             setup.keys[message.key] == write.key && one.held.is_some()
         };
         if is_asked || own.running.iter().any(runs) {
-            world.flaws.add(Flaw::ClaimedTwice);
+            world.blame(CLAIMED_ONCE);
         }
         // A member of the same group, whose first claim got no answer, may be claimed again.
         let key = setup.key(&write.key);
@@ -219,7 +221,7 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
         let claimed = claimed.and_then(|(at, record)| suspected(world, own, at, record));
         let mut beside = own.running.iter().filter_map(|one| suspicion(world, own, one));
         if beside.any(|suspicion| claimed != Some(suspicion)) {
-            world.flaws.add(Flaw::NotAlone);
+            world.blame(ALONE);
         }
         return;
     }
@@ -234,7 +236,7 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
         let lease = stored.filter(|record| record.owner == renewed.owner);
         let lease = lease.and_then(|record| record.lease_until);
         if lease.is_some_and(|lease| deadline > world.truly(own.process, lease)) {
-            world.flaws.add(Flaw::RenewalOutlastsLease);
+            world.blame(RENEWED_IN_TIME);
         }
     }
 }
@@ -264,7 +266,7 @@ fn check_group(world: &mut World, own: &Own, at: usize, held: &Held) {
         own.records.len().div_ceil(4_usize.saturating_pow(suspicion))
     });
     if alike < own.running.len() || alike >= most {
-        world.flaws.add(Flaw::NotAlone);
+        world.blame(ALONE);
     }
 }
 
@@ -277,15 +279,21 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
             record.status == Status::InProgress && record.owner == Some(held.claim.owner)
         };
         if setup.policy.mode.claims() && !world.store[message.key].as_ref().is_some_and(owns) {
-            world.flaws.add(Flaw::StartedWithoutKey);
+            world.blame(STARTS_AS_OWNER);
+        }
+        if setup.policy.mode.claims() && setup.policy.mode.keeps_completions() {
+            if held.record.fence <= world.fences[message.key] {
+                world.blame(FENCES_OUTLIVE);
+            }
+            world.fences[message.key] = held.record.fence;
         }
         if held.record.steps.is_some() {
             setup.witness.saw("step answered");
         } else if world.steps_relied_on[message.key] {
-            world.flaws.add(Flaw::StepForgotten);
+            world.blame(STEPS_KEPT);
         }
         if world.now <= world.lingering[message.key] {
-            world.flaws.add(Flaw::StartedBesideStopped);
+            world.blame(STOPPED_COUNTS);
         }
         if held.consecutive_losses() > 0 {
             setup.witness.saw(match own.running.is_empty() {
@@ -304,7 +312,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
     });
     let is_behind = setup.whole && own.failed.is_some_and(|failed| at > failed);
     if (setup.ordered && !in_order) || is_behind {
-        world.flaws.add(Flaw::OrderBroken);
+        world.blame(IN_ORDER);
     }
 }
 
@@ -325,14 +333,14 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, ended: &RecordOutcome
         let recorded = match outcome {
             Outcome::CompletionLost { .. } | Outcome::Unprotected { .. } => true,
             _ if !setup.policy.mode.keeps_completions() => world.ran[own.records[ended.at]],
-            Outcome::Coalesced { .. } => is(Status::Completed) || own.lost_completion,
-            _ => is(Status::Completed),
+            Outcome::Coalesced { .. } if own.lost_completion => true,
+            _ => is(Status::Completed) || world.gone[message.key],
         };
         let effects = world.effects[message.key];
         if !recorded || !effects.any() {
-            world.flaws.add(Flaw::AcknowledgedTooSoon);
-        } else if setup.fingerprints && !effects.contains(message.payload) {
-            world.flaws.add(Flaw::AnsweredByAnother);
+            world.broken.push(ACKNOWLEDGED_LAST);
+        } else if (setup.fingerprints || setup.applications) && !effects.contains(message.payload) {
+            world.broken.push(OWN_ANSWER);
         }
     }
     let is_permanent = match outcome {
@@ -352,11 +360,11 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, ended: &RecordOutcome
         _ => is_permanent && !is(Status::PermanentlyFailed),
     };
     if unrecorded {
-        world.flaws.add(Flaw::NotRecorded);
+        world.broken.push(RECORDED);
     }
     let locked = owns(ended.held.as_deref());
     if matches!(outcome, Outcome::Returned(_)) && locked && !own.was_failed {
-        world.flaws.add(Flaw::LockedInVain);
+        world.broken.push(UNDONE);
     }
     own.outcomes[ended.at] = Some(if outcome.is_acknowledged() {
         Fate::Acknowledged

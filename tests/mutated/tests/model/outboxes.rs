@@ -5,20 +5,19 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{
+use crate::core::{
     outbox::{OutgoingMessage, messages},
-    policy::{Lease, Mode},
+    policy::Mode,
     record::{IdempotencyRecord, Status},
     store::Write,
 };
 
 use crate::{
     properties::{ACKNOWLEDGED_SENT, MARKED_SENT, SENT_AFTER_COMPLETION},
-    rules::Rule,
     run::{catch, hold},
     setup::Setup,
-    world::{Faults, Flaw, Own, Payloads, World},
-    worlds::NONE,
+    world::{Faults, Own, Payloads, World},
+    worlds::{self, NONE},
 };
 
 /// What a handler publishes.
@@ -44,7 +43,7 @@ const fn are_sent(sent: Payloads) -> bool {
 /// A message arrives at its destination.
 pub(crate) fn arrive(setup: &Setup, world: &mut World, own: &Own, message: &OutgoingMessage) {
     let Some((key, index)) = position(setup, message) else {
-        return world.flaws.add(Flaw::SentTooSoon);
+        return world.blame(SENT_AFTER_COMPLETION);
     };
     let stored = world.store[key].as_ref();
     let is_completed = stored.is_some_and(|record| record.status == Status::Completed);
@@ -52,7 +51,7 @@ pub(crate) fn arrive(setup: &Setup, world: &mut World, own: &Own, message: &Outg
     let may_go = is_completed || own.was_failed;
     let in_order = (0..index).all(|earlier| world.sent[key].contains(earlier));
     if !may_go || !in_order {
-        world.flaws.add(Flaw::SentTooSoon);
+        world.blame(SENT_AFTER_COMPLETION);
     }
     if world.sent[key].contains(index) {
         setup.witness.saw("sent again");
@@ -63,7 +62,7 @@ pub(crate) fn arrive(setup: &Setup, world: &mut World, own: &Own, message: &Outg
 /// A delivery of this key is acknowledged.
 pub(crate) fn check_acknowledged(setup: &Setup, world: &mut World, key: usize) {
     if setup.publishes && !are_sent(world.sent[key]) {
-        world.flaws.add(Flaw::AcknowledgedUnsent);
+        world.blame(ACKNOWLEDGED_SENT);
     }
 }
 
@@ -73,7 +72,7 @@ pub(crate) fn marks(world: &mut World, key: usize, old: &IdempotencyRecord, writ
     marked.outbox = None;
     let marks = old.status == Status::Completed && write.record.as_ref() == Some(&marked);
     if marks && old.outbox.is_some() && !are_sent(world.sent[key]) {
-        world.flaws.add(Flaw::MarkedUnsent);
+        world.blame(MARKED_SENT);
     }
     marks
 }
@@ -106,17 +105,11 @@ fn one_process() -> Setup {
 
 /// A short lease ends while a completion is on its way, and another process takes over.
 fn overtaken() -> Setup {
-    Setup::new("messages of two processes", &[0, 0])
-        .with(|world| {
-            (world.processes, world.batch) = (2, 1);
-            world.publishes = true;
-            world.timeout = Some(Duration::from_secs(4));
-            world.takes = Duration::from_millis(1_500);
-            world.receives = 3;
-            world.faults = Faults { losses: 1, late: 1, delays: 1, ..NONE };
-            world.expect = &["late write", "renewal", "busy", "replayed", "sent again"];
-        })
-        .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) })
+    worlds::overtaken("messages of two processes").with(|world| {
+        world.publishes = true;
+        world.faults = Faults { losses: 1, late: 1, delays: 1, ..NONE };
+        world.expect = &["late write", "renewal", "busy", "replayed", "sent again"];
+    })
 }
 
 fn transaction() -> Setup {
@@ -136,11 +129,11 @@ tests! {
     messages_of_two_processes: hold(overtaken());
     messages_of_a_transaction: hold(transaction());
     an_acknowledgement_before_the_messages_are_sent_is_found:
-        catch(Rule::SendsBeforeItAcknowledges, ACKNOWLEDGED_SENT, alone);
-    a_mark_before_the_messages_are_sent_is_found: catch(Rule::MarksOnlyWhatIsSent, MARKED_SENT, alone);
+        catch("SendsBeforeItAcknowledges", ACKNOWLEDGED_SENT, alone);
+    a_mark_before_the_messages_are_sent_is_found: catch("MarksOnlyWhatIsSent", MARKED_SENT, alone);
     an_answer_from_a_completion_whose_messages_are_not_sent_is_found:
-        catch(Rule::SendsWhatIsLeft, ACKNOWLEDGED_SENT, alone);
+        catch("SendsWhatIsLeft", ACKNOWLEDGED_SENT, alone);
     messages_that_are_sent_before_their_completion_are_found:
-        catch(Rule::SendsAfterTheCompletion, SENT_AFTER_COMPLETION, alone);
-    messages_out_of_order_are_found: catch(Rule::SendsInOrder, SENT_AFTER_COMPLETION, alone);
+        catch("SendsAfterTheCompletion", SENT_AFTER_COMPLETION, alone);
+    messages_out_of_order_are_found: catch("SendsInOrder", SENT_AFTER_COMPLETION, alone);
 }

@@ -24,13 +24,6 @@ fn touched(name: &'static str, records: usize, takes: Duration, receives: u8) ->
     })
 }
 
-#[test]
-fn quick_records_recover_at_the_next_receive_however_many_a_death_touched() {
-    hold(touched("a death among one quick record", 1, QUICK, 1));
-    hold(touched("a death among two quick records", 2, QUICK, 1));
-    hold(touched("a death among three quick records", 3, QUICK, 1));
-}
-
 /// Slow records.
 pub(crate) fn near_a_death(records: usize) -> Setup {
     let names = [
@@ -51,30 +44,8 @@ pub(crate) fn near_a_death(records: usize) -> Setup {
     })
 }
 
-#[test]
-fn slow_records_recover_within_three_receives_however_many_a_death_touched() {
-    (1..=4).for_each(|records| hold(near_a_death(records)));
-}
-
-/// Receives are not counted, so each invocation completes one group.
-#[test]
-fn slow_records_of_a_stream_recover_at_the_rate_of_a_group_for_each_receive() {
-    let world = touched("a death among three slow records of a stream", 3, SLOW, 3);
-    hold(world.with(|world| {
-        world.whole = true;
-        world.expect = &["death", "quarantined handler", "replayed"];
-    }));
-}
-
 fn near_two_deaths(name: &'static str, records: usize, receives: u8) -> Setup {
     touched(name, records, SLOW, receives).with(|world| world.faults.deaths = 2)
-}
-
-#[test]
-fn after_two_deaths_slow_records_recover_within_three_receives() {
-    hold(near_two_deaths("two deaths among two slow records", 2, 2));
-    // The fewest of which two can have lost both attempts, beside others.
-    hold(near_two_deaths("two deaths among five slow records", 5, 3));
 }
 
 /// Slow records whose handlers are stopped at the deadline.
@@ -87,11 +58,6 @@ pub(crate) fn stopped(records: usize) -> Setup {
     })
 }
 
-#[test]
-fn stopped_records_recover_at_the_next_receive_however_many_were_stopped() {
-    (1..=3).for_each(|records| hold(stopped(records)));
-}
-
 /// A suspect that shares its invocations with records that are received for the first time.
 pub(crate) fn beside_fresh_ones() -> Setup {
     touched("a suspect beside fresh records", 5, SLOW, 4).with(|world| {
@@ -99,11 +65,6 @@ pub(crate) fn beside_fresh_ones() -> Setup {
         // With two deaths, which leave suspects of two batches.
         world.larger_receives = Some(4);
     })
-}
-
-#[test]
-fn a_suspect_beside_fresh_records_recovers_within_four_receives() {
-    hold(beside_fresh_ones());
 }
 
 /// The first record kills its process whenever it can.
@@ -115,8 +76,30 @@ fn killer(name: &'static str, records: usize, deaths: u8, receives: u8, harm: u8
     })
 }
 
-#[test]
-fn who_is_near_a_killer_is_harmed_a_few_times() {
-    hold(killer("a killer among three quick records", 3, 3, 1, 1));
-    hold(killer("a killer among five quick records", 5, 3, 1, 2));
+/// Receives are not counted, so each invocation completes one group.
+fn stream() -> Setup {
+    touched("a death among three slow records of a stream", 3, SLOW, 3).with(|world| {
+        world.whole = true;
+        world.expect = &["death", "quarantined handler", "replayed"];
+    })
+}
+
+tests! {
+    a_death_among_one_quick_record: hold(touched("a death among one quick record", 1, QUICK, 1));
+    a_death_among_two_quick_records: hold(touched("a death among two quick records", 2, QUICK, 1));
+    a_death_among_three_quick_records: hold(touched("a death among three quick records", 3, QUICK, 1));
+    a_death_among_one_slow_record: hold(near_a_death(1));
+    a_death_among_two_slow_records: hold(near_a_death(2));
+    a_death_among_three_slow_records: hold(near_a_death(3));
+    a_death_among_four_slow_records: hold(near_a_death(4));
+    a_death_among_three_slow_records_of_a_stream: hold(stream());
+    two_deaths_among_two_slow_records: hold(near_two_deaths("two deaths among two slow records", 2, 2));
+    /// The fewest of which two can have lost both attempts, beside others.
+    two_deaths_among_five_slow_records: hold(near_two_deaths("two deaths among five slow records", 5, 3));
+    a_stop_of_one_slow_record: hold(stopped(1));
+    a_stop_of_two_slow_records: hold(stopped(2));
+    a_stop_of_three_slow_records: hold(stopped(3));
+    a_suspect_beside_fresh_records: hold(beside_fresh_ones());
+    a_killer_among_three_quick_records: hold(killer("a killer among three quick records", 3, 3, 1, 1));
+    a_killer_among_five_quick_records: hold(killer("a killer among five quick records", 5, 3, 1, 2));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::policy::{Lease, OnConflict, OnOutage, OnTimeout};
+use crate::core::policy::{Lease, OnConflict, OnOutage, OnTimeout};
 
 use crate::{
     run::hold,
@@ -13,11 +13,70 @@ use crate::{
 pub(crate) const NONE: Faults =
     Faults { deaths: 0, losses: 0, late: 0, refusals: 0, delays: 0, errors: 0, hangs: 0, steps: 0 };
 
+/// Two processes, each with a copy.
+pub(crate) fn together(name: &'static str) -> Setup {
+    Setup::new(name, &[0, 0]).with(|world| {
+        (world.processes, world.batch) = (2, 1);
+        world.takes = Duration::from_millis(500);
+        world.receives = 3;
+    })
+}
+
+/// The same, with a short lease that ends while a call is on its way, so that the other process takes over.
+pub(crate) fn overtaken(name: &'static str) -> Setup {
+    let world = together(name).with(|world| {
+        world.timeout = Some(Duration::from_secs(4));
+        world.takes = Duration::from_millis(1_500);
+    });
+    world.policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) })
+}
+
 pub(crate) fn alone() -> Setup {
     Setup::new("one record", &[0]).with(|world| {
         world.faults = Faults { deaths: 1, losses: 1, late: 1, errors: 1, refusals: 1, ..NONE };
+        world.fails_permanently = true;
         world.expect = &["death", "late write", "quarantined handler", "failed", "replayed"];
     })
+}
+
+/// Three processes, each with a copy.
+pub(crate) fn three_processes() -> Setup {
+    Setup::new("three processes", &[0, 0, 0]).with(|world| {
+        (world.processes, world.batch) = (3, 1);
+        world.receives = 3;
+        world.faults = Faults { losses: 1, deaths: 1, ..NONE };
+        world.expect = &["busy", "death", "replayed", "takeover"];
+    })
+}
+
+/// A server that removes records, whose retention is shorter than the lease.
+pub(crate) fn swept() -> Setup {
+    let world = overtaken("a retention shorter than the lease").with(|world| {
+        world.sweeps = true;
+        world.faults = Faults { losses: 1, late: 1, ..NONE };
+        world.expect = &["sweep", "renewal", "late write"];
+    });
+    world.policy(|policy| policy.retention = Duration::from_secs(1))
+}
+
+/// The store answers so late that the lease may have ended.
+pub(crate) fn late_answers() -> Setup {
+    overtaken("answers that are late").with(|world| {
+        (world.late_answers, world.receives) = (true, 2);
+        world.faults = Faults { delays: 2, ..NONE };
+        world.expect = &["takeover", "renewal", "fenced", "replayed"];
+    })
+}
+
+/// Two applications whose operations have one name, so that their keys are the same.
+pub(crate) fn namesakes() -> Setup {
+    let world = together("two applications with one name").with(|world| {
+        world.messages.push(Message { key: 0, payload: 1 });
+        (world.applications, world.receives) = (true, 6);
+        world.faults = Faults { deaths: 1, ..NONE };
+        world.expect = &["foreign", "replayed", "takeover"];
+    });
+    world.policy(|policy| policy.retention = Duration::from_secs(10))
 }
 
 pub(crate) fn two_keys() -> Setup {
@@ -46,15 +105,11 @@ pub(crate) fn one_process() -> Setup {
     })
 }
 
-#[test]
-fn two_invocations_of_two_processes() {
-    hold(Setup::new("two invocations of two processes", &[0, 0]).with(|world| {
-        (world.processes, world.batch) = (2, 1);
-        world.takes = Duration::from_millis(500);
-        world.receives = 3;
+pub(crate) fn two_processes() -> Setup {
+    together("two invocations of two processes").with(|world| {
         world.faults = Faults { losses: 1, deaths: 1, ..NONE };
         world.expect = &["busy", "death", "replayed"];
-    }));
+    })
 }
 
 pub(crate) fn claimed_ahead() -> Setup {
@@ -149,47 +204,31 @@ pub(crate) fn unprotected() -> Setup {
 }
 
 pub(crate) fn without_deadline() -> Setup {
-    Setup::new("no deadline", &[0, 0])
-        .with(|world| {
-            (world.processes, world.batch, world.timeout) = (2, 1, None);
-            world.takes = Duration::from_secs(1);
-            world.receives = 3;
-            world.faults = Faults { hangs: 1, losses: 1, ..NONE };
-            world.expect = &["stopped handler", "busy"];
-        })
-        .policy(|policy| policy.fallback_timeout = Duration::from_secs(3))
+    let world = together("no deadline").with(|world| {
+        (world.timeout, world.takes) = (None, Duration::from_secs(1));
+        world.faults = Faults { hangs: 1, losses: 1, ..NONE };
+        world.expect = &["stopped handler", "busy"];
+    });
+    world.policy(|policy| policy.fallback_timeout = Duration::from_secs(3))
 }
 
-#[test]
-fn clocks_that_step() {
-    hold(
-        Setup::new("clocks that step", &[0, 0])
-            .with(|world| {
-                (world.processes, world.batch) = (2, 1);
-                world.takes = Duration::from_secs(1);
-                world.receives = 2;
-                world.faults = Faults { steps: 1, hangs: 1, ..NONE };
-                world.expect = &["stopped handler", "takeover"];
-            })
-            .policy(|policy| {
-                policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) };
-            }),
-    );
+pub(crate) fn clocks() -> Setup {
+    let world = together("clocks that step").with(|world| {
+        (world.takes, world.receives) = (Duration::from_secs(1), 2);
+        world.faults = Faults { steps: 1, hangs: 1, ..NONE };
+        world.expect = &["stopped handler", "takeover"];
+    });
+    world.policy(|policy| policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(5) })
 }
 
 /// A clock steps past the end of a lease that would have been renewed.
-#[test]
-fn a_clock_that_steps_past_a_lease() {
-    hold(
-        Setup::new("a clock that steps past a lease", &[0, 0])
-            .with(|world| {
-                (world.processes, world.batch, world.receives) = (2, 1, 2);
-                world.takes = Duration::from_secs(1);
-                world.faults = Faults { steps: 1, ..NONE };
-                world.expect = &["renewal", "busy", "fenced"];
-            })
-            .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(1) }),
-    );
+pub(crate) fn past_a_lease() -> Setup {
+    let world = together("a clock that steps past a lease").with(|world| {
+        (world.takes, world.receives) = (Duration::from_secs(1), 2);
+        world.faults = Faults { steps: 1, ..NONE };
+        world.expect = &["renewal", "busy", "fenced"];
+    });
+    world.policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(1) })
 }
 
 /// Renewals in two processes, whose clocks step. Only in the larger run.
@@ -198,16 +237,12 @@ fn clocks_that_step_between_renewals() {
     if !Setup::is_large() {
         return;
     }
-    hold(
-        Setup::new("clocks that step between renewals", &[0, 0])
-            .with(|world| {
-                (world.processes, world.batch, world.receives) = (2, 1, 3);
-                world.takes = Duration::from_secs(1);
-                world.faults = Faults { steps: 1, hangs: 1, ..NONE };
-                world.expect = &["renewal", "stopped handler", "takeover", "busy"];
-            })
-            .policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) }),
-    );
+    let world = together("clocks that step between renewals").with(|world| {
+        world.takes = Duration::from_secs(1);
+        world.faults = Faults { steps: 1, hangs: 1, ..NONE };
+        world.expect = &["renewal", "stopped handler", "takeover", "busy"];
+    });
+    hold(world.policy(|policy| policy.lease = Lease::Renewed { length: Duration::from_secs(2) }));
 }
 
 /// A handler that outlives its lease if that is not renewed, while another process waits for its key. Only mutants are
@@ -288,9 +323,16 @@ pub(crate) fn outlived() -> Setup {
 }
 
 tests! {
+    three_processes_of_one_key: hold(three_processes());
+    a_short_retention: hold(swept());
+    late_answers_of_the_store: hold(late_answers());
+    two_applications_with_one_name: hold(namesakes());
     one_record: hold(alone());
     two_records_of_two_keys: hold(two_keys());
     two_invocations_of_one_process: hold(one_process());
+    two_invocations_of_two_processes: hold(two_processes());
+    clocks_that_step: hold(clocks());
+    a_clock_that_steps_past_a_lease: hold(past_a_lease());
     killed_with_claims_ahead: hold(claimed_ahead());
     a_fifo_group: hold(group());
     a_whole_batch: hold(whole_batch());

@@ -1,6 +1,6 @@
 //! What the store and the sender do with a call, and how its invocation is answered.
 
-use lambda_idempotency_core::{
+use crate::core::{
     outbox::SendError,
     store::{StoreError, StoreErrorKind, Verdict},
 };
@@ -24,11 +24,32 @@ pub(crate) enum How {
 }
 
 impl Explorer {
+    /// The store applies a call. Its answer is late.
+    pub(crate) fn apply(&self, world: &mut World, invocation: usize, call: usize) {
+        let request = world.invocations[invocation].own.calls[call].request.clone();
+        let answer = match request {
+            Request::Read(keys) => {
+                keys.iter().map(|key| Some(world.store[self.setup.key(key)].clone())).collect()
+            }
+            Request::Write(writes) => {
+                let verdict = |write| match land(&self.setup, world, write) {
+                    Verdict::Found(found) => Some(found),
+                    _ => None,
+                };
+                writes.iter().map(verdict).collect()
+            }
+            Request::Send(_) => return,
+        };
+        world.invocations[invocation].own.calls[call].answer = Some(answer);
+    }
+
     pub(crate) fn answer(&self, world: &mut World, invocation: usize, call: usize, how: How) {
         let own = &mut world.invocations[invocation].own;
         let sent = own.calls.remove(call);
         own.was_failed |= !matches!(how, How::Answered);
         let how = if sent.is_late { How::Refused } else { how };
+        let mut late = sent.answer.map(Vec::into_iter);
+        let mut late = || late.as_mut().and_then(Iterator::next);
         let fails = |member: usize| match how {
             How::Answered => false,
             How::Refused | How::Lost(None) => true,
@@ -48,7 +69,7 @@ impl Explorer {
                     if fails(member) {
                         return Err(error());
                     }
-                    Ok(world.store[self.setup.key(key)].clone())
+                    Ok(late().flatten().unwrap_or_else(|| world.store[self.setup.key(key)].clone()))
                 });
                 let found = found.collect();
                 Input::Read { call: id, found }
@@ -61,6 +82,8 @@ impl Explorer {
                             world.strays.push((write.clone(), world.now));
                         }
                         Verdict::Unknown(error())
+                    } else if let Some(found) = late() {
+                        found.map_or(Verdict::Written, Verdict::Found)
                     } else {
                         land(&self.setup, world, write)
                     });

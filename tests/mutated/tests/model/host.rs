@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lambda_idempotency_core::{
+use crate::core::{
     clock::Timestamp,
     key::Key,
     outcome::DivertReason,
@@ -120,8 +120,10 @@ impl Host for Surroundings<'_> {
         None
     }
 
-    fn renewed(&mut self, _: usize, _: Timestamp) {
-        // Handlers of the model begin when they are started.
+    fn renewed(&mut self, at: usize, lease_until: Timestamp) {
+        if let Some(handler) = self.own.running.iter_mut().find(|handler| handler.at == at) {
+            handler.lease = Some(lease_until);
+        }
     }
 
     fn steps_stored(&mut self, at: usize, _: &Json) {
