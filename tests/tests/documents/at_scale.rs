@@ -309,8 +309,13 @@ fn the_pages_are_those_of_the_recorded_runs() {
 #[test]
 fn nothing_of_the_pages_is_left_out() {
     let page = PAGES.map(read).concat();
-    assert_eq!(page.matches("<!-- fleet: ").count(), blocks(&figures()).len());
-    assert_eq!(page.matches("<!--f ").count(), values(&figures()).len());
+    let (blocks, values) = (blocks(&figures()), values(&figures()));
+    let begins = blocks.iter().map(|(name, _)| format!("<!-- fleet: {name} -->\n"));
+    let all: Vec<_> =
+        begins.chain(values.iter().map(|(name, _)| format!("<!--f {name}-->"))).collect();
+    let missing: Vec<_> = all.iter().filter(|begin| !page.contains(*begin)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(page.matches("<!-- fleet: ").count() + page.matches("<!--f ").count(), all.len());
     // Markdown takes a comment at the beginning of a line for a block, and shows the rest of that line as it is.
     assert!(!page.lines().any(|line| line.trim_start().starts_with("<!--f")));
 }

@@ -1,11 +1,9 @@
 //! The structure of the types whose methods are in several files: files that call each other's methods are one knot,
 //! although none of them imports another.
 
-#![allow(clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::modules::sources;
+use crate::modules::crates;
 
 /// How many calls from file to file are part of a circle, for each type that has any: (crate, type, calls). The figures
 /// only fall.
@@ -24,12 +22,8 @@ struct Methods {
     called: BTreeSet<String>,
 }
 
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
 fn word(text: &str) -> String {
-    text.chars().take_while(|c| is_word(*c)).collect()
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
 /// The type of which this line begins the methods.
@@ -65,35 +59,30 @@ fn methods(text: &str) -> BTreeMap<String, Methods> {
     found
 }
 
-/// The calls from file to file that are part of a circle.
-fn in_circles(files: &[(String, Methods)]) -> Vec<(&str, &str)> {
-    let count = files.len();
+/// How many calls from file to file are part of a circle.
+fn in_circles(files: &[Methods]) -> usize {
+    let all = 0..files.len();
     let calls =
-        |from: usize, to: usize| from != to && !files[from].1.called.is_disjoint(&files[to].1.own);
-    let mut reaches: Vec<Vec<bool>> =
-        (0..count).map(|from| (0..count).map(|to| calls(from, to)).collect()).collect();
-    for over in 0..count {
-        for from in 0..count {
-            for to in 0..count {
-                reaches[from][to] |= reaches[from][over] && reaches[over][to];
-            }
+        |from: usize, to: usize| from != to && !files[from].called.is_disjoint(&files[to].own);
+    let reaches = |from: usize, to: usize| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = open.pop() {
+            open.extend(all.clone().filter(|next| calls(at, *next) && seen.insert(*next)));
         }
-    }
-    let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
-    let circles = pairs.filter(|(from, to)| calls(*from, *to) && reaches[*to][*from]);
-    circles.map(|(from, to)| (&*files[from].0, &*files[to].0)).collect()
+        seen.contains(&to)
+    };
+    let pairs = all.clone().flat_map(|from| all.clone().map(move |to| (from, to)));
+    pairs.filter(|(from, to)| calls(*from, *to) && reaches(*to, *from)).count()
 }
 
 #[test]
 fn no_two_files_call_methods_of_each_other() {
     let (mut spread, mut found) = (0, Vec::new());
-    for (of, files) in sources() {
-        let all: String = files.iter().map(|(_, text)| text.as_str()).collect();
-        let mut types: BTreeMap<String, Vec<(String, Methods)>> = BTreeMap::new();
-        for (module, text) in &files {
-            for (name, methods) in methods(text) {
-                types.entry(name).or_default().push((module.join("::"), methods));
-            }
+    for (of, files) in crates() {
+        let all: String = files.values().map(String::as_str).collect();
+        let mut types: BTreeMap<String, Vec<Methods>> = BTreeMap::new();
+        for (name, methods) in files.values().flat_map(|text| methods(text)) {
+            types.entry(name).or_default().push(methods);
         }
         for (name, files) in types {
             // Types of one name are not told apart.
@@ -105,10 +94,7 @@ fn no_two_files_call_methods_of_each_other() {
             }
             spread += 1;
             let circles = in_circles(&files);
-            println!("{of}: {name} in {} files, {} calls in circles", files.len(), circles.len());
-            if !circles.is_empty() {
-                found.push((of.clone(), name, circles.len()));
-            }
+            found.extend((circles > 0).then(|| (of.clone(), name, circles)));
         }
     }
     assert!(spread > 5, "{spread} types have methods in several files: is the code read?");

@@ -1,14 +1,6 @@
 //! The structure of the crates: files are short, and no two modules of a crate import each other.
 
-#![allow(clippy::indexing_slicing, reason = "a test may panic")]
-
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-};
-
-use crate::root;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most lines of a source file.
 const LONGEST: usize = 400;
@@ -22,22 +14,6 @@ pub(crate) type Module = Vec<String>;
 struct Imports {
     private: Vec<Module>,
     public: BTreeMap<String, Module>,
-}
-
-fn files(folder: &Path, at: &[String], found: &mut Vec<(Module, String)>) {
-    for entry in fs::read_dir(folder).expect("a folder of sources") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
-        let inside = [at, std::slice::from_ref(&name)].concat();
-        if path.is_dir() {
-            files(&path, &inside, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") && !name.ends_with("_tests")
-        {
-            let module =
-                if matches!(&*name, "lib" | "main" | "mod") { at.to_vec() } else { inside };
-            found.push((module, fs::read_to_string(&path).expect("a source")));
-        }
-    }
 }
 
 /// The paths of a tree of imports, each with the name that it gets.
@@ -72,14 +48,13 @@ fn imports(module: &[String], text: &str, modules: &BTreeSet<Module>) -> Imports
         let Some(at) = starts.iter().filter_map(|start| statement.rfind(start)).max() else {
             continue;
         };
-        let line = statement.get(at..).unwrap_or_default().trim();
-        let (visibility, tree) = line.split_once("use ").expect("an import");
+        let (visibility, tree) = statement[at..].trim().split_once("use ").expect("an import");
         for (name, path) in paths(&tree.replace('\n', " "), &[]) {
             let supers = path.iter().take_while(|part| *part == "super").count();
             let Some(outside) = module.len().checked_sub(supers) else { continue };
             let inner = [module, path.get(..1).unwrap_or_default()].concat();
             let path = match path.first().map(String::as_str) {
-                Some("crate") => path.get(1..).unwrap_or_default().to_vec(),
+                Some("crate") => path[1..].to_vec(),
                 Some("super") => [&module[..outside], &path[supers..]].concat(),
                 _ if modules.contains(&inner) => [module, &path].concat(),
                 _ => continue,
@@ -104,36 +79,33 @@ fn owner(path: &[String], all: &BTreeMap<Module, Imports>, depth: usize) -> Opti
     }
 }
 
-pub(crate) fn sources() -> Vec<(String, Vec<(Module, String)>)> {
-    let crates = fs::read_dir(root().join("crates")).expect("crates");
-    let all = crates.map(|entry| {
-        let folder = entry.expect("a crate").path();
-        let mut found = Vec::new();
-        files(&folder.join("src"), &[], &mut found);
-        (folder.file_name().and_then(|name| name.to_str()).expect("a name").to_owned(), found)
-    });
-    all.collect()
-}
-
-#[test]
-fn no_source_file_is_long() {
-    for (of, files) in sources() {
-        for (module, text) in files {
-            let lines = text.lines().count();
-            assert!(lines <= LONGEST, "{of}: {} has {lines} lines; split it", module.join("::"));
+/// The modules of each crate, with their texts.
+pub(crate) fn crates() -> BTreeMap<String, BTreeMap<Module, String>> {
+    let mut crates = BTreeMap::<_, BTreeMap<_, _>>::new();
+    for (path, text) in crate::sources() {
+        let path = path.trim_end_matches(".rs");
+        let mut parts = path.split('/').skip(1).map(str::to_owned);
+        let (of, _src) = (parts.next().expect("a crate"), parts.next());
+        let mut module: Module = parts.collect();
+        module.pop_if(|name| matches!(&**name, "lib" | "main" | "mod"));
+        if !path.ends_with("_tests") {
+            crates.entry(of).or_default().insert(module, text);
         }
     }
+    crates
 }
 
 #[test]
-fn no_two_modules_import_each_other() {
+fn source_files_are_short_and_no_two_modules_import_each_other() {
     let mut arrows = 0;
-    for (of, files) in sources() {
-        let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+    for (of, files) in crates() {
+        let modules: BTreeSet<Module> = files.keys().cloned().collect();
         let all: BTreeMap<Module, Imports> =
             files.iter().map(|(m, text)| (m.clone(), imports(m, text, &modules))).collect();
         let mut left: BTreeMap<&Module, BTreeSet<Module>> = BTreeMap::new();
         for (module, Imports { private, .. }) in &all {
+            let lines = files[module].lines().count();
+            assert!(lines <= LONGEST, "{of}: {} has {lines} lines; split it", module.join("::"));
             let needed = private.iter().filter_map(|path| owner(path, &all, 0));
             left.insert(module, needed.filter(|other| other != module).collect());
         }
@@ -148,26 +120,19 @@ fn no_two_modules_import_each_other() {
         }
         let circle: Vec<_> = left.keys().map(|module| module.join("::")).collect();
         assert!(circle.is_empty(), "{of}: in a circle, or above one: {circle:?}");
-    }
-    assert!(arrows > 300, "{arrows} imports are found: is the code read?");
-}
-
-#[test]
-fn modules_that_could_be_crates_import_nothing_around_them() {
-    for (of, apart) in APART {
-        let (_, files) = sources().into_iter().find(|(name, _)| name == of).expect("a crate");
-        let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
-        let is_inside = |module: &Module| module.first().is_some_and(|first| first == apart);
-        let inside: Vec<_> = files.iter().filter(|(module, _)| is_inside(module)).collect();
-        assert!(inside.len() > 20, "{}: are the files read?", inside.len());
-        for (module, text) in inside {
-            assert!(!text.contains("crate::"), "{}: names the crate", module.join("::"));
-            // `imports` does not see an import in the line after another one.
-            let text = text.replace(";\nuse ", ";\n\nuse ");
-            let Imports { private, public } = imports(module, &text, &modules);
-            let outside: Vec<_> =
-                private.iter().chain(public.values()).filter(|path| !is_inside(path)).collect();
-            assert!(outside.is_empty(), "{}: imports {outside:?}", module.join("::"));
+        for (_, apart) in APART.iter().filter(|(name, _)| *name == of) {
+            let is_inside = |module: &Module| module.first().is_some_and(|first| first == apart);
+            let inside = all.iter().filter(|(module, _)| is_inside(module));
+            assert!(inside.clone().count() > 20, "{apart}: are the files read?");
+            for module in inside.map(|(module, _)| module) {
+                // `imports` does not see an import in the line after another one.
+                let text = files[module].replace(";\nuse ", ";\n\nuse ");
+                let Imports { private, public } = imports(module, &text, &modules);
+                let is_closed = private.iter().chain(public.values()).all(is_inside);
+                let names_crate = text.contains("crate::");
+                assert!(is_closed && !names_crate, "{}: imports others", module.join("::"));
+            }
         }
     }
+    assert!(arrows > 300, "{arrows} imports are found: is the code read?");
 }

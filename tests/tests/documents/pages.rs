@@ -4,13 +4,11 @@
 //! The examples themselves are documentation tests of `lambda-idempotency`. `template` checks that the template of
 //! the example function has the settings that the pages require.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+use std::collections::BTreeSet;
 
-use std::{collections::BTreeSet, fs};
+use serde_yaml_ng::Value;
 
-use serde_json::Value;
-
-use crate::{read, root};
+use crate::{files, read};
 
 /// The pages, and the settings that their templates need. Without these, records are lost or block others.
 const PAGES: [(&str, &[&str]); 15] = [
@@ -67,25 +65,25 @@ fn page(name: &str) -> String {
 
 /// The blocks of code in this language.
 fn blocks<'p>(page: &'p str, language: &str) -> Vec<&'p str> {
-    let opening = format!("```{language}");
-    let blocks = page.split("\n```").zip(page.split("\n```").skip(1)).step_by(2);
-    let blocks = blocks.map(|(_, block)| block);
-    blocks
-        .filter(|block| format!("```{block}").starts_with(&opening))
-        .map(|block| block.split_once('\n').unwrap().1)
-        .collect()
+    let blocks = page.split("```").skip(1).step_by(2);
+    let of_language = |block: &'p str| {
+        let (first, code) = block.split_once('\n')?;
+        first.starts_with(language).then_some(code)
+    };
+    blocks.filter_map(of_language).collect()
 }
 
-/// All names of members in a value, however deep.
+/// All names of members in a value, however deep; tags such as `!GetAtt` do not matter.
 fn names(value: &Value, found: &mut BTreeSet<String>) {
     match value {
-        Value::Object(members) => {
+        Value::Tagged(tagged) => names(&tagged.value, found),
+        Value::Sequence(items) => items.iter().for_each(|item| names(item, found)),
+        Value::Mapping(members) => {
             for (name, member) in members {
-                found.insert(name.clone());
+                found.extend(name.as_str().map(str::to_owned));
                 names(member, found);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
         _ => {}
     }
 }
@@ -104,9 +102,8 @@ fn problems(text: &str, settings: &[&str]) -> Vec<String> {
     }
     let mut set = BTreeSet::new();
     for block in blocks(text, "yaml") {
-        // Tags such as `!GetAtt` do not matter here.
-        match serde_yaml_ng::from_str::<serde_yaml_ng::Value>(block) {
-            Ok(yaml) => names(&untagged(yaml), &mut set),
+        match serde_yaml_ng::from_str(block) {
+            Ok(yaml) => names(&yaml, &mut set),
             Err(error) => problems.push(format!("its template is not YAML: {error}")),
         }
     }
@@ -115,80 +112,40 @@ fn problems(text: &str, settings: &[&str]) -> Vec<String> {
     problems
 }
 
-fn untagged(yaml: serde_yaml_ng::Value) -> Value {
-    use serde_yaml_ng::Value as Yaml;
-    match yaml {
-        Yaml::Tagged(tagged) => untagged(tagged.value),
-        Yaml::Sequence(items) => items.into_iter().map(untagged).collect(),
-        Yaml::Mapping(members) => members
-            .into_iter()
-            .filter_map(|(name, member)| Some((name.as_str()?.to_owned(), untagged(member))))
-            .collect(),
-        Yaml::String(text) => Value::String(text),
-        _ => Value::Null,
-    }
-}
-
+/// Each page has all sections, is in the list that users read, and tells them to run an example that exists.
 #[test]
-fn every_page_has_all_sections() {
+fn every_page_is_listed_and_has_all_sections_and_an_example() {
+    let example = read("crates/lambda/examples/sources.rs");
     for (name, settings) in PAGES {
-        assert_eq!(problems(&page(name), settings), Vec::<String>::new(), "{name}");
-    }
-}
-
-/// Deliveries in an outage of the store count as retries, so that healthy records would be given up.
-#[test]
-fn records_of_streams_are_given_up_by_age_and_not_by_retries() {
-    for (name, settings) in PAGES {
-        if !settings.contains(&"MaximumRecordAgeInSeconds") {
-            continue;
+        let text = page(name);
+        assert_eq!(problems(&text, settings), Vec::<String>::new(), "{name}");
+        if settings.contains(&"MaximumRecordAgeInSeconds") {
+            // Deliveries in an outage of the store count as retries, so that healthy records would be given up.
+            let retries = text.split("MaximumRetryAttempts: ").skip(1);
+            let limits: Vec<_> = retries.filter_map(|it| it.split_whitespace().next()).collect();
+            // Lambda takes no limit as 10 for Kafka with a destination:
+            // https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html
+            assert_eq!(limits, [if name == "kafka" { "10000" } else { "-1" }], "{name}");
         }
-        let page = page(name);
-        let retries = page.split("MaximumRetryAttempts: ").skip(1);
-        let limits: Vec<_> = retries.filter_map(|rest| rest.split_whitespace().next()).collect();
-        // Lambda takes no limit as 10 for Kafka with a destination:
-        // https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html
-        let expected = if name.contains("kafka") { "10000" } else { "-1" };
-        assert_eq!(limits, [expected], "{name}");
-    }
-}
-
-/// The list that users read, the folder and this test name the same pages.
-#[test]
-fn every_page_is_listed() {
-    let known: BTreeSet<String> = PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let files = fs::read_dir(root().join(SOURCES)).unwrap();
-    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let present: BTreeSet<_> =
-        files.filter_map(|file| file.strip_suffix(".md").map(str::to_owned)).collect();
-    assert_eq!(known, present);
-    let list = read(&format!("{SOURCES}.md"));
-    let ends = list.lines().filter(|line| line.starts_with("| "));
-    let listed: BTreeSet<_> = ends
-        .filter_map(|row| row.strip_suffix(") |")?.rsplit_once("(crate::guide::sources::"))
-        .map(|(_, name)| name.to_owned())
-        .collect();
-    assert_eq!(known, listed);
-}
-
-/// The examples that a page tells the reader to run exist.
-#[test]
-fn every_example_that_a_page_names_exists() {
-    let example = root().join("crates/lambda/examples/sources.rs");
-    let example = fs::read_to_string(example).unwrap();
-    for (name, _) in PAGES {
-        let page = page(name);
         if name == "http" {
-            for file in ["http.rs", "http.json"] {
-                let path = format!("crates/lambda/examples/{file}");
-                assert!(page.contains(&path) && root().join(&path).exists(), "{path}");
+            for file in ["crates/lambda/examples/http.rs", "crates/lambda/examples/http.json"] {
+                assert!(text.contains(file) && !read(file).is_empty(), "{file}");
             }
             continue;
         }
-        let (_, rest) = page.split_once("--example sources ").unwrap_or_else(|| panic!("{name}"));
-        let source = rest.split('`').next().unwrap();
+        let (_, rest) = text.split_once("--example sources ").expect(name);
+        let source = rest.split('`').next().unwrap_or_default();
         assert!(example.contains(&format!("(\"{source}\", ")), "{name}: {source}");
     }
+    let known: BTreeSet<String> = PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let present = files(&[SOURCES], &[".md"]);
+    let present = present.iter().map(|(path, _)| &path[SOURCES.len() + 1..path.len() - 3]);
+    assert!(known.iter().map(String::as_str).eq(present), "{SOURCES}");
+    let list = read(&format!("{SOURCES}.md"));
+    let ends = list.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(") |"));
+    let listed = ends.filter_map(|row| row.rsplit_once("(crate::guide::sources::"));
+    let listed: BTreeSet<_> = listed.map(|(_, name)| name.to_owned()).collect();
+    assert_eq!(known, listed);
 }
 
 /// The `type` of a problem over HTTP is a heading of the page.
@@ -204,8 +161,8 @@ fn every_problem_over_http_is_explained() {
     let problems: BTreeSet<_> = literals.filter(is_name).collect();
     assert!(problems.len() > 7, "{problems:?}: are these the problems?");
     let page = page("http");
-    let (_, answers) = page.split_once("\n## Answers").unwrap();
-    let answers = answers.split("\n## ").next().unwrap();
+    let (_, answers) = page.split_once("\n## Answers").expect("the section");
+    let answers = answers.split("\n## ").next().unwrap_or_default();
     let explained: BTreeSet<_> =
         answers.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     assert_eq!(problems, explained);

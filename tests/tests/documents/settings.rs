@@ -1,65 +1,40 @@
-//! The guide's tables list every setting of operations and sources, the docs of results theirs, and the README every
-//! crate.
+//! The guide's tables list every setting of operations and sources, and the docs of results theirs.
 
-use std::{collections::BTreeSet, fs};
+use std::collections::BTreeSet;
 
-use crate::{read, root};
-
-const PAGE: &str = "crates/lambda/src/guide/settings.md";
+use crate::{files, quoted, read};
 
 /// The methods of a type that return it: its settings.
 fn settings(source: &str) -> BTreeSet<String> {
     let methods = source.split("pub fn ").skip(1);
     let settings = methods.filter(|method| {
         let signature = method.split('{').next().unwrap_or(method);
-        let returns_itself = signature.contains("-> Self");
-        returns_itself && (signature.contains("(self") || signature.contains("mut self"))
+        let takes_itself = signature.contains("(self") || signature.contains("mut self");
+        signature.contains("-> Self") && takes_itself
     });
     settings.filter_map(|method| method.split(['(', '<']).next()).map(str::to_owned).collect()
-}
-
-fn every_setting() -> BTreeSet<String> {
-    let folders = ["operation", "source"].map(|name| root().join("crates/lambda/src").join(name));
-    let files = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
-    let files = files.map(|file| fs::read_to_string(file.expect("a file").path()));
-    files.flat_map(|file| settings(&file.expect("a file"))).collect()
 }
 
 /// The names in the first column of a page's tables, without arguments: `on_busy` for `` `on_busy(hook)` ``.
 fn named(page: &str) -> BTreeSet<String> {
     let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-    let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let words = cells.flat_map(quoted);
     words.filter_map(|word| word.split('(').next()).map(str::to_owned).collect()
 }
 
 #[test]
-fn every_setting_of_operations_and_sources_is_in_the_guide() {
-    let settings = every_setting();
-    assert!(settings.len() > 25, "{settings:?}: are these the settings?");
-    let missing: Vec<_> = settings.difference(&named(&read(PAGE))).cloned().collect();
-    assert!(missing.is_empty(), "not in {PAGE}: {missing:?}");
-}
-
-#[test]
-fn every_setting_of_results_is_in_the_table_of_its_docs() {
-    const FILE: &str = "crates/results/src/results.rs";
-    let source = read(FILE);
-    let settings = settings(&source);
-    assert!(settings.len() > 5, "{settings:?}: are these the settings?");
-    let listed = named(&source.replace("/// ", ""));
-    let missing: Vec<_> = settings.difference(&listed).collect();
-    assert!(missing.is_empty(), "not in the table of {FILE}: {missing:?}");
-}
-
-#[test]
-fn every_crate_is_in_the_readme() {
-    let readme = read("README.md");
-    let crates = fs::read_dir(root().join("crates")).expect("a folder");
-    for folder in crates.map(|folder| folder.expect("a folder").file_name()) {
-        let link = format!("](crates/{})", folder.to_string_lossy());
-        assert!(
-            readme.lines().any(|line| line.starts_with("| ") && line.contains(&link)),
-            "{link}"
-        );
+fn every_setting_is_in_a_table() {
+    const GUIDE: &str = "crates/lambda/src/guide/settings.md";
+    const RESULTS: &str = "crates/results/src/results.rs";
+    let folders = ["crates/lambda/src/operation", "crates/lambda/src/source"];
+    let sources: String = files(&folders, &[".rs"]).into_iter().map(|(_, text)| text).collect();
+    let results = read(RESULTS);
+    for (page, text, source, least) in
+        [(GUIDE, read(GUIDE), &sources, 25), (RESULTS, results.replace("/// ", ""), &results, 5)]
+    {
+        let settings = settings(source);
+        assert!(settings.len() > least, "{settings:?}: are these the settings?");
+        let missing: Vec<_> = settings.difference(&named(&text)).cloned().collect();
+        assert!(missing.is_empty(), "not in a table of {page}: {missing:?}");
     }
 }

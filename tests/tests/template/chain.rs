@@ -1,9 +1,10 @@
-//! A queue that is subscribed to a topic: order, deduplication, and what happens to messages that SNS cannot deliver.
+//! Topics and queues: a queue that is subscribed to a topic (order, deduplication, and what happens to messages that SNS
+//! cannot deliver), and who may send to a queue.
 
 use serde_json::{Value, json};
 
 use crate::{
-    checks::Problems,
+    Problems,
     document::{items, of_type, referred, target},
     retention,
 };
@@ -19,7 +20,7 @@ pub(crate) fn chain(template: &Value) -> Problems {
             if referred(template, queue)["FifoQueue"] != topic["FifoTopic"] {
                 problems.push(format!("{name}: {queue} and its topic are not both FIFO"));
             }
-            if !may_send(template, queue, &subscription["TopicArn"]) {
+            if !may_send(template, queue, "sns.amazonaws.com", &subscription["TopicArn"]) {
                 problems.push(format!("{name}: the topic may not send to {queue}"));
             }
         }
@@ -34,23 +35,38 @@ pub(crate) fn chain(template: &Value) -> Problems {
         if !subscription["FilterPolicy"].is_null() {
             problems.push(format!("{name}: FilterPolicy makes deliveries at most once"));
         }
-        if topic["KmsMasterKeyId"].is_null() {
-            problems.push(format!("{name}: the topic has no KmsMasterKeyId"));
-        }
     }
     problems
 }
 
-fn may_send(template: &Value, queue: &Value, topic: &Value) -> bool {
-    let queue = target(queue);
-    of_type(template, "AWS::SQS::QueuePolicy").into_iter().any(|(_, policy)| {
-        let policy = &policy["Properties"];
-        items(&policy["Queues"]).contains(&json!({ "Ref": queue }))
-            && items(&policy["PolicyDocument"]["Statement"]).iter().any(|statement| {
-                statement["Effect"] == "Allow"
-                    && statement["Principal"]["Service"] == "sns.amazonaws.com"
-                    && statement["Action"] == "sqs:SendMessage"
-                    && statement["Condition"]["ArnEquals"]["aws:SourceArn"] == *topic
-            })
+/// The statements of a queue's policies.
+fn statements<'t>(template: &'t Value, queue: &str) -> impl Iterator<Item = &'t Value> {
+    let queue = json!({ "Ref": queue });
+    let policies = of_type(template, "AWS::SQS::QueuePolicy").into_iter();
+    let policies = policies.map(|(_, policy)| &policy["Properties"]);
+    let of_queue = policies.filter(move |policy| items(&policy["Queues"]).contains(&queue));
+    of_queue.flat_map(|policy| items(&policy["PolicyDocument"]["Statement"]))
+}
+
+/// Whether a service may send messages to a queue for this source, and for no other.
+pub(crate) fn may_send(template: &Value, queue: &Value, service: &str, from: &Value) -> bool {
+    statements(template, target(queue)).any(|statement| {
+        statement["Effect"] == "Allow"
+            && statement["Principal"]["Service"] == service
+            && statement["Action"] == "sqs:SendMessage"
+            && statement["Condition"]["ArnEquals"]["aws:SourceArn"] == *from
     })
+}
+
+/// Every queue refuses requests without TLS.
+pub(crate) fn in_transit(template: &Value) -> Problems {
+    let refuses = |statement: &Value| {
+        statement["Effect"] == "Deny"
+            && statement["Principal"] == "*"
+            && statement["Action"] == "sqs:*"
+            && statement["Condition"] == json!({"Bool": {"aws:SecureTransport": "false"}})
+    };
+    let queues = of_type(template, "AWS::SQS::Queue").into_iter().map(|(name, _)| name);
+    let open = queues.filter(|queue| !statements(template, queue).any(refuses));
+    open.map(|queue| format!("{queue} accepts requests without TLS")).collect()
 }

@@ -27,26 +27,69 @@ pub(crate) fn long_form(yaml: Yaml) -> Value {
     }
 }
 
-/// The template with what is at `pointer` replaced, added or, without a `value`, removed.
-pub(crate) fn breaking(template: &Value, pointer: &str, value: Option<Value>) -> Value {
+/// The template with this JSON at a pointer, or without what is there. Without a slash at its beginning, a pointer goes into the
+/// properties of a resource: `Queue/VisibilityTimeout`.
+pub(crate) fn breaking(template: &Value, pointer: &str, json: &str) -> Value {
+    let into_resource = |(name, property)| format!("/Resources/{name}/Properties/{property}");
+    let path = if pointer.starts_with('/') { None } else { pointer.split_once('/') };
+    let path = path.map_or_else(|| pointer.to_owned(), into_resource);
+    let parsed = || serde_json::from_str::<Value>(json).unwrap_or_else(|_| panic!("{json}"));
+    let value = (!json.is_empty()).then(parsed);
     let mut broken = template.clone();
-    let (parent, last) = pointer.rsplit_once('/').unwrap();
-    let parent = broken.pointer_mut(parent).unwrap_or_else(|| panic!("no {pointer}"));
-    match (parent, value) {
-        (Value::Object(object), Some(value)) => {
-            object.insert(last.to_owned(), value);
-        }
-        (Value::Object(object), None) => {
-            object.remove(last).unwrap_or_else(|| panic!("no {pointer}"));
-        }
-        (Value::Array(array), value) => {
+    let (parent, last) = path.rsplit_once('/').unwrap();
+    match (broken.pointer_mut(parent), value) {
+        (Some(Value::Object(object)), Some(value)) => drop(object.insert(last.to_owned(), value)),
+        (Some(Value::Object(object)), None) => drop(object.remove(last)),
+        (Some(Value::Array(array)), value) => {
             let index: usize = last.parse().unwrap();
             array.splice(index..(index + 1).min(array.len()), value);
         }
-        _ => panic!("{pointer}: its parent has no members"),
+        _ => {}
     }
     assert!(broken != *template, "{pointer}: the template did not change");
     broken
+}
+
+/// The template as it is deployed: once for each timeout of the function that can be chosen, with all that is optional and
+/// without.
+pub(crate) fn deployed(template: &Value) -> Vec<Value> {
+    let timeouts = items(at(template, "/Parameters/FunctionTimeout/AllowedValues"));
+    let timeouts = if timeouts.is_empty() { &[Value::Null] } else { timeouts };
+    let choices = timeouts.iter().flat_map(|timeout| [true, false].map(|all| (timeout, all)));
+    let choose = |(timeout, all): (&Value, bool)| {
+        let mut chosen = chosen(template, template, timeout, all);
+        let is_there = |_: &String, resource: &mut Value| all || resource["Condition"].is_null();
+        let resources = chosen["Resources"].as_object_mut();
+        resources.unwrap_or(&mut Map::new()).retain(is_there);
+        chosen
+    };
+    choices.map(choose).collect()
+}
+
+fn chosen(value: &Value, template: &Value, timeout: &Value, all: bool) -> Value {
+    let choose = |value: &Value| chosen(value, template, timeout, all);
+    let is_there = |value: &Value| *value != json!({ "Ref": "AWS::NoValue" });
+    if value["Ref"] == "FunctionTimeout" {
+        return timeout.clone();
+    }
+    if let [_, some, none] = items(&value["Fn::If"]) {
+        return choose(if all { some } else { none });
+    }
+    if let [map, key, field] =
+        items(&value["Fn::FindInMap"]).iter().map(choose).collect::<Vec<_>>().as_slice()
+    {
+        let names =
+            [map, key, field].map(|name| name.as_str().map_or(name.to_string(), str::to_owned));
+        return at(template, &format!("/Mappings/{}", names.join("/"))).clone();
+    }
+    match value {
+        Value::Array(items) => items.iter().map(choose).filter(is_there).collect(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, member)| (name.clone(), choose(member)));
+            members.filter(|(_, member)| is_there(member)).collect::<Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
 }
 
 pub(crate) fn at<'a>(template: &'a Value, pointer: &str) -> &'a Value {

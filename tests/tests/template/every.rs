@@ -3,26 +3,51 @@
 use serde_json::{Value, json};
 
 use crate::{
-    checks::Problems,
-    document::{at, entries, get_att, items, keys, of_type, referred, target},
+    Problems,
+    document::{at, deployed, entries, get_att, items, keys, of_type, referred, target},
     retention,
 };
 
-const CHECKS: [fn(&Value) -> Problems; 8] = [
+const CHECKS: [fn(&Value) -> Problems; 11] = [
     function,
     tables,
     mappings,
     alarms,
-    crate::queue::in_transit,
+    application,
+    encryption,
     crate::grants::permissions,
     crate::http::http,
     crate::chain::chain,
+    crate::chain::in_transit,
+    retention::problems,
 ];
 
+/// The problems of the template in each way in which it can be deployed.
 pub(crate) fn problems(template: &Value) -> Problems {
-    let mut problems: Problems = CHECKS.iter().flat_map(|check| check(template)).collect();
-    problems.extend(retention::problems(template));
+    let mut problems = optional(template);
+    let ways = deployed(template);
+    problems.extend(ways.iter().flat_map(|way| CHECKS.iter().flat_map(|check| check(way))));
+    problems.sort();
+    problems.dedup();
     problems
+}
+
+/// Where all that is optional is left out, nothing refers to a parameter that is empty by default.
+fn optional(template: &Value) -> Problems {
+    let parameters = entries(at(template, "/Parameters"));
+    let empty = parameters.into_iter().filter(|(_, parameter)| parameter["Default"] == "");
+    let least = at(deployed(template).last().unwrap(), "/Resources").to_string();
+    let is_used = |name: &str| least.contains(&json!({ "Ref": name }).to_string());
+    let used = empty.filter(|(name, _)| is_used(name));
+    used.map(|(name, _)| format!("{name} is empty, and something refers to it")).collect()
+}
+
+/// A problem for each of these that is not as expected.
+pub(crate) fn unlike(of: &str, expected: &[(&str, &Value, Value)]) -> Problems {
+    let wrong = expected.iter().filter(|(_, found, expected)| *found != expected);
+    wrong
+        .map(|(what, found, expected)| format!("{of}: {what} is {found}, must be {expected}"))
+        .collect()
 }
 
 /// The template's one function.
@@ -32,35 +57,33 @@ pub(crate) fn the_function(template: &Value) -> &Value {
 
 fn function(template: &Value) -> Problems {
     let function = the_function(template);
-    let properties = &function["Properties"];
-    let environment = &properties["Environment"]["Variables"];
-    let mut problems = application(template);
-    for (what, found, expected) in [
-        ("BuildMethod", &function["Metadata"]["BuildMethod"], json!("rust-cargolambda")),
-        ("CodeUri", &properties["CodeUri"], json!("../..")),
-        ("Handler", &properties["Handler"], json!("bootstrap")),
-        ("Runtime", &properties["Runtime"], json!("provided.al2023")),
-        ("LogFormat", &properties["LoggingConfig"]["LogFormat"], json!("JSON")),
-        // The default is INFO. With WARN, Lambda drops errors, too: the runtime's lines have no timestamp.
-        ("ApplicationLogLevel", &properties["LoggingConfig"]["ApplicationLogLevel"], Value::Null),
-        (
-            "the variables",
-            &json!(keys(environment)),
-            json!(["IDEMPOTENCY_APPLICATION", "IDEMPOTENCY_TABLE"]),
-        ),
-    ] {
-        if *found != expected {
-            problems.push(format!("{what}: {found}, must be {expected}"));
-        }
+    let (metadata, properties) = (&function["Metadata"], &function["Properties"]);
+    let logging = &properties["LoggingConfig"];
+    let mut problems = unlike(
+        "the function",
+        &[
+            ("BuildMethod", &metadata["BuildMethod"], json!("rust-cargolambda")),
+            ("Handler", &properties["Handler"], json!("bootstrap")),
+            ("Runtime", &properties["Runtime"], json!("provided.al2023")),
+            ("LogFormat", &logging["LogFormat"], json!("JSON")),
+        ],
+    );
+    // The default is INFO. With WARN, Lambda drops errors, too: the runtime's lines have no timestamp.
+    if !logging["ApplicationLogLevel"].is_null() && logging["ApplicationLogLevel"] != "INFO" {
+        problems.push(format!("ApplicationLogLevel: {}", logging["ApplicationLogLevel"]));
     }
     if retention::source(template).is_none() {
-        let binary = &function["Metadata"]["BuildProperties"]["Binary"];
-        problems.push(format!("Binary: there is no function {binary}"));
+        problems.push(format!("Binary: there is no function {}", metadata["BuildProperties"]));
     }
-    let logs = referred(template, &properties["LoggingConfig"]["LogGroup"]);
-    if logs["RetentionInDays"].is_null() {
+    if referred(template, &logging["LogGroup"])["RetentionInDays"].is_null() {
         problems.push("LogGroup: none that ends".to_owned());
     }
+    let variables = keys(&properties["Environment"]["Variables"]);
+    let ours = ["IDEMPOTENCY_APPLICATION", "IDEMPOTENCY_TABLE", "RUST_LOG"];
+    let source = retention::source(template).unwrap_or_default();
+    let is_read = |name: &&str| ours.contains(name) || source.contains(&format!("\"{name}\""));
+    let unread = variables.iter().filter(|name| !is_read(name));
+    problems.extend(unread.map(|name| format!("{name}: the function reads no such variable")));
     problems
 }
 
@@ -80,83 +103,171 @@ fn tables(template: &Value) -> Problems {
             ("UpdateReplacePolicy", &table["UpdateReplacePolicy"], json!("Retain")),
             ("SSEEnabled", &properties["SSESpecification"]["SSEEnabled"], json!(true)),
         ];
+        let (key, ttl) = (&properties["KeySchema"], &properties["TimeToLiveSpecification"]);
+        let key_is = |name: &str| json!([{ "AttributeName": name, "KeyType": "HASH" }]);
         if name == ours {
+            let swept = json!({ "AttributeName": "expiration", "Enabled": true });
+            let attributes = json!([{ "AttributeName": "id", "AttributeType": "S" }]);
             expected.extend([
-                (
-                    "AttributeDefinitions",
-                    &properties["AttributeDefinitions"],
-                    json!([{"AttributeName": "id", "AttributeType": "S"}]),
-                ),
-                (
-                    "KeySchema",
-                    &properties["KeySchema"],
-                    json!([{"AttributeName": "id", "KeyType": "HASH"}]),
-                ),
-                (
-                    "TimeToLiveSpecification",
-                    &properties["TimeToLiveSpecification"],
-                    json!({"AttributeName": "expiration", "Enabled": true}),
-                ),
+                ("AttributeDefinitions", &properties["AttributeDefinitions"], attributes),
+                ("KeySchema", key, key_is("id")),
+                ("TimeToLiveSpecification", ttl, swept),
             ]);
         } else {
             expected.push(("DeletionPolicy", &table["DeletionPolicy"], json!("Retain")));
+            expected.push(("KeySchema", key, key_is("orderId")));
         }
-        let wrong = expected.into_iter().filter(|(_, found, expected)| *found != expected);
-        problems.extend(wrong.map(|(what, found, expected)| {
-            format!("{name}: {what} is {found}, must be {expected}")
-        }));
+        problems.extend(unlike(name, &expected));
     }
     problems
 }
 
-/// Every queue and stream that invokes the function.
+/// Everything that invokes the function.
 pub(crate) fn mappings(template: &Value) -> Problems {
-    let function = &the_function(template)["Properties"];
+    let functions = of_type(template, "AWS::Serverless::Function");
+    let (of, function) =
+        functions.first().map_or(("", &Value::Null), |(name, it)| (*name, &it["Properties"]));
     let mut problems = Problems::new();
-    for (name, event) in entries(&function["Events"]) {
-        let mapping = &event["Properties"];
-        let found = match event["Type"].as_str() {
+    let others = of_type(template, "AWS::Lambda::EventSourceMapping").into_iter();
+    let others = others.map(|(name, it)| (name, &it["Type"], &it["Properties"]));
+    let events = entries(&function["Events"]).into_iter();
+    let events = events.map(|(name, it)| (name.as_str(), &it["Type"], &it["Properties"]));
+    for (name, kind, mapping) in events.chain(others) {
+        let found = match kind.as_str() {
             Some("SQS") => queue(template, mapping, function["Timeout"].as_u64().unwrap_or(0)),
-            Some("Kinesis" | "DynamoDB") => stream(template, mapping),
+            Some("Kinesis" | "DynamoDB" | "AWS::Lambda::EventSourceMapping") => {
+                stream(template, mapping)
+            }
             Some("HttpApi") => continue,
+            Some("SNS") => {
+                let undelivered = &mapping["RedrivePolicy"]["deadLetterTargetArn"];
+                asynchronous(template, undelivered, "sns.amazonaws.com", &mapping["Topic"])
+            }
+            Some("EventBridgeRule") => {
+                let rule = get_att(&format!("{of}{name}.Arn"));
+                let undelivered = &mapping["DeadLetterConfig"]["Arn"];
+                let mut found = asynchronous(template, undelivered, "events.amazonaws.com", &rule);
+                // A failed event is in its queue, and causes an alarm, within a day.
+                let ages = [&mapping["RetryPolicy"], &function["EventInvokeConfig"]];
+                let ages = ages.map(|it| it["MaximumEventAgeInSeconds"].as_u64());
+                let longest: Option<u64> = ages.into_iter().sum();
+                if longest.is_none_or(|longest| longest > 24 * 3600) {
+                    found
+                        .push(format!("RetryPolicy and EventInvokeConfig retry for {longest:?} s"));
+                }
+                found
+            }
             other => vec![format!("no check knows events of {other:?}")],
         };
         problems.extend(found.into_iter().map(|problem| format!("{name}: {problem}")));
-        if mapping["FunctionResponseTypes"] != json!(["ReportBatchItemFailures"]) {
+        let answers = !["SNS", "EventBridgeRule"].iter().any(|it| kind == it);
+        if answers && mapping["FunctionResponseTypes"] != json!(["ReportBatchItemFailures"]) {
             problems.push(format!("{name}: no ReportBatchItemFailures"));
         }
     }
     problems
 }
 
-/// Somebody is told of each queue that holds what was given up: every one from which no function receives.
+/// SNS and EventBridge invoke the function through Lambda's asynchronous queue: what they could not hand over and what it
+/// could not process is kept.
+fn asynchronous(template: &Value, undelivered: &Value, service: &str, from: &Value) -> Problems {
+    let again = &the_function(template)["Properties"]["EventInvokeConfig"];
+    let failed = &again["DestinationConfig"]["OnFailure"];
+    let mut problems = unlike(
+        "EventInvokeConfig",
+        &[
+            ("MaximumRetryAttempts", &again["MaximumRetryAttempts"], json!(2)),
+            ("OnFailure", &failed["Type"], json!("SQS")),
+        ],
+    );
+    if !is_queue(template, &failed["Destination"]) || !is_queue(template, undelivered) {
+        problems.push(format!("no queue: {failed}, {undelivered}"));
+    }
+    if !crate::chain::may_send(template, undelivered, service, from) {
+        problems.push(format!("{service} may not send to {undelivered} for {from} alone"));
+    }
+    problems
+}
+
+fn is_queue(template: &Value, reference: &Value) -> bool {
+    at(template, &format!("/Resources/{}/Type", target(reference))) == "AWS::SQS::Queue"
+}
+
+/// Each queue that holds what was given up, from which no function receives, keeps it as long as it can, and somebody is told.
 pub(crate) fn alarms(template: &Value) -> Problems {
-    let received: Vec<_> = entries(&the_function(template)["Properties"]["Events"])
-        .into_iter()
-        .map(|(_, event)| target(&event["Properties"]["Queue"]))
-        .collect();
+    let events = entries(&the_function(template)["Properties"]["Events"]);
+    let received: Vec<_> =
+        events.iter().map(|(_, it)| target(&it["Properties"]["Queue"])).collect();
+    let tells = |action: &Value| {
+        // A topic that the parameter names, or one with subscriptions.
+        *action == json!({ "Ref": "AlarmTopicArn" })
+            || referred(template, action)["Subscription"].is_array()
+    };
+    let is_optional = !at(template, "/Parameters/AlarmTopicArn").is_null();
     let is_told = |queue: &str| {
         of_type(template, "AWS::CloudWatch::Alarm").into_iter().any(|(_, alarm)| {
             let alarm = &alarm["Properties"];
+            let actions = items(&alarm["AlarmActions"]);
             alarm["Namespace"] == "AWS/SQS"
                 && alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
                 && alarm["Dimensions"][0]["Value"] == get_att(&format!("{queue}.QueueName"))
                 && alarm["Threshold"] == 0
                 && alarm["ComparisonOperator"] == "GreaterThanThreshold"
-                && referred(template, &alarm["AlarmActions"][0])["Subscription"].is_array()
+                && actions.first().map_or(is_optional, tells)
         })
     };
-    let queues = of_type(template, "AWS::SQS::Queue").into_iter().map(|(name, _)| name);
-    let silent = queues.filter(|name| !received.contains(name) && !is_told(name));
-    silent.map(|name| format!("nobody is told of messages in {name}")).collect()
+    let queues = of_type(template, "AWS::SQS::Queue").into_iter();
+    let given_up = queues.filter(|(name, _)| !received.contains(name));
+    let problems = given_up.flat_map(|(name, queue)| {
+        let told = (!is_told(name)).then(|| format!("nobody is told of messages in {name}"));
+        let is_short = kept(&queue["Properties"]) != 1_209_600;
+        let short = is_short.then(|| format!("{name} keeps messages for less than 14 days"));
+        told.into_iter().chain(short)
+    });
+    problems.collect()
 }
 
 /// The function's idempotency records are of the stack: the function's name changes when it is replaced.
 pub(crate) fn application(template: &Value) -> Problems {
     let variables = &the_function(template)["Properties"]["Environment"]["Variables"];
-    let found = &variables["IDEMPOTENCY_APPLICATION"];
-    let is_stack = *found == json!({"Ref": "AWS::StackName"});
-    (!is_stack).then(|| format!("IDEMPOTENCY_APPLICATION: {found}")).into_iter().collect()
+    let stack = json!({ "Ref": "AWS::StackName" });
+    unlike(
+        "variables",
+        &[("IDEMPOTENCY_APPLICATION", &variables["IDEMPOTENCY_APPLICATION"], stack)],
+    )
+}
+
+/// What is stored is encrypted: by the keys of AWS, or all of it by the key that the parameter names.
+fn encryption(template: &Value) -> Problems {
+    let key = json!({ "Ref": "KmsKeyArn" });
+    let has_key = at(template, "/Resources").to_string().contains(&key.to_string());
+    let mut problems = Problems::new();
+    for (name, resource) in entries(at(template, "/Resources")) {
+        let it = &resource["Properties"];
+        let (kms, by_aws, is_encrypted) = match resource["Type"].as_str().unwrap_or_default() {
+            // SQS refuses a queue with both kinds.
+            "AWS::SQS::Queue" => {
+                let by_sqs = it["SqsManagedSseEnabled"] == true;
+                let by_kms = !it["KmsMasterKeyId"].is_null();
+                (&it["KmsMasterKeyId"], by_sqs, by_sqs != by_kms)
+            }
+            "AWS::SNS::Topic" if it["Subscription"].is_array() => continue, // mails of alarms
+            "AWS::SNS::Topic" => {
+                let id = &it["KmsMasterKeyId"];
+                (id, *id == "alias/aws/sns", !id.is_null())
+            }
+            "AWS::DynamoDB::Table" => {
+                let id = &it["SSESpecification"]["KMSMasterKeyId"];
+                (id, id.is_null(), true) // `tables` checks SSEEnabled
+            }
+            "AWS::Logs::LogGroup" => (&it["KmsKeyId"], it["KmsKeyId"].is_null(), true),
+            _ => continue,
+        };
+        if !is_encrypted || by_aws == has_key || (has_key && *kms != key) {
+            problems.push(format!("{name} is not encrypted by one key: {it}"));
+        }
+    }
+    problems
 }
 
 /// The seconds that a queue keeps messages.
@@ -171,9 +282,10 @@ fn queue(template: &Value, mapping: &Value, timeout: u64) -> Problems {
     if mapping["BatchSize"].as_u64().is_none_or(|size| size > 10 && window == 0) {
         problems.push(format!("a BatchSize of {} needs a window", mapping["BatchSize"]));
     }
+    // A message stays invisible for six times as long as an invocation, and the batching window. SQS allows 12 hours.
     let visibility = queue["VisibilityTimeout"].as_u64().unwrap_or(30);
     let least = 6 * timeout + window;
-    if timeout == 0 || visibility < least {
+    if timeout == 0 || !(least..=43_200).contains(&visibility) {
         problems.push(format!("VisibilityTimeout is {visibility}, must be at least {least}"));
     }
     let attempts = &queue["RedrivePolicy"]["maxReceiveCount"];
@@ -204,9 +316,11 @@ fn stream(template: &Value, mapping: &Value) -> Problems {
     {
         problems.push("MaximumRetryAttempts must be 1000 to 10000".to_owned());
     }
-    let failed = &mapping["DestinationConfig"]["OnFailure"]["Destination"];
-    let queue = at(template, &format!("/Resources/{}/Type", target(failed)));
-    if queue != "AWS::SQS::Queue" || items(&json!([failed])).is_empty() {
+    let age = &mapping["MaximumRecordAgeInSeconds"];
+    if age.as_u64().is_none_or(|age| !(60..=24 * 3600).contains(&age)) {
+        problems.push(format!("MaximumRecordAgeInSeconds is {age}, must be a day at most"));
+    }
+    if !is_queue(template, &mapping["DestinationConfig"]["OnFailure"]["Destination"]) {
         problems.push("no OnFailure queue".to_owned());
     }
     problems

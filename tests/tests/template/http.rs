@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    checks::Problems,
+    Problems,
     document::{entries, items, referred},
     every::the_function,
 };

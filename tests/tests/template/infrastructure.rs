@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::{checks::Problems, grants, root};
+use crate::{Problems, grants, root};
 
 /// A source, and what it must contain besides the permissions.
 const SOURCES: [(&str, &[&str]); 3] = [

@@ -8,7 +8,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::{
-    checks::Problems,
+    Problems,
     document::{at, entries, of_type, referred},
     every::{kept, the_function},
     root,

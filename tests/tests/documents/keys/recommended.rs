@@ -1,513 +1,373 @@
-//! The expressions, and the events that each could confuse.
+//! The expressions, and the events that each could confuse: a sample with changes after which it is the same work, and
+//! changes after which it is other work.
 
-use lambda_idempotency::{Operation, inspect::AnySource, keys::Functions, payload};
+use lambda_idempotency::{
+    Operation,
+    inspect::{self, AnySource},
+    keys::Functions,
+    payload, record,
+};
+use lambda_runtime::Context;
 use serde_json::{Value, json};
 
-/// How an expression is tested.
-pub(super) enum Checked {
-    /// A field or a list of fields of the payload, with ids that an application gives.
-    Fields,
-    /// Payloads of one key, and payloads of different ones.
-    Payloads(fn(Operation) -> Operation, Samples, Samples),
-    /// Events with one record: deliveries of one record, and of different ones.
-    Events(Adjust, Samples, Samples),
-    /// It is shown as a mistake, or as a key that misses duplicates.
-    Mistake,
-}
-
-type Adjust = fn(AnySource) -> AnySource;
-type Samples = Vec<Value>;
-
-use Checked::{Fields, Mistake};
-
-const AS_IT_IS: Adjust = |source| source;
-const PLAIN: fn(Operation) -> Operation = |operation| operation;
-const WHOLE: Adjust = AnySource::whole_record;
-
-/// A message of SQS: its queue, id, number of receives, and other members.
-fn sqs(queue: &str, id: &str, receives: u32, more: Value) -> Value {
-    let mut message = json!({
-        "messageId": id, "receiptHandle": format!("handle-{receives}"), "body": "{}",
-        "eventSource": "aws:sqs", "messageAttributes": {},
-        "eventSourceARN": format!("arn:aws:sqs:eu-west-1:111122223333:{queue}"),
-        "attributes": { "ApproximateReceiveCount": receives.to_string() },
-    });
-    merge(&mut message, more);
-    json!({ "Records": [message] })
-}
-
-fn merge(into: &mut Value, more: Value) {
-    match (into, more) {
-        (Value::Object(members), Value::Object(more)) => {
-            for (name, value) in more {
-                merge(members.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (into, more) => *into = more,
-    }
-}
-
-/// A message of a group of a FIFO queue.
-fn in_group(queue: &str, group: &str, deduplication: &str, receives: u32) -> Value {
-    let ids = json!({ "MessageGroupId": group, "MessageDeduplicationId": deduplication });
-    let id = format!("{queue}-{group}-{deduplication}");
-    sqs(queue, &id, receives, json!({ "attributes": ids }))
-}
-
-fn with_body(body: &str, id: &str, receives: u32) -> Value {
-    sqs("orders", id, receives, json!({ "body": body }))
-}
-
-fn with_attribute(name: &str, value: &str, id: &str, receives: u32) -> Value {
-    let attribute = json!({ name: { "stringValue": value, "dataType": "String" } });
-    sqs("parcels", id, receives, json!({ "messageAttributes": attribute }))
-}
-
-fn sns(topic: &str, id: &str, attributes: Value) -> Value {
-    json!({ "Records": [{ "EventSource": "aws:sns", "EventVersion": "1.0",
-        "Sns": { "Type": "Notification", "MessageId": id, "Message": "{}",
-            "TopicArn": format!("arn:aws:sns:eu-west-1:111122223333:{topic}"),
-            "MessageAttributes": attributes } }] })
-}
-
-fn sns_attribute(name: &str, value: &str, id: &str) -> Value {
-    sns("orders", id, json!({ name: { "Type": "String", "Value": value } }))
-}
-
-/// A change of an item: the table's stream, the event's id and name, and the images.
-fn change(stream: &str, id: &str, name: &str, change: Value) -> Value {
-    let mut dynamodb = json!({ "SequenceNumber": id, "StreamViewType": "NEW_AND_OLD_IMAGES" });
-    merge(&mut dynamodb, change);
-    json!({ "Records": [{ "eventID": id, "eventName": name, "eventSource": "aws:dynamodb",
-        "eventSourceARN": format!("arn:aws:dynamodb:eu-west-1:111122223333:table/orders/stream/{stream}"),
-        "dynamodb": dynamodb }] })
-}
-
-/// A change to this version of an item.
-fn version(stream: &str, event: &str, name: &str, id: &str, version: u32) -> Value {
-    let version = version.to_string();
-    let images = json!({ "Keys": { "id": { "S": id } },
-        "NewImage": { "id": { "S": id }, "version": { "N": version } } });
-    change(stream, event, name, images)
-}
-
-/// An order in this status.
-fn status(event: &str, name: &str, id: &str, status: &str, note: &str) -> Value {
-    let images = json!({ "Keys": { "orderId": { "S": id } },
-        "NewImage": { "orderId": { "S": id }, "status": { "S": status }, "note": { "S": note } } });
-    change("2026", event, name, images)
-}
-
-/// A change of a document: its collection, id and resume token.
-fn document(collection: &str, id: &str, token: &str) -> Value {
-    json!({ "eventSource": "aws:docdb",
-        "eventSourceArn": "arn:aws:rds:eu-west-1:111122223333:cluster:shop",
-        "events": [{ "event": { "_id": { "_data": token }, "operationType": "update",
-            "ns": { "db": "shop", "coll": collection },
-            "documentKey": { "_id": { "$oid": id } } } }] })
-}
-
-/// A notification of S3: the bucket, the object's key and eTag, and the sequencer.
-fn upload(bucket: &str, key: &str, tag: &str, sequencer: &str) -> Value {
-    json!({ "Records": [{ "eventSource": "aws:s3", "eventName": "ObjectCreated:Put",
-        "eventTime": "2026-01-01T00:00:00.000Z",
-        "s3": { "bucket": { "name": bucket, "arn": format!("arn:aws:s3:::{bucket}") },
-            "object": { "key": key, "eTag": tag, "sequencer": sequencer, "size": 1 } } }] })
-}
-
-/// A received mail: its id of SES, and something else.
-fn mail(id: &str, more: &str) -> Value {
-    json!({ "Records": [{ "eventSource": "aws:ses",
-        "ses": { "mail": { "messageId": id, "commonHeaders": { "messageId": "same" } },
-            "receipt": more } }] })
-}
-
-/// A message of a WebSocket API: who sent it, the client's id in it, and the API's.
-fn message(who: &str, request: &str, id: &str) -> Value {
-    json!({ "body": json!({ "requestId": request }).to_string(),
-        "requestContext": { "connectionId": "c-1", "eventType": "MESSAGE", "messageId": id,
-            "authorizer": { "principalId": who } } })
-}
-
-/// A mutation of AppSync: its field, who asks for it, for which order, and a header that differs for each attempt.
-fn mutation(field: &str, who: &str, order: &str, trace: &str) -> Value {
-    json!({ "identity": { "sub": who }, "arguments": { "orderId": order },
-        "request": { "headers": { "x-amzn-trace-id": trace } },
-        "info": { "parentTypeName": "Mutation", "fieldName": field } })
-}
-
-/// Events that a client has published to a channel of AppSync.
-fn published(channel: &str, ids: &[&str]) -> Value {
-    let events: Vec<_> = ids.iter().map(|id| json!({ "id": id, "payload": {} })).collect();
-    json!({ "info": { "channel": { "path": channel }, "operation": "PUBLISH" }, "events": events })
-}
-
-fn kinesis(stream: &str, shard: &str, number: &str) -> Value {
-    json!({ "Records": [{ "eventID": format!("{shard}:{number}"), "eventSource": "aws:kinesis",
-        "eventName": "aws:kinesis:record", "eventVersion": "1.0",
-        "eventSourceARN": format!("arn:aws:kinesis:eu-west-1:111122223333:stream/{stream}"),
-        "kinesis": { "partitionKey": "k", "sequenceNumber": number, "data": "e30=",
-            "approximateArrivalTimestamp": 1_767_225_600.0 } }] })
-}
-
-/// A Kafka record: its offset, and a header as Lambda delivers it, as bytes.
-fn kafka(offset: u32, header: &str) -> Value {
-    json!({ "eventSource": "aws:kafka", "bootstrapServers": "b-1:9092",
-        "eventSourceArn": "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/3f2a-4",
-        "records": { "orders-0": [{ "topic": "orders", "partition": 0, "offset": offset,
-            "timestamp": 1_767_225_600_000_u64, "timestampType": "CREATE_TIME", "value": "e30=",
-            "headers": [{ "idempotency-key": header.as_bytes() }] }] } })
-}
-
-/// A message on the queue of an ActiveMQ broker.
-fn active_mq(queue: &str, id: &str, data: &str, redelivered: bool) -> Value {
-    json!({ "eventSource": "aws:mq",
-        "eventSourceArn": "arn:aws:mq:eu-west-1:111122223333:broker:shop:b-1",
-        "messages": [{ "messageID": id, "messageType": "jms/text-message", "data": data,
-            "redelivered": redelivered, "destination": { "physicalName": queue },
-            "brokerOutTime": if redelivered { 2 } else { 1 } }] })
-}
-
-fn event_bridge(id: &str, resource: &str) -> Value {
-    json!({ "version": "0", "id": id, "source": "orders", "detail-type": "OrderPlaced",
-        "account": "111122223333", "region": "eu-west-1", "time": "2026-01-01T00:00:00Z",
-        "resources": [resource, "arn:aws:s3:::another"], "detail": {} })
-}
+/// Fields or lists of fields of the payload, with ids that an application gives: each counts, each has to be there, and
+/// nothing else counts.
+const FIELDS: &str = "Details.ContactData.ContactId; [customer, month]; [customer, orderId]; \
+    [deliveryStreamArn, recordId]; [tenant, id]; [a, b]; [id, coupon]; [tenant, order.id]; [tenant, orderId]; \
+    [userPoolId, request.userAttributes.sub, triggerSource]; [userPoolId, userName, triggerSource]; bookingId; data; \
+    depositId; documentId; email; exportId; id; mailId; month; order; order.id; orderId; order_id; paymentId; payoutId; \
+    requestId; resultToken; sku; tenant";
+/// Shown as mistakes, or as keys that miss duplicates.
+const MISTAKES: [&str; 4] = ["'orderId'", "payment.", "record:@", "record:messageId"];
 
 /// Lines of a log: the first two are compressed in two ways and equal.
 const LOGS: [&str; 7] = [
-    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
-    "H4sIAE0AAAAE/6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
-    "H4sIAAAAAAACA6tWyi/PSy1SslIyAQJTIDADAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKUBhQ6Xa2FoAsapiIlAAAAA=",
-    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEwGhBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawHyihwiUAAAAA==",
-    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkl0D4rmWpeSXFSlbR1UqZKSADlGpjawHeFf16UAAAAA==",
-    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKUBhI6Xa2FoAXZxUOVAAAAA=",
-    "H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGp1oEwjpdrYWgBRDmq0WwAAAA==",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
+    "awslogs/data=H4sIAE0AAAAE/6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyAQJTIDADAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKUBhQ6Xa2FoAsapiIlAAAAA=",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEwGhBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawHyihwiUAAAAA==",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkl0D4rmWpeSXFSlbR1UqZKSADlGpjawHeFf16UAAAAA==",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKUBhI6Xa2FoAXZxUOVAAAAA=",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGp1oEwjpdrYWgBRDmq0WwAAAA==",
 ];
 
-fn logs(at: usize) -> Value {
-    json!({ "awslogs": { "data": LOGS[at] } })
+/// A sample with these changes, with `&` between those that are made together: `path=text`, `path:=json`, or a path alone,
+/// for any other text or truth value.
+fn changed(sample: &Value, changes: &str) -> Value {
+    let mut sample = sample.clone();
+    for change in changes.split('&').filter(|change| !change.is_empty()) {
+        let (path, value) = change.split_once('=').map_or((change, None), |(p, v)| (p, Some(v)));
+        let names = path.trim_end_matches(':').split('/');
+        let at = names.fold(&mut sample, |at, name| match name.parse::<usize>() {
+            Ok(index) => &mut at[index],
+            Err(_) => &mut at[name],
+        });
+        *at = match (&*at, value) {
+            (_, Some(json)) if path.ends_with(':') => serde_json::from_str(json).expect(change),
+            (_, Some(text)) => text.into(),
+            (Value::String(text), None) => format!("{text}-2").into(),
+            (Value::Bool(before), None) => (!before).into(),
+            (other, None) => panic!("{path} is {other}: name another value"),
+        };
+    }
+    sample
 }
 
-fn lower(operation: Operation) -> Operation {
-    operation.key_functions(Functions::standard().with("lower", 1, |arguments| match arguments {
-        [Value::String(text)] => Ok(text.to_lowercase().into()),
-        _ => Err("it takes one text"),
-    }))
+/// Fails unless the sample has one key after each change of `same`, and different ones after those of `distinct`.
+fn compare(
+    expression: &str,
+    key: impl Fn(&Value) -> String,
+    sample: &Value,
+    same: &[&str],
+    distinct: &[&str],
+) {
+    assert!(!distinct.is_empty(), "`{expression}`: changes after which it is other work");
+    for change in same {
+        assert_eq!(key(sample), key(&changed(sample, change)), "`{expression}`: {change}");
+    }
+    let all: Vec<_> = [""].iter().chain(distinct).map(|one| changed(sample, one)).collect();
+    for (at, one) in all.iter().enumerate() {
+        for other in &all[at + 1..] {
+            assert_ne!(key(one), key(other), "`{expression}` of {one} and {other}");
+        }
+    }
 }
 
-type Row = (&'static str, Checked);
-
-fn payloads(
+/// The keys that a producer makes.
+fn of_payload(
     expression: &'static str,
-    adjust: fn(Operation) -> Operation,
-    same: impl Into<Samples>,
-    distinct: impl Into<Samples>,
-) -> Row {
-    (expression, Checked::Payloads(adjust, same.into(), distinct.into()))
+    adjust: impl Fn(Operation) -> Operation,
+    sample: Value,
+    same: &[&str],
+    distinct: &[&str],
+) {
+    let producer = adjust(Operation::new("work").key(expression)).producer().expect(expression);
+    let key = |payload: &Value| producer.key(&payload.to_string()).expect(expression);
+    compare(expression, |payload| key(payload).as_str().to_owned(), &sample, same, distinct);
 }
 
-fn events(
+fn of_fields(expression: &'static str) {
+    let list = expression.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
+    let is_field = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+    let (mut sample, mut distinct, mut missing) = (json!({}), Vec::new(), Vec::new());
+    for (at, path) in list.unwrap_or(expression).split(", ").enumerate() {
+        assert!(path.chars().all(is_field), "`{expression}` has other steps than fields");
+        let path = path.replace('.', "/");
+        sample = changed(&sample, &format!("{path}=a-{at}"));
+        distinct
+            .extend(["=b", ":=42", "=42", "=a-0,a-1", "=A-0"].map(|value| path.clone() + value));
+        missing.extend([":=null", "="].map(|value| path.clone() + value));
+    }
+    let producer = Operation::new("work").key(expression).producer().expect(expression);
+    for change in missing {
+        let key = producer.key(&changed(&sample, &change).to_string());
+        assert!(key.is_err(), "`{expression}` with {change}");
+    }
+    let distinct: Vec<_> = distinct.iter().map(String::as_str).collect();
+    of_payload(expression, |it| it, sample, &["sentAt=later"], &distinct);
+}
+
+/// The keys of events, which are samples of `events/` with one record, to which these changes are made.
+fn of_event(
     expression: &'static str,
-    adjust: Adjust,
-    same: impl Into<Samples>,
-    distinct: impl Into<Samples>,
-) -> Row {
-    (expression, Checked::Events(adjust, same.into(), distinct.into()))
+    (file, changes): (&str, &str),
+    same: &[&str],
+    distinct: &[&str],
+) {
+    let (operation, source) = (Operation::new("work"), AnySource::new());
+    let (operation, source) = match expression.strip_prefix("record:") {
+        Some(on_record) => (operation, source.key(record(on_record))),
+        // Without `record:`, that of a source whose payload is the whole record.
+        None if ["sqs", "activemq"].contains(&file) => {
+            (operation.key(expression), source.whole_record())
+        }
+        None => (operation.key(expression), source),
+    };
+    let event: Value = serde_json::from_str(&crate::read(&format!("events/{file}.json")))
+        .expect("as in the sample");
+    let lists = ["/Records", "/events", "/messages", "/records/orders-0"];
+    let list = lists.into_iter().find(|list| event.pointer(list).is_some());
+    let key = |record: &Value| {
+        let mut event = event.clone();
+        match list {
+            Some(list) => *event.pointer_mut(list).expect("as in the sample") = json!([record]),
+            None => event = record.clone(),
+        }
+        let none = Context::default();
+        let records = inspect::invocation(&event.to_string(), &source, Some(&operation), &none);
+        let records = records.expect(expression);
+        let key = records[0].key.as_ref().expect(expression).key.as_ref();
+        key.unwrap_or_else(|error| panic!("`{expression}`: {error}")).as_str().to_owned()
+    };
+    let sample = list.map_or(&event, |list| &event.pointer(list).expect("as in the sample")[0]);
+    compare(expression, key, &changed(sample, changes), same, distinct);
 }
 
-pub(super) fn expressions() -> Vec<Row> {
+/// Payloads: the expression, its settings, a sample, and its changes.
+type OfPayload =
+    (&'static str, fn(Operation) -> Operation, Value, Vec<&'static str>, Vec<&'static str>);
+
+fn payloads() -> Vec<OfPayload> {
+    const PLAIN: fn(Operation) -> Operation = |operation| operation;
+    let coupon =
+        |operation: Operation| operation.key(payload("[order.id, coupon]").optional(["coupon"]));
+    let lower = |operation: Operation| {
+        operation.key_functions(Functions::standard().with("lower", 1, |texts| match texts {
+            [Value::String(text)] => Ok(text.to_lowercase().into()),
+            _ => Err("it takes one text"),
+        }))
+    };
     vec![
-        ("Details.ContactData.ContactId", Fields),
-        ("[customer, month]", Fields),
-        ("[customer, orderId]", Fields),
-        ("[deliveryStreamArn, recordId]", Fields),
-        ("[tenant, id]", Fields),
-        ("[a, b]", Fields),
-        ("[id, coupon]", Fields),
-        ("[tenant, order.id]", Fields),
-        ("[tenant, orderId]", Fields),
-        ("[userPoolId, request.userAttributes.sub, triggerSource]", Fields),
-        ("[userPoolId, userName, triggerSource]", Fields),
-        ("bookingId", Fields),
-        ("data", Fields),
-        ("depositId", Fields),
-        ("documentId", Fields),
-        ("email", Fields),
-        ("exportId", Fields),
-        ("id", Fields),
-        ("mailId", Fields),
-        ("month", Fields),
-        ("order", Fields),
-        ("order.id", Fields),
-        ("orderId", Fields),
-        ("order_id", Fields),
-        ("paymentId", Fields),
-        ("payoutId", Fields),
-        ("requestId", Fields),
-        ("resultToken", Fields),
-        ("sku", Fields),
-        ("tenant", Fields),
-        ("'orderId'", Mistake),
-        ("payment.", Mistake),
-        ("record:@", Mistake),
-        ("record:messageId", Mistake),
-        payloads(
+        (
             "[order.id, coupon]",
-            |operation| operation.key(payload("[order.id, coupon]").optional(["coupon"])),
-            [
-                json!({ "order": { "id": 7 } }),
-                json!({ "order": { "id": 7 }, "coupon": null }),
-                json!({ "order": { "id": 7, "note": "again" } }),
-            ],
-            [
-                json!({ "order": { "id": 7 } }),
-                json!({ "order": { "id": 8 } }),
-                json!({ "order": { "id": 7 }, "coupon": "~" }),
-                json!({ "order": { "id": 7 }, "coupon": "SPRING" }),
-                json!({ "order": { "id": 8 }, "coupon": "SPRING" }),
-            ],
+            coupon,
+            json!({ "order": { "id": 7 } }),
+            vec!["coupon:=null", "order/note=again"],
+            vec!["order/id:=8", "coupon=~", "coupon=SPRING", "order/id:=8&coupon=SPRING"],
         ),
-        payloads(
+        (
             "json(body).orderId",
             PLAIN,
-            [json!({ "body": "{\"orderId\":7}" }), json!({ "body": "{ \"orderId\": 7 }" })],
-            [
-                json!({ "body": "{\"orderId\":7}" }),
-                json!({ "body": "{\"orderId\":\"7\"}" }),
-                json!({ "body": "{\"orderId\":8}" }),
-            ],
+            json!({ "body": "{\"orderId\":7}" }),
+            vec!["body={ \"orderId\": 7 }"],
+            vec!["body={\"orderId\":\"7\"}", "body={\"orderId\":8}"],
         ),
-        payloads(
+        (
             "lower(email)",
             lower,
-            [json!({ "email": "Ann@b.c" }), json!({ "email": "ann@B.C" })],
-            [json!({ "email": "ann@b.c" }), json!({ "email": "an@nb.c" })],
+            json!({ "email": "ann@b.c" }),
+            vec!["email=Ann@B.C"],
+            vec!["email=an@nb.c"],
         ),
         // A task of S3 Batch Operations: its ids are of one job.
-        payloads(
+        (
             "[job.id, tasks[0].taskId]",
             PLAIN,
-            {
-                let task = |invocation: &str| json!({ "invocationId": invocation, "job": { "id": "j-1" }, "tasks": [{ "taskId": "t-1" }] });
-                [task("i-1"), task("i-2")]
-            },
-            {
-                let task = |job: &str, task: &str| json!({ "job": { "id": job }, "tasks": [{ "taskId": task }] });
-                [task("j-1", "t-1"), task("j-1", "t-2"), task("j-2", "t-1")]
-            },
+            json!({ "invocationId": "i", "job": { "id": "j" }, "tasks": [{ "taskId": "t" }] }),
+            vec!["invocationId"],
+            vec!["job/id", "tasks/0/taskId"],
         ),
-        payloads(
+        (
             "\"CodePipeline.job\".id",
             PLAIN,
-            [json!({ "CodePipeline.job": { "id": "j-1" } })],
-            ["j-1", "j-2"].map(|id| json!({ "CodePipeline.job": { "id": id } })),
+            json!({ "CodePipeline.job": { "id": "j" } }),
+            vec!["CodePipeline.job/data=1"],
+            vec!["CodePipeline.job/id"],
         ),
-        payloads(
+        (
             "Records[0].ses.mail.messageId",
             PLAIN,
-            [mail("m-1", "subject"), mail("m-1", "receipt")],
-            [mail("m-1", "subject"), mail("m-2", "subject")],
+            json!({ "Records": [{ "eventSource": "aws:ses", "ses": {
+                "mail": { "messageId": "m", "commonHeaders": { "messageId": "same" } } } }] }),
+            vec!["Records/0/ses/receipt=another"],
+            vec!["Records/0/ses/mail/messageId"],
         ),
-        // What a client sends again has new ids, and another client may choose the same.
-        payloads(
+        // What a client sends again over a WebSocket has new ids, and another client may choose the same.
+        (
             "[requestContext.authorizer.principalId, json(body).requestId]",
             PLAIN,
-            [message("ann", "r-1", "m-1"), message("ann", "r-1", "m-2")],
-            [
-                message("ann", "r-1", "m-1"),
-                message("ann", "r-2", "m-1"),
-                message("bob", "r-1", "m-1"),
-            ],
+            json!({ "body": "{\"requestId\":\"r-1\"}", "requestContext": {
+                "messageId": "m", "authorizer": { "principalId": "ann" } } }),
+            vec!["requestContext/messageId"],
+            vec!["requestContext/authorizer/principalId", "body={\"requestId\":\"r-2\"}"],
         ),
-        payloads(
+        // A mutation of AppSync.
+        (
             "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]",
             PLAIN,
-            ["t-1", "t-2"].map(|trace| mutation("place", "ann", "o-1", trace)),
-            [
-                mutation("place", "ann", "o-1", "t-1"),
-                mutation("place", "ann", "o-2", "t-1"),
-                mutation("place", "bob", "o-1", "t-1"),
-                mutation("cancel", "ann", "o-1", "t-1"),
-            ],
+            json!({ "identity": { "sub": "ann" }, "arguments": { "orderId": "o" },
+                "info": { "parentTypeName": "Mutation", "fieldName": "place" } }),
+            vec!["request/headers/x-amzn-trace-id=t"],
+            vec!["info/parentTypeName", "info/fieldName", "identity/sub", "arguments/orderId"],
         ),
-        payloads(
+        // Events that a client has published to a channel of AppSync.
+        (
             "[info.channel.path, events[*].id]",
             PLAIN,
-            [1, 2].map(|_| published("/a", &["e-1", "e-2"])),
-            [
-                published("/a", &["e-1", "e-2"]),
-                published("/a", &["e-3"]),
-                published("/b", &["e-1", "e-2"]),
-            ],
+            json!({ "info": { "channel": { "path": "/a" } }, "events": [{ "id": "1" }, { "id": "2" }] }),
+            vec!["info/operation=PUBLISH", "events/0/payload=p"],
+            vec!["info/channel/path", "events/1/id", "events:=[{\"id\":\"1\"}]"],
         ),
-        payloads(
+        (
             "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",
             PLAIN,
-            [logs(0), logs(1)],
-            (1..LOGS.len()).map(logs).collect::<Vec<_>>(),
-        ),
-        // SQS compares deduplication ids within a queue, or within a group of it.
-        events(
-            "record:[eventSourceARN, attributes.MessageGroupId, attributes.MessageDeduplicationId]",
-            AS_IT_IS,
-            [in_group("a.fifo", "g", "d", 1), in_group("a.fifo", "g", "d", 2)],
-            [
-                in_group("a.fifo", "g", "d", 1),
-                in_group("a.fifo", "g", "e", 1),
-                in_group("a.fifo", "h", "d", 1),
-                in_group("b.fifo", "g", "d", 1),
-            ],
-        ),
-        events(
-            "record:messageAttributes.\"idempotency-key\".stringValue",
-            AS_IT_IS,
-            // A relay sends a message twice.
-            ["m-1", "m-2"].map(|id| with_attribute("idempotency-key", "k-1", id, 1)),
-            ["k-1", "k-2"].map(|key| with_attribute("idempotency-key", key, "m-1", 1)),
-        ),
-        // Messages whose body is a text: equal texts are one work.
-        events(
-            "record:body",
-            AS_IT_IS,
-            [1, 2].map(|receives| with_body("A17", "m-1", receives)),
-            ["A17", "17", " 17"].map(|body| with_body(body, "m-1", 1)),
-        ),
-        events(
-            "record:powertools_json(body).orderId",
-            AS_IT_IS,
-            {
-                let body = r#"{"orderId":"o-1"}"#;
-                [with_body(body, "m-1", 1), with_body(body, "m-2", 1)]
-            },
-            [r#"{"orderId":"o-1"}"#, r#"{"orderId":"o-2"}"#, r#"{"orderId":1}"#]
-                .map(|body| with_body(body, "m-1", 1)),
-        ),
-        // An id of SQS is unique over all queues.
-        events(
-            "messageId",
-            WHOLE,
-            [1, 2].map(|receives| sqs("a", "m-1", receives, json!({}))),
-            ["m-1", "m-2"].map(|id| sqs("a", id, 1, json!({}))),
-        ),
-        events(
-            "messageAttributes.order.stringValue",
-            WHOLE,
-            [1, 2].map(|receives| with_attribute("order", "o-1", "m-1", receives)),
-            ["o-1", "o-2"].map(|order| with_attribute("order", order, "m-1", 1)),
-        ),
-        // An id of SNS is unique over all topics.
-        events(
-            "record:Sns.MessageId",
-            AS_IT_IS,
-            [sns("a", "m-1", json!({})), sns("a", "m-1", json!({}))],
-            [sns("a", "m-1", json!({})), sns("a", "m-2", json!({})), sns("b", "m-3", json!({}))],
-        ),
-        events(
-            "record:[Sns.MessageAttributes.tenant.Value, Sns.MessageId]",
-            AS_IT_IS,
-            [sns_attribute("tenant", "a", "m-1"), sns_attribute("tenant", "a", "m-1")],
-            [
-                sns_attribute("tenant", "a", "m-1"),
-                sns_attribute("tenant", "a", "m-2"),
-                sns_attribute("tenant", "b", "m-1"),
-            ],
-        ),
-        events(
-            "record:Sns.MessageAttributes.orderId.Value",
-            AS_IT_IS,
-            ["m-1", "m-2"].map(|id| sns_attribute("orderId", "o-1", id)),
-            ["o-1", "o-2"].map(|order| sns_attribute("orderId", order, "m-1")),
-        ),
-        events(
-            "record:Sns.MessageAttributes.\"idempotency-key\".Value",
-            AS_IT_IS,
-            ["m-1", "m-2"].map(|id| sns_attribute("idempotency-key", "k-1", id)),
-            ["k-1", "k-2"].map(|key| sns_attribute("idempotency-key", key, "m-1")),
-        ),
-        events(
-            "record:resources[0]",
-            AS_IT_IS,
-            ["e-1", "e-2"].map(|id| event_bridge(id, "k-1")),
-            ["k-1", "k-2"].map(|key| event_bridge("e-1", key)),
-        ),
-        events(
-            "record:headers.\"idempotency-key\"",
-            AS_IT_IS,
-            [kafka(1, "k-1"), kafka(2, "k-1")],
-            [kafka(1, "k-1"), kafka(1, "k-2")],
-        ),
-        events(
-            "record:[eventSourceARN, eventID]",
-            AS_IT_IS,
-            [kinesis("a", "shard-1", "7"), kinesis("a", "shard-1", "7")],
-            [
-                kinesis("a", "shard-1", "7"),
-                kinesis("a", "shard-1", "8"),
-                kinesis("a", "shard-2", "7"),
-                kinesis("b", "shard-1", "7"),
-            ],
-        ),
-        // All changes of an item, and the same change in two streams of the table.
-        events(
-            "[keys.id, newImage.version]",
-            AS_IT_IS,
-            [version("2026", "e-1", "MODIFY", "i", 2), version("2027", "e-9", "MODIFY", "i", 2)],
-            [
-                version("2026", "e-1", "INSERT", "i", 1),
-                version("2026", "e-2", "MODIFY", "i", 2),
-                version("2026", "e-3", "MODIFY", "i", 3),
-                version("2026", "e-4", "INSERT", "j", 1),
-            ],
-        ),
-        // One receipt for each status of an order: a note is no reason for another.
-        events(
-            "[newImage.orderId, newImage.status]",
-            AS_IT_IS,
-            [
-                status("e-2", "MODIFY", "o-1", "paid", ""),
-                status("e-3", "MODIFY", "o-1", "paid", "n"),
-            ],
-            [
-                status("e-1", "INSERT", "o-1", "new", ""),
-                status("e-2", "MODIFY", "o-1", "paid", ""),
-                status("e-4", "MODIFY", "o-1", "sent", ""),
-                status("e-5", "INSERT", "o-2", "new", ""),
-            ],
-        ),
-        events(
-            "[ns, documentKey._id.\"$oid\", _id._data]",
-            AS_IT_IS,
-            [document("orders", "d-1", "t-1"), document("orders", "d-1", "t-1")],
-            [
-                document("orders", "d-1", "t-1"),
-                document("orders", "d-1", "t-2"),
-                document("orders", "d-2", "t-1"),
-                document("bills", "d-1", "t-1"),
-            ],
-        ),
-        // Once for each content of an object.
-        events(
-            "[s3.bucket.name, s3.object.key, s3.object.eTag]",
-            AS_IT_IS,
-            [upload("a", "k", "t-1", "01"), upload("a", "k", "t-1", "02")],
-            [
-                upload("a", "k", "t-1", "01"),
-                upload("a", "k", "t-2", "02"),
-                upload("a", "l", "t-1", "01"),
-                upload("b", "k", "t-1", "01"),
-            ],
-        ),
-        events(
-            "[destination.physicalName, messageID, data]",
-            WHOLE,
-            [active_mq("a", "m-1", "e30=", false), active_mq("a", "m-1", "e30=", true)],
-            [
-                active_mq("a", "m-1", "e30=", false),
-                active_mq("a", "m-1", "W10=", false),
-                active_mq("a", "m-2", "e30=", false),
-                active_mq("b", "m-1", "e30=", false),
-            ],
+            changed(&json!({}), LOGS[0]),
+            vec![LOGS[1]],
+            LOGS[2..].to_vec(),
         ),
     ]
+}
+
+/// The expression, the file and what is changed in it, and the changes after which it is the same or other work.
+type Changed =
+    (&'static str, (&'static str, &'static str), &'static [&'static str], &'static [&'static str]);
+
+const EVENTS: [Changed; 18] = [
+    // SQS compares deduplication ids within a queue, or within a group of it.
+    (
+        "record:[eventSourceARN, attributes.MessageGroupId, attributes.MessageDeduplicationId]",
+        ("sqs-fifo", ""),
+        &["attributes/ApproximateReceiveCount=2&receiptHandle"],
+        &["eventSourceARN", "attributes/MessageGroupId", "attributes/MessageDeduplicationId"],
+    ),
+    // A relay sends a message twice.
+    (
+        "record:messageAttributes.\"idempotency-key\".stringValue",
+        ("sqs", "messageAttributes/idempotency-key/stringValue=k"),
+        &["messageId"],
+        &["messageAttributes/idempotency-key/stringValue"],
+    ),
+    // Messages whose body is a text: equal texts are one work.
+    ("record:body", ("sqs", "body=A17"), &["receiptHandle"], &["body=17", "body= 17"]),
+    (
+        "record:powertools_json(body).orderId",
+        ("sqs", ""),
+        &["messageId"],
+        &["body={\"orderId\":\"o-2\"}", "body={\"orderId\":1}"],
+    ),
+    // An id of SQS is unique over all queues.
+    (
+        "messageId",
+        ("sqs", ""),
+        &["attributes/ApproximateReceiveCount=2&receiptHandle"],
+        &["messageId"],
+    ),
+    (
+        "messageAttributes.order.stringValue",
+        ("sqs", "messageAttributes/order/stringValue=o"),
+        &["attributes/ApproximateReceiveCount=2&receiptHandle"],
+        &["messageAttributes/order/stringValue"],
+    ),
+    // An id of SNS is unique over all topics.
+    ("record:Sns.MessageId", ("sns", ""), &["Sns/Timestamp=later"], &["Sns/MessageId"]),
+    (
+        "record:[Sns.MessageAttributes.tenant.Value, Sns.MessageId]",
+        ("sns", "Sns/MessageAttributes/tenant/Value=t"),
+        &["Sns/Timestamp=later"],
+        &["Sns/MessageAttributes/tenant/Value", "Sns/MessageId"],
+    ),
+    (
+        "record:Sns.MessageAttributes.orderId.Value",
+        ("sns", "Sns/MessageAttributes/orderId/Value=o"),
+        &["Sns/MessageId"],
+        &["Sns/MessageAttributes/orderId/Value"],
+    ),
+    (
+        "record:Sns.MessageAttributes.\"idempotency-key\".Value",
+        ("sns", "Sns/MessageAttributes/idempotency-key/Value=k"),
+        &["Sns/MessageId"],
+        &["Sns/MessageAttributes/idempotency-key/Value"],
+    ),
+    (
+        "record:resources[0]",
+        ("eventbridge", "resources:=[\"k\", \"r\"]"),
+        &["id"],
+        &["resources/0"],
+    ),
+    (
+        "record:headers.\"idempotency-key\"",
+        ("kafka", "headers:=[{\"idempotency-key\":[107]}]"),
+        &["offset:=7"],
+        &["headers/0/idempotency-key:=[108]"],
+    ),
+    (
+        "record:[eventSourceARN, eventID]",
+        ("kinesis", ""),
+        &["kinesis/approximateArrivalTimestamp:=7"],
+        &["eventSourceARN", "eventID=shardId-000000000000:7", "eventID=shardId-000000000001:7"],
+    ),
+    // The same change of an item in two streams of the table.
+    (
+        "[keys.id, newImage.version]",
+        (
+            "dynamodb",
+            "dynamodb/Keys:={\"id\":{\"S\":\"i\"}}&dynamodb/NewImage:={\"version\":{\"N\":\"2\"}}",
+        ),
+        &["eventSourceARN&eventID&eventName=MODIFY"],
+        &["dynamodb/Keys/id/S", "dynamodb/NewImage/version/N=1", "dynamodb/NewImage/version/N=3"],
+    ),
+    // One receipt for each status of an order: a note is no reason for another.
+    (
+        "[newImage.orderId, newImage.status]",
+        ("dynamodb", "dynamodb/NewImage/status/S=paid"),
+        &["eventID&dynamodb/NewImage/note/S=n"],
+        &["dynamodb/NewImage/status/S", "dynamodb/NewImage/orderId/S"],
+    ),
+    (
+        "[ns, documentKey._id.\"$oid\", _id._data]",
+        ("documentdb", ""),
+        &["event/clusterTime/$timestamp/i:=7"],
+        &["event/ns/coll", "event/documentKey/_id/$oid", "event/_id/_data"],
+    ),
+    // Once for each content of an object.
+    (
+        "[s3.bucket.name, s3.object.key, s3.object.eTag]",
+        ("s3", ""),
+        &["s3/object/sequencer=01"],
+        &["s3/bucket/name", "s3/object/key", "s3/object/eTag"],
+    ),
+    (
+        "[destination.physicalName, messageID, data]",
+        ("activemq", ""),
+        &["redelivered&brokerOutTime:=7"],
+        &["destination/physicalName", "messageID", "data=W10="],
+    ),
+];
+
+/// Checks all expressions, and returns them.
+pub(super) fn check() -> Vec<&'static str> {
+    let mut all = MISTAKES.to_vec();
+    for expression in FIELDS.split("; ") {
+        of_fields(expression);
+        all.push(expression);
+    }
+    for (expression, adjust, sample, same, distinct) in payloads() {
+        of_payload(expression, adjust, sample, &same, &distinct);
+        all.push(expression);
+    }
+    for (expression, event, same, distinct) in EVENTS {
+        of_event(expression, event, same, distinct);
+        all.push(expression);
+    }
+    all
 }

@@ -60,11 +60,3 @@ fn table_of_parts(end: &str, records: f64) -> String {
 fn thousands(count: f64) -> String {
     grouped(&format!("{:.0}", count / 1000.0))
 }
-
-#[test]
-fn one_by_hand_is_one() {
-    assert!(ways().contains("| by hand | 7"), "{}", ways());
-    assert!(
-        ways().lines().any(|line| line.starts_with("| by hand |") && line.ends_with("| 1.00 |"))
-    );
-}

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 /// Scenario, records at a time, function, threads, column.
 type Name = (String, usize, String, String, String);
 
-#[derive(Clone)]
 pub(crate) struct Measured {
     /// The comment.
     pub(crate) about: String,
@@ -47,39 +46,7 @@ impl Measured {
         threads: &str,
         column: &str,
     ) -> f64 {
-        let name = name(scenario, records, function, threads, column);
+        let name: Name = (scenario.into(), records, function.into(), threads.into(), column.into());
         *self.figures.get(&name).unwrap_or_else(|| panic!("no figure {name:?}"))
     }
-
-    /// The same figures, but for this one.
-    pub(crate) fn with(
-        &self,
-        scenario: &str,
-        records: usize,
-        function: &str,
-        threads: &str,
-        column: &str,
-        value: f64,
-    ) -> Self {
-        let mut other = self.clone();
-        let place = name(scenario, records, function, threads, column);
-        assert!(other.figures.insert(place, value).is_some(), "no such figure");
-        other
-    }
-}
-
-fn name(scenario: &str, records: usize, function: &str, threads: &str, column: &str) -> Name {
-    (scenario.into(), records, function.into(), threads.into(), column.into())
-}
-
-#[test]
-fn a_file_with_a_missing_figure_is_refused() {
-    let text =
-        "# where from\nscenario\trecords\tfunction\tthreads\ta\tb\nx\t1\tthis\tone\t2.5\t-\n";
-    let measured = Measured::parse(text);
-    assert_eq!(measured.get("x", 1, "this", "one", "a"), 2.5);
-    let missing = std::panic::catch_unwind(|| measured.get("x", 1, "this", "one", "b"));
-    assert!(missing.is_err());
-    let twice = format!("{text}x\t1\tthis\tone\t3\t-\n");
-    assert!(std::panic::catch_unwind(|| Measured::parse(&twice)).is_err());
 }

@@ -188,17 +188,3 @@ fn start(measured: &Measured) -> String {
     }
     table
 }
-
-#[test]
-fn digits_that_count() {
-    for (value, text) in [
-        (12_345.4, "12,345"),
-        (536.2, "536"),
-        (14.04, "14"),
-        (14.06, "14.1"),
-        (0.08, "0.08"),
-        (2.0, "2"),
-    ] {
-        assert_eq!(digits(value), text);
-    }
-}
