@@ -198,7 +198,7 @@ fn record(message: &Message, arn: &str) -> Value {
         "md5OfBody": message.md5_of_body,
         "eventSource": "aws:sqs",
         "eventSourceARN": arn,
-        "awsRegion": crate::ministack::REGION,
+        "awsRegion": crate::stack::REGION,
     })
 }
 

@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "the pollers run beside the command")]
 
 mod lambda;
+#[path = "../../../dynamodb/tests/dynamodb/elsewhere/ministack.rs"]
 mod ministack;
 mod stack;
 
@@ -20,8 +21,8 @@ use lambda_idempotency_local::{DynamoDb, Fault};
 use tokio::{process::Command, task::JoinSet};
 
 use lambda::{Lambda, TIMEOUT, notification};
-use ministack::{MiniStack, REGION};
-use stack::{Services, Stack, arn};
+use ministack::MiniStack;
+use stack::{REGION, Services, Stack, arn};
 
 const NAME: &str = "mine";
 
@@ -34,8 +35,8 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let ministack = MiniStack::start();
-        let services = Services::new(&ministack.url, &ministack.config().await);
+        let ministack = MiniStack::start("sqs,sns,events,dynamodb,logs");
+        let services = Services::new(ministack.url()).await;
         Self { pollers: JoinSet::new(), ministack, services }
     }
 
@@ -73,7 +74,7 @@ impl World {
         Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
             .args(["prove", "--stack", NAME, "--patience", patience])
             .args(arguments)
-            .env("AWS_ENDPOINT_URL", &self.ministack.url)
+            .env("AWS_ENDPOINT_URL", self.ministack.url())
             .env("AWS_ENDPOINT_URL_DYNAMODB", &self.services.dynamodb_url)
             .env("AWS_ACCESS_KEY_ID", "local")
             .env("AWS_SECRET_ACCESS_KEY", "local")

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use aws_config::SdkConfig;
+use aws_config::{BehaviorVersion, Region};
+use aws_credential_types::Credentials;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ProvisionedThroughput,
     ScalarAttributeType, Tag, TimeToLiveSpecification,
@@ -10,6 +11,8 @@ use aws_sdk_dynamodb::types::{
 use aws_sdk_eventbridge::types::Target;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::json;
+
+pub(crate) const REGION: &str = "us-east-1";
 
 /// Its clients.
 #[derive(Clone)]
@@ -23,7 +26,13 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(crate) fn new(url: &str, config: &SdkConfig) -> Self {
+    pub(crate) async fn new(url: &str) -> Self {
+        let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+            .endpoint_url(url)
+            .region(Region::from_static(REGION))
+            .credentials_provider(Credentials::new("local", "local", None, None, "test"))
+            .load();
+        let config = &config.await;
         Self {
             dynamodb_url: url.to_owned(),
             dynamodb: aws_sdk_dynamodb::Client::new(config),
@@ -33,9 +42,7 @@ impl Services {
             logs: aws_sdk_cloudwatchlogs::Client::new(config),
         }
     }
-}
 
-impl Services {
     /// Another DynamoDB.
     pub(crate) fn use_dynamodb(&mut self, url: &str) {
         let config = self.dynamodb.config().to_builder().endpoint_url(url).build();

@@ -1,6 +1,6 @@
 //! Divides messages into requests: one destination each, at most ten messages and 256 KB.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::SdkError};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
@@ -127,6 +127,40 @@ pub(crate) fn refused(service: &str, code: Option<&str>) -> SendError {
     let code = code.unwrap_or("an error without a code");
     SendError::new(format!(
         "{service} refused it with {code}; it is sent again with the next delivery"
+    ))
+}
+
+/// The entries that a service has stored, by the positions of their messages as ids; and of others, the codes with which it has
+/// refused them.
+pub(crate) type Stored = (Vec<String>, HashMap<String, String>);
+
+/// Makes entries of a request, and sends those that are valid.
+pub(crate) async fn send_entries<T, E: ProvideErrorMetadata>(
+    service: &str,
+    batch: &[Numbered<'_>],
+    entry: impl Fn(usize, &OutgoingMessage) -> Result<T, SendError>,
+    send: impl AsyncFnOnce(Vec<T>) -> Result<Stored, SdkError<E, HttpResponse>>,
+) -> Answer {
+    let Entries { positions, entries, mut invalid } = entries(batch, entry);
+    if entries.is_empty() {
+        return Answer::AllBut(invalid);
+    }
+    let (stored, codes) = match send(entries).await {
+        Ok(stored) => stored,
+        Err(error) => return failed(service, error),
+    };
+    for (at, id) in positions.into_iter().map(|at| (at, at.to_string())) {
+        if !stored.contains(&id) {
+            invalid.push((at, refused(service, codes.get(&id).map(String::as_str))));
+        }
+    }
+    Answer::AllBut(invalid)
+}
+
+/// The error of a message without a group, to a queue or topic that keeps an order.
+pub(crate) fn without_group(destination: &str) -> SendError {
+    SendError::new(format!(
+        "a message to a FIFO {destination} needs a group; add `with_group` in the handler"
     ))
 }
 

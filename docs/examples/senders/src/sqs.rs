@@ -1,6 +1,6 @@
 //! Sends to SQS.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_sqs::{
@@ -15,9 +15,7 @@ use lambda_idempotency::{
     store::BoxFuture,
 };
 
-use crate::batches::{
-    Answer, Entries, Numbered, Service, entries, failed, refused, send_in_batches,
-};
+use crate::batches::{Answer, Numbered, Service, send_entries, send_in_batches, without_group};
 
 const SERVICE: &str = "SQS";
 
@@ -41,29 +39,20 @@ impl Service for SqsSender {
     fn request<'a>(&'a self, batch: Vec<Numbered<'a>>, left: Duration) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let queue = batch[0].1.message().destination();
-            let Entries { positions, entries, mut invalid } =
-                entries(&batch, |at, message| entry(at, queue, message));
-            if entries.is_empty() {
-                return Answer::AllBut(invalid);
-            }
-            let timeout = TimeoutConfig::builder().operation_timeout(left).build();
-            let config = aws_sdk_sqs::config::Builder::default().timeout_config(timeout);
-            let request = self.client.send_message_batch().queue_url(queue);
-            let request = request.set_entries(Some(entries)).customize().config_override(config);
-            let answer = match request.send().await {
-                Ok(answer) => answer,
-                Err(error) => return failed(SERVICE, error),
+            let entry = |at, message: &OutgoingMessage| entry(at, queue, message);
+            let send = async |entries| {
+                let timeout = TimeoutConfig::builder().operation_timeout(left).build();
+                let config = aws_sdk_sqs::config::Builder::default().timeout_config(timeout);
+                let request = self.client.send_message_batch().queue_url(queue);
+                let request = request.set_entries(Some(entries));
+                let answer = request.customize().config_override(config).send().await?;
+                let stored = answer.successful().iter().map(|one| one.id());
+                let stored = stored.map(str::to_owned).collect();
+                let failed = answer.failed().iter();
+                let codes = failed.map(|one| (one.id().to_owned(), one.code().to_owned()));
+                Ok((stored, codes.collect()))
             };
-            let stored: Vec<_> = answer.successful().iter().map(|one| one.id()).collect();
-            let codes: HashMap<_, _> =
-                answer.failed().iter().map(|one| (one.id(), one.code())).collect();
-            for at in positions {
-                let id = at.to_string();
-                if !stored.contains(&&*id) {
-                    invalid.push((at, refused(SERVICE, codes.get(&*id).copied())));
-                }
-            }
-            Answer::AllBut(invalid)
+            send_entries(SERVICE, &batch, entry, send).await
         })
     }
 }
@@ -76,9 +65,7 @@ fn entry(
     let (id, message) = (message.id(), message.message());
     let is_fifo = queue.ends_with(".fifo");
     if is_fifo && message.group().is_none() {
-        return Err(SendError::new(
-            "a message to a FIFO queue needs a group; add `with_group` in the handler",
-        ));
+        return Err(without_group("queue"));
     }
     let of_sdk = |error: BuildError| SendError::new("it is not valid for SQS").with_source(error);
     let text = |value: &str| {

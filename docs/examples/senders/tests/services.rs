@@ -31,8 +31,8 @@ struct Services {
 
 impl Services {
     async fn new() -> Self {
-        let ministack = MiniStack::start();
-        let config = ministack.config().await;
+        let ministack = ministack::start();
+        let config = ministack::config(&ministack).await;
         let sqs = Client::new(&config);
         Self { _ministack: ministack, config, sqs }
     }

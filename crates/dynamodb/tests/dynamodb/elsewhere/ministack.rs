@@ -1,10 +1,11 @@
-//! Starts MiniStack for a test: an implementation of DynamoDB in Python, by other authors than the
-//! embedded one.
+//! Starts MiniStack on this machine: an implementation of AWS's services in Python, by other authors than the embedded
+//! DynamoDB. The tests of `prove` and of the example `senders` read this file, too.
 
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -18,33 +19,34 @@ pub(crate) struct MiniStack {
     url: String,
 }
 
-/// Starts MiniStack on a free port of the loopback interface.
-pub(crate) fn start() -> MiniStack {
-    let python =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ministack-venv/bin/python");
-    assert!(
-        python.exists(),
-        "MiniStack is not installed: there is no {}. `bash tests/run` installs it; or do:\n  \
-         python3 -m venv target/ministack-venv\n  \
-         target/ministack-venv/bin/pip install -r tests/ministack-requirements.txt",
-        python.display()
-    );
-    let name = format!("ministack-{}.log", std::process::id());
-    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // The command of MiniStack needs a fixed port; its server, Hypercorn, can take any free one.
-    let child = Command::new(python)
-        .args(["-m", "hypercorn", "ministack.app:app", "--bind", "127.0.0.1:0", "--workers", "0"])
-        .envs([("SERVICES", "dynamodb"), ("IOT_MTLS_ENABLED", "0"), ("SFTP_ENABLED", "0")])
-        .envs([("LOG_LEVEL", "WARNING"), ("BIND_HOST", "127.0.0.1")])
-        .stdin(Stdio::null())
-        .stdout(File::create(&log).expect("a log file"))
-        .stderr(File::options().append(true).open(&log).expect("the log file"))
-        .spawn()
-        .expect("MiniStack starts");
-    MiniStack { child, log, url: String::new() }.wait()
-}
-
 impl MiniStack {
+    /// Starts it with these services, on a free port of the loopback interface.
+    pub(crate) fn start(services: &str) -> Self {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let pythons = folders.map(|folder| folder.join("target/ministack-venv/bin/python"));
+        let python = pythons.into_iter().find(|python| python.exists()).expect(
+            "MiniStack is not installed. `bash tests/run ministack` installs it; or do, in the root of the repository:\n  \
+             python3 -m venv target/ministack-venv\n  \
+             target/ministack-venv/bin/pip install -r tests/ministack-requirements.txt",
+        );
+        let nth = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ministack-{}-{nth}.log", std::process::id());
+        let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        // The command of MiniStack needs a fixed port; its server, Hypercorn, can take any free one.
+        let child = Command::new(python)
+            .args(["-m", "hypercorn", "ministack.app:app", "--bind", "127.0.0.1:0"])
+            .args(["--workers", "0"])
+            .envs([("SERVICES", services), ("IOT_MTLS_ENABLED", "0"), ("SFTP_ENABLED", "0")])
+            .envs([("LOG_LEVEL", "WARNING"), ("BIND_HOST", "127.0.0.1")])
+            .stdin(Stdio::null())
+            .stdout(File::create(&log).expect("a log file"))
+            .stderr(File::options().append(true).open(&log).expect("the log file"))
+            .spawn()
+            .expect("MiniStack starts");
+        Self { child, log, url: String::new() }.wait()
+    }
+
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -55,12 +57,8 @@ impl MiniStack {
         loop {
             let text = fs::read_to_string(&self.log).expect("the log");
             if let Some((_, rest)) = text.split_once("Running on ") {
-                let url = rest.split_whitespace().next().unwrap_or_default();
-                assert!(
-                    url.starts_with("http://127.0.0.1:"),
-                    "it listens on another address: {url}"
-                );
-                self.url = url.to_owned();
+                self.url = rest.split_whitespace().next().unwrap_or_default().to_owned();
+                assert!(self.url.starts_with("http://127.0.0.1:"), "it listens on {}", self.url);
                 return self;
             }
             let ended = self.child.try_wait().expect("the status");

@@ -27,7 +27,7 @@ const ENDPOINT_DEVIATES: &[suite::Deviation] = &[];
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs MiniStack: `bash tests/run` installs it and runs this"]
 async fn ministack_conforms() {
-    let server = ministack::start();
+    let server = ministack::MiniStack::start("dynamodb");
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("eu-west-1"))

@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 #[tokio::main]
 async fn main() {
-    let ministack = MiniStack::start();
+    let ministack = ministack::start();
     for is_fifo in [false, true] {
         chain(&ministack, is_fifo).await;
     }
@@ -50,7 +50,7 @@ async fn main() {
 
 async fn chain(ministack: &MiniStack, is_fifo: bool) {
     println!("\n{} queue", if is_fifo { "FIFO" } else { "Standard" });
-    let sqs = Client::new(&ministack.config().await);
+    let sqs = Client::new(&ministack::config(ministack).await);
     let (queue, arn) = create(&sqs, is_fifo).await;
     let dynamodb = DynamoDb::start().await.expect("a database");
     for table in ["idempotency", "orders", "parcels"] {
