@@ -8,31 +8,19 @@ use lambda_idempotency_postgres::PostgresStatement;
 use crate::{
     effects::{Counts, with},
     server::Postgres,
-    table::{claim, complete, in_secs, new_store, new_table, one, stored, written},
+    table::{
+        AT_COMMIT, claim, complete, in_secs, name_of, new_store, new_table, one, stored, tries,
+        trigger, written, wrote,
+    },
 };
 
 /// Makes the server refuse the first so many transactions that insert into the table, by this error: at the statement,
 /// or at `COMMIT`. Returns the sequence that counts how many there were.
-async fn refuse_the_first(
-    counts: &Counts,
-    table: &str,
-    most: u32,
-    code: &str,
-    at_commit: bool,
-) -> String {
-    let name = format!("{table}_{}_{at_commit}", code.to_lowercase());
-    let trigger = if at_commit { "CONSTRAINT TRIGGER" } else { "TRIGGER" };
-    let late = if at_commit { "DEFERRABLE INITIALLY DEFERRED" } else { "" };
-    counts
-        .ask(&format!(
-            "CREATE SEQUENCE {name}; \
-             CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-             IF nextval('{name}') <= {most} THEN RAISE EXCEPTION 's3cr3t' USING ERRCODE = '{code}'; END IF; \
-             RETURN NEW; END $$; \
-             CREATE {trigger} {name} AFTER INSERT ON {table} {late} FOR EACH ROW EXECUTE FUNCTION {name}()"
-        ))
-        .await;
-    name
+async fn refuse_the_first(url: &str, table: &str, most: u32, code: &str, when: &str) -> String {
+    let body = format!(
+        "IF nextval('{{tries}}') <= {most} THEN RAISE EXCEPTION 's3cr3t' USING ERRCODE = '{code}'; END IF;"
+    );
+    trigger(url, table, when, &body).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,16 +28,16 @@ async fn refuse_the_first(
 async fn effects_of_a_transaction_that_the_server_gave_up_are_committed_once() {
     let server = Postgres::shared();
     let store = new_store(&server.url()).await;
-    for (code, at_commit) in [("40001", false), ("40001", true), ("40P01", false), ("40P01", true)]
-    {
+    let ways = ["AFTER INSERT", AT_COMMIT];
+    for (code, when) in ways.iter().flat_map(|when| ["40001", "40P01"].map(|code| (code, *when))) {
         let counts = Counts::new(&server.url()).await;
-        let attempts = refuse_the_first(&counts, &counts.table, 1, code, at_commit).await;
-        let name = format!("{code}-{at_commit}");
-        written(&one(&*store, claim(&name, 1), in_secs(20)).await);
-        written(&one(&*store, counts.counted(&name, 1), in_secs(20)).await);
+        let attempts = refuse_the_first(&counts.url, &counts.table, 1, code, when).await;
+        let name = format!("{code}-{when}");
+        wrote(&*store, claim(&name, 1)).await;
+        wrote(&*store, counts.counted(&name, 1)).await;
         assert_eq!(counts.of(&name).await, 1, "{name}");
         assert_eq!(stored(&*store, &name).await.unwrap().status, Status::Completed, "{name}");
-        let tried = counts.ask(&format!("SELECT last_value FROM {attempts}")).await;
+        let tried = tries(&counts.url, &attempts).await;
         assert_eq!(tried, Some(2), "{name}: one was refused, and one was not");
     }
 }
@@ -59,15 +47,12 @@ async fn effects_of_a_transaction_that_the_server_gave_up_are_committed_once() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn records_whose_commit_was_refused_are_written_again() {
     let server = Postgres::shared();
-    let counts = Counts::new(&server.url()).await;
-    let table = format!("r{}", counts.table);
-    let store = lambda_idempotency_postgres::PostgresStore::builder(&server.url());
-    let store = store.table(&table).build().unwrap();
-    store.migrate(in_secs(30)).await.unwrap();
-    let attempts = refuse_the_first(&counts, &table, 3, "40001", true).await;
+    let table = new_table(&server.url()).await;
+    let attempts = refuse_the_first(&server.url(), &name_of(&table), 3, "40001", AT_COMMIT).await;
+    let store = table.build().unwrap();
     let verdicts = store.write(&[claim("a", 1), claim("b", 2)], in_secs(20)).await;
     verdicts.iter().for_each(written);
-    let tried = counts.ask(&format!("SELECT last_value FROM {attempts}")).await;
+    let tried = tries(&server.url(), &attempts).await;
     assert!(tried.is_some_and(|tried| tried >= 4), "{tried:?}");
     for name in ["a", "b"] {
         assert_eq!(stored(&store, name).await.unwrap().status, Status::InProgress);
@@ -86,7 +71,7 @@ async fn effects_that_wait_for_each_other_in_a_circle_are_both_committed_once() 
     for round in 0..5u128 {
         let names = ["x", "y"].map(|name| format!("{round}-{name}"));
         for (by, name) in (1..).zip(&names) {
-            written(&one(&store, claim(name, by), in_secs(20)).await);
+            wrote(&store, claim(name, by)).await;
         }
         let pause = || PostgresStatement::new("SELECT pg_sleep(0.1)");
         let (x, y) = (|| counts.adding_one("x"), || counts.adding_one("y"));

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use crate::{
     effects::{Counts, with},
     server::{Postgres, url},
-    table::{claim, complete, in_secs, key, new_table, one, unknown, written},
+    table::{claim, complete, in_secs, key, new_table, one, unknown, written, wrote},
 };
 
 /// Far more than a call takes that waits for nobody.
@@ -95,7 +95,7 @@ async fn completions_do_not_wait_for_the_claims_and_reads_that_wait() {
         let done = &AtomicUsize::new(0);
         let others = (0..CALLS).map(async |n| {
             if n % 2 == 0 {
-                written(&one(store, claim(&format!("other-{n}"), 1), in_secs(90)).await);
+                wrote(store, claim(&format!("other-{n}"), 1)).await;
             } else {
                 store.read(&[key("a")], in_secs(90)).await[0].as_ref().unwrap();
             }
@@ -104,7 +104,7 @@ async fn completions_do_not_wait_for_the_claims_and_reads_that_wait() {
         let nothing = PostgresStatement::new("SELECT 1");
         let completions = [complete("a", 1), with(complete("b", 1), [nothing])];
         let completions = completions.map(async |completion| {
-            written(&one(store, completion, in_secs(90)).await);
+            wrote(store, completion).await;
             done.load(Ordering::Relaxed)
         });
         // The completions come last.
@@ -124,13 +124,13 @@ async fn a_connection_is_kept_for_completions_while_effects_wait_for_locks() {
         let store = &table.attempt_timeout(Duration::from_secs(60)).build().unwrap();
         let names: Vec<_> = (0..=most).map(|n| format!("waits-{n}")).collect();
         for name in names.iter().map(String::as_str).chain(["a"]) {
-            written(&one(store, claim(name, 1), in_secs(90)).await);
+            wrote(store, claim(name, 1)).await;
         }
         let waiting = names.iter().map(|name| one(store, lock.waits(name), in_secs(90)));
         let waiting = join_all(waiting);
         let completing = async {
             lock.is_waited_for().await;
-            written(&one(store, complete("a", 1), in_secs(90)).await);
+            wrote(store, complete("a", 1)).await;
         };
         let completing = tokio::time::timeout(PATIENCE, completing);
         match select(Box::pin(waiting), Box::pin(completing)).await {
@@ -149,7 +149,7 @@ async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests
     let table = new_table(&server.url()).await.max_connections(1);
     let opening = table.clone().build().unwrap();
     for name in ["waits", "a", "b"] {
-        written(&one(&opening, claim(name, 1), in_secs(90)).await);
+        wrote(&opening, claim(name, 1)).await;
     }
     let table = table.connect_timeout(Duration::from_millis(200));
     let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
@@ -181,7 +181,7 @@ async fn calls_that_wait_for_long_open_no_connection_beyond_the_bound() {
     let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
     let names = ["waits-0", "waits-1", "waits-2", "waits-3"];
     for name in names {
-        written(&one(store, claim(name, 1), in_secs(90)).await);
+        wrote(store, claim(name, 1)).await;
     }
     let waiting = join_all(names.map(|name| one(store, lock.waits(name), in_secs(90))));
     let watching = async {
@@ -207,7 +207,7 @@ async fn effects_that_take_longer_than_a_request_open_no_connection_beyond_the_b
     let store = &table.attempt_timeout(Duration::from_millis(200)).build().unwrap();
     let sleep = "SELECT pg_sleep(2.0625)";
     for name in ["a", "b"] {
-        written(&one(store, claim(name, 1), in_secs(90)).await);
+        wrote(store, claim(name, 1)).await;
     }
     let slow = ["a", "b"].map(|name| {
         one(store, with(complete(name, 1), [PostgresStatement::new(sleep)]), in_secs(90))
@@ -236,11 +236,11 @@ async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() 
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let table = new_table(&url(proxy.address())).await.max_connections(1);
     let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
-    written(&one(store, claim("waits", 1), in_secs(90)).await);
+    wrote(store, claim("waits", 1)).await;
     let lost = proxy.faults().add(TcpFault::lose_answer().times(1));
     let order = &Mutex::new(Vec::new());
     let done = async |name: &'static str, write: Write| {
-        written(&one(store, write, in_secs(90)).await);
+        wrote(store, write).await;
         order.lock().unwrap().push(name);
     };
     // The second one gets the connection after the first, and keeps it until the lock is free.
@@ -273,7 +273,7 @@ async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
         let lock = Lock::hold(&server.url()).await;
         let table = new_table(&server.url()).await.max_connections(most);
         let store = table.attempt_timeout(Duration::from_secs(60)).build().unwrap();
-        written(&one(&store, claim("waits", 1), in_secs(90)).await);
+        wrote(&store, claim("waits", 1)).await;
         let waiting = one(&store, lock.waits("waits"), in_secs(90));
         let other = async {
             lock.is_waited_for().await;
@@ -299,7 +299,7 @@ async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let table = new_table(&url(proxy.address())).await.max_connections(1);
     let store = &table.attempt_timeout(Duration::from_millis(500)).build().unwrap();
-    written(&one(store, claim("a", 1), in_secs(20)).await);
+    wrote(store, claim("a", 1)).await;
     proxy.faults().add(TcpFault::silence());
     let until = SystemClock.now().plus(Duration::from_secs(3));
     let calls = join_all((0..4).map(|n| one(store, claim(&format!("b{n}"), 1), until))).await;
@@ -310,7 +310,7 @@ async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
     assert!(in_use.count() > 0);
     // Once it answers again, it is none to wait for the others.
     proxy.faults().clear();
-    written(&one(store, claim("waits", 1), in_secs(60)).await);
+    wrote(store, claim("waits", 1)).await;
     let lock = Lock::hold(&server.url()).await;
     let waiting = one(store, lock.waits("waits"), in_secs(90));
     let other = async {

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::BoxFuture,
     effects::{Effects, RefusalReason},
@@ -18,7 +17,10 @@ use lambda_idempotency_testkit::{
 use crate::{
     pgbouncer::PgBouncer,
     server::{Postgres, url},
-    table::{claim, complete, in_secs, new_store, new_table, one, stored, written},
+    table::{
+        AT_COMMIT, claim, complete, in_secs, new_store, new_table, one, stored, trigger, written,
+        wrote,
+    },
 };
 
 /// The message with which a client commits a transaction with effects.
@@ -32,7 +34,7 @@ fn commit() -> Vec<u8> {
 /// Rows that count, in a table of their own.
 #[derive(Clone)]
 pub(crate) struct Counts {
-    url: String,
+    pub(crate) url: String,
     pub(crate) table: String,
 }
 
@@ -48,16 +50,7 @@ impl Counts {
 
     /// The number that a statement returns.
     pub(crate) async fn ask(&self, text: &str) -> Option<i64> {
-        let (client, wire) =
-            tokio_postgres::connect(&self.url, tokio_postgres::NoTls).await.unwrap();
-        let asked = client.simple_query(text);
-        let Either::Left((answer, _)) = select(Box::pin(asked), Box::pin(wire)).await else {
-            panic!("the connection was closed")
-        };
-        answer.unwrap().iter().find_map(|message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
-            _ => None,
-        })
+        crate::table::ask(&self.url, text).await
     }
 
     pub(crate) async fn of(&self, name: &str) -> i64 {
@@ -123,16 +116,12 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
     let server = Postgres::shared();
     let counts = Counts::new(&server.url()).await;
     let table = &counts.table;
-    counts
-        .ask(&format!(
-            "ALTER TABLE {table} ADD UNIQUE (n) DEFERRABLE INITIALLY DEFERRED; \
-             INSERT INTO {table} VALUES ('there', 7); CREATE ROLE {table}_role LOGIN; \
-             CREATE FUNCTION {table}_check() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-             IF NEW.n < 0 THEN RAISE EXCEPTION 's3cr3t'; END IF; RETURN NULL; END $$; \
-             CREATE CONSTRAINT TRIGGER late AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED \
-             FOR EACH ROW EXECUTE FUNCTION {table}_check()"
-        ))
-        .await;
+    let unique = format!(
+        "ALTER TABLE {table} ADD UNIQUE (n) DEFERRABLE INITIALLY DEFERRED; INSERT INTO {table} VALUES ('there', 7)"
+    );
+    counts.ask(&unique).await;
+    let late = "IF NEW.n < 0 THEN RAISE EXCEPTION 's3cr3t'; END IF;";
+    trigger(&counts.url, table, AT_COMMIT, late).await;
     let into = format!("INSERT INTO {table} VALUES ");
     let raise = "DO $$ BEGIN RAISE EXCEPTION 's3cr3t'; END $$";
     for are_kept in [false, true] {
@@ -140,7 +129,7 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
         let store = builder.build().unwrap();
         // Twice, so that its own statements are among those that the server keeps.
         for name in ["a", "b"] {
-            written(&one(&store, claim(name, 1), in_secs(20)).await);
+            wrote(&store, claim(name, 1)).await;
         }
         for (text, reason, position) in [
             (format!("{into} ('there', 1)"), RefusalReason::ConditionFailed, Some(1)),
@@ -166,7 +155,7 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
             assert_eq!(counts.of("first").await, 0, "{text}");
         }
         let before = counts.of("a").await;
-        written(&one(&store, counts.counted("a", 1), in_secs(20)).await);
+        wrote(&store, counts.counted("a", 1)).await;
         assert_eq!(counts.of("a").await, before + 1);
     }
 }
@@ -182,7 +171,7 @@ async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
     let store = table.build().unwrap();
     let lost = TcpFault::swallow_answers();
     for (name, fault) in [("first", lost.clone()), ("second", lost.after(commit()))] {
-        written(&one(&store, claim(name, 1), in_secs(20)).await);
+        wrote(&store, claim(name, 1)).await;
         let id = proxy.faults().add(fault);
         let heal = async {
             tokio::time::sleep(Duration::from_millis(300)).await;

@@ -2,7 +2,6 @@
 
 use std::{error::Error, time::Duration};
 
-use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::{Clock, SystemClock},
     key::Key,
@@ -15,20 +14,14 @@ use crate::{
     effects::with,
     server::{Postgres, url},
     table::{
-        claim, complete, completed, in_secs, key, new_store, new_table, one, stored, unknown,
-        written,
+        ask, claim, complete, completed, in_secs, key, name_of, new_store, new_table, one, stored,
+        trigger, unknown, written, wrote,
     },
 };
 
 /// Runs statements as the owner of the database.
 async fn run(server: &Postgres, text: &str) {
-    let (client, wire) =
-        tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
-    let (running, wire) = (client.batch_execute(text), wire);
-    match select(Box::pin(running), Box::pin(wire)).await {
-        Either::Left((ended, _)) => ended.unwrap(),
-        Either::Right(_) => panic!("the connection was closed"),
-    }
+    ask(&server.url(), text).await;
 }
 
 /// The error and its causes.
@@ -64,7 +57,7 @@ async fn what_is_wrong_with_the_server_is_said_with_its_remedy() {
 async fn a_role_that_may_not_write_is_told_what_it_needs() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     run(server, &format!("CREATE ROLE reader LOGIN; GRANT SELECT ON {name} TO reader")).await;
     let reader = PostgresStore::builder(&server.url().replace("tests@", "reader@")).table(&name);
     let store = reader.clone().build().unwrap();
@@ -84,12 +77,12 @@ async fn a_server_that_may_forget_is_refused_at_the_start() {
     assert!(format!("{refused:?}").contains("may forget that work was done"), "{refused:?}");
     run(&safe, "ALTER ROLE tests SET synchronous_commit = on").await;
     let table = new_table(&safe.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     run(&safe, &format!("ALTER TABLE {name} SET UNLOGGED")).await;
     let refused = table.build().unwrap().check().await.unwrap_err();
     assert!(format!("{refused:?}").contains("UNLOGGED"), "{refused:?}");
     let table = new_table(&safe.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let parts = format!("p{name}");
     let partitions = |kind: &str| {
         format!(
@@ -153,7 +146,7 @@ async fn a_server_without_connections_left_is_unavailable() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await;
     run(server, "CREATE ROLE few LOGIN CONNECTION LIMIT 0").await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let few = PostgresStore::builder(&server.url().replace("tests@", "few@")).table(name);
     let error = unknown(one(&few.build().unwrap(), claim("a", 1), in_secs(1)).await);
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
@@ -166,19 +159,12 @@ async fn a_read_only_server_is_left_for_another() {
     let server = Postgres::shared();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let table = new_table(&url(proxy.address())).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let store = table.build().unwrap();
     written(&one(&store, claim("a", 1), in_secs(5)).await);
     // It answers as a server does that a failover has made a standby.
-    run(
-        server,
-        &format!(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
-             $$ BEGIN RAISE EXCEPTION 'cannot execute INSERT' USING ERRCODE = '25006'; END $$; \
-             CREATE TRIGGER refuse BEFORE INSERT ON {name} EXECUTE FUNCTION refuse()"
-        ),
-    )
-    .await;
+    let refuse = "RAISE EXCEPTION 'cannot execute INSERT' USING ERRCODE = '25006';";
+    let sequence = trigger(&server.url(), &name, "BEFORE INSERT", refuse).await;
     let before = proxy.connections();
     let mut told = String::new();
     // On a busy machine the last attempt of a call may have had too little time to be told.
@@ -192,7 +178,8 @@ async fn a_read_only_server_is_left_for_another() {
     }
     assert!(told.contains("read-only"), "{told}");
     assert!(proxy.connections() > before + 1, "each attempt looks for another server");
-    run(server, "DROP FUNCTION refuse() CASCADE").await;
+    let refuses = sequence.trim_end_matches("_tries");
+    run(server, &format!("DROP FUNCTION {refuses}() CASCADE")).await;
     written(&one(&store, claim("b", 1), in_secs(5)).await);
     assert!(stored(&store, "a").await.is_some());
 }
@@ -204,23 +191,15 @@ async fn a_commit_that_met_a_read_only_server_takes_no_idle_connection() {
     let server = Postgres::shared();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let table = new_table(&url(proxy.address())).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let store = table.build().unwrap();
     let claims = ["a", "b"].map(|name| one(&store, claim(name, 1), in_secs(20)));
     futures_util::future::join_all(claims).await.iter().for_each(written);
-    run(
-        server,
-        &format!(
-            "CREATE SEQUENCE {name}_tries; CREATE FUNCTION {name}_refuse() RETURNS trigger LANGUAGE plpgsql AS \
-             $$ BEGIN IF nextval('{name}_tries') = 1 THEN RAISE EXCEPTION 'cannot execute UPDATE' \
-             USING ERRCODE = '25006'; END IF; RETURN NEW; END $$; \
-             CREATE TRIGGER refuse BEFORE UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION {name}_refuse()"
-        ),
-    )
-    .await;
+    let refuse = "IF nextval('{tries}') = 1 THEN RAISE EXCEPTION 'cannot execute UPDATE' USING ERRCODE = '25006'; END IF;";
+    trigger(&server.url(), &name, "BEFORE UPDATE", refuse).await;
     let before = proxy.connections();
     let effects = [PostgresStatement::new("SELECT 1")];
-    written(&one(&store, with(complete("a", 1), effects), in_secs(20)).await);
+    wrote(&store, with(complete("a", 1), effects)).await;
     assert_eq!(proxy.connections(), before + 1, "it opened another");
 }
 
@@ -232,29 +211,17 @@ async fn a_transaction_that_the_server_ended_is_sent_again() {
     let server = Postgres::shared();
     for code in ["25P03", "25P04"] {
         let table = new_table(&server.url()).await;
-        let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+        let name = name_of(&table);
         let store = table.build().unwrap();
-        run(
-            server,
-            &format!(
-                "CREATE SEQUENCE {name}_tries; \
-                 CREATE FUNCTION {name}_end() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 IF nextval('{name}_tries') < 3 THEN \
-                 RAISE EXCEPTION 'terminating connection' USING ERRCODE = '{code}'; END IF; \
-                 RETURN NEW; END $$; CREATE TRIGGER ended BEFORE INSERT ON {name} \
-                 FOR EACH ROW EXECUTE FUNCTION {name}_end()"
-            ),
-        )
-        .await;
-        written(&one(&store, claim("a", 1), in_secs(20)).await);
-        run(
-            server,
-            &format!(
-                "SELECT setval('{name}_tries', 1, false); \
-             ALTER SEQUENCE {name}_tries INCREMENT BY -1 MINVALUE -1000000"
-            ),
-        )
-        .await;
+        let end = format!(
+            "IF nextval('{{tries}}') < 3 THEN RAISE EXCEPTION 'terminating connection' USING ERRCODE = '{code}'; END IF;"
+        );
+        let sequence = trigger(&server.url(), &name, "BEFORE INSERT", &end).await;
+        wrote(&store, claim("a", 1)).await;
+        let for_ever = format!(
+            "SELECT setval('{sequence}', 1, false); ALTER SEQUENCE {sequence} INCREMENT BY -1 MINVALUE -1000000"
+        );
+        run(server, &for_ever).await;
         let error = unknown(one(&store, claim("b", 1), in_secs(1)).await);
         let told = (error.kind(), error.may_have_applied());
         assert_eq!(told, (StoreErrorKind::Unavailable, false), "{}", whole(&error));
@@ -268,7 +235,7 @@ async fn a_standby_is_unavailable_and_left_for_another_and_nothing_is_in_doubt()
     let mut server = Postgres::start();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let store = new_store(&url(proxy.address())).await;
-    written(&one(&*store, claim("a", 1), in_secs(20)).await);
+    wrote(&*store, claim("a", 1)).await;
     server.stop();
     server.make_standby();
     server.run();
@@ -292,7 +259,7 @@ async fn a_standby_is_unavailable_and_left_for_another_and_nothing_is_in_doubt()
 async fn values_that_are_refused_are_not_repeated() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     run(server, &format!("ALTER TABLE {name} ADD CHECK (application <> 's3cr3t')")).await;
     let store = table.build().unwrap();
     let mut bad = claim("s3cr3t", 1);
@@ -358,18 +325,18 @@ async fn a_migration_can_be_applied_again_and_at_once() {
 async fn a_migration_adds_the_column_that_a_table_does_not_have() {
     let server = Postgres::shared();
     let builder = new_table(&server.url()).await;
-    let name = format!("{builder:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&builder);
     let store = builder.build().unwrap();
     let mut old = completed(1);
     old.expires_at = SystemClock.now().minus(Duration::from_secs(7200));
     let old = Write::new(key("old"), Guard::Absent, Some(old));
-    written(&one(&store, old, in_secs(20)).await);
-    written(&one(&store, claim("new", 1), in_secs(20)).await);
+    wrote(&store, old).await;
+    wrote(&store, claim("new", 1)).await;
     // The index goes with it.
     run(server, &format!("ALTER TABLE {name} DROP COLUMN sweep_slot")).await;
     store.migrate(in_secs(20)).await.unwrap();
     assert_eq!(store.sweep(8.try_into().unwrap(), in_secs(20)).await.unwrap(), 1);
-    written(&one(&store, complete("new", 1), in_secs(20)).await);
+    wrote(&store, complete("new", 1)).await;
     assert!(stored(&store, "old").await.is_none());
 }
 

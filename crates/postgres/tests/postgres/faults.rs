@@ -17,8 +17,8 @@ use crate::{
     pgbouncer::PgBouncer,
     server::{Postgres, url},
     table::{
-        Ahead, claim, claimed, complete, completed, in_secs, key, new_store, new_table, one,
-        stored, timed, unknown, written,
+        Ahead, ask, claim, claimed, complete, completed, in_secs, is_contended, key, name_of,
+        new_store, new_table, one, stored, timed, unknown, while_held, written, wrote,
     },
 };
 
@@ -28,7 +28,7 @@ async fn behind_a_proxy() -> (TcpProxy, PostgresStore) {
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let table = new_table(&url(proxy.address())).await;
     let store = table.attempt_timeout(Duration::from_millis(200)).build().unwrap();
-    written(&one(&store, claim("held", 1), in_secs(20)).await);
+    wrote(&store, claim("held", 1)).await;
     (proxy, store)
 }
 
@@ -91,7 +91,7 @@ async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_cal
     // Only the clock ends a request, or a call.
     let table = table.clock(clock.clone()).attempt_timeout(Duration::from_secs(60));
     let store = table.build().unwrap();
-    written(&one(&store, claim("held", 1), in_secs(80)).await);
+    wrote(&store, claim("held", 1)).await;
     let passes_one = || TcpFault::delay(Duration::ZERO).times(1);
     let too_slow = TcpFault::delay(Duration::from_secs(60));
     let failures = [TcpFault::cut(), TcpFault::lose_answer(), too_slow, TcpFault::cut().times(1)];
@@ -99,7 +99,7 @@ async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_cal
         let is_healed = round == 3;
         let [a, b] = ["a", "b"].map(|name| format!("{name}{round}"));
         for write in [claim(&a, 1), claim(&b, 1)] {
-            written(&one(&store, write, in_secs(80)).await);
+            wrote(&store, write).await;
         }
         let writes = [complete(&a, 1), claim("held", 2), complete(&b, 2)];
         let first = proxy.faults().add(passes_one());
@@ -140,20 +140,17 @@ async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_cal
 async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_call() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let store = table.build().unwrap();
     for name in ["a", "b"] {
-        written(&one(&store, claim(name, 1), in_secs(20)).await);
+        wrote(&store, claim(name, 1)).await;
     }
-    let (owner, wire) =
-        tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
     // It may read what a guard names, and no more.
     let grant = format!(
         "CREATE ROLE {name}_role LOGIN; GRANT UPDATE, SELECT (key, status, owner, last_owner, lease_until, \
          expires_at) ON {name} TO {name}_role"
     );
-    let granting = std::pin::pin!(owner.batch_execute(&grant));
-    futures_util::future::select(granting, std::pin::pin!(wire)).await;
+    ask(&server.url(), &grant).await;
     let url = server.url().replace("tests@", &format!("{name}_role@"));
     let narrow = PostgresStore::builder(&url).table(&*name).build().unwrap();
     let verdicts = narrow.write(&[complete("a", 1), complete("b", 2)], in_secs(20)).await;
@@ -170,7 +167,7 @@ async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_ca
 async fn a_slow_network_is_waited_for() {
     let (proxy, store) = behind_a_proxy().await;
     proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(350)));
-    written(&one(&store, complete("held", 1), in_secs(20)).await);
+    wrote(&store, complete("held", 1)).await;
     is_completed(stored(&store, "held").await, 1);
 }
 
@@ -180,7 +177,7 @@ async fn connections_that_were_cut_are_replaced_within_the_call() {
     let (proxy, store) = behind_a_proxy().await;
     for round in 2..6 {
         proxy.cut();
-        written(&one(&store, claim(&format!("cut-{round}"), round), in_secs(20)).await);
+        wrote(&store, claim(&format!("cut-{round}"), round)).await;
     }
 }
 
@@ -194,11 +191,11 @@ async fn a_connection_that_was_idle_for_long_is_not_used() {
     let table = new_table(&url(proxy.address())).await;
     let store = table.clock(clock.clone()).build().unwrap();
     let before = proxy.connections();
-    written(&one(&store, claim("a", 1), in_secs(20)).await);
-    written(&one(&store, complete("a", 1), in_secs(20)).await);
+    wrote(&store, claim("a", 1)).await;
+    wrote(&store, complete("a", 1)).await;
     assert_eq!(proxy.connections(), before + 1, "one connection serves calls in a row");
     clock.set(Duration::from_secs(51));
-    written(&one(&store, claim("b", 1), in_secs(80)).await);
+    written(&one(&store, claim("b", 1), in_secs(80 + 60)).await);
     assert_eq!(proxy.connections(), before + 2);
 }
 
@@ -207,10 +204,10 @@ async fn a_connection_that_was_idle_for_long_is_not_used() {
 async fn a_server_that_restarts_between_two_calls_is_not_noticed() {
     let mut server = Postgres::start();
     let store = new_store(&server.url()).await;
-    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    wrote(&store, claim("a", 1)).await;
     server.stop();
     server.run();
-    written(&one(&store, complete("a", 1), in_secs(20)).await);
+    wrote(&store, complete("a", 1)).await;
     server.kill();
     server.run();
     is_completed(stored(&*store, "a").await, 1);
@@ -325,31 +322,12 @@ async fn a_row_that_another_transaction_holds_is_contended() {
     let pooler = PgBouncer::start(server);
     for url in [server.url(), pooler.url()] {
         let table = new_table(&url).await.attempt_timeout(Duration::from_secs(1));
-        let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+        let name = name_of(&table);
         let store = table.build().unwrap();
-        written(&one(&store, claim("a", 1), in_secs(20)).await);
-        let (other, wire) =
-            tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
-        let holding = async {
-            other
-                .batch_execute(&format!("BEGIN; LOCK TABLE {name} IN EXCLUSIVE MODE"))
-                .await
-                .unwrap();
-            // The last request of a call may have too little time for an answer, and then nobody knows.
-            let mut error = unknown(one(&store, complete("a", 1), in_secs(1)).await);
-            for _ in 0..5 {
-                if error.kind() != StoreErrorKind::Contended {
-                    error = unknown(one(&store, complete("a", 1), in_secs(3)).await);
-                }
-            }
-            assert_eq!(
-                (error.kind(), error.may_have_applied()),
-                (StoreErrorKind::Contended, false)
-            );
-            other.batch_execute("ROLLBACK").await.unwrap();
-            written(&one(&store, complete("a", 1), in_secs(20)).await);
-        };
-        futures_util::future::select(std::pin::pin!(holding), std::pin::pin!(wire)).await;
+        wrote(&store, claim("a", 1)).await;
+        let hold = format!("LOCK TABLE {name} IN EXCLUSIVE MODE");
+        while_held(&server.url(), &hold, is_contended(&store, || complete("a", 1))).await;
+        wrote(&store, complete("a", 1)).await;
         is_completed(stored(&store, "a").await, 1);
     }
 }
@@ -360,32 +338,18 @@ async fn a_row_that_another_transaction_holds_is_contended() {
 async fn a_row_that_another_transaction_holds_delays_no_other_of_its_call() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(500));
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let store = table.build().unwrap();
     let names: Vec<_> = (0..20).map(|n| format!("k{n:02}")).collect();
     let claims: Vec<_> = names.iter().map(|name| claim(name, 1)).collect();
     store.write(&claims, in_secs(20)).await.iter().for_each(written);
-    let (other, wire) =
-        tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
     let holding = async {
-        let hold = format!("BEGIN; SELECT FROM {name} WHERE key LIKE '%k07' FOR UPDATE");
-        other.batch_execute(&hold).await.unwrap();
         let completions: Vec<_> = names.iter().map(|name| complete(name, 1)).collect();
-        let verdicts = store.write(&completions, in_secs(6)).await;
-        for (position, verdict) in verdicts.into_iter().enumerate() {
-            if position == 7 {
-                // The last request of a call may have too little time for an answer, and then nobody knows.
-                let mut error = unknown(verdict);
-                for _ in 0..5 {
-                    if error.kind() != StoreErrorKind::Contended {
-                        error = unknown(one(&store, complete("k07", 1), in_secs(3)).await);
-                    }
-                }
-                assert_eq!(error.kind(), StoreErrorKind::Contended);
-            } else {
-                written(&verdict);
-            }
-        }
+        let mut verdicts = store.write(&completions, in_secs(6)).await;
+        unknown(verdicts.remove(7));
+        verdicts.iter().for_each(written);
+        is_contended(&store, || complete("k07", 1)).await;
     };
-    futures_util::future::select(std::pin::pin!(holding), std::pin::pin!(wire)).await;
+    let hold = format!("SELECT FROM {name} WHERE key LIKE '%k07' FOR UPDATE");
+    while_held(&server.url(), &hold, holding).await;
 }

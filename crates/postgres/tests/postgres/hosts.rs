@@ -12,7 +12,7 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
     server::Postgres,
-    table::{claim, in_secs, new_table, one, stored, unknown, written},
+    table::{claim, in_secs, name_of, new_table, one, stored, unknown, written},
 };
 
 /// The first host is a machine that has stopped: its network takes connections, and nothing answers. The second one has
@@ -22,7 +22,7 @@ use crate::{
 async fn a_host_that_does_not_answer_keeps_no_time_of_those_behind_it() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let (first, second) = (silent.local_addr().unwrap(), server.address().to_string());
     for parameters in ["", "&target_session_attrs=read-write"] {
@@ -44,7 +44,7 @@ async fn a_host_that_does_not_answer_keeps_no_time_of_those_behind_it() {
 async fn idle_connections_to_a_host_that_does_not_answer_are_not_tried_one_after_the_other() {
     let server = Postgres::shared();
     let table = new_table(&server.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let (first, second) = (proxy.address(), server.address().to_string());
     let url = server.url().replace(&second, &format!("{first},{second}"));

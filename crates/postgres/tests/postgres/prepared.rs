@@ -7,7 +7,7 @@ use crate::{
     effects::{Counts, with},
     pgbouncer::PgBouncer,
     server::Postgres,
-    table::{claim, complete, in_secs, new_table, one, stored, unknown, written},
+    table::{claim, complete, in_secs, new_table, one, stored, trigger, unknown, wrote},
 };
 
 /// The lines of the log about statements that write to this table, and whether each was kept.
@@ -39,8 +39,8 @@ async fn single_writes_are_kept_after_their_first_use() {
     for is_kept in [false, true] {
         let (_counts, table, store) = keeping(&server, is_kept).await;
         for name in ["a", "b", "c"] {
-            written(&one(&store, claim(name, 1), in_secs(30)).await);
-            written(&one(&store, complete(name, 1), in_secs(30)).await);
+            wrote(&store, claim(name, 1)).await;
+            wrote(&store, complete(name, 1)).await;
         }
         let first_use_is_not = [false, false, is_kept, is_kept, is_kept, is_kept];
         assert_eq!(writes(&server, &table), first_use_is_not);
@@ -73,8 +73,8 @@ async fn a_kept_statement_survives_changes_of_the_table() {
         // The server makes a plan for all values after five uses.
         for number in 0..8 {
             let name = format!("{round}-{number}");
-            written(&one(&store, claim(&name, 1), in_secs(30)).await);
-            written(&one(&store, complete(&name, 1), in_secs(30)).await);
+            wrote(&store, claim(&name, 1)).await;
+            wrote(&store, complete(&name, 1)).await;
             assert!(stored(&store, &name).await.is_some());
         }
     }
@@ -87,28 +87,25 @@ async fn a_kept_statement_that_the_server_has_lost_is_sent_as_text() {
     let server = Postgres::shared();
     let (counts, table, store) = keeping(server, true).await;
     for name in ["a", "b"] {
-        written(&one(&store, claim(name, 1), in_secs(30)).await);
+        wrote(&store, claim(name, 1)).await;
     }
     let lose = "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$";
     let losing = with(complete("a", 1), [PostgresStatement::new(lose)]);
-    written(&one(&store, losing, in_secs(30)).await);
+    wrote(&store, losing).await;
     for name in ["c", "d"] {
-        written(&one(&store, claim(name, 1), in_secs(30)).await);
+        wrote(&store, claim(name, 1)).await;
     }
     for code in ["0A000", "26000"] {
-        let trigger = format!(
-            "CREATE OR REPLACE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-             RAISE EXCEPTION 'never' USING ERRCODE = '{code}'; END $$; CREATE TRIGGER refuse \
-             BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_refuse()"
-        );
-        counts.ask(&trigger).await;
+        let refuse = format!("RAISE EXCEPTION 'never' USING ERRCODE = '{code}';");
+        let sequence = trigger(&counts.url, &table, "BEFORE INSERT", &refuse).await;
         let error = unknown(one(&store, claim("e", 1), in_secs(5)).await);
         let told = (error.kind(), error.may_have_applied());
         assert_eq!(told, (StoreErrorKind::Refused, false), "{code}: {error}");
-        counts.ask(&format!("DROP TRIGGER refuse ON {table}")).await;
+        let refuses = sequence.trim_end_matches("_tries");
+        counts.ask(&format!("DROP TRIGGER {refuses} ON {table}")).await;
         // So that they are kept again.
         for name in ["f", "g"] {
-            written(&one(&store, claim(&format!("{name}{code}"), 1), in_secs(30)).await);
+            wrote(&store, claim(&format!("{name}{code}"), 1)).await;
         }
     }
 }

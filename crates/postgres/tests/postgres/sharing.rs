@@ -10,7 +10,7 @@ use crate::{
     effects::{Counts, with},
     pgbouncer::PgBouncer,
     server::{Postgres, USER},
-    table::{claim, complete, in_secs, key, new_store, new_table, one, unknown, written},
+    table::{claim, complete, in_secs, key, name_of, new_store, new_table, one, unknown, wrote},
 };
 
 /// Clients share two connections. Their effects return values of a type that the driver does not know.
@@ -35,8 +35,8 @@ async fn clients_that_share_connections_do_not_meet_each_other_s_statements() {
     for round in 0..3u128 {
         let work = stores.iter().enumerate().map(async |(client, store)| {
             let name = format!("{round}-{client}");
-            written(&one(store, claim(&name, 1), in_secs(30)).await);
-            written(&one(store, with(complete(&name, 1), [feel(), feel()]), in_secs(30)).await);
+            wrote(store, claim(&name, 1)).await;
+            wrote(store, with(complete(&name, 1), [feel(), feel()])).await;
             assert!(store.read(&[key(&name)], in_secs(30)).await[0].as_ref().unwrap().is_some());
         });
         futures_util::future::join_all(work).await;
@@ -58,8 +58,8 @@ async fn no_setting_statement_or_lock_stays_on_a_connection() {
     let counts = Counts::new(&server.url()).await;
     // This sends all that a store sends: migrations, writes, effects, reads.
     let store = new_table(&pooler.url()).await.build().unwrap();
-    written(&one(&store, claim("a", 1), in_secs(30)).await);
-    written(&one(&store, counts.counted("a", 1), in_secs(30)).await);
+    wrote(&store, claim("a", 1)).await;
+    wrote(&store, counts.counted("a", 1)).await;
     store.read(&[key("a")], in_secs(30)).await[0].as_ref().unwrap();
     store.sweep(10.try_into().unwrap(), in_secs(30)).await.unwrap();
     // Through PgBouncer, so on the connections that the store used.
@@ -89,22 +89,22 @@ async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() 
     let counts = Counts::new(&pooler.url()).await;
     let table = new_table(&pooler.url()).await;
     let store = table.clone().build().unwrap();
-    written(&one(&store, claim("a", 1), in_secs(30)).await);
+    wrote(&store, claim("a", 1)).await;
     assert_eq!(counts.ask(SHARES).await, Some(1));
-    written(&one(&store, counts.counted("a", 1), in_secs(30)).await);
+    wrote(&store, counts.counted("a", 1)).await;
     assert_eq!(counts.ask(SHARES).await, Some(0));
     let lost = unknown(one(&store, claim("b", 1), in_secs(30)).await);
     assert_eq!(lost.kind(), StoreErrorKind::Misconfigured, "{lost}");
     // The remedies.
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let named = table.clone().table(format!("tenant.{name}")).build().unwrap();
-    written(&one(&named, claim("b", 1), in_secs(30)).await);
+    wrote(&named, claim("b", 1)).await;
     direct.ask(&format!("ALTER ROLE {USER} SET search_path = tenant")).await;
     let pooler = PgBouncer::start(&server);
     let store = PostgresStore::builder(&pooler.url()).table(name).build().unwrap();
     for name in ["c", "d"] {
-        written(&one(&store, claim(name, 1), in_secs(30)).await);
-        written(&one(&store, counts.counted(name, 1), in_secs(30)).await);
+        wrote(&store, claim(name, 1)).await;
+        wrote(&store, counts.counted(name, 1)).await;
     }
 }
 
@@ -117,8 +117,8 @@ async fn a_loop_over_more_calls_than_connections_can_make_others() {
     let store = &*store;
     let run = |n: u32| async move {
         let name = format!("stream-{n}");
-        written(&one(store, claim(&name, 1), in_secs(30)).await);
-        written(&one(store, complete(&name, 1), in_secs(30)).await);
+        wrote(store, claim(&name, 1)).await;
+        wrote(store, complete(&name, 1)).await;
     };
     let mut calls = stream::iter(0..20).map(run).buffer_unordered(10);
     let mut n = 0;

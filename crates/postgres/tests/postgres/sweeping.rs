@@ -13,7 +13,7 @@ use lambda_idempotency_postgres::PostgresStore;
 
 use crate::{
     server::Postgres,
-    table::{Ahead, in_secs, key, new_store, new_table, one, written},
+    table::{Ahead, in_secs, key, new_store, new_table, wrote},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,7 +77,7 @@ async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
     for (name, expiry) in [("expired", expired), ("later", in_secs(7200))] {
         let record = IdempotencyRecord::new(Status::Completed, expiry);
         let write = Write::new(key(name), Guard::Absent, Some(record));
-        written(&one(&store, write, in_secs(20)).await);
+        wrote(&store, write).await;
     }
     let most = 8.try_into().unwrap();
     let swept = async |store: &PostgresStore| {

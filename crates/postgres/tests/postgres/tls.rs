@@ -7,7 +7,7 @@ use lambda_idempotency_postgres::{PostgresConfigError, PostgresStore};
 
 use crate::{
     server::{Postgres, as_nobody, new_directory},
-    table::{claim, in_secs, new_table, one, unknown, written},
+    table::{claim, in_secs, name_of, new_table, one, unknown, wrote},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,13 +41,13 @@ async fn a_server_is_trusted_by_its_certificate_and_name() {
     ]);
     let pem = fs::read(&certificate).unwrap();
     let table = new_table(&server.url()).await;
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
+    let name = name_of(&table);
     let encrypted = |host: &str| {
         let url = server.url().replace("?sslmode=disable", "").replace("127.0.0.1", host);
         PostgresStore::builder(&url).table(&name)
     };
     let trusted = encrypted("localhost").root_certificates(pem.clone()).build().unwrap();
-    written(&one(&trusted, claim("a", 1), in_secs(20)).await);
+    wrote(&trusted, claim("a", 1)).await;
     let other_name = encrypted("127.0.0.1").root_certificates(pem).build().unwrap();
     let error = unknown(one(&other_name, claim("b", 1), in_secs(1)).await);
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));

@@ -11,63 +11,42 @@ use lambda_idempotency_postgres::PostgresStore;
 use crate::{
     effects::Counts,
     server::Postgres,
-    table::{claim, complete, completed, in_secs, key, new_table, one, stored, unknown, written},
+    table::{
+        AT_COMMIT, claim, complete, completed, in_secs, key, name_of, new_table, one, stored,
+        tries, trigger, unknown, written, wrote,
+    },
 };
 
-/// A store in a table that runs this in a trigger of this kind, for each row.
-async fn with_trigger(server: &Postgres, kind: &str, body: &str) -> (PostgresStore, Counts) {
-    let counts = Counts::new(&server.url()).await;
-    let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(300));
-    let name = format!("{table:?}").split('"').nth(1).unwrap().to_owned();
-    let body = body.replace("{tries}", &format!("{}_tries", counts.table));
-    let text = format!(
-        "CREATE SEQUENCE {0}_tries; \
-         CREATE FUNCTION {0}_run() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} RETURN NEW; END $$; \
-         CREATE {1} EXECUTE FUNCTION {0}_run()",
-        counts.table,
-        kind.replace("{table}", &name)
-    );
-    counts.ask(&text).await;
-    (table.build().unwrap(), counts)
+/// A store in a table that runs this in a trigger, and the sequence of it.
+async fn with_trigger(when: &str, body: &str) -> (PostgresStore, String) {
+    let url = Postgres::shared().url();
+    let table = new_table(&url).await.attempt_timeout(Duration::from_millis(300));
+    let sequence = trigger(&url, &name_of(&table), when, body).await;
+    (table.build().unwrap(), sequence)
 }
-
-async fn tries(counts: &Counts) -> Option<i64> {
-    counts.ask(&format!("SELECT last_value FROM {}_tries", counts.table)).await
-}
-
-const BEFORE_INSERT: &str = "TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW";
-const BEFORE_UPDATE: &str = "TRIGGER t BEFORE UPDATE ON {table} FOR EACH ROW";
-const AT_COMMIT: &str =
-    "CONSTRAINT TRIGGER t AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW";
-const ENDS: &str = "PERFORM pg_terminate_backend(pg_backend_pid());";
 
 /// The server stops the statement before the request is given up, each time later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_write_that_takes_longer_than_a_request_is_applied() {
-    let (store, _) =
-        with_trigger(Postgres::shared(), BEFORE_INSERT, "PERFORM pg_sleep(0.9);").await;
-    written(&one(&store, claim("a", 1), in_secs(20)).await);
+    let (store, _) = with_trigger("BEFORE INSERT", "PERFORM pg_sleep(0.9);").await;
+    wrote(&store, claim("a", 1)).await;
 }
 
 /// A server that ends while it commits may have committed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_that_ends_at_the_commit_leaves_it_in_doubt() {
-    let server = Postgres::shared();
-    let (store, counts) = with_trigger(server, AT_COMMIT, ENDS).await;
+    const ENDS: &str = "PERFORM pg_terminate_backend(pg_backend_pid());";
+    let (store, _) = with_trigger(AT_COMMIT, ENDS).await;
     let error = unknown(one(&store, claim("a", 1), in_secs(1)).await);
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
     assert!(stored(&store, "a").await.is_none());
     // The same with effects, on whose table the trigger is.
-    let store = new_table(&server.url()).await.build().unwrap();
-    written(&one(&store, claim("a", 1), in_secs(20)).await);
-    let text = format!(
-        "CREATE {} EXECUTE FUNCTION {}_run()",
-        AT_COMMIT.replace("{table}", &counts.table),
-        counts.table
-    );
-    counts.ask(&text).await;
+    let counts = Counts::new(&Postgres::shared().url()).await;
+    trigger(&counts.url, &counts.table, AT_COMMIT, ENDS).await;
+    let store = new_table(&counts.url).await.build().unwrap();
+    wrote(&store, claim("a", 1)).await;
     let error = unknown(one(&store, counts.counted("a", 1), in_secs(1)).await);
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
     assert_eq!(counts.of("a").await, 0);
@@ -79,8 +58,8 @@ async fn a_server_that_ends_at_the_commit_leaves_it_in_doubt() {
 async fn a_write_whose_guard_failed_and_holds_is_sent_again_and_three_times_at_most() {
     for (skipped, most) in [(2, 3), (9, 3)] {
         let skip = format!("IF nextval('{{tries}}') <= {skipped} THEN RETURN NULL; END IF;");
-        let (store, counts) = with_trigger(Postgres::shared(), BEFORE_UPDATE, &skip).await;
-        written(&one(&store, claim("a", 1), in_secs(20)).await);
+        let (store, sequence) = with_trigger("BEFORE UPDATE", &skip).await;
+        wrote(&store, claim("a", 1)).await;
         let verdict = one(&store, complete("a", 1), in_secs(20)).await;
         if skipped < most {
             written(&verdict);
@@ -89,7 +68,7 @@ async fn a_write_whose_guard_failed_and_holds_is_sent_again_and_three_times_at_m
             let told = (error.kind(), error.may_have_applied());
             assert_eq!(told, (StoreErrorKind::Contended, false), "{error}");
         }
-        assert_eq!(tries(&counts).await, Some(most));
+        assert_eq!(tries(&Postgres::shared().url(), &sequence).await, Some(most));
     }
 }
 
