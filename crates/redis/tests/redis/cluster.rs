@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_redis::RedisStore;
 use redis::Value;
 
-use crate::server::{Server, claimed, complete, completed, key, owner, soon, within};
+use crate::server::{Server, claimed, complete, completed, key, owner, soon, within, written};
 
 const ARGUMENTS: [&str; 6] = [
     "--cluster-enabled",
@@ -103,24 +103,6 @@ impl Server {
     }
 }
 
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn records_of_a_call_are_with_the_servers_that_have_their_slots() {
-    let cluster = Cluster::of_three().await;
-    let store = cluster.store();
-    let writes: Vec<Write> =
-        (0..60).map(|n| Write::new(key(n), Guard::Absent, Some(claimed(7)))).collect();
-    let verdicts = store.write(&writes, soon()).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
-    let mut sizes = Vec::new();
-    for server in &cluster.primaries {
-        let Value::Int(size) = server.command(&["DBSIZE"]).await else { panic!("a number") };
-        sizes.push(size);
-    }
-    assert!(sizes.iter().all(|size| *size > 0), "{sizes:?}");
-    assert_eq!(sizes.iter().sum::<i64>(), 60);
-}
-
 /// The server that is killed had a third of the keys. After its replica has taken over, all of them are there, and
 /// each call that was made meanwhile ended by its deadline.
 #[tokio::test]
@@ -160,7 +142,7 @@ async fn calls_go_on_after_a_failover_with_all_records() {
     replica.set("cluster-replica-no-failover", "no").await;
     let completions: Vec<Write> = (0..60).map(|n| complete(n, 7, "1")).collect();
     let verdicts = store.write(&completions, soon()).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    written(&verdicts);
     assert!(contains(&replica.command(&["INFO", "replication"]).await, "role:master"));
     let answers = store.read(&keys, soon()).await;
     assert!(
@@ -208,7 +190,7 @@ async fn keys_are_found_while_and_after_their_slot_moves() {
     let mut writes: Vec<Write> = (1..5).map(complete).collect();
     writes.push(Write::new(key(9), Guard::Absent, Some(claimed(8))));
     let verdicts = store.write(&writes, soon()).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    written(&verdicts);
     for n in 3..6 {
         let name = format!("idempotency:{{tag}}#{n}");
         from.command(&["MIGRATE", "127.0.0.1", &port, &name, "0", "5000"]).await;
@@ -217,7 +199,7 @@ async fn keys_are_found_while_and_after_their_slot_moves() {
         server.command(&["CLUSTER", "SETSLOT", &slot, "NODE", &ids[1]]).await;
     }
     let verdicts = store.write(&[complete(0), complete(5)], soon()).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    written(&verdicts);
     let keys: Vec<Key> = [0, 1, 2, 3, 4, 5, 9].map(key).to_vec();
     let found: HashSet<_> =
         store.read(&keys, soon()).await.into_iter().map(|r| r.unwrap().unwrap().owner).collect();

@@ -19,8 +19,8 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
     cluster::Cluster,
-    faults::{Ahead, before, one, url},
-    server::{Server, claim, soon, within},
+    faults::{Ahead, before, url},
+    server::{Server, claim, key, one, owner, soon, within, written},
 };
 
 /// Polls the call, which goes on waiting.
@@ -48,53 +48,35 @@ fn patient(proxy: &TcpProxy) -> RedisStore {
 
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_call_that_begins_to_connect_and_is_not_polled_any_more_stops_no_other() {
+async fn a_call_that_connects_and_is_not_polled_any_more_stops_no_other() {
     let server = Server::start(&[]).await;
+    // It begins to connect.
     let store = server.store();
     let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
     poll(&mut first).await;
-    let second = one(&store, claim(2, 1), 10_000).await;
-    assert!(matches!(second, Verdict::Written), "{second:?}");
-    assert!(matches!(first.await, Verdict::Written));
-}
+    written(&[one(&store, claim(2, 1), 10_000).await, first.await]);
 
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_call_that_logs_in_and_is_not_polled_any_more_stops_no_other() {
-    let server = Server::start(&[]).await;
+    // It logs in.
     let proxy = before(&server).await;
     let store = patient(&proxy);
     server.signal("STOP");
-    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    let mut first = std::pin::pin!(one(&store, claim(3, 1), 60_000));
     poll_until_sent(&mut first, &proxy, 1).await;
     server.signal("CONT");
-    let second = one(&store, claim(2, 1), 10_000).await;
-    assert!(matches!(second, Verdict::Written), "{second:?}");
-    assert!(matches!(first.await, Verdict::Written));
-    assert_eq!(
-        proxy.connections(),
-        1,
-        "the second call has gone on with the connection of the first"
-    );
-}
+    written(&[one(&store, claim(4, 1), 10_000).await, first.await]);
+    assert_eq!(proxy.connections(), 1, "the second call has gone on with that connection");
 
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_call_that_tries_an_idle_connection_and_is_not_polled_any_more_stops_no_other() {
-    let server = Server::start(&[]).await;
-    let proxy = before(&server).await;
+    // It tries an idle connection.
     let clock = Ahead::default();
     let store = RedisStore::builder(&url(&proxy)).clock(clock.clone()).build().unwrap();
     store.check().await.unwrap();
     clock.0.store(11_000, Ordering::Relaxed);
     server.signal("STOP");
-    let mut first = std::pin::pin!(one(&store, claim(1, 1), 120_000));
+    let mut first = std::pin::pin!(one(&store, claim(5, 1), 120_000));
     let sent = proxy.requests();
     poll_until_sent(&mut first, &proxy, sent + 1).await;
     server.signal("CONT");
-    let second = one(&store, claim(2, 1), 21_000).await;
-    assert!(matches!(second, Verdict::Written), "{second:?}");
-    assert!(matches!(first.await, Verdict::Written));
+    written(&[one(&store, claim(6, 1), 21_000).await, first.await]);
 }
 
 /// The server answers when its replicas have, or that time is over.
@@ -124,10 +106,9 @@ async fn a_connection_that_is_not_made_in_time_is_made_anew() {
     let fault = proxy.faults().add(TcpFault::swallow_answers().times(1));
     let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
     poll(&mut first).await;
-    let second = one(&store, claim(2, 1), 60_000).await;
-    assert!(matches!(second, Verdict::Written), "{second:?}");
+    written(&[one(&store, claim(2, 1), 60_000).await]);
     assert_eq!(proxy.faults().injected(fault), 1);
-    assert!(matches!(first.await, Verdict::Written));
+    written(&[first.await]);
 }
 
 /// The call that is not polled any more keeps what came of its connection: an error, which counts for no later call.
@@ -140,8 +121,7 @@ async fn a_connection_that_failed_is_made_anew() {
     proxy.faults().add(TcpFault::cut().times(1));
     let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
     poll(&mut first).await;
-    let second = one(&store, claim(2, 1), 10_000).await;
-    assert!(matches!(second, Verdict::Written), "{second:?}");
+    written(&[one(&store, claim(2, 1), 10_000).await]);
     assert_eq!(proxy.connections(), 2);
 }
 
@@ -167,7 +147,7 @@ async fn a_connection_that_a_call_began_to_make_long_ago_is_not_used() {
     let (verdict, usage) = measured(store.write(&[claim(2, 1)], within(120_000))).await;
     assert!(matches!(verdict[0], Verdict::Written), "{verdict:?}");
     assert_eq!(usage.requests, 1, "it was not sent on the old connection");
-    assert!(matches!(first.await, Verdict::Written));
+    written(&[first.await]);
 }
 
 /// Each server of a cluster has a connection of its own.
@@ -185,11 +165,10 @@ async fn a_call_that_connects_to_a_server_of_a_cluster_and_is_not_polled_any_mor
         calls.push(call);
     }
     for n in 30..60 {
-        let verdict = one(&store, claim(n, 1), 10_000).await;
-        assert!(matches!(verdict, Verdict::Written), "{n}: {verdict:?}");
+        written(&[one(&store, claim(n, 1), 10_000).await]);
     }
     let verdicts = join_all(calls).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    written(&verdicts);
 }
 
 /// The body of the loop begins while the calls of the stream are connecting: every tenth is answered without the store.
@@ -207,10 +186,9 @@ async fn a_loop_over_calls_can_make_others() {
     let mut calls = stream::iter(0..30).map(run).buffer_unordered(10);
     let mut n = 0;
     while let Some(verdict) = calls.next().await {
-        assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+        written(&[verdict]);
         n += 1;
-        let verdict = one(store, claim(1_000 + n, 1), 10_000).await;
-        assert!(matches!(verdict, Verdict::Written), "{n}: {verdict:?}");
+        written(&[one(store, claim(1_000 + n, 1), 10_000).await]);
     }
     assert_eq!(n, 30);
 }
@@ -232,10 +210,16 @@ async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
         let mut tasks = tokio::task::JoinSet::new();
         for n in from..from + 300 {
             let store = store.clone();
-            tasks.spawn(async move { one(&store, claim(n, 1), 240_000).await });
+            tasks.spawn(async move {
+                let by = n as u128 + 1;
+                let verdict = one(&store, claim(n, by), 240_000).await;
+                let read = store.read(&[key(n)], within(240_000)).await.remove(0).unwrap();
+                assert_eq!(read.unwrap().owner, Some(owner(by)), "each call has its own answers");
+                verdict
+            });
         }
         let verdicts = tasks.join_all().await;
-        assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+        written(&verdicts);
     };
     calls(0).await;
     assert_eq!(proxy.connections(), 1);
@@ -271,8 +255,7 @@ async fn calls_that_wait_for_room_on_the_connection_and_are_not_polled_any_more_
         calls.push(call);
     }
     server.signal("CONT");
-    let verdict = one(&store, claim(1_000, 1), 10_000).await;
-    assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+    written(&[one(&store, claim(1_000, 1), 10_000).await]);
     let verdicts = join_all(calls).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    written(&verdicts);
 }

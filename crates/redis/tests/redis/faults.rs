@@ -19,7 +19,9 @@ use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use redis::Value;
 
-use crate::server::{Server, claim, claimed, complete, key, owner, soon, timed, within};
+use crate::server::{
+    Server, claim, claimed, complete, key, one, owner, soon, timed, unknown, within, written, wrote,
+};
 
 fn impatient(url: &str) -> RedisStoreBuilder {
     RedisStore::builder(url)
@@ -35,17 +37,6 @@ pub(crate) async fn before(server: &Server) -> TcpProxy {
 
 pub(crate) fn url(proxy: &TcpProxy) -> String {
     format!("redis://{}", proxy.address())
-}
-
-pub(crate) async fn one(store: &RedisStore, write: Write, millis: u64) -> Verdict {
-    store.write(&[write], within(millis)).await.pop().unwrap()
-}
-
-#[track_caller]
-fn unknown(verdict: Verdict, kind: StoreErrorKind, in_doubt: bool) {
-    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
-    assert_eq!((error.kind(), error.may_have_applied()), (kind, in_doubt), "{error}");
-    assert!(!format!("{error} {error:?}").contains("op#"), "no key is in {error:?}");
 }
 
 #[tokio::test]
@@ -64,12 +55,12 @@ async fn a_server_that_is_not_there_is_unavailable_and_nothing_is_in_doubt() {
 async fn a_server_that_was_restarted_is_used_again_with_what_it_kept() {
     let mut server = Server::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;
     let store = impatient(&server.url()).build().unwrap();
-    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    wrote(&store, claim(1, 1)).await;
     server.kill();
     assert!(server.run().await);
     let completion = complete(1, 1, "1");
     let stored = completion.record.clone();
-    assert!(matches!(one(&store, completion, 60_000).await, Verdict::Written));
+    wrote(&store, completion).await;
     assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &stored);
 }
 
@@ -78,9 +69,9 @@ async fn a_server_that_was_restarted_is_used_again_with_what_it_kept() {
 async fn scripts_that_were_removed_are_loaded_again() {
     let server = Server::start(&[]).await;
     let store = server.store();
-    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    wrote(&store, claim(1, 1)).await;
     server.command(&["SCRIPT", "FLUSH"]).await;
-    assert!(matches!(one(&store, complete(1, 1, "1"), 60_000).await, Verdict::Written));
+    wrote(&store, complete(1, 1, "1")).await;
     server.command(&["SCRIPT", "FLUSH"]).await;
     assert!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
 }
@@ -154,11 +145,11 @@ async fn a_connection_that_went_silent_is_replaced() {
     let server = Server::start(&[]).await;
     let proxy = before(&server).await;
     let store = impatient(&url(&proxy)).build().unwrap();
-    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    wrote(&store, claim(1, 1)).await;
     proxy.faults().add(TcpFault::silence());
     unknown(one(&store, claim(2, 1), 2_000).await, StoreErrorKind::Unavailable, true);
     proxy.faults().clear();
-    assert!(matches!(one(&store, claim(3, 1), 60_000).await, Verdict::Written));
+    wrote(&store, claim(3, 1)).await;
 }
 
 /// The machine's clock, some time ahead.
@@ -187,10 +178,10 @@ async fn after_a_freeze_a_connection_is_tried_before_it_is_used() {
         let stats = server.text(&["INFO", "commandstats"]).await;
         stats.lines().filter(|line| line.starts_with("cmdstat_ping:calls=1,")).count()
     };
-    assert!(matches!(one(&store, claim(1, 1), 60_000).await, Verdict::Written));
+    wrote(&store, claim(1, 1)).await;
     assert_eq!(pings().await, 0, "a connection in use is not tried");
     clock.0.store(11_000, Ordering::Relaxed);
-    assert!(matches!(one(&store, claim(2, 1), 60_000).await, Verdict::Written));
+    wrote(&store, claim(2, 1)).await;
     assert_eq!(pings().await, 1);
     clock.0.store(60_000, Ordering::Relaxed);
     server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
@@ -211,7 +202,7 @@ async fn a_suspended_server_delays_calls_and_loses_nothing() {
         server.signal("CONT");
     };
     let (verdict, ()) = tokio::join!(one(&store, claim(1, 1), 60_000), resume);
-    assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
+    written(&[verdict]);
     assert!(matches!(one(&store, claim(1, 2), 60_000).await, Verdict::Found(Some(_))));
 }
 
@@ -225,7 +216,7 @@ async fn slow_answers_are_waited_for() {
     let writes: Vec<Write> = (0..100).map(|n| claim(n, 1)).collect();
     let since = Instant::now();
     let verdicts = store.write(&writes, soon()).await;
-    assert!(verdicts.iter().all(|v| matches!(v, Verdict::Written)), "{verdicts:?}");
+    written(&verdicts);
     assert!(since.elapsed() < Duration::from_secs(5), "they are sent together");
 }
 
@@ -246,37 +237,6 @@ async fn a_call_that_is_dropped_does_not_disturb_the_next() {
         let read = store.read(&keys, soon()).await;
         assert_eq!(read[0].as_ref().unwrap(), &None);
         assert_eq!(read[1].as_ref().unwrap().as_ref().unwrap().owner, Some(owner(1)));
-        assert!(matches!(one(&store, claim(2 * n + 1, 1), 60_000).await, Verdict::Written));
+        wrote(&store, claim(2 * n + 1, 1)).await;
     }
-}
-
-/// Calls beside each other share one connection, each with its own answers.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn calls_beside_each_other_share_a_connection() {
-    let server = Server::start(&[]).await;
-    let store = server.store();
-    let calls = (0..64).map(|n| {
-        let store = store.clone();
-        async move {
-            for m in 0..20 {
-                let n = n * 20 + m;
-                assert!(matches!(
-                    one(&store, claim(n, n as u128 + 1), 60_000).await,
-                    Verdict::Written
-                ));
-                let read = store.read(&[key(n)], soon()).await.pop().unwrap().unwrap().unwrap();
-                assert_eq!(read.owner, Some(owner(n as u128 + 1)));
-            }
-        }
-    });
-    let mut tasks = tokio::task::JoinSet::new();
-    calls.for_each(|call| {
-        tasks.spawn(call);
-    });
-    while let Some(task) = tasks.join_next().await {
-        task.unwrap();
-    }
-    let clients = server.text(&["CLIENT", "LIST"]).await;
-    assert_eq!(clients.lines().count(), 2, "one of the store, and that of this command: {clients}");
 }

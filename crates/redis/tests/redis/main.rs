@@ -19,6 +19,5 @@ mod connecting;
 mod cut_off;
 mod faults;
 mod memory;
-mod secrecy;
 mod server;
 mod start;

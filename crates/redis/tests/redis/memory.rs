@@ -15,7 +15,10 @@ use redis::Value;
 
 use crate::{
     faults::{before, url},
-    server::{Server, claim, claimed, complete, completed, key, owner, soon, timed, within},
+    server::{
+        Server, claim, claimed, complete, completed, key, one, owner, soon, timed, unknown, within,
+        written, wrote,
+    },
 };
 
 /// When the server removes the record, in milliseconds since the epoch.
@@ -62,7 +65,7 @@ async fn what_has_long_expired_is_gone() {
     let record = IdempotencyRecord::new(Status::Completed, past);
     store.write(&[Write::new(key(1), Guard::Absent, Some(record))], soon()).await;
     assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &None);
-    assert!(matches!(store.write(&[claim(1, 1)], soon()).await[0], Verdict::Written));
+    wrote(&store, claim(1, 1)).await;
 }
 
 /// A claim of a new key by this owner, as the engine makes it.
@@ -131,8 +134,7 @@ async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
     let once = server.builder().backoff(long, long).build().unwrap();
     for claim in [claim(gone + 2, 1), takeover] {
         let verdict = once.write(&[claim], within(5_000)).await.pop().unwrap();
-        let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
-        assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+        let error = unknown(verdict, StoreErrorKind::Unavailable, false);
         assert!(error.to_string().contains("maxmemory"), "{error}");
     }
 
@@ -212,9 +214,7 @@ async fn keys_of_others_are_corrupt() {
 async fn a_write_that_waits_for_replicas_counts_once_they_have_it() {
     let primary = Server::start(&["--repl-diskless-sync-delay", "0"]).await;
     let store = primary.builder().wait_for_replicas(1, Duration::from_millis(50)).build().unwrap();
-    let verdict = store.write(&[claim(1, 1)], within(1_000)).await.pop().unwrap();
-    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
-    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+    unknown(one(&store, claim(1, 1), 1_000).await, StoreErrorKind::Unavailable, true);
     assert!(
         store.read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some(),
         "the primary has it"
@@ -241,7 +241,7 @@ async fn a_write_that_waits_for_replicas_counts_once_they_have_it() {
     let call = store.write(&writes, soon());
     let take = async {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert!(matches!(plain.write(&[other], soon()).await[0], Verdict::Written));
+        wrote(&plain, other).await;
     };
     let (verdicts, ()) = tokio::join!(call, take);
     assert!(matches!(&verdicts[0], Verdict::Found(Some(found)) if *found == taken), "{verdicts:?}");
@@ -270,8 +270,7 @@ async fn a_failover_while_replicas_are_waited_for_is_an_outage_and_not_a_refusal
         server.command(&["REPLICAOF", "127.0.0.1", &port]).await;
     };
     let (verdicts, ()) = tokio::join!(call, fail_over);
-    let Verdict::Unknown(error) = &verdicts[0] else { panic!("{verdicts:?}") };
-    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+    unknown(verdicts.into_iter().next().unwrap(), StoreErrorKind::Unavailable, true);
 }
 
 /// A renewal and a completion that too few replicas confirm: the worker is told that they are in doubt, by the deadline
@@ -291,15 +290,14 @@ async fn renewals_and_settlements_wait_for_replicas_like_claims() {
         let (mut verdicts, took, late) = timed(Duration::from_secs(1), call).await;
         assert!(took < Duration::from_secs(2) + late, "{took:?}, a timer was {late:?} late");
         let verdict = verdicts.pop().unwrap();
-        let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
-        assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+        unknown(verdict, StoreErrorKind::Unavailable, true);
         let found = plain.read(&[key(1)], soon()).await.pop().unwrap().unwrap();
         assert_eq!(found, write.record, "the primary has it");
     }
     // The next call waits as well. With a deletion there is nothing to wait for: a failover that loses it leaves a claim
     // that ends by itself.
     in_doubt(&store, &completion).await;
-    assert!(matches!(plain.write(&[claim(2, 2)], soon()).await[0], Verdict::Written));
+    wrote(&plain, claim(2, 2)).await;
     let release = Write::new(key(2), Guard::OwnedBy(owner(2)), None);
     assert!(matches!(store.write(&[release], within(1_000)).await[0], Verdict::Written));
     // A release that is kept says whose claim it was by its last owner.
@@ -362,7 +360,7 @@ async fn large_records_are_sent_in_several_pipelines() {
     let large = |n| Write::new(key(n), Guard::Absent, Some(completed(1, &"x".repeat(400 * 1024))));
     let writes: Vec<Write> = (0..4).map(large).collect();
     let (verdicts, usage) = measured(store.write(&writes, soon())).await;
-    assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Written)), "{verdicts:?}");
+    written(&verdicts);
     assert_eq!(usage.requests, 2, "at most 1 MiB in each");
 }
 
@@ -425,6 +423,5 @@ fn renew(claim: &Write) -> Write {
 /// Writes, while no replica confirms it.
 async fn in_doubt(store: &RedisStore, write: &Write) {
     let verdict = store.write(std::slice::from_ref(write), within(1_000)).await.pop().unwrap();
-    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
-    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
+    unknown(verdict, StoreErrorKind::Unavailable, true);
 }

@@ -17,7 +17,7 @@ use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Owner, Status},
-    store::{Guard, Write},
+    store::{Guard, Store as _, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
 use redis::{Cmd, Value};
@@ -231,4 +231,29 @@ pub(crate) fn claim(n: usize, by: u128) -> Write {
 
 pub(crate) fn complete(n: usize, by: u128, result: &str) -> Write {
     Write::new(key(n), Guard::OwnedBy(owner(by)), Some(completed(by, result)))
+}
+
+/// Sends one write.
+pub(crate) async fn one(store: &RedisStore, write: Write, millis: u64) -> Verdict {
+    store.write(&[write], within(millis)).await.pop().unwrap()
+}
+
+/// Sends one write, which is to succeed.
+pub(crate) async fn wrote(store: &RedisStore, write: Write) {
+    written(&[one(store, write, 60_000).await]);
+}
+
+#[track_caller]
+pub(crate) fn written(verdicts: &[Verdict]) {
+    let is_written = |verdict: &Verdict| matches!(verdict, Verdict::Written);
+    assert!(verdicts.iter().all(is_written), "{verdicts:?}");
+}
+
+/// The error of this kind, after which the write may have been applied or not.
+#[track_caller]
+pub(crate) fn unknown(verdict: Verdict, kind: StoreErrorKind, in_doubt: bool) -> StoreError {
+    let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((error.kind(), error.may_have_applied()), (kind, in_doubt), "{error}");
+    assert!(!format!("{error} {error:?}").contains("op#"), "no key is in {error:?}");
+    error
 }
