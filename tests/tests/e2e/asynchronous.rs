@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join;
 use lambda_idempotency_tests::events::{event, notification, order_with};
 use serde_json::{Value, json};
 
@@ -11,6 +12,16 @@ use crate::support::{World, history, scripted_orders};
 const TIMEOUT: Duration = Duration::from_secs(8);
 /// The lease of the lost attempt, from its start: its deadline and a second of lease grace.
 const LEASE: Duration = Duration::from_secs(9);
+
+#[tokio::test]
+async fn a_notification_and_an_event_whose_process_died_early_are_still_processed() {
+    let dies = order_with("o-1", json!({ "dieTimes": 1 }));
+    join(
+        is_processed_after_the_lease("n-1", &notification("n-1", &dies)),
+        is_processed_after_the_lease("e-1", &event("e-1", &dies)),
+    )
+    .await;
+}
 
 /// Delivers an order whose first attempt ends its process soon after its start.
 async fn is_processed_after_the_lease(id: &str, event: &Value) {
@@ -31,19 +42,4 @@ async fn is_processed_after_the_lease(id: &str, event: &Value) {
     assert_eq!(line.lost_attempts, 1);
     assert!(report.dead_letters.is_empty());
     world.assert_placed_once(["o-1"]);
-}
-
-fn order_that_kills_its_process() -> Value {
-    order_with("o-1", json!({ "dieTimes": 1 }))
-}
-
-#[tokio::test]
-async fn a_notification_whose_process_died_early_is_still_processed() {
-    is_processed_after_the_lease("n-1", &notification("n-1", &order_that_kills_its_process()))
-        .await;
-}
-
-#[tokio::test]
-async fn an_event_whose_process_died_early_is_still_processed() {
-    is_processed_after_the_lease("e-1", &event("e-1", &order_that_kills_its_process())).await;
 }

@@ -146,42 +146,23 @@ fn row(kind: &str, Billed { write_units, read_units }: Billed) -> String {
     format!("| {kind} | {write_units} | {read_units} | {dollars:.3} |")
 }
 
+/// The claims of up to 25 records share one request, and the completions others.
 #[tokio::test]
-async fn one_record_costs_a_claim_and_a_completion() {
-    let costs = Costs::measured(1).await;
-    assert_eq!(costs.requests(), [2, 0, 1]);
-    let [fresh, warm, cold] = costs.billed();
-    documented(&row("new", fresh));
-    documented(&row("duplicate, known to this process", warm));
-    documented(&row("duplicate, known to the table, alone in its batch", cold));
-}
-
-/// The claims share one request, and the completions another.
-#[tokio::test]
-async fn a_batch_of_ten_costs_no_more_than_three_requests() {
-    let costs = Costs::fewest(10).await;
-    let [fresh, warm, cold] = costs.requests();
-    assert!(fresh <= 3, "{fresh}");
-    assert_eq!(warm, 0);
-    assert!(cold <= 2, "{cold}");
-    let [fresh, warm, cold] = costs.billed();
-    documented(&row("new", fresh));
-    documented(&row("duplicate, known to this process", warm));
-    documented(&row("duplicate, known to the table, in a batch", cold));
-}
-
-/// 25 keys fit into a request.
-#[tokio::test]
-async fn a_batch_of_a_hundred_costs_no_more_than_twelve_requests() {
-    let costs = Costs::fewest(100).await;
-    let [fresh, warm, cold] = costs.requests();
-    // Four for the claims.
-    assert!(fresh <= 12, "{fresh}");
-    assert_eq!(warm, 0);
-    assert!(cold <= 8, "{cold}");
-    let [fresh, _, cold] = costs.billed();
-    documented(&row("new", fresh));
-    documented(&row("duplicate, known to the table, in a batch", cold));
+async fn new_records_and_duplicates_cost_what_the_page_says() {
+    for (records, most, duplicate) in [
+        (1, [2, 0, 1], "duplicate, known to the table, alone in its batch"),
+        (10, [3, 0, 2], "duplicate, known to the table, in a batch"),
+        (100, [12, 0, 8], "duplicate, known to the table, in a batch"),
+    ] {
+        let costs = Costs::fewest(records).await;
+        let requests = costs.requests();
+        let is_few = requests.iter().zip(most).all(|(requests, most)| *requests <= most);
+        assert!(is_few && (records > 1 || requests == most), "{records}: {requests:?}");
+        let [fresh, warm, cold] = costs.billed();
+        documented(&row("new", fresh));
+        documented(&row("duplicate, known to this process", warm));
+        documented(&row(duplicate, cold));
+    }
 }
 
 /// Records that were received before are read first, so that a duplicate costs no write.

@@ -17,12 +17,12 @@ use std::{
 
 use lambda_idempotency_local::{Disposition, FunctionConfig, StreamConfig};
 use lambda_idempotency_tests::{
-    events::{batch, inserted, kafka, kinesis, message_in_group, order, order_with},
+    events::{batch, in_a_pipe, kafka, kinesis, message_in_group, order, order_with},
     function,
 };
 use serde_json::{Value, json};
 
-use crate::support::{AFTER_THE_LEASE, TIMEOUT, World, history, outcomes};
+use crate::support::{AFTER_THE_LEASE, TIMEOUT, World, history, returned};
 
 fn every_source() -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_every_source"))
@@ -69,21 +69,22 @@ fn fails(id: &str, times: u32) -> Value {
 
 #[tokio::test]
 async fn a_message_group_keeps_its_order_after_failures() {
-    let effects = Effects::new();
-    let world = World::of(effects.of(every_source())).await;
-    let report = world
-        .send(&batch([
+    for is_piped in [false, true] {
+        let effects = Effects::new();
+        let world = World::of(effects.of(every_source())).await;
+        let event = batch([
             message_in_group("m-1", "a", &fails("a-1", 2)),
             message_in_group("m-2", "a", &order("a-2")),
             message_in_group("m-3", "b", &order("b-1")),
             message_in_group("m-4", "a", &order("a-3")),
-        ]))
-        .await;
-    assert!(report.is_complete());
-    assert_eq!(effects.placed(), ["b-1", "a-1", "a-2", "a-3"]);
-    let first = report.invocations.first().unwrap();
-    let first: Vec<_> = first.records.iter().map(|record| record.outcome.as_str()).collect();
-    assert_eq!(first, ["failed", "returned", "executed", "returned"]);
+        ]);
+        let report = world.send(&if is_piped { in_a_pipe(event) } else { event }).await;
+        assert!(report.is_complete());
+        assert_eq!(effects.placed(), ["b-1", "a-1", "a-2", "a-3"]);
+        let first = report.invocations.first().unwrap();
+        let first: Vec<_> = first.records.iter().map(|record| record.outcome.as_str()).collect();
+        assert_eq!(first, ["failed", "returned", "executed", "returned"]);
+    }
 }
 
 #[tokio::test]
@@ -102,48 +103,54 @@ async fn a_message_group_keeps_its_order_after_a_death() {
     assert_eq!(effects.placed(), ["a-1", "a-2", "a-3"], "once each, and in order");
 }
 
+/// A pipe is told the records, and the event source mapping a checkpoint, after which a processed one is replayed.
 #[tokio::test]
-async fn processed_records_after_a_checkpoint_are_not_processed_again() {
-    let effects = Effects::new();
-    let world = World::of(effects.of(every_source())).await;
-    let report = world
-        .send(&kinesis([
+async fn processed_records_of_a_shard_are_not_processed_again_and_each_key_keeps_its_order() {
+    for is_piped in [false, true] {
+        let effects = Effects::new();
+        let world = World::of(effects.of(every_source())).await;
+        let event = kinesis([
             (0, 1, "ann", order("ann-1")),
             (0, 2, "bob", fails("bob-1", 1)),
             (0, 3, "ann", order("ann-2")),
             (0, 4, "bob", order("bob-2")),
-            (1, 1, "eve", order("eve-1")),
-        ]))
-        .await;
-    assert!(report.is_complete());
-    let mut placed = effects.placed();
-    assert!(placed.iter().position(|o| o == "bob-1") < placed.iter().position(|o| o == "bob-2"));
-    assert!(placed.iter().position(|o| o == "ann-1") < placed.iter().position(|o| o == "ann-2"));
-    placed.sort();
-    assert_eq!(placed, ["ann-1", "ann-2", "bob-1", "bob-2", "eve-1"], "once each");
-    assert_eq!(report.records().filter(|r| r.outcome.as_str() == "replayed").count(), 1, "ann-2");
+        ]);
+        let report = world.send(&if is_piped { in_a_pipe(event) } else { event }).await;
+        assert!(report.is_complete());
+        let placed = effects.placed();
+        let of = |key: &'static str| placed.iter().filter(move |order| order.starts_with(key));
+        assert!(of("ann").eq(["ann-1", "ann-2"]) && of("bob").eq(["bob-1", "bob-2"]), "{placed:?}");
+        let replayed = report.records().filter(|record| record.outcome.as_str() == "replayed");
+        assert_eq!(replayed.count(), usize::from(!is_piped), "ann-2");
+        let named = returned(&report.invocations[0].invocation.result);
+        let start = if is_piped { "shardId-" } else { "4954" };
+        assert!(named.len() == 2 && named.iter().all(|id| id.starts_with(start)), "{named:?}");
+    }
 }
 
 #[tokio::test]
 async fn a_record_that_always_fails_is_given_up_and_the_shard_continues() {
-    let effects = Effects::new();
-    let limits = StreamConfig {
-        batch_size: 2,
-        max_retries: 2,
-        retry_delay: Duration::from_millis(10),
-        ..StreamConfig::default()
-    };
-    let world = World::with(effects.of(every_source()), |local| local.streams(limits)).await;
-    let report = world
-        .send(&kinesis([
+    for is_piped in [false, true] {
+        let effects = Effects::new();
+        let limits = StreamConfig {
+            batch_size: if is_piped { 1 } else { 2 },
+            max_retries: 2,
+            retry_delay: Duration::from_millis(10),
+            ..StreamConfig::default()
+        };
+        let world = World::with(effects.of(every_source()), |local| local.streams(limits)).await;
+        let event = kinesis([
             (0, 1, "ann", fails("ann-1", 99)),
             (0, 2, "bob", order("bob-1")),
             (0, 3, "eve", order("eve-1")),
-        ]))
-        .await;
-    assert_eq!(effects.placed(), ["bob-1", "eve-1"]);
-    assert_eq!(report.dead_letters.len(), 2, "the batch of the failing record");
-    assert_eq!(report.dispositions(Disposition::Done), 1);
+        ]);
+        let report = world.send(&if is_piped { in_a_pipe(event) } else { event }).await;
+        assert_eq!(effects.placed(), ["bob-1", "eve-1"]);
+        // The batch of the failing record.
+        assert_eq!(report.dead_letters.len(), if is_piped { 1 } else { 2 });
+        assert_eq!(report.dead_letters[0].receive_count, 3);
+        assert_eq!(report.dispositions(Disposition::Done), if is_piped { 2 } else { 1 });
+    }
 }
 
 #[tokio::test]
@@ -176,19 +183,6 @@ async fn halves_of_a_batch_find_the_record_that_kills_the_process() {
     };
     assert_eq!(effects.placed(), ["ann-1"]);
     assert_eq!(report.dead_letters.len(), 1, "{:?}", history(&report));
-}
-
-#[tokio::test]
-async fn changes_of_a_table_are_processed_once() {
-    let effects = Effects::new();
-    let world = World::of(effects.of(every_source())).await;
-    for outcome in ["executed", "replayed"] {
-        let report = world.send(&inserted(["o-1", "o-2"])).await;
-        assert_eq!(outcomes(&report), [outcome; 2]);
-    }
-    let mut placed = effects.placed();
-    placed.sort();
-    assert_eq!(placed, ["o-1", "o-2"]);
 }
 
 /// In queue mode the broker acknowledges each record that the answer does not name.

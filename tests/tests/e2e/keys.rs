@@ -9,53 +9,47 @@ use serde_json::json;
 use crate::support::{World, orders, orders_by, outcomes, scripted_orders};
 
 #[tokio::test]
-async fn with_the_customer_as_key_two_orders_of_a_customer_are_duplicates() {
-    let world = World::of(orders().env("ORDERS_SQS_KEY", "customer")).await;
-    let other_customer = order_with("o-3", json!({ "customer": "c-8" }));
-    let report = world.send(&batch_of([order("o-1"), other_customer])).await;
-    assert_eq!(outcomes(&report), ["executed", "executed"]);
-    let report = world.send(&batch_of([order("o-2")])).await;
-    assert_eq!(outcomes(&report), ["replayed"]);
-    world.assert_placed_once(["o-1", "o-3"]);
-}
-
-#[tokio::test]
-async fn with_several_parts_all_of_them_count() {
-    let world = World::of(orders_by("[customer, sku]")).await;
-    let other_sku = order_with("o-3", json!({ "sku": "kettle-1l" }));
-    for (order, outcome) in
-        [(order("o-1"), "executed"), (order("o-2"), "replayed"), (other_sku, "executed")]
-    {
-        assert_eq!(outcomes(&world.send(&batch_of([order])).await), [outcome]);
+async fn orders_with_one_key_are_duplicates() {
+    let with = |name: &str, value: &str| order_with("o-3", json!({ name: value }));
+    for (variable, key, orders) in [
+        ("SQS", "customer", [order("o-1"), order("o-2"), with("customer", "c-8")]),
+        ("", "[customer, sku]", [order("o-1"), order("o-2"), with("sku", "kettle-1l")]),
+    ] {
+        let function = match variable {
+            "" => orders_by(key),
+            source => self::orders().env(format!("ORDERS_{source}_KEY"), key),
+        };
+        let world = World::of(function).await;
+        for (order, outcome) in orders.into_iter().zip(["executed", "replayed", "executed"]) {
+            assert_eq!(outcomes(&world.send(&batch_of([order])).await), [outcome], "{key}");
+        }
+        world.assert_placed_once(["o-1", "o-3"]);
     }
-    world.assert_placed_once(["o-1", "o-3"]);
 }
 
-/// Only redeliveries are then recognised: an order that is published twice is placed twice.
-#[tokio::test]
-async fn with_the_message_id_as_key_only_redeliveries_are_duplicates() {
-    let world = World::of(scripted_orders().env("ORDERS_SQS_KEY", "record:messageId")).await;
-    for (id, outcome) in [("m-1", "executed"), ("m-1", "replayed"), ("m-2", "executed")] {
-        assert_eq!(outcomes(&world.send(&batch([message(id, &order("o-1"))])).await), [outcome]);
-    }
-    assert_eq!(world.placed()["o-1"], 2);
-}
-
+/// With the id of a message as its key, only redeliveries are recognised: an order that is published twice is placed twice.
 #[tokio::test]
 async fn each_source_has_a_variable_of_its_own() {
     let function = scripted_orders()
+        .env("ORDERS_SQS_KEY", "record:messageId")
         .env("ORDERS_SNS_KEY", "record:Sns.MessageId")
         .env("ORDERS_EVENTBRIDGE_KEY", "record:detail.customer");
     let world = World::of(function).await;
-    for (id, outcome) in [("n-1", "executed"), ("n-2", "executed"), ("n-1", "replayed")] {
-        assert_eq!(outcomes(&world.send(&notification(id, &order("o-1"))).await), [outcome]);
+    let queued = |id: &str| batch([message(id, &order("o-1"))]);
+    let published = |id: &str| notification(id, &order("o-2"));
+    for (event, outcome) in [
+        (queued("m-1"), "executed"),
+        (queued("m-1"), "replayed"),
+        (queued("m-2"), "executed"),
+        (published("n-1"), "executed"),
+        (published("n-2"), "executed"),
+        (published("n-1"), "replayed"),
+        (event("e-1", &order("o-3")), "executed"),
+        (event("e-2", &order("o-4")), "replayed"),
+    ] {
+        assert_eq!(outcomes(&world.send(&event).await), [outcome], "{event}");
     }
-    for (name, outcome) in [("o-2", "executed"), ("o-3", "replayed")] {
-        assert_eq!(outcomes(&world.send(&event(name, &order(name))).await), [outcome]);
-    }
-    for (name, outcome) in [("o-4", "executed"), ("o-5", "executed"), ("o-4", "replayed")] {
-        assert_eq!(outcomes(&world.send(&batch_of([order(name)])).await), [outcome]);
-    }
+    assert_eq!(world.placed().into_values().collect::<Vec<_>>(), [2, 2, 1]);
 }
 
 #[tokio::test]

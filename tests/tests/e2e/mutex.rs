@@ -10,7 +10,7 @@ use lambda_idempotency_tests::{
 };
 use serde_json::json;
 
-use crate::support::{TIMEOUT, World, history, outcomes, scripted_orders};
+use crate::support::{TIMEOUT, World, outcomes, scripted_orders};
 
 fn function() -> FunctionConfig {
     scripted_orders().timeout(TIMEOUT).env("SCRIPTED_MUTEX", "1")
@@ -96,17 +96,6 @@ async fn copies_and_duplicates_are_placed_again_and_leave_nothing() {
         assert_eq!(outcomes(&world.send(&event).await), ["executed"; 3]);
     }
     assert_eq!(world.placed().into_values().collect::<Vec<_>>(), [4, 2]);
-    assert!(world.claims().is_empty());
-}
-
-/// A process dies before it has freed its key: the next attempt takes it over when the lease has ended.
-#[tokio::test]
-async fn a_process_that_is_killed_before_it_frees_its_key_blocks_it_for_a_lease_only() {
-    let world = World::outlasting_leases(function()).await;
-    let report = world.kill(|gate| Fault::hold(Apply::Before, gate).table(CLAIMS).skip(1)).await;
-    assert_eq!(history(&report), [("m-o-1", 1, "crashed"), ("m-o-1", 2, "executed")]);
-    let lost = report.records().last().unwrap().line.as_ref().unwrap().lost_attempts;
-    assert_eq!(lost, 1, "its handler is told");
     assert!(world.claims().is_empty());
 }
 
