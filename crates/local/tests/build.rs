@@ -66,9 +66,3 @@ async fn a_package_names_its_own_binary_by_default_run() {
         assert_eq!(built(&place, Build::default()).await.unwrap(), "a", "{place:?}");
     }
 }
-
-#[tokio::test]
-async fn where_there_is_nothing_to_build_cargo_says_so() {
-    let error = built(&folder("nothing"), Build::default()).await.unwrap_err().to_string();
-    assert!(error.contains("could not find `Cargo.toml`"), "{error}");
-}

@@ -6,36 +6,33 @@
 mod common;
 mod report;
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+#[path = "../ran/mod.rs"]
+mod ran;
 
-use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
 use tokio::io::AsyncBufReadExt as _;
 
-/// Writes an event file and delivers it. Each test has another `name` for its file.
-async fn invoke(name: &str, event: &str, options: &[&str]) -> (Output, PathBuf) {
-    let file =
-        std::env::temp_dir().join(format!("lambda-idempotency-{}-{name}.json", std::process::id()));
+use ran::{Ran, command, fed};
+
+const SQS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json");
+
+/// The path of an event file. Each test has another `name` for its file.
+fn path(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("lambda-idempotency-{}-{name}", std::process::id()))
+}
+
+/// Writes an event file and delivers it.
+async fn invoke(name: &str, event: &str, options: &[&str]) -> Ran {
+    let file = path(name);
     std::fs::write(&file, event).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-        .args([
-            "invoke",
-            "--timeout",
-            "60",
-            "--visibility",
-            "20ms",
-            "--retry-delays",
-            "1ms,1ms",
-            "--binary",
-        ])
-        .arg(common::binary().await)
-        .args(options)
-        .arg(&file)
-        .output()
-        .unwrap();
+    let mut invoke = command(["invoke", "--timeout", "60", "--visibility", "20ms"]);
+    invoke.args(["--retry-delays", "1ms,1ms", "--binary"]).arg(common::binary().await);
+    let ran = Ran::from(invoke.args(options).arg(&file));
     std::fs::remove_file(&file).unwrap();
-    (output, file)
+    ran
 }
 
 fn messages(steps: &[(&str, &str)]) -> String {
@@ -43,18 +40,40 @@ fn messages(steps: &[(&str, &str)]) -> String {
     json!({ "Records": steps.iter().map(record).collect::<Vec<_>>() }).to_string()
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 #[tokio::test]
-async fn success_is_a_table_and_exit_code_0() {
-    let (output, _) = invoke("success", &messages(&[("m1", "succeed")]), &["--repeat", "2"]).await;
-    let shown = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(shown.contains("2 deliveries: 2 executed"), "{shown}");
-    assert!(shown.contains("table idempotency: 0 rows"), "{shown}");
-    assert!(!shown.contains("table orders"), "it is the example's: {shown}");
+async fn what_is_shown_of_a_delivery() {
+    let [good, bad] = ["succeed", "report"].map(|step| messages(&[("m1", step)]));
+    let unnamed = r#"{"Records":[{"messageId":"m1","body":"{}"}]}"#;
+    let position = format!("{}:2:15: not valid JSON", path("shown").display());
+    let (silent, unsaid) = ("AWS_LAMBDA_LOG_LEVEL=ERROR", "IDEMPOTENCY_LOG_ERROR_MESSAGES=0");
+    let (crash, said) =
+        (r#"{"do":"abort"}"#, "failed, record m1: the handler failed with a message");
+    let counts = ["2 deliveries: 2 executed", "table idempotency: 0 rows"];
+    let source = ["no record in `Records` says which service", "lambda-idempotency event sqs"];
+    // An event and options, the exit code, what the output and the error say, and what neither does.
+    type Words<'a> = &'a [&'a str];
+    let cases: [(&str, Words, i32, Words, Words, Words); 9] = [
+        // `orders` is a table of the example.
+        (&good, &["--repeat", "2"], 0, &counts, &[], &["table orders", "note:", "record settled"]),
+        (&good, &["--verbose"], 0, &[], &["started", "record settled"], &[]),
+        (&good, &["--env", silent], 0, &["1 acknowledged", "init_default_subscriber"], &[], &[]),
+        (&bad, &["--max-receive-count", "1"], 1, &[said, "\n    told to report\n"], &[], &[]),
+        (&bad, &["--max-receive-count", "1", "--env", unsaid], 1, &[], &[], &["told to report"]),
+        (crash, &[], 1, &[], &["started"], &[]),
+        (r#"{"Records":[]}"#, &[], 0, &[], &[], &["note:"]),
+        (unnamed, &[], 0, &[], &source, &[]),
+        ("{\n  \"Records\": [}\n", &[], 2, &[], &[&position], &[]),
+    ];
+    for (event, options, code, out, err, neither) in cases {
+        let ran = invoke("shown", event, options).await.code(code);
+        for (shown, words) in [(&ran.out, out), (&ran.err, err)] {
+            for word in words {
+                assert!(shown.contains(word), "{options:?}: no `{word}` in {shown}");
+            }
+        }
+        let shown = ran.out + &ran.err;
+        assert!(!neither.iter().any(|word| shown.contains(word)), "{options:?}: {shown}");
+    }
 }
 
 #[tokio::test]
@@ -62,150 +81,54 @@ async fn an_event_or_a_body_comes_from_standard_input() {
     let event = messages(&[("m1", "succeed")]);
     for (arguments, text) in [(&["-"][..], &*event), (&["--sqs-body", "-"], r#"{"do":"succeed"}"#)]
     {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-            .args(["invoke", "--timeout", "60", "--binary"])
-            .arg(common::binary().await)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let shown = self::text(&output.stdout);
-        assert!(shown.contains("1 executed, "), "{shown}{}", self::text(&output.stderr));
+        let mut invoke = command(["invoke", "--timeout", "60", "--binary"]);
+        let ran = fed(invoke.arg(common::binary().await).args(arguments), text);
+        assert!(ran.out.contains("1 executed, "), "{}{}", ran.out, ran.err);
     }
-    let mut twice = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    let output = twice.args(["invoke", "--sqs-body", "-", "--sqs-body", "-"]).output().unwrap();
-    assert!(text(&output.stderr).contains("more than once"), "{}", text(&output.stderr));
+    let twice = Ran::from(&mut command(["invoke", "--sqs-body", "-", "--sqs-body", "-"]));
+    assert!(twice.err.contains("more than once"), "{}", twice.err);
 }
 
 #[tokio::test]
 async fn a_dead_letter_is_exit_code_1_and_json_says_which() {
     let event = messages(&[("good", "succeed"), ("bad", "report")]);
-    let (output, _) = invoke("dead", &event, &["--json", "--max-receive-count", "2"]).await;
-    assert_eq!(output.status.code(), Some(1));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ran = invoke("dead", &event, &["--json", "--max-receive-count", "2"]).await.code(1);
+    let report = ran.json();
     assert_eq!(report["summary"]["deliveries"], 3);
     assert_eq!(report["summary"]["dead_lettered"], 1);
     assert_eq!(report["dead_letters"][0]["record"], "bad");
-    assert_eq!(report["invocations"][1]["records"][0]["disposition"], "dead_lettered");
-}
-
-#[tokio::test]
-async fn a_handlers_error_message_is_shown_unless_that_is_switched_off() {
-    let event = messages(&[("m1", "report")]);
-    let once = ["--max-receive-count", "1"];
-    let (output, _) = invoke("said", &event, &once).await;
-    let shown = text(&output.stdout);
-    assert!(shown.contains("failed, record m1: the handler failed with a message"), "{shown}");
-    assert!(shown.contains("\n    told to report\n"), "{shown}");
-    let (output, _) = invoke("said-json", &event, &[once[0], once[1], "--json"]).await;
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["invocations"][0]["records"][0]["error_message"], "told to report");
-    let off = [once[0], once[1], "--env", "IDEMPOTENCY_LOG_ERROR_MESSAGES=0"];
-    let (output, _) = invoke("unsaid", &event, &off).await;
-    assert!(!text(&output.stdout).contains("told to report"), "{}", text(&output.stdout));
-}
-
-#[tokio::test]
-async fn a_crash_shows_the_last_lines_of_the_output() {
-    let (output, _) = invoke("crash", r#"{"do":"abort"}"#, &[]).await;
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("started"), "{}", text(&output.stderr));
+    let last = &report["invocations"][1]["records"][0];
+    assert_eq!(last["disposition"], "dead_lettered");
+    assert_eq!(last["error_message"], "told to report");
 }
 
 #[tokio::test]
 async fn a_function_that_does_not_start_is_reported_once_with_its_output() {
     let event = messages(&[("m1", "succeed")]);
-    let (output, _) = invoke("no-start", &event, &["--env", "FAIL_TO_START=1"]).await;
-    let shown = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{shown}");
-    assert!(shown.contains("does not start: before it asked for an event, it exited"), "{shown}");
-    assert_eq!(shown.matches("told not to start").count(), 1, "{shown}");
-    assert!(shown.contains("--env NAME=VALUE") && output.stdout.is_empty(), "{shown}");
-}
-
-#[test]
-fn a_function_that_is_not_there_is_not_said_to_need_something() {
-    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-        .args(["invoke", "--binary", "/no/such/function"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json"))
-        .output()
-        .unwrap();
-    let shown = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{shown}");
-    assert!(shown.contains("cannot start the function /no/such/function"), "{shown}");
-    assert!(!shown.contains("--env NAME=VALUE"), "{shown}");
-}
-
-#[tokio::test]
-async fn a_function_without_a_log_gets_a_note() {
-    let event = messages(&[("m1", "succeed")]);
-    let (output, _) = invoke("silent", &event, &["--env", "AWS_LAMBDA_LOG_LEVEL=ERROR"]).await;
-    let shown = text(&output.stdout);
-    assert!(shown.contains("0 dead-lettered, 1 acknowledged"), "{shown}");
-    assert!(shown.contains("init_default_subscriber"), "{shown}");
-    let (output, _) = invoke("loud", &event, &[]).await;
-    assert!(!text(&output.stdout).contains("note:"), "{}", text(&output.stdout));
-}
-
-#[tokio::test]
-async fn malformed_json_is_exit_code_2_with_its_position() {
-    let (output, file) = invoke("malformed", "{\n  \"Records\": [}\n", &[]).await;
-    assert_eq!(output.status.code(), Some(2));
-    let shown = text(&output.stderr);
-    assert!(shown.contains(&format!("{}:2:15: not valid JSON", file.display())), "{shown}");
-}
-
-#[tokio::test]
-async fn verbose_shows_the_librarys_lines_as_well() {
-    let event = messages(&[("m1", "succeed")]);
-    let (output, _) = invoke("verbose", &event, &["--verbose"]).await;
-    let shown = text(&output.stderr);
-    assert!(shown.contains("started") && shown.contains("record settled"), "{shown}");
-    let (output, _) = invoke("calm", &event, &[]).await;
-    assert!(!text(&output.stderr).contains("record settled"), "{}", text(&output.stderr));
-}
-
-#[tokio::test]
-async fn an_empty_batch_gets_no_note_about_a_subscriber() {
-    let (output, _) = invoke("empty", r#"{"Records":[]}"#, &[]).await;
-    let shown = text(&output.stdout) + &text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{shown}");
-    assert!(!shown.contains("note:"), "{shown}");
-}
-
-#[tokio::test]
-async fn records_that_do_not_name_their_source_get_a_hint() {
-    let event = r#"{"Records":[{"messageId":"m1","body":"{}"}]}"#;
-    let (output, _) = invoke("unnamed", event, &[]).await;
-    let shown = text(&output.stderr);
-    assert!(shown.contains("no record in `Records` says which service"), "{shown}");
-    assert!(shown.contains("lambda-idempotency event sqs"), "{shown}");
+    let ran = invoke("no-start", &event, &["--env", "FAIL_TO_START=1"]).await;
+    let ran = ran.refused("does not start: before it asked for an event, it exited");
+    assert_eq!(ran.err.matches("told not to start").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("--env NAME=VALUE") && ran.out.is_empty(), "{}", ran.err);
+    // One that is not there does not need a variable.
+    let missing = Ran::from(&mut command(["invoke", "--binary", "/no/such/function", SQS]));
+    let missing = missing.refused("cannot start the function /no/such/function");
+    assert!(!missing.err.contains("--env NAME=VALUE"), "{}", missing.err);
 }
 
 #[tokio::test]
 async fn bodies_are_delivered_in_one_batch() {
-    let file = |name: &str, payload: &str| {
-        let name = format!("lambda-idempotency-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, payload).unwrap();
-        path
-    };
-    let (first, second) = (file("b1", r#"{"do":"succeed"}"#), file("b2", r#"{"do":"report"}"#));
-    let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-        .args(["invoke", "--timeout", "60", "--visibility", "20ms", "--json", "--binary"])
-        .arg(common::binary().await)
-        .args([Path::new("--sqs-body"), &first, Path::new("--sqs-body"), &second])
-        .args([Path::new("--max-receive-count"), Path::new("1")])
-        .output()
-        .unwrap();
-    for path in [first, second] {
-        std::fs::remove_file(path).unwrap();
+    let bodies = [r#"{"do":"succeed"}"#, r#"{"do":"report"}"#];
+    let mut invoke = command(["invoke", "--timeout", "60", "--visibility", "20ms", "--json"]);
+    invoke.args(["--max-receive-count", "1", "--binary"]).arg(common::binary().await);
+    for (number, body) in bodies.iter().enumerate() {
+        let file = path(&format!("body-{number}"));
+        std::fs::write(&file, body).unwrap();
+        invoke.arg("--sqs-body").arg(file);
     }
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = Ran::from(&mut invoke).json();
+    for number in 0..bodies.len() {
+        std::fs::remove_file(path(&format!("body-{number}"))).unwrap();
+    }
     let invocation = &report["invocations"][0];
     assert_eq!(invocation["source"], "sqs");
     let outcomes = [0, 1].map(|at| invocation["records"][at]["outcome"].as_str().unwrap());
@@ -214,14 +137,13 @@ async fn bodies_are_delivered_in_one_batch() {
 
 /// Delivers a record that is settled, and one that never ends; stops the command then.
 #[cfg(unix)]
-async fn stopped(options: &[&str]) -> (Output, String) {
-    let name = format!("lambda-idempotency-{}-stopped{}.json", std::process::id(), options.len());
-    let file = std::env::temp_dir().join(name);
+async fn stopped(options: &[&str]) -> (Ran, String) {
+    let file = path(&format!("stopped{}", options.len()));
     std::fs::write(&file, messages(&[("m1", "succeed"), ("m2", "sleep")])).unwrap();
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    command.args(["invoke", "--timeout", "60", "--batch-size", "1", "--verbose", "--binary"]);
+    let invoke = ["invoke", "--timeout", "60", "--batch-size", "1", "--verbose", "--binary"];
+    let mut command = tokio::process::Command::from(command(invoke));
     command.arg(common::binary().await).arg(&file).args(options);
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.kill_on_drop(true).spawn().unwrap();
     let mut lines = tokio::io::BufReader::new(child.stderr.take().unwrap()).lines();
     // The first invocation has ended then: one process gets both records.
@@ -232,19 +154,17 @@ async fn stopped(options: &[&str]) -> (Output, String) {
     std::fs::remove_file(&file).unwrap();
     let rest = lines.next_line().await.unwrap().unwrap_or_default();
     let told = lines.next_line().await.unwrap().unwrap_or_default();
-    (output, rest + &told)
+    (output.into(), rest + &told)
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn a_stopped_command_shows_what_was_seen_so_far() {
-    let (output, told) = stopped(&[]).await;
-    let shown = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(130), "{shown}");
+    let (ran, told) = stopped(&[]).await;
+    let shown = ran.code(130).out;
     assert!(shown.contains("1 delivery: 1 executed"), "{shown}");
     assert!(told.contains("Interrupted"), "it does not say that it is not all");
-    let (output, _) = stopped(&["--json"]).await;
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = stopped(&["--json"]).await.0.json();
     assert_eq!((&report["complete"], &report["summary"]["executed"]), (&json!(false), &json!(1)));
 }
 
@@ -253,8 +173,8 @@ async fn a_stopped_command_shows_what_was_seen_so_far() {
 #[test]
 fn a_signal_ends_commands_that_wait_for_their_input() {
     let start = |arguments: &&[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-        command.args(*arguments).args(["--binary", "/"]).stdin(Stdio::piped()).spawn().unwrap()
+        let mut command = command(*arguments);
+        command.args(["--binary", "/"]).stdin(Stdio::piped()).spawn().unwrap()
     };
     let invoke = [&["invoke", "-"][..]; 4];
     let chaos = [&["chaos", "--vary", "orderId", "--sqs-body", "-"][..]; 4];
@@ -271,36 +191,16 @@ fn a_signal_ends_commands_that_wait_for_their_input() {
 }
 
 #[test]
-fn without_a_package_or_with_several_binaries_the_error_says_what_to_name() {
-    let event = concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json");
+fn what_to_build_is_said_when_it_is_not_clear() {
     let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    for (directory, said) in [("/", "could not find `Cargo.toml`"), (repository, "orders")] {
-        let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-            .current_dir(directory)
-            .args(["invoke", event])
-            .output()
-            .unwrap();
-        let shown = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{shown}");
-        assert!(shown.contains(said) && shown.contains("--bin NAME"), "{shown}");
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_cargo_target_is_exit_code_2_with_a_remedy() {
-    for (unknown, options) in [
-        ("no-such-package", ["--package", "no-such-package"].as_slice()),
-        ("no-such-binary", &["--bin", "no-such-binary"]),
-        ("no-such-example", &["--example", "no-such-example"]),
+    for (directory, options, said, remedy) in [
+        ("/", &[][..], "could not find `Cargo.toml`", "--bin NAME"),
+        (repository, &[], "orders", "--bin NAME"),
+        (".", &["--package", "no-such-package"], "no-such-package", "--package NAME"),
+        (".", &["--bin", "no-such-binary"], "no-such-binary", "--package NAME"),
+        (".", &["--example", "no-such-example"], "no-such-example", "--package NAME"),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-            .arg("invoke")
-            .args(options)
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events/sqs.json"))
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        let shown = text(&output.stderr);
-        assert!(shown.contains(unknown) && shown.contains("--package NAME"), "{shown}");
+        let mut invoke = command(["invoke", SQS]);
+        Ran::from(invoke.args(options).current_dir(directory)).refused(said).refused(remedy);
     }
 }

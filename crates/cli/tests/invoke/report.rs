@@ -1,17 +1,15 @@
 //! The page of `invoke --report`: well formed, complete, with nothing from outside and nothing that could run.
 
-use crate::{invoke, messages, text};
+use crate::{invoke, messages, path};
 
 /// The id of a record that would change the title of the page if it were markup.
 const HOSTILE: &str = "<script>document.title='hacked'</script>\"'><img src=x onerror=alert(1)>";
 
 /// The page after a delivery of these messages.
 async fn page(name: &str, event: &str) -> String {
-    let page =
-        std::env::temp_dir().join(format!("lambda-idempotency-{}-{name}.html", std::process::id()));
+    let page = path(&format!("{name}.html"));
     let options = ["--max-receive-count", "2", "--report", page.to_str().unwrap()];
-    let (output, _) = invoke(name, event, &options).await;
-    let said = text(&output.stderr);
+    let said = invoke(name, event, &options).await.err;
     assert!(said.contains("The page is in"), "{said}");
     let text = std::fs::read_to_string(&page).unwrap();
     std::fs::remove_file(page).unwrap();

@@ -1,10 +1,11 @@
 //! Warnings, and events or expressions without a key.
 
-use std::{io::Write as _, process::Stdio};
-
 use serde_json::Value;
 
-use crate::support::{command, keys};
+use crate::{
+    ran::fed,
+    support::{command, keys},
+};
 
 #[test]
 fn a_key_from_the_invocation_needs_its_request_id() {
@@ -57,31 +58,18 @@ fn a_record_without_a_key_is_exit_code_1_with_the_functions_message() {
 #[test]
 fn a_bad_expression_is_exit_code_2_with_a_caret_for_any_event() {
     for event in ["events/sqs.json", "events/sqs-empty-batch.json"] {
-        let ran = keys([event, "--key", "order.{"]);
-        assert_eq!((ran.code, &*ran.out), (Some(2), ""));
-        assert!(ran.err.contains("at offset 7"), "{}", ran.err);
+        let ran = keys([event, "--key", "order.{"]).refused("at offset 7");
         assert!(ran.err.contains("\n  order.{\n         ^\n"), "{}", ran.err);
+        assert_eq!(ran.out, "");
         assert!(!ran.err.contains("because"), "the mistake is named once: {}", ran.err);
     }
-    let ran = keys(["events/sqs.json", "--key", "sns=nope(id)"]);
-    assert_eq!(ran.code, Some(2), "a mistake is found although no event needs the expression");
-    assert!(ran.err.contains("nope"), "{}", ran.err);
+    // A mistake is found although no event needs the expression.
+    keys(["events/sqs.json", "--key", "sns=nope(id)"]).refused("nope");
 }
 
 #[test]
 fn an_unreadable_event_is_exit_code_2() {
-    let ran = keys(["no-such-file.json"]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.err.contains("cannot read no-such-file.json"), "{}", ran.err);
-    let mut child = command(["-", "--key", "id"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(b"{\n  \"Records\": [}\n").unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let ran = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(ran.contains("-: the event is not JSON (line 2, column 15)"), "{ran}");
+    keys(["no-such-file.json"]).refused("cannot read no-such-file.json");
+    fed(&mut command(["-", "--key", "id"]), "{\n  \"Records\": [}\n")
+        .refused("-: the event is not JSON (line 2, column 15)");
 }

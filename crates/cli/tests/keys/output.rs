@@ -33,11 +33,7 @@ fn every_sample_is_shown_within_100_columns() {
         let ran = keys([path.as_os_str()]);
         // Some samples of requests have placeholders for their host.
         if ran.code == Some(2) && path.to_str().unwrap().contains("/http/") {
-            assert!(
-                ran.err.contains("lambda_http cannot convert the event to a request"),
-                "{}",
-                ran.err
-            );
+            let ran = ran.refused("lambda_http cannot convert the event to a request");
             assert_eq!((ran.err.lines().count(), &*ran.out), (1, ""), "{}", ran.err);
             continue;
         }
@@ -88,8 +84,7 @@ fn identities_are_those_of_the_wrapper() {
 
 #[test]
 fn control_characters_of_an_event_are_not_printed() {
-    let event = messages(&[json!("\u{1b}[2J\u{7}")]);
-    let mut event = event;
+    let mut event = messages(&[json!("")]);
     event["Records"][0]["body"] = "\u{1b}[2J\u{7}".into();
     let ran = keys_of("cursor", &[event], &["{0}"]);
     assert!(ran.out.contains("[2J") && !ran.out.contains(['\u{1b}', '\u{7}']), "{:?}", ran.out);

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{command, keys, keys_of, messages, run};
+use crate::{
+    ran::Ran,
+    support::{command, keys, keys_of, messages},
+};
 
 #[test]
 fn the_key_is_the_one_that_the_function_claims() {
@@ -24,20 +27,9 @@ fn the_key_is_the_one_that_the_function_claims() {
 #[test]
 fn powertools_keys_are_those_of_powertools() {
     let event = messages(&[json!({ "order_id": "A-1", "ts": 1 })]);
-    let ran = keys_of(
-        "powertools",
-        &[event],
-        &[
-            "{0}",
-            "--key",
-            "order_id",
-            "--powertools",
-            "powertools-python",
-            "--powertools-prefix",
-            "orders-fn.app.process",
-        ],
-    );
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let arguments = ["{0}", "--key", "order_id", "--powertools", "powertools-python"];
+    let prefix = ["--powertools-prefix", "orders-fn.app.process"];
+    let ran = keys_of("powertools", &[event], &[&arguments[..], &prefix].concat()).code(0);
     assert!(ran.out.contains("orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7"));
     assert!(!ran.out.contains("--operation"), "no key has an operation: {}", ran.out);
 }
@@ -114,24 +106,10 @@ fn parts_are_shown_by_name() {
 
 #[test]
 fn each_source_can_have_its_own_key() {
-    let ran = run({
-        let mut command = command([
-            "events/sqs.json",
-            "events/sns.json",
-            "--key-from-env",
-            "sqs=TEST_SQS_KEY",
-            "--key",
-            "sns=record:Sns.MessageId",
-            "--operation",
-            "sqs=queued",
-            "--operation",
-            "announced",
-            "--json",
-        ]);
-        command.env("TEST_SQS_KEY", "orderId");
-        command
-    });
-    let report = ran.json();
+    let arguments = "events/sqs.json events/sns.json --key-from-env sqs=TEST_SQS_KEY \
+         --key sns=record:Sns.MessageId --operation sqs=queued --operation announced --json";
+    let mut command = command(arguments.split_whitespace());
+    let report = Ran::from(command.env("TEST_SQS_KEY", "orderId")).json();
     let [queued, announced] = [0, 1].map(|at| report["records"][at].clone());
     assert_eq!((&queued["view"], &queued["canonical"]), (&json!("payload"), &json!("\"o-1001\"")));
     assert!(queued["key"].as_str().unwrap().starts_with("queued#"));
@@ -141,12 +119,9 @@ fn each_source_can_have_its_own_key() {
     );
     assert!(announced["key"].as_str().unwrap().starts_with("announced#"));
 
-    let unset = keys(["events/sqs.json", "--key-from-env", "TEST_UNSET_KEY"]);
-    assert_eq!(unset.code, Some(2));
-    assert!(unset.err.contains("TEST_UNSET_KEY, which is not set"), "{}", unset.err);
-    let unknown = keys(["events/sqs.json", "--key", "squs=orderId"]);
-    assert_eq!(unknown.code, Some(2));
-    assert!(unknown.err.contains("there is no source `squs`"), "{}", unknown.err);
+    keys(["events/sqs.json", "--key-from-env", "TEST_UNSET_KEY"])
+        .refused("TEST_UNSET_KEY, which is not set");
+    keys(["events/sqs.json", "--key", "squs=orderId"]).refused("there is no source `squs`");
 }
 
 #[test]
@@ -168,14 +143,12 @@ fn a_secret_comes_from_the_environment() {
     let with = |secret: Option<&str>| {
         let mut command = command(["events/sqs.json", "--secret-from-env", "TEST_SECRET"]);
         command.env_remove("TEST_SECRET").envs(secret.map(|secret| ("TEST_SECRET", secret)));
-        run(command)
+        Ran::from(&mut command)
     };
     let ran = with(Some("a secret of 16 bytes and more"));
     assert!(ran.out.contains("operation#hmac-"), "{}", ran.out);
     assert!(!ran.out.contains("16 bytes"), "the secret is not shown");
     for (secret, problem) in [(None, "TEST_SECRET"), (Some("short"), "has 5 bytes")] {
-        let ran = with(secret);
-        assert_eq!(ran.code, Some(2));
-        assert!(ran.err.contains(problem), "{}", ran.err);
+        with(secret).refused(problem);
     }
 }

@@ -1,33 +1,28 @@
 //! Runs the command, and makes events for it.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde_json::{Value, json};
 
-use crate::ran::Ran;
+use crate::ran::{self, Ran};
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(
-    arguments: impl IntoIterator<Item = S>,
-) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    command.arg("keys").args(arguments).current_dir(root());
+/// The command in the workspace.
+pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = ran::command(["keys"]);
+    command.args(arguments).current_dir(root());
     command
 }
 
-pub(crate) fn run(mut command: Command) -> Ran {
-    command.output().unwrap().into()
-}
-
-/// Runs the command in the workspace.
-pub(crate) fn keys<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
-    run(command(arguments))
+pub(crate) fn keys<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
+    Ran::from(&mut command(arguments))
 }
 
 /// Runs the command with these events in files; `{0}` and `{1}` in the arguments are their paths.

@@ -1,8 +1,26 @@
-//! What a command printed, and its exit code.
+//! Runs the command, and keeps what it printed, and its exit code.
 
-use std::process::Output;
+use std::{
+    ffi::OsStr,
+    io::Write as _,
+    process::{Command, Output, Stdio},
+};
 
 use serde_json::Value;
+
+pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
+    command.args(arguments);
+    command
+}
+
+/// Runs the command with this text on its standard input.
+pub(crate) fn fed(command: &mut Command, text: &str) -> Ran {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    child.wait_with_output().unwrap().into()
+}
 
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -17,6 +35,12 @@ impl From<Output> for Ran {
     }
 }
 
+impl From<&mut Command> for Ran {
+    fn from(command: &mut Command) -> Self {
+        command.output().unwrap().into()
+    }
+}
+
 impl Ran {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
@@ -28,5 +52,13 @@ impl Ran {
     pub(crate) fn code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
         self
+    }
+
+    /// Expects exit code 2, and these words in the error.
+    #[track_caller]
+    pub(crate) fn refused(self, said: &str) -> Self {
+        let ran = self.code(2);
+        assert!(ran.err.contains(said), "no `{said}` in {}", ran.err);
+        ran
     }
 }

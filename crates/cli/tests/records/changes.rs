@@ -63,8 +63,7 @@ async fn what_a_plan_shows_is_all_that_is_done_with_its_name() {
     // Between the plan and the act: the work was tried again and is done.
     world.put("place#a", "COMPLETED", &json!({}));
     let evict = ["evict", "place#a", "place#b", "--yes", "--plan"];
-    let refused = world.records(&[&evict[..], &[&both]].concat()).code(2);
-    assert!(refused.err.contains("nothing was changed"), "{}", refused.err);
+    world.records(&[&evict[..], &[&both]].concat()).refused("nothing was changed");
     assert!(world.item("place#a").is_some() && world.item("place#b").is_some());
     // The claim that was refused has lapsed, and would be evicted.
     let now = plan(&["place#a", "place#b"]);
@@ -124,8 +123,7 @@ async fn complete_records_work_that_was_done_by_hand() {
     let shown = world.records(&["show", "place#new", "--json"]).json();
     let shown = &shown["records"][0];
     assert!(shown["settled_at"].is_string() && shown["lease_until"].is_null(), "{shown}");
-    let bad = world.records(&["complete", "place#new", "--result", "{"]).code(2);
-    assert!(bad.err.contains("not JSON"), "{}", bad.err);
+    world.records(&["complete", "place#new", "--result", "{"]).refused("not JSON");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,8 +322,9 @@ async fn a_completion_by_hand_has_the_fingerprint_of_its_event() {
     let arguments = ["complete", "--event", &event, "--fingerprint", "orderId", "--yes"];
     world.records(&[&arguments[..], &OPERATION].concat()).code(0);
     assert!(world.item(&keys[0]).unwrap()["validation"]["S"].is_string());
-    let short = world.records(&["complete", "place#a", "--retention", "0", "--yes"]).code(2);
-    assert!(short.err.contains("longer than zero"), "{}", short.err);
+    world
+        .records(&["complete", "place#a", "--retention", "0", "--yes"])
+        .refused("longer than zero");
 }
 
 /// The keys would be those of an operation that nobody has.

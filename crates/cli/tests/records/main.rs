@@ -14,6 +14,7 @@
 mod changes;
 mod looking;
 #[path = "../ran/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod ran;
 mod support;
 mod tables;

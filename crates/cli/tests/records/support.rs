@@ -4,7 +4,7 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
 use lambda_idempotency_local::{DynamoDb, Proxy, Table};
 use serde_json::{Value, json};
 
-use crate::ran::Ran;
+use crate::ran::{self, Ran};
 
 pub(crate) const TABLE: &str = "idempotency";
 /// What options of all commands in these tests say about the operation.
@@ -77,8 +77,8 @@ impl World {
 
 /// Starts `records` with these arguments, on the table at this endpoint.
 pub(crate) fn records_at(endpoint: &str, arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    command.arg("records").args(arguments);
+    let mut command = ran::command(["records"]);
+    command.args(arguments);
     command.args(["--endpoint-url", endpoint, "--region", "eu-west-1"]);
     command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret");
     command.env("IDEMPOTENCY_TABLE", TABLE);
@@ -199,9 +199,7 @@ pub(crate) fn file(name: &str, text: &str) -> String {
 /// The keys of the orders, made by `keys`.
 pub(crate) fn keys_of(name: &str, ids: &[&str]) -> Vec<String> {
     let event = file(name, &orders(ids).to_string());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    command.args(["keys", "--json", &event]).args(OPERATION);
-    let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let report = Ran::from(ran::command(["keys", "--json", &event]).args(OPERATION)).json();
     let records = report["records"].as_array().unwrap().iter();
     records.map(|record| record["key"].as_str().unwrap().to_owned()).collect()
 }

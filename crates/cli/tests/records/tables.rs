@@ -1,11 +1,12 @@
 //! `table create` and `check`, what is missing, and completions and manual pages.
 
-use std::process::Command;
-
 use lambda_idempotency_local::{Apply, Fault, Table};
 use serde_json::Value;
 
-use crate::support::{TABLE, World, ran, records_at};
+use crate::{
+    ran::{Ran, command},
+    support::{TABLE, World, ran, records_at},
+};
 
 async fn problems(table: Option<Table>, more: &[&str]) -> (i32, Vec<String>) {
     let world = World::empty().await;
@@ -60,8 +61,7 @@ async fn a_table_that_create_made_passes_the_check() {
     let late = Fault::error(Apply::Before, 400, "ResourceNotFoundException");
     world.db.faults().add(late.on("DescribeTable").times(1));
     world.records(&["table", "create", "--yes"]).code(0);
-    let again = world.records(&["table", "create", "--yes"]).code(2);
-    assert!(again.err.contains("there is a table"), "{}", again.err);
+    world.records(&["table", "create", "--yes"]).refused("there is a table");
     let ran = world.records(&["table", "check"]).code(0);
     assert!(ran.out.contains("is as the store needs it"), "{}", ran.out);
 }
@@ -69,25 +69,15 @@ async fn a_table_that_create_made_passes_the_check() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_named_with_its_remedy() {
     let world = World::empty().await;
-    let none = world.records(&["show", "place#a", "--table", "none"]).code(2);
-    assert!(none.err.contains("does not exist"), "{}", none.err);
-    let colour = world.records(&["list", "--attribute", "colour=red"]).code(2);
-    assert!(colour.err.contains("no attribute `colour`"), "{}", colour.err);
-    let sorted = world.records(&["list", "--sort-key", "sk"]).code(2);
-    assert!(sorted.err.contains("--partition-prefix"), "{}", sorted.err);
-    let typo = ran(records_at("localhost:8000", &["list"])).code(2);
-    assert!(typo.err.contains("must begin with http://"), "{}", typo.err);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    command.args(["records", "list", "--region", "eu-west-1", "--table", "t"]);
-    command.env_clear().env("AWS_EC2_METADATA_DISABLED", "true");
-    let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && text.contains("export-credentials"), "{text}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    command.args(["records", "list"]).env_remove("IDEMPOTENCY_TABLE");
-    let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && text.contains("--table"), "{text}");
+    world.records(&["show", "place#a", "--table", "none"]).refused("does not exist");
+    world.records(&["list", "--attribute", "colour=red"]).refused("no attribute `colour`");
+    world.records(&["list", "--sort-key", "sk"]).refused("--partition-prefix");
+    ran(records_at("localhost:8000", &["list"])).refused("must begin with http://");
+    let mut unsigned = command(["records", "list", "--region", "eu-west-1", "--table", "t"]);
+    unsigned.env_clear().env("AWS_EC2_METADATA_DISABLED", "true");
+    Ran::from(&mut unsigned).refused("export-credentials");
+    let mut unnamed = command(["records", "list"]);
+    Ran::from(unnamed.env_remove("IDEMPOTENCY_TABLE")).refused("--table");
 }
 
 /// An option that is ignored leaves people at another store than the one that they mean.
@@ -100,37 +90,28 @@ fn an_option_of_another_kind_of_store_is_refused() {
         (&["--store", "postgres://127.0.0.1:1/db"], "--region has no effect on PostgreSQL"),
     ] {
         let list = [&["list"], more].concat();
-        let ran = ran(records_at("http://127.0.0.1:1", &list)).code(2);
-        assert!(ran.err.contains(said) && ran.err.contains("Leave it out"), "{}", ran.err);
+        ran(records_at("http://127.0.0.1:1", &list)).refused(said).refused("Leave it out");
     }
 }
 
 /// The other commands read the table itself.
 #[test]
 fn an_index_is_for_the_check_and_for_unsent_messages() {
-    for (command, said) in [
+    for (arguments, said) in [
         (&["list", "--index", "unfinished"][..], "--unsent"),
         (&["stats", "--index", "unfinished"], "unexpected argument '--index'"),
         (&["table", "create", "--index", "unfinished"], "unexpected argument '--index'"),
     ] {
-        let ran = ran(records_at("http://127.0.0.1:1", command)).code(2);
-        assert!(ran.err.contains(said), "{}", ran.err);
+        ran(records_at("http://127.0.0.1:1", arguments)).refused(said);
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
     let server = ["--store", "postgres://127.0.0.1:1/db", "--index", "unfinished"];
-    let output = command.args(["records", "table", "check"]).args(server).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("--index has no effect on PostgreSQL"), "{text}");
+    Ran::from(command(["records", "table", "check"]).args(server))
+        .refused("--index has no effect on PostgreSQL");
 }
 
 #[test]
 fn completions_and_manual_pages_know_every_command() {
-    let ran = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-        let output = command.args(arguments).output().unwrap();
-        assert!(output.status.success());
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let ran = |arguments: &[&str]| Ran::from(&mut command(arguments)).code(0).out;
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = ran(&["completions", shell]);
         assert!(script.contains("records") && script.contains("redrive"), "{shell}");
@@ -150,14 +131,13 @@ async fn a_request_that_failed_says_which_and_why() {
     // Nobody listens there.
     for arguments in [&["list"][..], &["stats"], &["table", "check"], &["table", "create", "--yes"]]
     {
-        let none = ran(records_at("http://127.0.0.1:1", arguments)).code(2);
-        let said = none.err.contains("did not reach DynamoDB") && none.err.contains(TABLE);
-        assert!(said && !none.err.contains("unhandled"), "{arguments:?}: {}", none.err);
+        let none = ran(records_at("http://127.0.0.1:1", arguments)).refused(TABLE);
+        let none = none.refused("did not reach DynamoDB");
+        assert!(!none.err.contains("unhandled"), "{arguments:?}: {}", none.err);
     }
     let world = World::new().await;
     let denied = || Fault::error(Apply::Before, 400, "AccessDeniedException").times(1);
     world.db.faults().add(denied().on("DescribeTable"));
-    let check = world.records(&["table", "check"]).code(2);
     let said = "DescribeTable on DynamoDB table idempotency was refused: AccessDeniedException";
-    assert!(check.err.contains(said), "{}", check.err);
+    world.records(&["table", "check"]).refused(said);
 }

@@ -1,8 +1,10 @@
 //! Every verb with one store, each by a key and by an event.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
+
+use crate::ran::{Ran, command};
 
 /// A store and its options: `records` runs a command with this exit code, `hold` makes a claim of the key.
 pub(crate) async fn every_verb(
@@ -47,9 +49,6 @@ pub(crate) async fn every_verb(
 
 /// The key of the first record of an event, as `keys` shows it.
 fn key_of(event: &str, options: &[&str]) -> String {
-    let mut keys = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    let output = keys.args(["keys", "--json", event]).args(options).output().unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let report = Ran::from(command(["keys", "--json", event]).args(options)).json();
     report["records"][0]["key"].as_str().unwrap().to_owned()
 }

@@ -17,6 +17,7 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod postgres;
 #[path = "../ran/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod ran;
 #[path = "../../../redis/tests/redis/server.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -39,9 +40,8 @@ use ran::Ran;
 
 /// Runs the command with the variable that names the store.
 fn command(store: &str, arguments: &[&str]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    command.args(arguments).env("IDEMPOTENCY_STORE", store).env_remove("IDEMPOTENCY_TABLE");
-    command.output().unwrap().into()
+    let mut command = ran::command(arguments);
+    Ran::from(command.env("IDEMPOTENCY_STORE", store).env_remove("IDEMPOTENCY_TABLE"))
 }
 
 /// The example function, which Cargo has built beside the command for the end-to-end tests of the same name.
@@ -174,13 +174,10 @@ fn a_live_claim_is_live_whatever_the_clock_of_this_machine_says() {
 fn a_variable_that_is_not_text_is_refused() {
     use std::os::unix::ffi::OsStringExt as _;
     for variable in ["IDEMPOTENCY_STORE", "IDEMPOTENCY_TABLE"] {
-        let mut list = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-        list.args(["records", "list"]).env_remove("IDEMPOTENCY_STORE");
+        let mut list = ran::command(["records", "list"]);
+        list.env_remove("IDEMPOTENCY_STORE");
         list.env(variable, std::ffi::OsString::from_vec(b"redis://s3cr3t\xff".to_vec()));
-        let output = list.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(&format!("{variable} is not valid UTF-8")), "{said}");
+        let said = Ran::from(&mut list).refused(&format!("{variable} is not valid UTF-8")).err;
         assert!(!said.contains("s3cr3t"), "{said}");
     }
 }
@@ -190,8 +187,7 @@ fn a_variable_that_is_not_text_is_refused() {
 async fn redis_keeps_the_records_of_a_function_and_of_the_command() {
     let server = redis::Server::start(&[]).await;
     everything_works(&server.url());
-    let created = command(&server.url(), &["records", "table", "create", "--yes"]).code(2);
-    assert!(created.err.contains("Redis has no tables"), "{}", created.err);
+    command(&server.url(), &["records", "table", "create", "--yes"]).refused("Redis has no tables");
     let evicts = redis::Server::start(&["--maxmemory-policy", "allkeys-lru"]).await;
     let check = command(&evicts.url(), &["records", "table", "check", "--json"]).code(1).json();
     assert!(check["problems"][0].as_str().unwrap().contains("allkeys-lru"), "{check}");
@@ -203,11 +199,8 @@ async fn a_password_comes_from_a_variable_and_is_never_shown() {
     let server = redis::Server::start(&["--requirepass", "s3cr3t"]).await;
     let list =
         ["records", "list", "--store", &server.url(), "--password-from-env", "CACHE_PASSWORD"];
-    let mut known = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
-    let known = known.args(list).env("CACHE_PASSWORD", "s3cr3t").output().unwrap();
-    assert!(known.status.success(), "{}", String::from_utf8_lossy(&known.stderr));
-    let unset = command("", &list).code(2);
-    assert!(unset.err.contains("CACHE_PASSWORD is not set"), "{}", unset.err);
+    Ran::from(ran::command(list).env("CACHE_PASSWORD", "s3cr3t")).code(0);
+    command("", &list).refused("CACHE_PASSWORD is not set");
     let wrong = server.url().replace("redis://", "redis://:wr0ng@");
     for arguments in [&["records", "list"][..], &["records", "table", "check"]] {
         let refused = command(&wrong, arguments).code(2);
@@ -242,8 +235,7 @@ fn chaos_leaves_nothing_when_it_is_interrupted() {
         let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
         names.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
     };
-    let chaos = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"))
-        .args(["chaos", "--deliveries", "5000", "--store", "redis", "--binary"])
+    let chaos = ran::command(["chaos", "--deliveries", "5000", "--store", "redis", "--binary"])
         .arg(orders().with_file_name("scripted_orders"))
         .env("TMPDIR", &folder)
         .stdout(std::process::Stdio::piped())
@@ -279,14 +271,10 @@ fn chaos_refuses_what_a_store_cannot_do_before_it_builds() {
         (&["--server-setting", "appendonly=no"], "leave them out"),
         (&["--store", "redis://u:s3cr3t@cache"], "dynamodb, postgres or redis"),
     ] {
-        let mut chaos = Command::new(env!("CARGO_BIN_EXE_lambda-idempotency"));
         // There is no such package, and nobody looks for it.
-        let chaos = chaos.arg("chaos").args(arguments).args(["--package", "n0ne"]);
-        let output = chaos.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(remedy) && !said.contains("s3cr3t"), "{arguments:?}: {said}");
-        assert!(!said.contains("n0ne"), "{said}");
+        let mut chaos = ran::command(["chaos", "--package", "n0ne"]);
+        let said = Ran::from(chaos.args(arguments)).refused(remedy).err;
+        assert!(!said.contains("s3cr3t") && !said.contains("n0ne"), "{arguments:?}: {said}");
     }
 }
 
@@ -299,8 +287,7 @@ fn a_store_that_cannot_be_read_is_refused_without_being_repeated() {
         ("redis://u:s3cr3t@cache", &["records", "list", "--table", "orders"], "--table"),
         ("dynamodb:orders", &["records", "list", "--table", "others"], "two tables"),
     ] {
-        let refused = command(store, arguments).code(2);
-        assert!(refused.err.contains(remedy), "{store}: {}", refused.err);
+        let refused = command(store, arguments).refused(remedy);
         assert!(!refused.err.contains("s3cr3t"), "{store}: {}", refused.err);
     }
 }
