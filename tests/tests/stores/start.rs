@@ -46,31 +46,24 @@ async fn a_store_that_is_not_named_in_a_known_way_is_refused_with_its_remedy() {
     }
 }
 
-/// What else a URL may say wrongly: a file that is not there, a store that this one only looks like.
+/// What else a URL may say wrongly: a file that is not there, a store that this one only looks like. Nothing listens at
+/// the ports.
 #[tokio::test]
-async fn a_url_with_a_setting_that_cannot_work_is_refused_with_its_remedy() {
-    for (store, remedy) in [
-        ("postgres://u:s3cr3t@db/orders?sslrootcert=/s3cr3t.pem", "sslrootcert=FILE"),
-        ("postgres://u:s3cr3t@a1.dsql.eu-west-1.on.aws/postgres", "Aurora DSQL"),
-        ("redis://u:s3cr3t@127.0.0.1:1/7", "could not be reached: connection refused"),
-        ("postgres://u:s3cr3t@127.0.0.1:1/orders?sslmode=disable", "check host, port"),
-        ("postgres://u:s3cr3t@127.0.0.1:1/orders?sslmode=disable", "refused"),
+async fn a_store_that_cannot_be_used_is_named_with_its_remedy() {
+    for (store, remedies) in [
+        ("postgres://u:s3cr3t@db/orders?sslrootcert=/s3cr3t.pem", &["sslrootcert=FILE"][..]),
+        ("postgres://u:s3cr3t@a1.dsql.eu-west-1.on.aws/postgres", &["Aurora DSQL"]),
+        (
+            "redis://u:s3cr3t@127.0.0.1:1/7",
+            &["the Redis server cannot be used", "could not be reached: connection refused"],
+        ),
+        (
+            "postgres://u:s3cr3t@127.0.0.1:1/orders?sslmode=disable",
+            &["the PostgreSQL server cannot be used", "check host, port", "refused"],
+        ),
     ] {
         let words = last_words(store, "").await;
-        assert!(words.contains(remedy), "{store}: {words}");
+        assert!(remedies.iter().all(|remedy| words.contains(remedy)), "{store}: {words}");
         assert!(!words.contains("s3cr3t"), "{store}: {words}");
-    }
-}
-
-/// Nothing listens there.
-#[tokio::test]
-async fn a_server_that_does_not_answer_is_named_without_its_password() {
-    for (store, server) in [
-        ("postgres://u:s3cr3t@127.0.0.1:1/orders?sslmode=disable", "PostgreSQL"),
-        ("redis://u:s3cr3t@127.0.0.1:1", "Redis"),
-    ] {
-        let words = last_words(store, "").await;
-        assert!(words.contains(&format!("the {server} server cannot be used")), "{words}");
-        assert!(!words.contains("s3cr3t"), "{words}");
     }
 }

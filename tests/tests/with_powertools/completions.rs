@@ -96,42 +96,11 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Their completions answer our calls.
+/// Completions answer calls of both sides. Key, status, result and fingerprint are the same, byte for byte, whoever
+/// completed the work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Powertools: bash tests/run powertools"]
-async fn what_powertools_completed_is_not_done_again_here() {
-    for language in Language::BOTH {
-        let mut shared = Shared::new(language).await;
-        for Case { what, settings, event, result } in cases() {
-            println!("{language:?}: {what}");
-            assert_eq!(shared.theirs.call(&settings, Call::new(event, result)), executed(result));
-            assert_replayed(shared.ours.run(&settings, event, "\"ours\"").await, result);
-            assert_eq!(shared.theirs.call(&settings, Call::new(event, "1")), replayed(result));
-            shared.empty();
-        }
-    }
-}
-
-/// Our completions answer their calls.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
-async fn what_is_completed_here_is_not_done_again_by_powertools() {
-    for language in Language::BOTH {
-        let mut shared = Shared::new(language).await;
-        for Case { what, settings, event, result } in cases() {
-            println!("{language:?}: {what}");
-            assert_executed(shared.ours.run(&settings, event, result).await, result);
-            assert_eq!(shared.theirs.call(&settings, Call::new(event, "1")), replayed(result));
-            assert_replayed(shared.ours.run(&settings, event, "\"again\"").await, result);
-            shared.empty();
-        }
-    }
-}
-
-/// Key, status, result and fingerprint are the same, byte for byte, whoever completed the work.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
-async fn both_write_the_same_items() {
+async fn what_one_side_completed_is_not_done_again_by_the_other() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
         for Case { what, mut settings, event, result } in cases() {
@@ -139,9 +108,13 @@ async fn both_write_the_same_items() {
             settings.validation = Some("@");
             assert_eq!(shared.theirs.call(&settings, Call::new(event, result)), executed(result));
             let theirs = shared.item();
+            assert_replayed(shared.ours.run(&settings, event, "\"ours\"").await, result);
+            assert_eq!(shared.theirs.call(&settings, Call::new(event, "1")), replayed(result));
             shared.empty();
             assert_executed(shared.ours.run(&settings, event, result).await, result);
             let ours = shared.item();
+            assert_eq!(shared.theirs.call(&settings, Call::new(event, "1")), replayed(result));
+            assert_replayed(shared.ours.run(&settings, event, "\"again\"").await, result);
             shared.empty();
             for attribute in ["id", "status", "data", "validation"] {
                 assert_eq!(ours[attribute], theirs[attribute], "{attribute}");

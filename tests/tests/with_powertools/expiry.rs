@@ -18,20 +18,13 @@ fn settings() -> Settings {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Powertools: bash tests/run powertools"]
-async fn what_powertools_completed_is_done_again_here_when_it_has_expired() {
+async fn what_one_side_completed_is_done_again_by_the_other_when_it_has_expired() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
         assert_eq!(shared.theirs.call(&settings(), Call::new(EVENT, "1")), executed("1"));
         assert_replayed(shared.ours.after(BEFORE).run(&settings(), EVENT, "2").await, "1");
         assert_executed(shared.ours.after(AFTER).run(&settings(), EVENT, "2").await, "2");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
-async fn what_was_completed_here_is_done_again_by_powertools_when_it_has_expired() {
-    for language in Language::BOTH {
-        let mut shared = Shared::new(language).await;
+        shared.empty();
         assert_executed(shared.ours.after(-BEFORE).run(&settings(), EVENT, "1").await, "1");
         assert_eq!(shared.theirs.call(&settings(), Call::new(EVENT, "2")), replayed("1"));
         shared.empty();

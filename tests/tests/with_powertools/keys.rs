@@ -11,51 +11,31 @@ use crate::{
 
 const EVENT: &str = r#"{"id": "A-1"}"#;
 
-/// Fails unless work by `theirs` is done again by `ours`, and the other way round.
-async fn differ(language: Language, ours: &Settings, theirs: &Settings) {
-    let mut shared = Shared::new(language).await;
-    assert_eq!(shared.theirs.call(theirs, Call::new(EVENT, "1")), executed("1"));
-    assert_executed(shared.ours.run(ours, EVENT, "2").await, "2");
-    assert_eq!(shared.items().len(), 2);
-    shared.empty();
-    assert_executed(shared.ours.run(ours, EVENT, "1").await, "1");
-    assert_eq!(shared.theirs.call(theirs, Call::new(EVENT, "2")), executed("2"));
-    assert_eq!(shared.items().len(), 2);
-}
-
+/// Work by one side is done again by the other if its settings are not the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Powertools: bash tests/run powertools"]
-async fn another_prefix_is_other_work() {
-    for language in Language::BOTH {
-        let ours = Settings { prefix: Some("refunds"), ..Settings::by("id") };
-        differ(language, &ours, &Settings::by("id")).await;
-    }
-}
-
-/// The default prefix has the name of the function that uses Powertools, not that of ours.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
-async fn the_name_of_another_function_is_other_work() {
-    for language in Language::BOTH {
-        let ours = Settings { prefix: Some("orders-rust.app.process"), ..Settings::by("id") };
-        differ(language, &ours, &Settings { prefix: None, ..Settings::by("id") }).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
-async fn another_hash_function_is_other_work() {
-    for language in Language::BOTH {
-        let theirs = Settings { hash: "sha256", ..Settings::by("id") };
-        differ(language, &Settings::by("id"), &theirs).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
-async fn another_expression_is_other_work() {
-    for language in Language::BOTH {
-        differ(language, &Settings::by("[id]"), &Settings::by("id")).await;
+async fn other_settings_are_other_work() {
+    let by = || Settings::by("id");
+    for (ours, theirs) in [
+        (Settings { prefix: Some("refunds"), ..by() }, by()),
+        // The default prefix has the name of the function that uses Powertools, not that of ours.
+        (
+            Settings { prefix: Some("orders-rust.app.process"), ..by() },
+            Settings { prefix: None, ..by() },
+        ),
+        (by(), Settings { hash: "sha256", ..by() }),
+        (Settings::by("[id]"), by()),
+    ] {
+        for language in Language::BOTH {
+            let mut shared = Shared::new(language).await;
+            assert_eq!(shared.theirs.call(&theirs, Call::new(EVENT, "1")), executed("1"));
+            assert_executed(shared.ours.run(&ours, EVENT, "2").await, "2");
+            assert_eq!(shared.items().len(), 2);
+            shared.empty();
+            assert_executed(shared.ours.run(&ours, EVENT, "1").await, "1");
+            assert_eq!(shared.theirs.call(&theirs, Call::new(EVENT, "2")), executed("2"));
+            assert_eq!(shared.items().len(), 2);
+        }
     }
 }
 

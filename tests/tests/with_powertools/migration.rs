@@ -88,13 +88,6 @@ fn function(shared: &Shared, version: Version, work: Arc<Work>) -> Function {
     let own = Operation::new("place-order").key("orderId");
     let function = match version {
         Powertools => panic!("it is not a function of ours"),
-        SameKeys => idempotency.on(Sqs::new(), &theirs, move |_: Value, _: Call| {
-            let work = Arc::clone(&work);
-            async move {
-                work.place().await;
-                Ok::<_, Failure>(())
-            }
-        }),
         BothKeys => {
             let inside = idempotency.clone();
             // An operation of its own, so it has another name. The keys do not contain it.
@@ -104,13 +97,16 @@ fn function(shared: &Shared, version: Version, work: Arc<Work>) -> Function {
                 with_their_key(inside.clone(), theirs.clone(), order, call, Arc::clone(&work))
             })
         }
-        OwnKeys => idempotency.on(Sqs::new(), &own, move |_: Value, _: Call| {
-            let work = Arc::clone(&work);
-            async move {
-                work.place().await;
-                Ok::<_, Failure>(())
-            }
-        }),
+        SameKeys | OwnKeys => {
+            let operation = if version == SameKeys { &theirs } else { &own };
+            idempotency.on(Sqs::new(), operation, move |_: Value, _: Call| {
+                let work = Arc::clone(&work);
+                async move {
+                    work.place().await;
+                    Ok::<_, Failure>(())
+                }
+            })
+        }
     };
     function.unwrap()
 }
