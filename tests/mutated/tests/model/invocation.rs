@@ -336,12 +336,27 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, ended: &RecordOutcome
             Outcome::Coalesced { .. } if own.lost_completion => true,
             _ => is(Status::Completed) || world.gone[message.key],
         };
+        let is_own = |found: Option<&str>| found.is_none_or(|it| it == PAYLOADS[message.payload]);
+        let completion = stored.filter(|one| one.status == Status::Completed);
+        let answers = completion.is_none_or(|one| {
+            is_own(one.fingerprint.as_ref().map(Fingerprint::as_str))
+                && is_own(one.application.as_deref())
+        });
         let effects = world.effects[message.key];
         if !recorded || !effects.any() {
             world.broken.push(ACKNOWLEDGED_LAST);
-        } else if (setup.fingerprints || setup.applications) && !effects.contains(message.payload) {
+        } else if (setup.fingerprints || setup.applications)
+            && (!effects.contains(message.payload) || !answers)
+        {
             world.broken.push(OWN_ANSWER);
         }
+    }
+    if let (Some(held), Some(left), Outcome::Failed { permanent: false, .. }) =
+        (&ended.held, stored, outcome)
+        && left.last_owner == Some(held.claim.owner)
+        && left.failed_attempts <= held.record.failed_attempts
+    {
+        world.broken.push(COUNTS_KEPT);
     }
     let is_permanent = match outcome {
         Outcome::Failed { permanent, .. } | Outcome::TimedOut { permanent } => *permanent,

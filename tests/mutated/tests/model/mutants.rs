@@ -39,9 +39,8 @@ fn failures() -> Setup {
     worlds::three_processes().with(|world| world.faults = Faults { losses: 1, errors: 2, ..NONE })
 }
 
-/// A server that removes records while calls are in flight.
-fn delayed() -> Setup {
-    worlds::swept().with(|world| world.faults = Faults { delays: 4, ..NONE })
+fn swept() -> Setup {
+    worlds::swept("a short retention")
 }
 
 /// Renewals whose answers are lost, and which arrive late.
@@ -53,8 +52,11 @@ tests! {
     a_claim_is_known_by_its_token: catch("KnowsItsClaim", OWN_WORK_KNOWN, worlds::renewed);
     a_takeover_waits_for_the_skew: catch("WaitsForTheSkew", ONE_OWNER, worlds::clocks);
     a_believed_lease_is_not_taken_over: catch("WaitsForTheSkew", BELIEF_IS_TRUE, worlds::past_a_lease);
+    a_completion_answers_until_the_skew_has_passed: catch("WaitsForTheSkew", FINAL, || {
+        swept().with(|world| world.faults = Faults { steps: 1, ..NONE })
+    });
     the_owner_has_the_last_instant: catch("OwnsTheLastInstant", ONE_OWNER, || {
-        worlds::swept().with(|world| world.faults = Faults { losses: 2, steps: 1, ..NONE })
+        swept().with(|world| world.faults = Faults { losses: 2, steps: 1, ..NONE })
     });
     a_late_answer_starts_no_handler: catch("WaitsForTheSkew", STARTS_AS_OWNER, || {
         brief(worlds::late_answers().with(|world| {
@@ -64,6 +66,8 @@ tests! {
             world.faults = Faults { delays: 2, steps: 1, ..NONE };
         }))
     });
+    a_failure_is_counted: catch("FailuresAreCounted", COUNTS_KEPT, worlds::alone);
+    the_completion_of_another_is_not_the_own: catch("KnowsWhoCompleted", OWN_ANSWER, two_payloads);
     a_busy_key_is_not_done: catch("BusyIsNotDone", ACKNOWLEDGED_LAST, worlds::two_processes);
     a_wait_ends_when_it_is_said_to: catch("PromisesTheEnd", WAITING_ENDS, worlds::two_processes);
     failed_attempts_are_carried_on: catch("KeepsFailedAttempts", COUNTS_KEPT, worlds::alone);
@@ -75,8 +79,8 @@ tests! {
     another_application_is_not_answered: catch("AnswersItsApplication", OWN_ANSWER, worlds::namesakes);
     the_result_of_another_application_is_not_taken:
         catch("TakesItsApplicationsResult", OWN_ANSWER, short_applications);
-    a_claim_expires_after_its_lease: catch("OutlivesItsLease", EXPIRES_AFTER_LEASE, worlds::swept);
-    a_claim_expires_after_the_skew: catch("ExpiresAfterTheSkew", SWEEP_SPARES_HOLDERS, || brief(delayed()));
+    a_claim_expires_after_its_lease: catch("OutlivesItsLease", EXPIRES_AFTER_LEASE, swept);
+    a_claim_expires_after_the_skew: catch("ExpiresAfterTheSkew", SWEEP_SPARES_HOLDERS, || brief(worlds::delayed()));
     a_key_is_not_locked_until_its_record_expires: catch("HasALease", RECOVERY, worlds::alone);
     a_fence_is_above_that_of_the_record: catch("FencesFollowTheRecord", FENCES_RISE, || {
         worlds::two_processes().with(|world| world.faults = Faults { errors: 1, ..NONE })
@@ -86,7 +90,7 @@ tests! {
     /// The limit of fences: a removed record takes its fence with it. A claim that was in flight for longer than the record
     /// existed can then have a fence from before.
     a_fence_does_not_outlive_a_short_retention: lose(&[FENCES_OUTLIVE], || {
-        delayed().with(|world| world.takes = Duration::ZERO)
+        worlds::delayed().with(|world| (world.takes, world.lost) = (Duration::ZERO, &[]))
     });
     a_late_renewal_shortens_no_other: catch("RenewalNamesTheLease", BELIEF_IS_TRUE, late_renewals);
     a_failure_keeps_the_record: catch("FailureKeepsTheRecord", COUNTS_KEPT, worlds::alone);
@@ -95,9 +99,9 @@ tests! {
         worlds::timed_out().with(|world| world.visibility = Duration::from_secs(6))
     });
     a_stop_ends_the_losses: catch("StopEndsTheLosses", COUNTS_KEPT, worlds::timed_out);
-    a_renewal_moves_the_expiry: catch("RenewalMovesTheExpiry", EXPIRES_AFTER_LEASE, worlds::swept);
+    a_renewal_moves_the_expiry: catch("RenewalMovesTheExpiry", EXPIRES_AFTER_LEASE, swept);
     a_completion_that_finds_nothing_is_not_done:
-        catch("MissingIsNotDone", ACKNOWLEDGED_LAST, delayed);
+        catch("MissingIsNotDone", ACKNOWLEDGED_LAST, worlds::delayed);
     a_settlement_is_known_by_its_token: catch("KnowsItsSettlement", OWN_WORK_KNOWN, worlds::alone);
     a_renewal_is_no_successor: catch("KnowsItsRecord", NOT_MISLED, worlds::renewed);
     a_successor_that_works_is_not_done: catch("SuccessorIsNotDone", ACKNOWLEDGED_LAST, worlds::late_answers);

@@ -183,7 +183,9 @@ impl Setup {
     /// With `MODEL=large`, the same world with one more death, lost answer, failure and clock step, of
     /// each kind that it has.
     pub(crate) fn grown(mut self) -> Self {
-        if !Self::is_large() {
+        // Larger, these would have tens of millions of states.
+        let is_large_enough = self.processes > 2 || self.powertools.is_some_and(|it| it.is_ahead);
+        if !Self::is_large() || is_large_enough {
             return self;
         }
         let faults = &mut self.faults;

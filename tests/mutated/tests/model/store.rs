@@ -33,6 +33,9 @@ pub(crate) fn land(setup: &Setup, world: &mut World, write: &Write) -> Verdict {
     if let Some(old) = found.as_ref().filter(|old| write.record.as_ref() != Some(*old)) {
         check(setup, world, key, old, write);
     }
+    if write.guard == Guard::Absent && claim(write).is_none() && write.record.is_some() {
+        setup.witness.saw("completed anew");
+    }
     world.store[key].clone_from(&write.record);
     Verdict::Written
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::core::policy::{Lease, OnConflict, OnOutage, OnTimeout};
 
 use crate::{
+    properties::FENCES_OUTLIVE,
     run::hold,
     setup::{Message, Setup},
     world::Faults,
@@ -50,13 +51,23 @@ pub(crate) fn three_processes() -> Setup {
 }
 
 /// A server that removes records, whose retention is shorter than the lease.
-pub(crate) fn swept() -> Setup {
-    let world = overtaken("a retention shorter than the lease").with(|world| {
+pub(crate) fn swept(name: &'static str) -> Setup {
+    let world = overtaken(name).with(|world| {
         world.sweeps = true;
         world.faults = Faults { losses: 1, late: 1, ..NONE };
         world.expect = &["sweep", "renewal", "late write"];
     });
     world.policy(|policy| policy.retention = Duration::from_secs(1))
+}
+
+/// The same, while calls are in flight.
+pub(crate) fn delayed() -> Setup {
+    swept("records that are removed meanwhile").with(|world| {
+        world.faults = Faults { delays: 4, ..NONE };
+        world.receives = 2;
+        world.expect = &["sweep", "completed anew"];
+        world.lost = &[FENCES_OUTLIVE];
+    })
 }
 
 /// The store answers so late that the lease may have ended.
@@ -324,7 +335,8 @@ pub(crate) fn outlived() -> Setup {
 
 tests! {
     three_processes_of_one_key: hold(three_processes());
-    a_short_retention: hold(swept());
+    a_short_retention: hold(swept("a retention shorter than the lease"));
+    removed_meanwhile: hold(delayed());
     late_answers_of_the_store: hold(late_answers());
     two_applications_with_one_name: hold(namesakes());
     one_record: hold(alone());
