@@ -194,6 +194,7 @@ fn is_queue(template: &Value, reference: &Value) -> bool {
 }
 
 /// Each queue that holds what was given up, from which no function receives, keeps it as long as it can, and somebody is told.
+/// So is somebody if a record blocks a stream for hours.
 pub(crate) fn alarms(template: &Value) -> Problems {
     let events = entries(&the_function(template)["Properties"]["Events"]);
     let received: Vec<_> =
@@ -204,18 +205,32 @@ pub(crate) fn alarms(template: &Value) -> Problems {
             || referred(template, action)["Subscription"].is_array()
     };
     let is_optional = !at(template, "/Parameters/AlarmTopicArn").is_null();
-    let is_told = |queue: &str| {
+    let has_alarm = |metric: [&str; 2], of: &Value, threshold: u64| {
         of_type(template, "AWS::CloudWatch::Alarm").into_iter().any(|(_, alarm)| {
             let alarm = &alarm["Properties"];
             let actions = items(&alarm["AlarmActions"]);
-            alarm["Namespace"] == "AWS/SQS"
-                && alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
-                && alarm["Dimensions"][0]["Value"] == get_att(&format!("{queue}.QueueName"))
-                && alarm["Threshold"] == 0
+            [&alarm["Namespace"], &alarm["MetricName"]] == metric
+                && alarm["Dimensions"][0]["Value"] == *of
+                && alarm["Threshold"].as_u64().is_some_and(|limit| limit <= threshold)
                 && alarm["ComparisonOperator"] == "GreaterThanThreshold"
                 && actions.first().map_or(is_optional, tells)
         })
     };
+    let is_told = |queue: &str| {
+        let name = get_att(&format!("{queue}.QueueName"));
+        has_alarm(["AWS/SQS", "ApproximateNumberOfMessagesVisible"], &name, 0)
+    };
+    let is_stream = |kind: &Value| *kind == "Kinesis" || *kind == "DynamoDB";
+    let mut kinds = events.iter().map(|(_, it)| &it["Type"]);
+    let mappings = of_type(template, "AWS::Lambda::EventSourceMapping");
+    let has_stream = kinds.any(is_stream) || !mappings.is_empty();
+    let function = of_type(template, "AWS::Serverless::Function");
+    let function = function.first().map(|(name, _)| json!({ "Ref": name }));
+    let is_old = function
+        .filter(|function| {
+            has_stream && !has_alarm(["AWS/Lambda", "IteratorAge"], function, 3_600_000)
+        })
+        .map(|_| "nobody is told that a stream's records wait".to_owned());
     let queues = of_type(template, "AWS::SQS::Queue").into_iter();
     let given_up = queues.filter(|(name, _)| !received.contains(name));
     let problems = given_up.flat_map(|(name, queue)| {
@@ -224,7 +239,7 @@ pub(crate) fn alarms(template: &Value) -> Problems {
         let short = is_short.then(|| format!("{name} keeps messages for less than 14 days"));
         told.into_iter().chain(short)
     });
-    problems.collect()
+    problems.chain(is_old).collect()
 }
 
 /// The function's idempotency records are of the stack: the function's name changes when it is replaced.

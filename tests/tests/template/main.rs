@@ -187,6 +187,7 @@ minimal | /Resources/DeadLetterAlarm | | nobody is told of messages in Dead
 sns-fifo-to-sqs-fifo | UndeliveredAlarm/AlarmActions | | nobody is told of messages in Undelivered
 stream | GivenUpAlarm/MetricName | "ApproximateNumberOfMessages" | nobody is told of messages in GivenUp
 stream | Alarms/Subscription | | nobody is told
+stream | IteratorAgeAlarm/Threshold | 36000000 | nobody is told that a stream's records wait
 example | FailedEventsAlarm/AlarmActions/0/Fn::If/1/Ref | "OrdersTopic" | nobody is told of messages in FailedEvents
 example | PermanentFailuresAlarm/TreatMissingData | | PermanentFailures
 example | /Mappings/LongByTimeout/60/Milliseconds | 60000 | no alarm on Duration
