@@ -5,6 +5,12 @@
 //! copy, and fails if a part of it does not fit any more: a change next to a rule changes the patch, too. Functions contain
 //! none of this. `docs/model.md` says what goes wrong without each rule.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    rustdoc::private_intra_doc_links,
+    reason = "nobody reads the pages of the copies"
+)]
+
 mod judged;
 
 use std::cell::Cell;
