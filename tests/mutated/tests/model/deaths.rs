@@ -1,9 +1,9 @@
-//! What a process leaves behind when it dies.
+//! What an invocation leaves behind when it ends, and a process when it dies.
 
 use crate::{
     explorer::Explorer,
-    invocation::forget,
-    world::{Invocation, Place, Request, World},
+    setup::Setup,
+    world::{Fate, Invocation, Own, Place, Request, World},
 };
 
 impl Explorer {
@@ -39,5 +39,31 @@ impl Explorer {
             forget(world, own.number);
         }
         world.processes[process].restart();
+    }
+}
+
+/// The invocation has returned its response: its messages are acknowledged, or received again.
+pub(crate) fn end(setup: &Setup, world: &mut World, own: &Own) {
+    let mut is_behind = false;
+    for (record, fate) in own.records.iter().zip(&own.outcomes) {
+        let delivery = &mut world.source[*record];
+        let fate = fate.expect("each record has an outcome");
+        is_behind |= setup.whole && fate == Fate::Returned;
+        let fate = if is_behind { Fate::Returned } else { fate };
+        delivery.place = match (fate, delivery.place) {
+            (Fate::Acknowledged, _) => Place::Acknowledged,
+            (Fate::Permanent, _) => Place::Permanent,
+            (Fate::Returned, Place::InFlight(visible)) => Place::Source(visible),
+            (Fate::Returned, place) => place,
+        };
+    }
+    forget(world, own.number);
+}
+
+/// Removes an invocation that has ended from all followers.
+fn forget(world: &mut World, number: u32) {
+    world.finished.retain(|(who, ..)| *who != number);
+    for flight in world.processes.iter_mut().flat_map(|process| &mut process.flights).flatten() {
+        flight.followers.retain(|(who, _)| *who != number);
     }
 }

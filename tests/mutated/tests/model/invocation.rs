@@ -14,6 +14,7 @@ use lambda_idempotency_engine::batch::AfterFailure;
 
 use crate::{
     Misjudged,
+    deaths::end,
     host::Surroundings,
     machine::{Action, Ask, Ended, Input, Machine, RecordOutcome, Setting, Task},
     misjudged, outboxes,
@@ -388,30 +389,4 @@ fn report(setup: &Setup, world: &mut World, own: &mut Own, ended: &RecordOutcome
     } else {
         Fate::Returned
     });
-}
-
-/// The invocation has returned its response: its messages are acknowledged, or received again.
-fn end(setup: &Setup, world: &mut World, own: &Own) {
-    let mut is_behind = false;
-    for (record, fate) in own.records.iter().zip(&own.outcomes) {
-        let delivery = &mut world.source[*record];
-        let fate = fate.expect("each record has an outcome");
-        is_behind |= setup.whole && fate == Fate::Returned;
-        let fate = if is_behind { Fate::Returned } else { fate };
-        delivery.place = match (fate, delivery.place) {
-            (Fate::Acknowledged, _) => Place::Acknowledged,
-            (Fate::Permanent, _) => Place::Permanent,
-            (Fate::Returned, Place::InFlight(visible)) => Place::Source(visible),
-            (Fate::Returned, place) => place,
-        };
-    }
-    forget(world, own.number);
-}
-
-/// Removes an invocation that has ended from all followers.
-pub(crate) fn forget(world: &mut World, number: u32) {
-    world.finished.retain(|(who, ..)| *who != number);
-    for flight in world.processes.iter_mut().flat_map(|process| &mut process.flights).flatten() {
-        flight.followers.retain(|(who, _)| *who != number);
-    }
 }
