@@ -3,7 +3,7 @@
 //! minutes, and needs the function (`cargo build --bin prove`).
 
 // A test may panic, but Clippy only allows it in functions marked `#[test]`.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::disallowed_methods, reason = "the pollers run beside the command")]
 
 mod lambda;
