@@ -1,4 +1,4 @@
-//! The structure of the crates: files are short, and no two modules of a crate import each other.
+//! The structure of the crates: files are short, and modules of a crate do not import each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ fn paths(tree: &str, before: &[String]) -> Vec<(String, Module)> {
 fn imports(module: &[String], text: &str, modules: &BTreeSet<Module>) -> Imports {
     let mut imports = Imports::default();
     let code = format!("\n{}", text.split("\n#[cfg(test)]").next().unwrap_or_default());
-    for statement in code.split(";\n") {
+    for statement in code.split(';') {
         // Each import begins a line, after comments and attributes.
         let starts = ["\nuse ", "\npub use ", "\npub(crate) use ", "\npub(super) use "];
         let Some(at) = starts.iter().filter_map(|start| statement.rfind(start)).max() else {
@@ -107,7 +107,8 @@ fn source_files_are_short_and_no_two_modules_import_each_other() {
             let lines = files[module].lines().count();
             assert!(lines <= LONGEST, "{of}: {} has {lines} lines; split it", module.join("::"));
             let needed = private.iter().filter_map(|path| owner(path, &all, 0));
-            left.insert(module, needed.filter(|other| other != module).collect());
+            // A file below that of a type may have methods of it.
+            left.insert(module, needed.filter(|other| !module.starts_with(other)).collect());
         }
         arrows += left.values().map(BTreeSet::len).sum::<usize>();
         // Removes modules that import none of the remaining ones, until nothing changes: only circles remain.
@@ -125,14 +126,12 @@ fn source_files_are_short_and_no_two_modules_import_each_other() {
             let inside = all.iter().filter(|(module, _)| is_inside(module));
             assert!(inside.clone().count() > 20, "{apart}: are the files read?");
             for module in inside.map(|(module, _)| module) {
-                // `imports` does not see an import in the line after another one.
-                let text = files[module].replace(";\nuse ", ";\n\nuse ");
-                let Imports { private, public } = imports(module, &text, &modules);
+                let Imports { private, public } = &all[module];
                 let is_closed = private.iter().chain(public.values()).all(is_inside);
-                let names_crate = text.contains("crate::");
+                let names_crate = files[module].contains("crate::");
                 assert!(is_closed && !names_crate, "{}: imports others", module.join("::"));
             }
         }
     }
-    assert!(arrows > 300, "{arrows} imports are found: is the code read?");
+    assert!(arrows > 1000, "{arrows} imports are found: is the code read?");
 }

@@ -83,3 +83,11 @@ impl From<InvocationError> for Diagnostic {
         Self { error_type: format!("Idempotency.{kind}"), error_message: error.to_string() }
     }
 }
+
+/// Gives a handler that returns `Result<_, RunError>` an `errorType` for alarms, as
+/// [`InvocationError`] does. For a `Box<dyn Error>`, Lambda would report the type name of the box.
+impl From<RunError> for Diagnostic {
+    fn from(error: RunError) -> Self {
+        InvocationError::Run(error).into()
+    }
+}

@@ -5,15 +5,14 @@ use std::{fmt, sync::Arc};
 use lambda_idempotency_core::{
     clock::Timestamp, failure::Failure, outbox::SendError, outcome::Foreign, store::StoreError,
 };
-use lambda_runtime::Diagnostic;
 
-use super::{ConfigError, InvocationError};
+use super::ConfigError;
 use crate::rejection::Rejection;
 
 /// Why [`run`](crate::Idempotency::run) has no result.
 ///
-/// Converts to a [`Diagnostic`] with an `errorType` that alarms can rely on. Return it, or an
-/// [`InvocationError`], from the handler: for a boxed error, Lambda reports the type name of the
+/// Converts to a [`Diagnostic`](lambda_runtime::Diagnostic) with an `errorType` that alarms can rely on. Return it, or an
+/// [`InvocationError`](super::InvocationError), from the handler: for a boxed error, Lambda reports the type name of the
 /// box as `errorType`.
 ///
 /// | error | `errorType` |
@@ -173,14 +172,6 @@ impl fmt::Display for ResultLost {
             Self::OtherType => "its result has another type",
             Self::Unknown => "its result is not known",
         })
-    }
-}
-
-/// Gives a handler that returns `Result<_, RunError>` an `errorType` for alarms, as
-/// [`InvocationError`] does. For a `Box<dyn Error>`, Lambda would report the type name of the box.
-impl From<RunError> for Diagnostic {
-    fn from(error: RunError) -> Self {
-        InvocationError::Run(error).into()
     }
 }
 
