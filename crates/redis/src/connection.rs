@@ -13,8 +13,7 @@ use std::{
     },
 };
 
-use futures_util::future::{Either, FutureExt as _, Shared, select};
-use lambda_idempotency_core::clock::BoxFuture;
+use futures_util::future::{Either, select};
 use redis::{
     AsyncConnectionConfig, IntoConnectionInfo as _, Pipeline, RedisError, Value,
     aio::MultiplexedConnection,
@@ -30,6 +29,7 @@ use crate::{
     error::{self, Failure, server_failure},
     handshake::{self, Facts},
     retry::{Budget, within},
+    together::Together,
 };
 
 /// How many requests may wait to be sent: more than there are calls. For room among fewer, calls would queue, and one that
@@ -41,7 +41,7 @@ const MOST_WAITING: usize = 1 << 20;
 #[derive(Clone)]
 pub(crate) struct Link {
     connection: MultiplexedConnection,
-    driver: Shared<BoxFuture<'static, ()>>,
+    driver: Together<()>,
     /// No new request is to use it.
     left: Arc<AtomicBool>,
     /// What the server said of itself.
@@ -139,7 +139,7 @@ async fn reach(addresses: &[SocketAddr], budget: &Budget<'_>) -> io::Result<TcpS
     Err(failed)
 }
 
-type Parts = (MultiplexedConnection, Shared<BoxFuture<'static, ()>>);
+type Parts = (MultiplexedConnection, Together<()>);
 
 /// The protocol over a stream. Sends nothing yet.
 async fn over<S>(stream: S) -> Result<Parts, RedisError>
@@ -154,8 +154,7 @@ where
         .set_pipeline_buffer_size(MOST_WAITING);
     let (connection, driver) =
         MultiplexedConnection::new_with_config(&settings, stream, config).await?;
-    let driver: BoxFuture<'static, ()> = Box::pin(driver);
-    Ok((connection, driver.shared()))
+    Ok((connection, Together::new(Box::pin(driver))))
 }
 
 #[cfg(test)]

@@ -122,6 +122,7 @@ mod retry;
 mod script;
 mod servers;
 mod store;
+mod together;
 mod write;
 
 use lambda_idempotency_core::{

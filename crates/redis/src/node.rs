@@ -9,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::{FutureExt as _, Shared, WeakShared};
-use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
+use lambda_idempotency_core::clock::Timestamp;
 
 use crate::{
     address::Address,
@@ -18,6 +17,7 @@ use crate::{
     connection::Link,
     error::{self, Failure},
     retry::{Budget, budget, within},
+    together::{Together, WeakTogether},
 };
 
 /// After so long without a request a connection is tried before it is used. The server, or something on the way, may
@@ -46,11 +46,11 @@ struct Used {
 
 /// The connection that is being made, or tried.
 struct Next {
-    connecting: WeakShared<Connecting>,
+    connecting: WeakTogether<Connecting>,
     since: Timestamp,
 }
 
-type Connecting = BoxFuture<'static, Result<Link, Failure>>;
+type Connecting = Result<Link, Failure>;
 
 impl Node {
     pub(crate) fn new(address: Address) -> Self {
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    fn used_or_connecting(&self, config: &Arc<Config>) -> Result<Link, Shared<Connecting>> {
+    fn used_or_connecting(&self, config: &Arc<Config>) -> Result<Link, Together<Connecting>> {
         let now = config.timing.clock.now();
         let mut links = lock(&self.links);
         let used = links.used.as_mut().filter(|used| !used.link.was_left());
@@ -95,7 +95,7 @@ impl Node {
         }
         let connecting =
             connect(Arc::clone(&self.links), Arc::clone(config), self.address.clone(), idle);
-        let connecting = connecting.boxed().shared();
+        let connecting = Together::new(Box::pin(connecting));
         let weak = connecting.downgrade();
         links.next = weak.map(|connecting| Next { connecting, since: now });
         Err(connecting)
