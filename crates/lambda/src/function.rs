@@ -229,8 +229,11 @@ impl Inner {
             let records = route.records(&event);
             let extraction =
                 Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
-            let deliveries = records.iter().filter_map(|record| {
-                // Whatever the limit is by now: without it, no later run could try again.
+            // Of an event that is kept whole, several records may have the key: the claimed one goes first.
+            let mut by_claim: Vec<_> = records.iter().collect();
+            by_claim.sort_by_key(|record| claimed != Some(record.id.label()));
+            let delivery = by_claim.into_iter().find_map(|record| {
+                // Whatever the limit is by now: without the payload, no later run could try again.
                 let kept = left.payload.as_ref().map(Json::without_note);
                 let is_cause = route.source.is_cause_of_invocation();
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
@@ -238,8 +241,6 @@ impl Inner {
                 let delivery = extraction.delivery(record, delivered, work);
                 (delivery.work.key() == Some(key)).then_some(delivery)
             });
-            // Of an event that is kept whole, several records may have the key.
-            let delivery = deliveries.min_by_key(|one| claimed != Some(one.record.label()));
             let Some(delivery) = delivery else { continue };
             let batch = Batch {
                 operation: &route.prepared.name,

@@ -168,7 +168,7 @@ impl Target {
             }
         }
         let last = self.open(&self.server, password.as_deref()).await;
-        // What a server has said helps more than that another one cannot be reached.
+        // The answer of one server says more than the silence of another.
         last.map_err(|why| if why.is_of_server() { why } else { said.unwrap_or(why) })
     }
 

@@ -147,7 +147,7 @@ impl Servers {
                 Ok((map, _)) => return Ok(self.keep(map)),
                 Err(failure) => failed = Some(failure),
             }
-            // The others are gone: a call that has no time left for the rest shall not wait for them again.
+            // No server of these answers. If this call has no time for the rest, the next one asks all at once.
             self.known().doubted.clear();
         }
         let known = self.known().map.clone();

@@ -92,8 +92,7 @@ async fn a_store_s_table_has_the_rows_of_the_others_and_says_what_the_store_says
     compare("redis", &redis, has_pages(&redis)).await;
 }
 
-/// Who knows one store finds the same in the other where it was there: the settings of their builders, and the sections of
-/// their front pages.
+/// The stores have the settings of their builders, and the sections of their front pages, in the same order.
 #[test]
 fn what_stores_share_is_in_one_order() {
     let setting = |line: &str| {

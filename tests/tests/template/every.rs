@@ -252,7 +252,7 @@ pub(crate) fn application(template: &Value) -> Problems {
     )
 }
 
-/// What is stored is encrypted: by the keys of AWS, or all of it by the key that the parameter names.
+/// Everything stored is encrypted: by keys of AWS, or all of it by the key that the parameter names.
 fn encryption(template: &Value) -> Problems {
     let key = json!({ "Ref": "KmsKeyArn" });
     let has_key = at(template, "/Resources").to_string().contains(&key.to_string());

@@ -118,7 +118,7 @@ pub(crate) fn reset(
     record.failed_attempts = 0;
     record.error_type = None;
     record.result = None;
-    // Its next delivery brings its own, maybe under another key. With this one a recovery would do the work as well.
+    // The next delivery brings the payload again, maybe under another key. A recovery would do the work of this one as well.
     record.payload = None;
     record.expires_at =
         record.expires_at.max(now.plus(Policy::default().retention).ceil_to_second());

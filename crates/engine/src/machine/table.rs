@@ -76,7 +76,7 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) -> Next {
         let position = self.records.position(at);
-        // What puts a record aside is not beside that record.
+        // The work of putting a record aside has an entry of its own, and nobody waits for it but that record.
         let own = if position == at { 1 } else { 2 };
         let mut step = Step {
             at,

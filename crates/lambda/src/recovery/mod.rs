@@ -175,7 +175,8 @@ impl<S: Browse> Recovery<S> {
             order(&mut left, start);
             let mut left = left.into_iter();
             while let Some((key, record)) = left.next() {
-                if has_failed(&record) && self.now().plus(CALL) > record.expires_at {
+                let is_for_sink = has_failed(&record);
+                if is_for_sink && self.now().plus(CALL) > record.expires_at {
                     continue; // it would be new work by the time of its claim
                 }
                 let kept = record.payload.as_deref().and_then(|kept| kept::event(kept, until));
@@ -187,10 +188,10 @@ impl<S: Browse> Recovery<S> {
                 // A handler that is stopped uses up an attempt. How long the first one takes is not known.
                 let needs = longest.map_or_else(|| begun.since(start), |longest| longest * 2);
                 let is_late = deadline.is_some_and(|end| begun.plus(needs) >= end);
-                let is_for_sink = has_failed(&record);
-                let outcome = match is_late {
-                    true => LATE,
-                    false => self.function.0.recover(&key, &record, &invoked, request_id).await,
+                let outcome = if is_late {
+                    LATE
+                } else {
+                    self.function.0.recover(&key, &record, &invoked, request_id).await
                 };
                 if is_for_sink && outcome.as_ref().is_some_and(Outcome::is_acknowledged) {
                     self.function.0.engine.forget_payload(&key, record).await;

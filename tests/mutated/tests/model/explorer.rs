@@ -48,7 +48,7 @@ pub(crate) enum Action {
     Apply { invocation: usize, call: usize },
     /// A handler ends.
     End { invocation: usize, running: usize, is_ok: bool },
-    /// A handler fails for good.
+    /// A handler fails permanently.
     Fail { invocation: usize, running: usize },
     /// A handler ends that has collected an effect which the store refuses.
     EndRefused { invocation: usize, running: usize },

@@ -179,7 +179,7 @@ pub(crate) struct Call {
     pub(crate) deadline: Timestamp,
     /// Whether its deadline had passed when it was sent, so that the store refuses it.
     pub(crate) is_late: bool,
-    /// What the store has answered, if the answer is on its way: for each member that it was not written, what was found.
+    /// The answer of the store, if it is on its way: for each member that was not written, the record that was found.
     pub(crate) answer: Option<Vec<Option<Option<IdempotencyRecord>>>>,
 }
 
