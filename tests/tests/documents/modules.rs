@@ -41,7 +41,11 @@ fn paths(tree: &str, before: &[String]) -> Vec<(String, Module)> {
 
 fn imports(module: &[String], text: &str, modules: &BTreeSet<Module>) -> Imports {
     let mut imports = Imports::default();
-    let code = format!("\n{}", text.split("\n#[cfg(test)]").next().unwrap_or_default());
+    // Up to the tests in the file. Declarations of other files of tests come before imports.
+    let mut tests = text.match_indices("\n#[cfg(test)]\nmod ");
+    let tests =
+        tests.find(|(at, _)| text[*at..].lines().nth(2).is_some_and(|it| it.ends_with('{')));
+    let code = format!("\n{}", &text[..tests.map_or(text.len(), |(at, _)| at)]);
     for statement in code.split(';') {
         // Each import begins a line, after comments and attributes.
         let starts = ["\nuse ", "\npub use ", "\npub(crate) use ", "\npub(super) use "];

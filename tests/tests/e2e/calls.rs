@@ -130,7 +130,9 @@ fn assert_few(delay: u64, work: u64, runtime: fn() -> Runtime) {
     // On a busy machine a few run into their time limits, and are sent again.
     assert!((2000..=2020).contains(&counts.requests), "{counts:?}");
     assert!(counts.at_once <= 12, "{counts:?}");
-    assert!(counts.connections <= MOST_CONNECTIONS, "{counts:?}");
+    // Each of these leaves its connection.
+    let left = counts.requests as u64 - 2000;
+    assert!(counts.connections <= MOST_CONNECTIONS + left, "{counts:?}");
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl<S: Browse> Recovery<S> {
                     self.function.0.engine.forget_payload(&key, record).await;
                 }
                 if !recovered.count(outcome) {
-                    if is_for_sink && !is_late {
+                    if is_for_sink {
                         // The others of the page wait for sinks as well, which must not keep the next run from later pages.
                         recovered.failed += left.len() as u64;
                         return Ok(Recovered { swept: sweep.swept, ..recovered });

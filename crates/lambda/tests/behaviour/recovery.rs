@@ -656,3 +656,48 @@ async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
     assert_eq!(seen[0], seen[1]);
     assert!(seen[1].contains("request-1"), "{seen:?}");
 }
+
+#[tokio::test]
+async fn a_sink_that_is_slow_and_fails_keeps_no_later_page_waiting() {
+    let mortal = Mortal::new();
+    let slow = Arc::new(AtomicBool::new(false));
+    let (this, is_slow, clock) = (mortal.clone(), slow.clone(), mortal.world.clock.clone());
+    let handler = async move |order: Value, call: Call| match order["do"].as_str() {
+        Some("give up") => Err(Failure::permanent("never")),
+        _ => this.handle(&call).await,
+    };
+    let source = kept().divert(move |_: DivertedRecord| {
+        let (is_slow, clock) = (is_slow.clone(), clock.clone());
+        async move {
+            if is_slow.load(Ordering::SeqCst) {
+                clock.sleep(Duration::from_secs(20)).await;
+            }
+            Err::<(), _>("out of reach")
+        }
+    });
+    let function = mortal.world.with_handler(source, &place(), handler);
+    let fails: Vec<_> = (0..300).map(|n| format!("f-{n:03}")).collect();
+    for names in fails.chunks(10) {
+        mortal
+            .world
+            .returned(&function, &batch(names.iter().map(|name| order(name, name, "give up"))))
+            .await;
+    }
+    let names: Vec<_> = (0..30).map(|n| format!("m-{n:03}")).collect();
+    for names in names.chunks(10) {
+        let event = batch(names.iter().map(|name| order(name, name, "")));
+        mortal.dies(&function, &event.to_string()).await;
+    }
+    mortal.world.clock.advance(LATER);
+    slow.store(true, Ordering::SeqCst);
+    let (mut next, mut recovered): (Option<Cursor>, u64) = (None, 0);
+    for _ in 0..10 {
+        let deadline = mortal.world.clock.now().plus(Duration::from_mins(5));
+        let recovery = mortal.recovery(&function);
+        let run = mortal.world.clock.drive(recovery.run(next.as_ref(), deadline)).await.unwrap();
+        recovered += run.recovered;
+        next = run.swept.next;
+        mortal.world.clock.advance(Duration::from_mins(10));
+    }
+    assert_eq!(recovered, 30);
+}
