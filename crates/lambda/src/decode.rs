@@ -12,6 +12,7 @@ use serde::{
     de::{self, DeserializeOwned, IntoDeserializer as _, Visitor},
     forward_to_deserialize_any,
 };
+use serde_json::value::RawValue;
 
 use crate::rejection::Rejection;
 
@@ -22,6 +23,8 @@ pub enum Format {
     Json,
     /// The text of a producer, which may be JSON.
     Text,
+    /// The text of a producer in which a key expression found JSON.
+    JsonText,
 }
 
 /// Decodes a payload. The error contains the position of the problem, and nothing of the payload.
@@ -30,25 +33,36 @@ pub enum Format {
 pub(crate) fn decode<T: DeserializeOwned>(payload: &str, format: Format) -> Result<T, Rejection> {
     catch_unwind(AssertUnwindSafe(|| match format {
         Format::Json => serde_json::from_str(payload).map_err(refused::<T>),
-        Format::Text => of_text(payload),
+        Format::Text => of_text(payload, begins_like_json(payload)),
+        Format::JsonText => of_text(payload, true),
     }))
     .unwrap_or(Err(Rejection::DecodePanicked { expected: type_name::<T>() }))
 }
 
 /// A type of text gets the text exactly: whether a producer's text happens to be JSON must not decide what the handler
-/// gets. Other types are read from JSON, and from text that is not JSON, or only a number or a word of it, if they take that.
-fn of_text<T: DeserializeOwned>(payload: &str) -> Result<T, Rejection> {
+/// gets. Other types are read from JSON. Text that is not `meant_as_json` is also given to types that take text among
+/// other things; JSON that only one of two readers takes is never given to a handler as one text.
+fn of_text<T: DeserializeOwned>(payload: &str, meant_as_json: bool) -> Result<T, Rejection> {
     // A type may expect only the text that is in the JSON, and panic for another one.
     if let Ok(Ok(text)) = catch_unwind(AssertUnwindSafe(|| T::deserialize(Exact(payload)))) {
         return Ok(text);
     }
     serde_json::from_str(payload).or_else(|error| {
-        let is_json = !(error.is_syntax() || error.is_eof());
-        let may_be_text = !is_json || !payload.trim_start().starts_with(['{', '[', '"']);
         let text: Option<Result<T, de::value::Error>> =
-            may_be_text.then(|| T::deserialize(payload.into_deserializer()));
+            (!meant_as_json).then(|| T::deserialize(payload.into_deserializer()));
         text.and_then(Result::ok).ok_or_else(|| refused::<T>(error))
     })
+}
+
+/// Whether a text begins as an object, a list or a text of JSON, after a byte order mark too, or is a number that
+/// `serde_json` cannot represent.
+fn begins_like_json(payload: &str) -> bool {
+    let text = payload.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let is_number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    text.starts_with(['{', '[', '"'])
+        || (is_number
+            && serde_json::from_str::<&RawValue>(text).is_ok()
+            && serde_json::from_str::<f64>(text).is_err())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]

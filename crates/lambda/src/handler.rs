@@ -32,7 +32,9 @@ use sealed::Sealed;
 /// Where the payload is the text of a producer (SQS body, SNS message, data of Kinesis, Kafka and brokers), every type whose
 /// `Deserialize` asks for a string and accepts the text gets it exactly, whether it happens to be JSON or not: a `String`, a
 /// `PathBuf`, a type of your own around one, also with `#[serde(try_from = "String")]`. `"17"` keeps its quotes. Any other
-/// type is read from JSON.
+/// type is read from JSON. Types that take text among other things, such as `serde_json::Value`, also get text that is
+/// meant as no JSON: that begins with no `{`, `[` or `"`, where neither key nor fingerprint is read from the payload.
+/// Broken JSON is a bad record.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the payload of a handler",
     label = "`{Self}` cannot be decoded from a record",

@@ -42,6 +42,13 @@ impl Prepared {
         self.powertools.is_some() || self.key.is_some()
     }
 
+    /// Whether the key or the fingerprint is read from the payload, as JSON.
+    pub(crate) fn reads_payload(&self) -> bool {
+        let own = self.key.iter().chain(&self.fingerprint).map(|path| path.view);
+        let powertools = self.powertools.iter().flat_map(CompiledPowertools::paths);
+        own.chain(powertools.map(|(_, view, ..)| view)).any(|view| view == View::Payload)
+    }
+
     /// The key's expression and what it is applied to; `None` for the default key.
     pub(crate) fn key_path(&self) -> Option<KeyPath> {
         let own = |path: &Path| KeyPath::new(path.view, &*path.text);

@@ -99,6 +99,10 @@ impl Route {
 
     /// The handler's call for a payload.
     pub(crate) fn job(&self, payload: &str, format: Format) -> Result<Job<'_>, Rejection> {
+        let format = match format {
+            Format::Text if self.prepared.reads_payload() => Format::JsonText,
+            format => format,
+        };
         let job = Arc::clone(&self.handler).job(payload, format)?;
         Ok(match &self.prepared.powertools {
             Some(powertools) => powertools.job(job),

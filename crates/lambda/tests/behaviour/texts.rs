@@ -228,3 +228,80 @@ async fn a_handler_of_another_type_gets_what_the_json_says() {
     let got = any.take();
     assert!(got.contains(&json!(17)) && got.contains(&json!("A17")), "{got:?}");
 }
+
+/// JSON that a lenient reader takes and `serde_json` refuses, and texts that are meant as JSON and are none.
+const BROKEN: [&str; 12] = [
+    r#"{"id":"a","note":"\ud800"}"#,
+    r#"{"id":"a","sum":1e999}"#,
+    r#"{"id":"a","sum":NaN}"#,
+    r#"{"id":"a","sum":1"#,
+    r#"{"id":"a"}{"id":"b"}"#,
+    "\u{feff}{\"id\":\"a\"}",
+    " \r\n{\"id\":\"a\",}",
+    "[1,2",
+    "\"a\",\"b\"",
+    r#""\ud800""#,
+    "1e999",
+    "-1e999",
+];
+
+/// The function and the event with this text of each source of texts, for a handler that takes anything.
+fn of_anything(world: &World, got: &Noted<Value>, text: &str) -> Vec<(Function, Value)> {
+    let a = Operation::new("a");
+    let mut value = message(0, 1, "a", "");
+    value["value"] = base64(text).into();
+    vec![
+        (world.with_handler(Sns::new(), &a, got.payloads()), notification("n-1", text)),
+        (world.with_handler(Sqs::new(), &a, got.payloads()), batch([with_body("m-1", text)])),
+        (
+            world.with_handler(Pipe::of(Sqs::new()), &a, got.payloads()),
+            json!([with_body("m-1", text)]),
+        ),
+        (world.with_handler(Kinesis::new(), &a, got.payloads()), batch([with_data(1, "k", text)])),
+        (world.with_handler(Kafka::new(), &a, got.payloads()), topic([value])),
+        (
+            world.with_handler(ActiveMq::new(), &a, got.payloads()),
+            active_mq([of_active_mq("1", text)]),
+        ),
+        (
+            world.with_handler(RabbitMq::new(), &a, got.payloads()),
+            rabbit_mq([of_rabbit_mq("1", text)]),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn broken_json_is_a_bad_record_of_each_source_and_reaches_no_handler() {
+    let deep = format!("{{\"id\":\"a\",\"deep\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    for text in BROKEN.into_iter().chain([deep.as_str()]) {
+        let (world, got) = (World::new(), Noted::new());
+        for (function, event) in of_anything(&world, &got, text) {
+            let answer = world.invoke(&function, &event).await;
+            let failed = answer
+                .as_ref()
+                .map_or(1, |answer| answer["batchItemFailures"].as_array().map_or(0, Vec::len));
+            assert_eq!((got.take(), failed), (Vec::<Value>::new(), 1), "{event} {answer:?}");
+        }
+    }
+}
+
+/// The key reader skips what it does not need, and `serde_json` reads everything.
+#[tokio::test]
+async fn what_the_key_reader_accepts_and_serde_refuses_reaches_no_handler() {
+    for (key, text) in
+        [("id", r#"{"id":"a","note":"\ud800"}"#), ("id", r#"{"id":"a","sum":1e999}"#), ("@", "17")]
+    {
+        let world = World::new();
+        let (any, either) = (Noted::<Value>::new(), Noted::<OrderOrText>::new());
+        let operation = Operation::new("a").key(key);
+        let function = world.with_handler(Sqs::new(), &operation, either.payloads());
+        let event = batch([with_body("m-1", text)]);
+        assert_eq!(world.returned(&function, &event).await, ["m-1"], "{text}");
+        assert_eq!(either.take(), []);
+        if key == "id" {
+            let function = world.with_handler(Sqs::new(), &operation, any.payloads());
+            assert_eq!(world.returned(&function, &event).await, ["m-1"], "{text}");
+            assert_eq!(any.take(), Vec::<Value>::new());
+        }
+    }
+}
