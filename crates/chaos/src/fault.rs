@@ -41,11 +41,6 @@ named! {
         SendLost = "send-lost",
         /// The queue takes a message, and answers later than the sender waits. Only with messages.
         SendSlow = "send-slow",
-        /// Nothing passes between the function and the server of its store for a while, and nobody is told. Only with a
-        /// server.
-        Silence = "silence",
-        /// The server of the store is killed, and started again. Only with a server that the rig has started.
-        ServerKill = "server-kill",
     }
 }
 
@@ -59,8 +54,6 @@ impl FaultKind {
         Self::Drop,
         Self::Slow,
         Self::Outage,
-        Self::Silence,
-        Self::ServerKill,
     ];
 
     /// Those of the queue to which the function sends its messages.

@@ -5,14 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lambda_idempotency_local::{Invocation, InvocationResult, Local, Signal};
+use lambda_idempotency_local::{FaultId, Invocation, InvocationResult, Local, Signal};
 
-use crate::{
-    FaultKind, StoryFault,
-    history::End,
-    store::{Backend, InjectedFault},
-    store_faults::StoreFault,
-};
+use crate::{FaultKind, StoryFault, history::End, store::Store, store_faults::StoreFault};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
@@ -28,7 +23,7 @@ pub(crate) struct Injector {
     /// Processes that the rig stopped, and whether they were continued.
     stopped: BTreeMap<u32, bool>,
     killed: BTreeSet<u32>,
-    store_faults: Vec<(FaultKind, InjectedFault)>,
+    store_faults: Vec<(FaultKind, FaultId)>,
     counts: BTreeMap<FaultKind, u64>,
     signals: Vec<StoryFault>,
 }
@@ -40,7 +35,7 @@ enum Due {
     Continue(u32),
     Kill(u32),
     Remove(u32),
-    Heal(InjectedFault),
+    Heal(FaultId),
 }
 
 impl Injector {
@@ -81,9 +76,8 @@ impl Injector {
         std::mem::take(&mut self.signals)
     }
 
-    pub(crate) fn store_fault(&mut self, store: &Backend, store_fault: &StoreFault) {
+    pub(crate) fn store_fault(&mut self, store: &Store, store_fault: &StoreFault) {
         let (id, lasting) = store.inject(store_fault);
-        let Some(id) = id else { return };
         self.store_faults.push((store_fault.kind(), id));
         if let Some(lasting) = lasting {
             self.later(lasting, Due::Heal(id));
@@ -124,7 +118,7 @@ impl Injector {
     }
 
     /// Takes the steps that are due. Returns the processes that have ended.
-    pub(crate) fn tick(&mut self, local: &Local, store: &Backend) -> Vec<u32> {
+    pub(crate) fn tick(&mut self, local: &Local, store: &Store) -> Vec<u32> {
         let now = Instant::now();
         let mut gone = Vec::new();
         for (_, due) in self.due.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
@@ -165,13 +159,9 @@ impl Injector {
         self.due.is_empty()
     }
 
-    /// How often each kind of fault was injected: processes signalled, deadlines missed, requests changed, servers
-    /// killed.
-    pub(crate) fn counts(&self, store: &Backend) -> BTreeMap<FaultKind, u64> {
+    /// How often each kind of fault was injected: processes signalled, deadlines missed, requests changed.
+    pub(crate) fn counts(&self, store: &Store) -> BTreeMap<FaultKind, u64> {
         let mut counts = self.counts.clone();
-        if let kills @ 1.. = store.kills() {
-            counts.insert(FaultKind::ServerKill, kills);
-        }
         for (kind, id) in &self.store_faults {
             let injected = store.injected(*id);
             if injected > 0 {

@@ -21,13 +21,13 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `settings`, `mode`, `origin`, `fault`, `tested_store`, `named` | the settings of a run |
+//! | `settings`, `mode`, `origin`, `fault`, `named` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `effects`, `history` | record what happened |
 //! | `expected`, `audit`, `report` | compare that with what the documentation guarantees |
 //! | `evidence` | the same audit of a run in an AWS account, from what is found there |
-//! | `store` | the store of the function: a server that is started and killed, a proxy before it, and what is in it |
+//! | `store` | the store of the function, and what is in it |
 //! | `queues` | the sources that deliver the messages |
 //! | `sending`, `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
@@ -68,7 +68,6 @@ mod store;
 mod store_faults;
 mod story;
 mod template;
-mod tested_store;
 mod vary;
 
 pub use drive::run;
@@ -82,7 +81,6 @@ pub use report::Report;
 pub use settings::Settings;
 pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};
 pub use template::Template;
-pub use tested_store::TestedStore;
 
 /// Why a run could not be carried out. Mistakes of the function are in the [`Report`].
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +110,4 @@ pub enum Error {
     /// The settings do not fit together.
     #[error("{0}")]
     Settings(String),
-    /// The store could not be started, or does not answer the rig.
-    #[error("cannot use the store: {0}")]
-    Store(String),
 }

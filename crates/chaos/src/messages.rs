@@ -28,7 +28,7 @@ use crate::{
     ledger::Step,
     schedule,
     sending::{Answer, Arrival, Sending},
-    store::Backend,
+    store::Store,
 };
 
 /// How late the queue answers if it answers late: later than the sender of the scripted function waits.
@@ -58,7 +58,7 @@ struct State {
     orders: Vec<Sending>,
     tell: UnboundedSender<Told>,
     /// Where to look whether an order is placed.
-    store: OnceLock<Arc<Backend>>,
+    store: OnceLock<Arc<Store>>,
     counted: Mutex<Counted>,
     /// How many arrivals are being looked up, and not told yet.
     untold: AtomicUsize,
@@ -102,7 +102,7 @@ impl MessageQueue {
     }
 
     /// From now on each arrival says whether its order is placed.
-    pub(crate) fn look_into(&self, store: &Arc<Backend>) {
+    pub(crate) fn look_into(&self, store: &Arc<Store>) {
         let _ = self.state.store.set(Arc::clone(store));
     }
 
@@ -183,7 +183,7 @@ impl State {
     ) {
         self.untold.fetch_add(1, Ordering::AcqRel);
         let placed = match self.store.get() {
-            Some(store) => Some(store.placed(order).await.is_ok_and(|times| times > 0)),
+            Some(store) => Some(store.placed(order).is_ok_and(|times| times > 0)),
             None => None,
         };
         // On a slow machine its sender may have given up meanwhile, or may be dead.

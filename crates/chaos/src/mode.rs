@@ -1,6 +1,6 @@
 //! How the effects of the scripted function and the completions of its keys are kept together.
 
-use crate::{FaultKind, TestedStore, named::named};
+use crate::{FaultKind, named::named};
 
 named! {
     "a mode";
@@ -28,10 +28,10 @@ impl Mode {
         matches!(self, Self::Transaction | Self::Optimistic)
     }
 
-    /// The faults that the scripted function can get without messages, with its records in DynamoDB.
+    /// The faults that the scripted function can get without messages.
     pub fn faults(self) -> impl Iterator<Item = FaultKind> {
         let all = FaultKind::ALL.iter().copied();
-        all.filter(move |kind| self.has(*kind) && TestedStore::DynamoDb.has(*kind))
+        all.filter(move |kind| self.has(*kind))
     }
 
     pub(crate) fn has(self, kind: FaultKind) -> bool {

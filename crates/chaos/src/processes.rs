@@ -12,7 +12,7 @@ use crate::{
     Error, Mode, Settings,
     ledger::{Ledger, Line, Step},
     schedule::{self, Schedule, order_of},
-    store::{Backend, CLAIMS, KEY, ORDERS},
+    store::{CLAIMS, KEY, ORDERS, Store},
 };
 
 /// A process that was killed needs a new one; a machine may be slow to start it.
@@ -21,7 +21,7 @@ const INIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Starts the function of these settings. Effects that it reports are sent to `effects`; its messages go to `queue`.
 pub(crate) async fn start(
     settings: &Settings,
-    (schedule, store): (&Schedule, &Backend),
+    (schedule, store): (&Schedule, &Store),
     ledger: &Ledger,
     (effects, queue): (UnboundedSender<Line>, Option<SocketAddr>),
 ) -> Result<Local, Error> {
@@ -31,12 +31,11 @@ pub(crate) async fn start(
         .init_timeout(INIT_TIMEOUT)
         // A stopped process must be able to continue; the rig kills the other processes itself.
         .outlives_timeout(true)
+        .env("IDEMPOTENCY_TABLE", CLAIMS)
         .env("ORDERS_TABLE", ORDERS)
         .env("IDEMPOTENCY_REPORT_EFFECTS", "1")
         .env("SCRIPTED_LEDGER", ledger.path().to_string_lossy())
         .env_each("SCRIPTED_CLOCK_SKEW_MS", schedule.skews.iter().map(ToString::to_string));
-    let (name, value) = store.variable();
-    function = function.env(name, value);
     let commits = settings.mode.commits();
     let modes = [
         ("SCRIPTED_TRANSACTION", commits),
@@ -53,6 +52,7 @@ pub(crate) async fn start(
         function = function.env(name, value);
     }
     let local = Local::builder(function)
+        .dynamodb(store.dynamodb.clone())
         .table(Table::new(CLAIMS, "id").ttl("expiration"))
         .sandboxes(settings.processes)
         .on_output(move |line| {
@@ -63,10 +63,6 @@ pub(crate) async fn start(
         });
     let local =
         if commits || settings.messages { local.table(Table::new(ORDERS, KEY)) } else { local };
-    let local = match store {
-        Backend::DynamoDb(dynamodb) => local.dynamodb(dynamodb.clone()),
-        Backend::Server(_) => local,
-    };
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
     let local = local.start().await?;
     // A function that cannot start would be started again for every delivery.

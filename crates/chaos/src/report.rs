@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use lambda_idempotency_local::Outcome;
 use serde::Serialize;
 
-use crate::{FaultKind, Mode, Origin, Story, TestedStore, findings::Findings};
+use crate::{FaultKind, Mode, Origin, Story, findings::Findings};
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -19,8 +19,6 @@ pub struct Report {
     pub processes: usize,
     /// How effects and completions were kept together.
     pub mode: Mode,
-    /// Where the function kept its records.
-    pub store: TestedStore,
     /// What delivered the messages.
     pub source: Origin,
     /// The kinds of faults that were enabled.

@@ -8,7 +8,7 @@ use std::{
 
 use lambda_idempotency_local::Table;
 
-use crate::{FaultKind, Mode, Template, TestedStore};
+use crate::{FaultKind, Mode, Template};
 
 /// The settings of a run. Two runs with the same settings have the same schedule.
 #[derive(Clone, Debug)]
@@ -25,11 +25,6 @@ pub struct Settings {
     /// How effects and completions are kept together. With another mode than [`Mode::Claim`], the function is
     /// `scripted_orders`.
     pub mode: Mode,
-    /// Where the function keeps its idempotency records. With another store than DynamoDB, the function is
-    /// `scripted_orders`.
-    pub store: TestedStore,
-    /// Settings of the server that the rig starts for that store: names and values, as its configuration has them.
-    pub server_settings: Vec<(String, String)>,
     /// Whether each order publishes messages, which are sent to a queue of the rig. The function is `scripted_orders`
     /// then, in a mode with claims.
     pub messages: bool,
@@ -64,8 +59,6 @@ impl Settings {
             seed: 1,
             processes: 4,
             mode: Mode::Claim,
-            store: TestedStore::DynamoDb,
-            server_settings: Vec::new(),
             messages: false,
             faults: Mode::Claim.faults().collect(),
             timeout: Duration::from_secs(2),
@@ -96,29 +89,15 @@ impl Settings {
     #[must_use]
     pub fn for_any_function(binary: impl AsRef<Path>, template: Template) -> Self {
         Self {
-            faults: FaultKind::FOR_ANY_FUNCTION
-                .iter()
-                .copied()
-                .filter(|kind| TestedStore::DynamoDb.has(*kind))
-                .collect(),
+            faults: FaultKind::FOR_ANY_FUNCTION.iter().copied().collect(),
             template: Some(template),
             ..Self::new(binary)
         }
     }
 
-    /// The same with another store, and every fault of it instead of those of DynamoDB.
-    #[must_use]
-    pub fn with_store(mut self, store: TestedStore) -> Self {
-        self.store = store;
-        let all = FaultKind::ALL.iter().copied();
-        self.faults = all.filter(|kind| self.allows(*kind)).collect();
-        self
-    }
-
     /// Whether the function can get this fault.
     pub(crate) fn allows(&self, kind: FaultKind) -> bool {
-        let is_of_messages = self.messages && FaultKind::OF_MESSAGES.contains(&kind);
-        (self.mode.has(kind) || is_of_messages) && self.store.has(kind)
+        self.mode.has(kind) || self.messages && FaultKind::OF_MESSAGES.contains(&kind)
     }
 
     pub(crate) fn has(&self, kind: FaultKind) -> bool {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use lambda_idempotency_local::{Apply, Fault};
-use lambda_idempotency_testkit::tcp::TcpFault;
 
 use crate::{FaultKind, Settings, random::Random};
 
@@ -61,14 +60,6 @@ pub(crate) enum Trouble {
     Late {
         ms: u64,
     },
-    /// Nothing passes, and nobody is told.
-    Silence {
-        ms: u64,
-    },
-    /// The server is killed, and started again after this time.
-    ServerKill {
-        ms: u64,
-    },
 }
 
 impl StoreFault {
@@ -113,38 +104,11 @@ impl StoreFault {
             Trouble::Slow { .. } | Trouble::Late { .. } => FaultKind::Slow,
             Trouble::Cancel { .. } | Trouble::InProgress { .. } => FaultKind::Conflict,
             Trouble::Outage { .. } => FaultKind::Outage,
-            Trouble::Silence { .. } => FaultKind::Silence,
-            Trouble::ServerKill { .. } => FaultKind::ServerKill,
         }
     }
 
-    /// For how long the server is down, if it is killed.
-    pub(crate) const fn downtime(&self) -> Option<Duration> {
-        match self.trouble {
-            Trouble::ServerKill { ms } => Some(Duration::from_millis(ms)),
-            _ => None,
-        }
-    }
-
-    /// The fault of a proxy of TCP to activate, if it has it, and for how long if it does not end after a number of
-    /// requests.
-    pub(crate) fn tcp_fault(&self) -> (Option<TcpFault>, Option<Duration>) {
-        let lasting = |fault, ms| (Some(fault), Some(Duration::from_millis(ms)));
-        let (fault, times) = match self.trouble {
-            Trouble::Drop { after: false, times } => (TcpFault::cut(), times),
-            Trouble::Drop { after: true, times } => (TcpFault::lose_answer(), times),
-            Trouble::Slow { ms, times } => (TcpFault::delay(Duration::from_millis(ms)), times),
-            Trouble::Late { ms } => (TcpFault::delay(Duration::from_millis(ms)), 1),
-            Trouble::Outage { ms } => return lasting(TcpFault::refuse(), ms),
-            Trouble::Silence { ms } => return lasting(TcpFault::silence(), ms),
-            _ => return (None, None),
-        };
-        (Some(fault.times(times)), None)
-    }
-
-    /// The fault of the embedded DynamoDB to activate, if it has it, and for how long if it does not end after a number
-    /// of requests.
-    pub(crate) fn fault(&self) -> (Option<Fault>, Option<Duration>) {
+    /// The fault of the embedded DynamoDB to activate, and for how long if it does not end after a number of requests.
+    pub(crate) fn fault(&self) -> (Fault, Option<Duration>) {
         let (fault, times) = match &self.trouble {
             Trouble::Throttle { times } => (Fault::throttled(), times),
             Trouble::ThrottleMembers { members, times } => {
@@ -162,11 +126,10 @@ impl StoreFault {
             ),
             Trouble::Late { ms } => (Fault::delay(Duration::from_millis(*ms)).on(TRANSACTION), &1),
             Trouble::Outage { ms } => {
-                return (Some(Fault::unavailable()), Some(Duration::from_millis(*ms)));
+                return (Fault::unavailable(), Some(Duration::from_millis(*ms)));
             }
-            Trouble::Silence { .. } | Trouble::ServerKill { .. } => return (None, None),
         };
-        (Some(fault.times(*times)), None)
+        (fault.times(*times), None)
     }
 }
 
@@ -192,17 +155,14 @@ impl Trouble {
                 let ms = if random.one_in(4) { 1200 } else { random.between(20, 400) };
                 Self::Slow { ms, times }
             }
-            // Longer than a client waits for an answer, or shorter.
-            FaultKind::Silence => Self::Silence { ms: random.between(200, 1500) },
-            FaultKind::ServerKill => Self::ServerKill { ms: random.between(10, 400) },
             _ => Self::Outage { ms: random.between(20, 200) },
         }
     }
 }
 
 const fn concerns_store(kind: FaultKind) -> bool {
-    use FaultKind::{Conflict, Drop, Error, Outage, ServerKill, Silence, Slow, Throttle};
-    matches!(kind, Throttle | Error | Drop | Slow | Outage | Conflict | Silence | ServerKill)
+    use FaultKind::{Conflict, Drop, Error, Outage, Slow, Throttle};
+    matches!(kind, Throttle | Error | Drop | Slow | Outage | Conflict)
 }
 
 /// Before or after the write is applied.

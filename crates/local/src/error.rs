@@ -39,8 +39,7 @@ pub enum Error {
     /// The process could not be watched or killed.
     #[error("lost control of the function's process")]
     Process(#[source] io::Error),
-    /// The function could not be built, an event is not JSON, the embedded DynamoDB refused something, or the server of a
-    /// store cannot be used.
+    /// The function could not be built, an event is not JSON, or the embedded DynamoDB refused something.
     #[error("{what}")]
     Failed {
         /// What happened and what to do.

@@ -10,8 +10,6 @@
 //! - **DynamoDB**: embedded, in memory, behind a proxy that counts requests and capacity units ([`Usage`]) and
 //!   injects faults ([`Fault`]).
 //!
-//! For stores elsewhere it starts real servers ([`StoreServer`]).
-//!
 //! ```no_run
 //! use lambda_idempotency_local::{FunctionConfig, Local, Table};
 //! # async fn example() -> Result<(), lambda_idempotency_local::Error> {
@@ -41,7 +39,6 @@ mod error;
 mod function;
 mod http;
 mod local;
-mod server;
 mod source;
 
 pub use build::Build;
@@ -55,7 +52,6 @@ pub use function::{
     OutputLine, RecordLine, Signal,
 };
 pub use local::{Local, LocalBuilder};
-pub use server::{ServerKind, StoreServer};
 pub use source::{
     AsyncEvents, Batch, DeadLetter, DeliveryReport, Disposition, Event, InvocationReport, Poller,
     Queue, RecordReport, Shards, Source, SqsConfig, StreamConfig, parse_event,

@@ -147,14 +147,11 @@ async fn transactions_that_are_cancelled_or_unanswered_double_nothing() {
 #[tokio::test]
 async fn a_mode_and_its_faults_have_to_fit() {
     let unclaimed = in_mode(Mode::Optimistic, 10);
-    let mut of_server = settings(10, &[]);
-    of_server.server_settings = vec![("appendonly".to_owned(), "no".to_owned())];
     let charges = || Settings { faults: BTreeSet::new(), ..own(env!("CARGO_BIN_EXE_charges"), 10) };
     for (settings, why) in [
         (settings(10, &[FaultKind::Conflict]), "the fault `conflict` needs transactions"),
         (settings(10, &[FaultKind::SendLost]), "the fault `send-lost` needs messages"),
         (unclaimed.with_messages(), "without claims no messages"),
-        (of_server, "settings of the server are for one that the rig starts"),
         (Settings { mode: Mode::Transaction, ..charges() }, "of the scripted orders function"),
         (Settings { messages: true, ..charges() }, "of the scripted orders function"),
         (Settings { faults: [FaultKind::Panic].into(), ..charges() }, "`panic` needs a function"),

@@ -17,11 +17,15 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod postgres;
 
+#[path = "../../../crates/redis/tests/redis/server.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod redis;
+
 #[path = "../e2e/support.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
-mod chaos;
+mod deaths;
 mod loops;
 mod start;
 mod transactions;

@@ -1,6 +1,6 @@
 //! Whether settings fit together.
 
-use crate::{Error, FaultKind, Mode, Settings, TestedStore};
+use crate::{Error, FaultKind, Mode, Settings};
 
 impl Settings {
     /// Whether these settings fit together. [`run`](crate::run) checks it as well; a program that builds the function
@@ -14,7 +14,7 @@ impl Settings {
 }
 
 fn problem(settings: &Settings) -> Option<String> {
-    let Settings { mode, store, messages, .. } = settings;
+    let Settings { mode, messages, .. } = settings;
     let fault = |is_wrong: &dyn Fn(FaultKind) -> bool| {
         settings.faults.iter().copied().find(|kind| is_wrong(*kind))
     };
@@ -33,31 +33,11 @@ fn problem(settings: &Settings) -> Option<String> {
                  your own function",
             );
         }
-        if *store != TestedStore::DynamoDb {
-            return text(
-                "another store than DynamoDB is that of the scripted orders function: leave it out for your own function",
-            );
-        }
     }
     if *messages && *mode == Mode::Optimistic {
         return text(
             "without claims no messages are published: use the mode `transaction` or `claim`",
         );
-    }
-    if (mode.commits() || *messages) && !store.commits() {
-        return Some(format!(
-            "the mode `{mode}` and messages need a store that commits effects, and {store} commits none: use the mode \
-             `claim` or `steps` without messages, or another store"
-        ));
-    }
-    if !settings.server_settings.is_empty() && *store == TestedStore::DynamoDb {
-        return text(
-            "settings of the server are for one that the rig starts, and the embedded DynamoDB is none: leave them out",
-        );
-    }
-    if let Some(kind) = fault(&|kind| !store.has(kind) && (mode.has(kind) || is_of_messages(kind)))
-    {
-        return Some(format!("the fault `{kind}` cannot happen with {store}: leave it out"));
     }
     let kind = fault(&|kind| !settings.allows(kind))?;
     Some(if is_of_messages(kind) {

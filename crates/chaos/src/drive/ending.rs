@@ -19,6 +19,7 @@ use crate::{
     plan::{CLOCKS, Plan},
     queues::Received,
     schedule::order_of,
+    store::CLAIMS,
 };
 
 /// How often the relay is run, as a schedule does, if it cannot send everything at once.
@@ -98,7 +99,7 @@ impl Rig<'_> {
     pub(super) async fn end(&mut self, queue: SocketAddr) -> Result<(), Error> {
         self.deliver_last().await?;
         self.relay(queue).await?;
-        let rows = self.store.rows().await?;
+        let rows = self.store.rows()?;
         if let left @ 1.. = rows.iter().filter(|row| row.has_messages).count() {
             let what = format!("{left} record(s) have messages after the relay has run");
             self.history.offend(Offence::Unsent, what);
@@ -154,7 +155,7 @@ impl Rig<'_> {
             .env("AWS_SECRET_ACCESS_KEY", "local")
             .env("AWS_REGION", "us-east-1")
             .env("AWS_ENDPOINT_URL_DYNAMODB", proxy.url())
-            .envs([self.store.variable()])
+            .env("IDEMPOTENCY_TABLE", CLAIMS)
             .env("SCRIPTED_QUEUE", queue.to_string())
             .env("SCRIPTED_RELAY", "1")
             .stdin(Stdio::null())

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use self::rig::Rig;
 use crate::{
     Error, Report, Settings, audit::audit, effects, expected::Expected, ledger::Ledger,
-    messages::MessageQueue, processes::start, schedule::Schedule, store::Backend,
+    messages::MessageQueue, processes::start, schedule::Schedule, store::Store,
 };
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
@@ -38,7 +38,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
         false => None,
     };
     let address = messages.as_ref().map(MessageQueue::address);
-    let store = Arc::new(Backend::start(settings).await?);
+    let store = Arc::new(Store::start().await?);
     let local = start(settings, (&schedule, &store), &ledger, (report, address)).await?;
     if let Some(messages) = messages.as_ref().filter(|_| settings.mode.commits()) {
         messages.look_into(&store);
@@ -46,7 +46,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
     let mut rig = Rig::new((settings, &schedule), (&local, &store), (ledger, reported, told));
     rig.messages = messages.as_ref();
     rig.drain(&progress).await?;
-    let probes = rig.probe().await?;
+    let probes = rig.probe()?;
     if probes > 0 {
         rig.drain(&progress).await?;
     }
@@ -54,13 +54,13 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
         rig.end(messages.address()).await?;
         rig.drain(&progress).await?;
     }
-    let rows = store.rows().await?;
+    let rows = store.rows()?;
     let left = rig.queues.left();
     if settings.template.is_some() && rig.history.attempts.is_empty() {
         return Err(rig.history.no_effects());
     }
     if settings.mode.commits() || settings.messages {
-        effects::read(&store.items().await?, &mut rig.history, &mut rig.parcels);
+        effects::read(&store.items()?, &mut rig.history, &mut rig.parcels);
     }
     rig.parcels.audit(&mut rig.history);
     let findings = audit(&Expected::from(&schedule), &rig.history, &rows, left);
@@ -70,14 +70,13 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
     let Rig { history, parcels, relayed, given_up, .. } = rig;
     let settled =
         |what| history.settled.values().filter(|disposition| **disposition == what).count();
-    let (requests, write_units) = store.usage();
+    let usage = store.dynamodb.usage();
     let outcomes = history.outcomes.iter();
     let report = Report {
         seed: settings.seed,
         schedule: format!("{:016x}", schedule.digest()),
         processes: settings.processes,
         mode: settings.mode,
-        store: settings.store,
         source: schedule.origin(),
         faults: settings.faults.iter().copied().collect(),
         messages: schedule.messages.len(),
@@ -97,8 +96,8 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
         relayed,
         received: parcels.received.len(),
         injected,
-        requests,
-        write_units,
+        requests: usage.requests(),
+        write_units: usage.write_units,
         seconds: begun.elapsed().as_secs_f64(),
         story,
     };

@@ -19,7 +19,7 @@ use crate::{
     plan::standstill,
     queues::{self, Queues, Received},
     schedule::Schedule,
-    store::Backend,
+    store::Store,
 };
 
 /// How often the ledger is read.
@@ -30,7 +30,7 @@ pub(super) struct Rig<'a> {
     pub(super) settings: &'a Settings,
     pub(super) schedule: &'a Schedule,
     pub(super) local: &'a Local,
-    pub(super) store: &'a Backend,
+    pub(super) store: &'a Store,
     pub(super) ledger: Ledger,
     pub(super) reported: UnboundedReceiver<Line>,
     /// The queue of the function's messages, if it has some.
@@ -57,7 +57,7 @@ pub(super) struct Rig<'a> {
 impl<'a> Rig<'a> {
     pub(super) fn new(
         (settings, schedule): (&'a Settings, &'a Schedule),
-        (local, store): (&'a Local, &'a Backend),
+        (local, store): (&'a Local, &'a Store),
         (ledger, reported, told): (Ledger, UnboundedReceiver<Line>, UnboundedReceiver<Told>),
     ) -> Self {
         Self {
@@ -103,12 +103,11 @@ impl<'a> Rig<'a> {
                     (received, invocation)
                 });
             }
-            let is_up = self.store.is_up()?;
             let idle = running.is_empty() && self.queues.left() == 0 && self.injector.is_over();
             // A slow machine may need as long for the first answer, and without one nothing is known of the function.
             let has_answers = self.history.deliveries > 0;
             self.given_up = has_answers && self.moved.elapsed() > self.settings.patience;
-            if (idle || self.given_up) && is_up {
+            if idle || self.given_up {
                 return Ok(());
             }
             tokio::select! {
@@ -179,9 +178,9 @@ impl<'a> Rig<'a> {
 
     /// Sends one more copy of each order whose key is still held, as it is after a lost completion.
     /// Returns how many. A key that stays held is stuck.
-    pub(super) async fn probe(&mut self) -> Result<usize, Error> {
+    pub(super) fn probe(&mut self) -> Result<usize, Error> {
         self.store.heal_all();
-        let rows = self.store.rows().await?;
+        let rows = self.store.rows()?;
         let held: HashSet<&str> = rows
             .iter()
             .filter(|row| row.status == "INPROGRESS")

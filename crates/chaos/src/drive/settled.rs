@@ -48,7 +48,7 @@ impl Rig<'_> {
             return Ok(());
         }
         for ((id, _), disposition) in batch.records().zip(dispositions) {
-            self.look_up(id, disposition).await?;
+            self.look_up(id, disposition)?;
             self.look_for_messages(id, disposition);
             self.history.delivered(id.unwrap_or_default(), is_doomed, disposition);
         }
@@ -59,16 +59,12 @@ impl Rig<'_> {
     }
 
     /// Asks the store whether the order of an acknowledged message is placed, where effects are in transactions.
-    async fn look_up(
-        &mut self,
-        message: Option<&str>,
-        disposition: Disposition,
-    ) -> Result<(), Error> {
+    fn look_up(&mut self, message: Option<&str>, disposition: Disposition) -> Result<(), Error> {
         let asks = self.settings.mode.commits() && disposition == Disposition::Done;
         if let Some(order) = message.filter(|_| asks).and_then(order_of)
             && !self.history.is_placed(order)
         {
-            let times = self.store.placed(order).await?;
+            let times = self.store.placed(order)?;
             self.history.placed(order, times);
         }
         Ok(())

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lambda_idempotency_chaos::{FaultKind, Mode, Settings, Template, TestedStore};
+use lambda_idempotency_chaos::{FaultKind, Settings, Template};
 use lambda_idempotency_local::Table;
 
-use crate::arguments::{at_least, table, time_to_work, variable};
+use crate::arguments::{at_least, table, time_to_work};
 use crate::failure::Failure;
 use crate::function::FunctionOptions;
 use crate::input;
@@ -35,29 +35,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least::<2>)]
     processes: usize,
 
-    /// How effects are kept together with their completion
-    ///
-    /// `transaction` commits both or neither; so does `optimistic`, which claims nothing. With `steps`, an order is placed
-    /// in a step, whose result is recorded before the completion.
-    #[arg(long, value_name = "MODE", default_value_t = Mode::Claim, conflicts_with = "own")]
-    mode: Mode,
-
     /// Orders publish messages, which are sent to a queue of the rig, and by a relay at the end
     #[arg(long, conflicts_with = "own")]
     messages: bool,
 
-    /// Where the records are: dynamodb, postgres or redis
-    ///
-    /// A server of PostgreSQL or Redis is started from the programs of this machine, killed and started again. Other faults
-    /// are those of its connections.
-    #[arg(long, value_name = "STORE", default_value = "dynamodb", conflicts_with = "own")]
-    store: String,
-
-    /// A setting of the server that is started, as its configuration has it; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    server_setting: Vec<(String, String)>,
-
-    /// The kinds of faults to inject [default: all of the mode and the store, and with --messages those of their queue]
+    /// The kinds of faults to inject [default: all that the function can get, and with --messages those of their queue]
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
@@ -112,25 +94,19 @@ Examples:
     lambda-idempotency event kinesis --body @payment.json > event.json
     lambda-idempotency chaos --event event.json --vary paymentId --deliveries 2000
 
-  The orders function: effects and messages in the transaction that completes their key, none doubled, none unsent
-    lambda-idempotency chaos --mode transaction --messages --deliveries 100000 --seed 7
-
-  The same with the records in a server that is killed and cut off
-    lambda-idempotency chaos --store postgres --mode transaction --deliveries 2000
+  The orders function, with more kinds of faults
+    lambda-idempotency chaos --deliveries 100000 --seed 7
 
   Show that it finds mistakes: the same function without protection
     lambda-idempotency chaos --env SCRIPTED_UNPROTECTED=1
 
 Kinds of faults:
   kill, stop, throttle, error, drop, slow, outage: for any function
-  silence, server-kill: with --store postgres or redis, instead of throttle, error and conflict
   timeout, fail, panic, dead-letter, skew: for a function that follows the scripts of the orders
-  conflict: with --mode transaction or optimistic
   send-refused, send-lost, send-slow: with --messages
 
 Exit code:
-  0  every effect beyond the first has a cause that the documentation states (with transactions there is none);
-     nothing is lost or stuck
+  0  every effect beyond the first has a cause that the documentation states; nothing is lost or stuck
   1  a violation
   2  the run could not be carried out";
 
@@ -159,17 +135,9 @@ impl Arguments {
         let binary = PathBuf::new();
         let mut settings = match self.template()? {
             Some(template) => Settings::for_any_function(binary, template),
-            None if self.messages => Settings::with_mode(binary, self.mode).with_messages(),
-            None => Settings::with_mode(binary, self.mode),
+            None if self.messages => Settings::new(binary).with_messages(),
+            None => Settings::new(binary),
         };
-        // Not by the parser of arguments, which would repeat a URL with its password.
-        let store = TestedStore::ALL.iter().copied().find(|store| store.as_str() == self.store);
-        let store =
-            store.ok_or("--store is dynamodb, postgres or redis, whose server is started")?;
-        if store != TestedStore::DynamoDb {
-            settings = settings.with_store(store);
-        }
-        settings.server_settings.clone_from(&self.server_setting);
         settings.timeout = self.timeout;
         settings.visibility = self.timeout * 3 / 4;
         settings.tables.clone_from(&self.table);

@@ -12,13 +12,11 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
     Run {
         title: "Run under faults".to_owned(),
         subtitle: format!(
-            "seed {}, schedule {}, {} processes, mode {}, source {}, store {}, {:.1} s, faults: {}",
+            "seed {}, schedule {}, {} processes, source {}, {:.1} s, faults: {}",
             report.seed,
             report.schedule,
             report.processes,
-            report.mode,
             report.source,
-            report.store,
             report.seconds,
             faults.join(", ")
         ),

@@ -168,7 +168,8 @@ impl Postgres {
         false
     }
 
-    fn pid(&self) -> Option<Pid> {
+    /// Its first process, if it runs: the parent of all others.
+    pub(crate) fn pid(&self) -> Option<Pid> {
         let text = fs::read_to_string(self.directory.join("data/postmaster.pid")).ok()?;
         Pid::from_raw(text.lines().next()?.trim().parse().ok()?)
     }

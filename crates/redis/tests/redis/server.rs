@@ -32,7 +32,7 @@ pub(crate) struct Server {
     pub(crate) ports: [u16; 1],
     arguments: Vec<String>,
     directory: PathBuf,
-    process: Option<Child>,
+    pub(crate) process: Option<Child>,
 }
 
 impl Server {

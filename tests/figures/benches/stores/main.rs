@@ -18,8 +18,14 @@
 #[allow(dead_code, reason = "the other benchmark uses the rest")]
 mod events;
 mod function;
+#[path = "../../../../crates/postgres/tests/postgres/server.rs"]
+#[allow(dead_code, clippy::expect_used, clippy::panic, reason = "tests use the rest")]
+mod postgres;
 #[path = "../figures/process.rs"]
 mod process;
+#[path = "../../../../crates/redis/tests/redis/server.rs"]
+#[allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "tests use the rest")]
+mod redis_server;
 mod rounds;
 mod server;
 mod table;

@@ -1,22 +1,21 @@
 //! The server of a store.
 
-use std::fs;
+use std::{fs, process::Child};
 
 use lambda_idempotency::{
     PostgresStore,
     clock::{Clock as _, SystemClock},
 };
-use lambda_idempotency_local::{DynamoDb, ServerKind, StoreServer, Table};
+use lambda_idempotency_local::{DynamoDb, Table};
 use lambda_idempotency_testkit::tcp::TcpProxy;
 
-use crate::Result;
-use crate::process::Counts;
+use crate::{Result, postgres, process::Counts, redis_server};
 
 /// A server that runs.
 pub(crate) enum Server {
     DynamoDb(DynamoDb),
-    Postgres(StoreServer),
-    Redis(StoreServer),
+    Postgres(postgres::Postgres),
+    Redis(redis_server::Server),
 }
 
 /// The way of one function to the server.
@@ -34,15 +33,12 @@ impl Server {
                 Ok(Self::DynamoDb(database))
             }
             "postgres" => {
-                let server = StoreServer::start(ServerKind::Postgres, &[]).await?;
+                let server = postgres::Postgres::start_with(&[]);
                 let store = PostgresStore::new(&server.url())?;
                 store.migrate(SystemClock.now().plus(std::time::Duration::from_secs(60))).await?;
                 Ok(Self::Postgres(server))
             }
-            "redis" => {
-                let no_file = ("appendonly".to_owned(), "no".to_owned());
-                Ok(Self::Redis(StoreServer::start(ServerKind::Redis, &[no_file]).await?))
-            }
+            "redis" => Ok(Self::Redis(redis_server::Server::start(&[]).await)),
             _ => Err(format!("`{name}` is not a store: use dynamodb, postgres or redis").into()),
         }
     }
@@ -58,9 +54,14 @@ impl Server {
     pub(crate) async fn path(&self) -> Result<Path> {
         Ok(match self {
             Self::DynamoDb(database) => Path::DynamoDb(database.clone()),
-            Self::Postgres(server) | Self::Redis(server) => {
+            Self::Postgres(server) => {
                 let proxy = TcpProxy::start(server.address()).await?;
-                let url = server.kind().url(proxy.address());
+                let url = postgres::url(proxy.address());
+                Path::Proxied(proxy, url)
+            }
+            Self::Redis(server) => {
+                let proxy = TcpProxy::start(([127, 0, 0, 1], server.port).into()).await?;
+                let url = format!("redis://{}", proxy.address());
                 Path::Proxied(proxy, url)
             }
         })
@@ -70,7 +71,8 @@ impl Server {
     pub(crate) fn counts(&self) -> Result<Vec<(u32, Counts)>> {
         let first = match self {
             Self::DynamoDb(_) => None,
-            Self::Postgres(server) | Self::Redis(server) => server.pid(),
+            Self::Postgres(server) => server.pid().map(|pid| pid.as_raw_pid().unsigned_abs()),
+            Self::Redis(server) => server.process.as_ref().map(Child::id),
         };
         let Some(first) = first else { return Ok(Vec::new()) };
         let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"))?;

@@ -4,8 +4,6 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use lambda_idempotency::{Call, CallExt as _, Failure, Mode, Operation, record, source::Sqs};
 use serde_json::Value;
 
-use crate::scripted::{postgres, store};
-
 /// Counts what arrives in the table of the orders.
 #[derive(Clone)]
 pub(crate) struct Consumer {
@@ -35,9 +33,6 @@ impl Consumer {
         let id = call.attribute("idempotency-key");
         let id = id.ok_or_else(|| Failure::permanent("the message has no id"))?;
         let name = format!("received {id}");
-        if store::postgres().is_some() {
-            return Ok(call.execute(postgres::count(&name))?);
-        }
         let update = Update::builder()
             .table_name(self.table)
             .key("orderId", AttributeValue::S(name))

@@ -4,7 +4,7 @@
 //!
 //! | variable | effect |
 //! |---|---|
-//! | `IDEMPOTENCY_STORE` | the records, and effects in transactions, are in this PostgreSQL or Redis server |
+//! | `IDEMPOTENCY_STORE` | the records are in this PostgreSQL or Redis server |
 //! | `SCRIPTED_LEDGER` | orders are placed by appending to this file, instead of in the orders table |
 //! | `SCRIPTED_TRANSACTION=1` | orders are placed in the transaction that completes their keys, also if there is a ledger |
 //! | `SCRIPTED_OPTIMISTIC=1` | with `SCRIPTED_TRANSACTION=1`: keys are not claimed |
@@ -24,10 +24,9 @@ mod clock;
 mod ledger;
 mod order;
 mod parcels;
-pub(crate) mod postgres;
 mod queue;
 mod script;
-pub(crate) mod store;
+mod store;
 
 use lambda_idempotency::{Call, CallExt as _, Failure, Idempotency, Mode, OnMissingKey, Operation};
 use lambda_runtime::Error;
@@ -160,16 +159,6 @@ impl Shop {
     /// Places an order so that it can be audited: a counter of the order, and an item of this attempt.
     async fn transact(&self, order: &Order, call: &Call) -> Result<(), Failure> {
         let attempt = attempt(order, call);
-        if store::postgres().is_some() {
-            let effects = [postgres::placing(order), postgres::attempt(&attempt)];
-            if self.outside {
-                return Ok(postgres::commit(&effects).await?);
-            }
-            for effect in effects {
-                call.execute(effect)?;
-            }
-            return Ok(());
-        }
         let effects = [self.orders.placing(order)?, self.orders.attempt(&attempt)?];
         if self.outside {
             return Ok(self.orders.commit(effects).await?);

@@ -4,7 +4,7 @@ use std::{process, time::Duration};
 
 use futures_util::future::join_all;
 use lambda_idempotency::{
-    Call, DynamoDbStore, Failure, PostgresStore,
+    Call, DynamoDbStore, Failure,
     clock::Timestamp,
     outbox::{Message, OutgoingMessage, Relay, SendError, Sender},
     store::BoxFuture,
@@ -96,17 +96,9 @@ impl Sender for Queue {
 pub(super) async fn relay() -> Result<(), Error> {
     let queue = Queue::from_env().ok_or("set SCRIPTED_QUEUE to the address of the queue")?;
     let until = Timestamp::from_secs(u64::MAX / 2000);
-    let relayed = match super::store::postgres() {
-        Some(_) => {
-            let store = PostgresStore::from_env().await?;
-            Relay::new(store, queue).with_min_age(Duration::ZERO).run(None, until).await?
-        }
-        None => {
-            let store = DynamoDbStore::from_env().await?;
-            Relay::new(store, queue).with_min_age(Duration::ZERO).run(None, until).await?
-        }
-    };
-    match relayed {
+    let store = DynamoDbStore::from_env().await?;
+    let relay = Relay::new(store, queue).with_min_age(Duration::ZERO);
+    match relay.run(None, until).await? {
         left if left.unsent + left.unrecorded + left.swept.unreadable > 0 => {
             Err(format!("{left:?}").into())
         }
