@@ -100,7 +100,7 @@ impl Idempotency {
             payload: &payload,
             tenant: context.tenant(),
             request_id: context.request_id(),
-            invocation_deadline: context.invocation_deadline(),
+            invocation_deadline: context.invocation_deadline(self.engine.clock().now()),
             receives: context.receives(),
             invoked: context.invoked(&self.last_invoked),
             keeps: None,

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
+use lambda_idempotency_core::clock::Timestamp;
 #[cfg(feature = "dynamodb")]
 use lambda_idempotency_dynamodb::{DynamoDbEffects, TransactWriteItem};
 use lambda_idempotency_engine::{
@@ -158,30 +159,38 @@ mod sealed {
 
 /// An invocation, shared by its calls: the event and its context.
 #[derive(Clone)]
-pub(crate) struct Invoked(LambdaEvent<Box<RawValue>>);
+pub(crate) struct Invoked {
+    event: LambdaEvent<Box<RawValue>>,
+    /// When it ends, if that is known.
+    deadline: Option<Timestamp>,
+}
 
 impl Invoked {
-    pub(crate) fn new(event: LambdaEvent<Box<RawValue>>) -> Arc<Self> {
-        Arc::new(Self(event))
+    pub(crate) fn new(event: LambdaEvent<Box<RawValue>>, deadline: Option<Timestamp>) -> Arc<Self> {
+        Arc::new(Self { event, deadline })
     }
 
     /// For events that are not lists of records, and where the handler gets the event in another
     /// way.
     pub(crate) fn without_event(context: Context) -> Arc<Self> {
-        Self::new(LambdaEvent::new(RawValue::NULL.to_owned(), context))
+        Self::new(LambdaEvent::new(RawValue::NULL.to_owned(), context), None)
     }
 
     pub(crate) fn payload(&self) -> &RawValue {
-        &self.0.payload
+        &self.event.payload
     }
 
     pub(crate) fn context(&self) -> &Context {
-        &self.0.context
+        &self.event.context
     }
 
     /// The event; it is cloned only if other calls still share it.
     pub(crate) fn into_event(self: Arc<Self>) -> LambdaEvent<Box<RawValue>> {
-        Arc::unwrap_or_clone(self).0
+        Arc::unwrap_or_clone(self).event
+    }
+
+    pub(crate) const fn deadline(&self) -> Option<Timestamp> {
+        self.deadline
     }
 
     /// The facts about the delivery of one of its records, which may be the cause of the invocation.

@@ -17,9 +17,9 @@ use tower_service::Service;
 
 use crate::{
     call::Invoked,
+    deadline::{Read, invocation_deadline},
     decode::{Format, decode},
     error::{InvocationError, RunError},
-    function::invocation_deadline,
     operation::{Operation, Prepared},
     run::{Keeps, OnReplay, Task, run},
 };
@@ -175,13 +175,14 @@ where
         Box::pin(async move {
             let LambdaEvent { payload, context } = event;
             let typed: T = decode(payload.get(), Format::Json).map_err(RunError::Rejected)?;
+            let now = engine.clock().now();
             let task = Task {
                 record: RecordId::new("event", context.request_id.as_str()),
                 is_redelivered: true,
                 payload: payload.get(),
                 tenant: context.tenant_id.as_deref(),
                 request_id: Some(&context.request_id),
-                invocation_deadline: invocation_deadline(&context),
+                invocation_deadline: invocation_deadline(&context, now, Read::AtStart),
                 receives: 0,
                 // For the span only: the service has the event itself, and no `Call`.
                 invoked: Some(Invoked::without_event(context.clone())),

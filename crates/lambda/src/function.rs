@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Timestamp},
+    clock::BoxFuture,
     failure::Failure,
     outcome::Outcome,
     policy::{OnConflict, OnOutage},
@@ -22,6 +22,7 @@ use tower_service::Service;
 
 use crate::{
     call::Invoked,
+    deadline::{Read, invocation_deadline},
     error::InvocationError,
     find_key::Extraction,
     rejection::Rejection,
@@ -59,7 +60,9 @@ impl Inner {
         &self,
         event: LambdaEvent<Box<RawValue>>,
     ) -> Result<Box<RawValue>, InvocationError> {
-        let invoked = Invoked::new(event);
+        let now = self.engine.clock().now();
+        let deadline = invocation_deadline(&event.context, now, Read::AtStart);
+        let invoked = Invoked::new(event, deadline);
         let read = Event::read(invoked.payload(), &invoked.context().request_id);
         match self.share(read) {
             Ok(shares) => self.process(shares, &invoked).await,
@@ -150,7 +153,7 @@ impl Inner {
             after_failure: AfterFailure::Group,
             policy: &other.policy,
             request_id: Some(&context.request_id),
-            invocation_deadline: invocation_deadline(context),
+            invocation_deadline: invoked.deadline(),
             pace: &other.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
@@ -192,18 +195,13 @@ impl Inner {
             after_failure: route.settings.after_failure,
             policy: &route.policy,
             request_id: Some(&context.request_id),
-            invocation_deadline: invocation_deadline(context),
+            invocation_deadline: invoked.deadline(),
             pace: &route.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
         if let Some(hook) = &route.settings.on_busy {
-            hook.call_for_busy(
-                &**self.engine.clock(),
-                invocation_deadline(context),
-                &records,
-                &outcomes,
-            )
-            .await;
+            hook.call_for_busy(&**self.engine.clock(), invoked.deadline(), &records, &outcomes)
+                .await;
         }
         (records, outcomes)
     }
@@ -248,7 +246,7 @@ impl Inner {
                 after_failure: AfterFailure::Group,
                 policy: &policy,
                 request_id,
-                invocation_deadline: invocation_deadline(context),
+                invocation_deadline: invoked.deadline(),
                 pace: &route.prepared.pace,
             };
             return self.engine.run(batch).await.pop();
@@ -277,11 +275,6 @@ fn in_order<'e>(
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(record, _)| record.raw.as_ptr());
     all.into_iter().unzip()
-}
-
-/// When the invocation ends. A deadline of 0 in the context means that it is not known.
-pub(crate) fn invocation_deadline(context: &lambda_runtime::Context) -> Option<Timestamp> {
-    (context.deadline != 0).then(|| Timestamp::from_millis(context.deadline))
 }
 
 /// Each operation with its source.

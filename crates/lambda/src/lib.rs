@@ -203,6 +203,7 @@ mod any_function;
 mod application;
 mod call;
 pub mod clock;
+mod deadline;
 mod decode;
 mod disabled;
 mod environment;

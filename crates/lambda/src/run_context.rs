@@ -7,7 +7,7 @@ use lambda_runtime::Context;
 
 use crate::{
     call::{Invoked, LastInvoked},
-    function::invocation_deadline,
+    deadline::{Read, invocation_deadline},
 };
 
 /// The context of a call of [`Idempotency::run`](crate::Idempotency::run): its deadline and its
@@ -110,9 +110,9 @@ impl RunContext<'_> {
         self.receives
     }
 
-    pub(crate) fn invocation_deadline(&self) -> Option<Timestamp> {
+    pub(crate) fn invocation_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         match self.part {
-            Part::Invocation(context) => invocation_deadline(context),
+            Part::Invocation(context) => invocation_deadline(context, now, Read::Within),
             Part::Until(invocation_deadline) => Some(invocation_deadline),
             Part::Alone => None,
         }
@@ -163,8 +163,11 @@ impl From<Timestamp> for RunContext<'_> {
 /// Without the invocation's context, which can identify its caller.
 impl fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunContext")
-            .field("deadline", &self.invocation_deadline())
-            .finish_non_exhaustive()
+        let deadline = match self.part {
+            Part::Invocation(context) => Some(Timestamp::from_millis(context.deadline)),
+            Part::Until(deadline) => Some(deadline),
+            Part::Alone => None,
+        };
+        f.debug_struct("RunContext").field("deadline", &deadline).finish_non_exhaustive()
     }
 }

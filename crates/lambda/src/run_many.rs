@@ -145,7 +145,7 @@ impl Idempotency {
             after_failure: AfterFailure::Group,
             policy: &policy,
             request_id: context.request_id(),
-            invocation_deadline: context.invocation_deadline(),
+            invocation_deadline: context.invocation_deadline(self.engine.clock().now()),
             pace: &operation.pace,
         };
         let outcomes = self.engine.run_once(batch).await;

@@ -30,7 +30,11 @@ use super::{
     request_key::{Compared, RequestKey, text},
     settings::{Amends, Settings},
 };
-use crate::{call::Invoked, find_key::Extraction, function::invocation_deadline};
+use crate::{
+    call::Invoked,
+    deadline::{Read, invocation_deadline},
+    find_key::Extraction,
+};
 
 /// A service that handles each request once per key, and answers later ones with the first
 /// response.
@@ -150,7 +154,9 @@ impl Settings {
             Err(panicked) => return Ok(problem(panicked)),
         }
         let context = request.lambda_context_ref();
-        let invocation_deadline = context.and_then(invocation_deadline);
+        let now = self.engine.clock().now();
+        let invocation_deadline =
+            context.and_then(|context| invocation_deadline(context, now, Read::AtStart));
         let request_id = context.map(|context| context.request_id.clone());
         let request_key = match self.request_key(&request) {
             Ok(request_key) => request_key,

@@ -156,7 +156,7 @@ impl<S: Browse> Recovery<S> {
         context: impl Into<RunContext<'c>>,
     ) -> Result<Recovered, StoreError> {
         let context = context.into();
-        let deadline = context.invocation_deadline();
+        let deadline = context.invocation_deadline(self.now());
         let (until, request_id) = (deadline.map_or(0, Timestamp::as_millis), context.request_id());
         let clock = self.function.0.engine.clock();
         let (start, mut longest) = (self.now(), None);
@@ -180,7 +180,7 @@ impl<S: Browse> Recovery<S> {
                     continue; // it would be new work by the time of its claim
                 }
                 let kept = record.payload.as_deref().and_then(|kept| kept::event(kept, until));
-                let Some(invoked) = kept.map(Invoked::new) else {
+                let Some(invoked) = kept.map(|kept| Invoked::new(kept, deadline)) else {
                     sweep.swept.unreadable += 1;
                     continue;
                 };

@@ -50,7 +50,7 @@ pub async fn invoke(function: &Function, event: &Value) -> Result<Value, Invocat
 }
 
 /// Like [`invoke`], with your own context. Its `deadline` (in milliseconds since the epoch; 0 is
-/// unknown) and its `tenant_id` have an effect.
+/// unknown, as is one that is past or more than 15 minutes ahead) and its `tenant_id` have an effect.
 ///
 /// # Errors
 /// The error that Lambda would get.

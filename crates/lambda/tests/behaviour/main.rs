@@ -11,6 +11,7 @@ mod busy;
 mod cache;
 mod calls;
 mod conflicting;
+mod deadlines;
 mod direct;
 mod disabled;
 mod diverting;

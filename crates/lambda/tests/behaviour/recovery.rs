@@ -153,6 +153,21 @@ async fn a_record_whose_worker_died_is_run_once_without_a_redelivery() {
     mortal.world.ledger.assert_once("sqs record m-1");
 }
 
+/// Local tools send such deadlines.
+#[tokio::test]
+async fn a_recovery_runs_under_a_deadline_that_lambda_cannot_mean() {
+    for deadline in [600_000, 3_218_000_000_000] {
+        let mortal = Mortal::new();
+        let function = mortal.sqs();
+        mortal.died(&function, &message()).await;
+        let mut context = mortal.world.context();
+        context.deadline = deadline;
+        let recovery = mortal.recovery(&function);
+        let recovered = mortal.world.clock.drive(recovery.run(None, &context)).await.unwrap();
+        assert!(recovered.recovered == 1 && recovered.swept.is_complete, "{recovered:?}");
+    }
+}
+
 #[tokio::test]
 async fn of_two_recoveries_and_a_redelivery_one_runs_the_record() {
     let mortal = Mortal::new();

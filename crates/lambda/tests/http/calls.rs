@@ -31,6 +31,22 @@ async fn the_call_of_a_request_has_the_invocation_and_its_trace_and_no_record() 
     assert_eq!(answer.body().as_ref(), format!(r#"Some("r-1") r-1 {trace}"#).as_bytes());
 }
 
+/// Local tools send such deadlines.
+#[tokio::test]
+async fn a_request_is_handled_under_a_deadline_that_lambda_cannot_mean() {
+    for deadline in [600_000, 3_218_000_000_000] {
+        let mut context = lambda_runtime::Context::default();
+        context.deadline = deadline;
+        let handler = async |_: Request| Ok::<_, std::io::Error>("handled");
+        let service = World::instant().layer(&charges()).layer(service_fn(handler));
+        let answer = service.oneshot(post("k-1", "").with_lambda_context(context)).await.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), answer.body().as_ref()),
+            (200, b"handled".as_slice())
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_step_of_a_request_runs_once_and_its_retry_goes_on_after_it() {
     let (world, steps) = (World::new(), Arc::<AtomicUsize>::default());
