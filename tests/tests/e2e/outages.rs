@@ -51,7 +51,7 @@ async fn without_a_store_a_notification_and_an_event_fail_and_are_retried() {
 /// One claim of two never succeeds: its record is returned, and the other one is processed.
 #[tokio::test]
 async fn only_the_record_whose_claim_fails_is_returned() {
-    const TIMEOUT: Duration = Duration::from_secs(8);
+    const TIMEOUT: Duration = Duration::from_secs(12);
     let world = World::of(orders().timeout(TIMEOUT)).await.warmed().await;
     let faults = world.dynamodb().faults();
     // Each retry of this claim alone meets the second fault.
@@ -64,7 +64,7 @@ async fn only_the_record_whose_claim_fails_is_returned() {
         gate.reached().await;
         // The claim is tried again while the other record's handler runs. Claiming gives up before half
         // of the invocation is over.
-        tokio::time::sleep_until(handed_over + TIMEOUT / 2 + Duration::from_millis(250)).await;
+        tokio::time::sleep_until(handed_over + TIMEOUT * 3 / 4).await;
         faults.remove(down);
         gate.open();
     };

@@ -173,7 +173,7 @@ async fn a_renewal_does_not_wait_behind_claims() {
     let _held = hanging_claims(&store, &fixture, &claims, late);
     // The clock stands still, so no slot becomes overdue.
     let renewal = one_by(&store, &clock, renewal(0).0);
-    let renewal = tokio::time::timeout(Duration::from_secs(20), renewal).await;
+    let renewal = tokio::time::timeout(Duration::from_secs(120), renewal).await;
     assert_eq!(plain(&renewal.expect("it waits")), PlainVerdict::Written);
 }
 
@@ -231,7 +231,7 @@ async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() 
     start(&mut lost);
     // One of the ten that are on their way. Those that wait are not polled any more.
     drop(held.remove(0));
-    let found = tokio::time::timeout(Duration::from_secs(20), lost).await;
+    let found = tokio::time::timeout(Duration::from_secs(120), lost).await;
     assert_eq!(plain(&found.expect("it waits")[0]), PlainVerdict::Written);
 }
 
@@ -251,7 +251,7 @@ async fn transactions_that_have_all_slots_find_out_which_table_is_missing() {
         effects.add(TransactWriteItem::builder().put(put).build()).unwrap();
         one_by(store, &clock, completion(n).with_effects(Some(Effects::new(effects))))
     });
-    let commits = tokio::time::timeout(Duration::from_secs(20), join_all(commits)).await;
+    let commits = tokio::time::timeout(Duration::from_secs(120), join_all(commits)).await;
     for verdict in commits.expect("they wait for each other") {
         let Verdict::EffectRefused(refused) = verdict else { panic!("{verdict:?}") };
         assert!(refused.to_string().contains("ResourceNotFoundException"), "{refused}");
@@ -313,7 +313,7 @@ async fn a_completion_among_few_calls_is_sent_when_it_is_polled_first() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(120), both).await.unwrap();
     let (first, second) = (first.await, second.await);
     assert_eq!(
         [plain(&first[0]), plain(&second[0])],

@@ -29,7 +29,7 @@ async fn counted(server: &Postgres) -> (Counts, String, PostgresStore) {
 /// What the server counts for the table. It says so at the end of a connection.
 async fn count(counts: &Counts, table: &str, column: &str, at_least: i64) -> i64 {
     let question = format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = '{table}'");
-    for _ in 0..100 {
+    for _ in 0..2400 {
         if let Some(count) = counts.ask(&question).await
             && count >= at_least
         {
@@ -191,7 +191,7 @@ async fn a_sweep_reads_the_index_of_what_is_left_and_not_the_table() {
         "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = '{table}_unfinished'"
     );
     let mut found = None;
-    for _ in 0..100 {
+    for _ in 0..2400 {
         found = counts.ask(&read).await;
         if found.is_some_and(|found| found > 0) {
             break;

@@ -21,11 +21,8 @@ use tokio::task::JoinSet;
 use crate::{
     effects::{Counts, with},
     server::{Postgres, url},
-    table::{claim, complete, in_secs, key, new_table, one, unknown, written, wrote},
+    table::{PATIENCE, claim, complete, in_secs, key, new_table, one, unknown, written, wrote},
 };
-
-/// Far more than a call takes that waits for nobody.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A lock of the server that the test holds until it drops this, so that effects wait for it on their connections.
 struct Lock {

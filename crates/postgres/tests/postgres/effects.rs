@@ -1,6 +1,6 @@
 //! Rows and records are committed together or not at all.
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use lambda_idempotency_core::{
     clock::BoxFuture,
@@ -200,9 +200,8 @@ async fn rows_and_records_survive_a_killed_server_together() {
         }
         server
     });
-    let end = std::time::Instant::now() + Duration::from_secs(4);
     let workers =
-        (0..6u128).map(|worker| commit_until(Arc::clone(&store), counts.clone(), worker, end));
+        (0..6u128).map(|worker| commit_until(Arc::clone(&store), counts.clone(), worker, &killer));
     let told = futures_util::future::join_all(workers).await.concat();
     let _server = killer.join().unwrap();
     let (mut confirmed, mut others) = (0, 0);
@@ -213,22 +212,21 @@ async fn rows_and_records_survive_a_killed_server_together() {
         assert!(!is_confirmed || count == 1, "{name} was confirmed");
         if is_confirmed { confirmed += 1 } else { others += 1 }
     }
-    assert!(confirmed > 20, "{confirmed} commits were confirmed, {others} not");
+    println!("{confirmed} commits were confirmed, {others} not");
 }
 
-/// Which keys it tried to complete, and whether that was confirmed.
-async fn commit_until(
+/// Which keys it tried to complete, and whether that was confirmed: until the server was killed for the last time, and some
+/// commits are confirmed.
+async fn commit_until<T>(
     store: Arc<PostgresStore>,
     counts: Counts,
     worker: u128,
-    end: std::time::Instant,
+    killer: &JoinHandle<T>,
 ) -> Vec<(String, bool)> {
     let mut told = Vec::new();
     for number in 0.. {
-        // On a busy machine it goes on, at most for a minute, until it has something to tell.
         let confirmed = told.iter().filter(|(_, is_confirmed)| *is_confirmed).count();
-        let late = std::time::Instant::now().saturating_duration_since(end);
-        if late > Duration::ZERO && (confirmed > 3 || late > Duration::from_secs(60)) {
+        if killer.is_finished() && confirmed > 3 {
             break;
         }
         let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);

@@ -1,10 +1,6 @@
 //! A new table of a server, and writes of it.
 
-use std::{
-    pin::pin,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
@@ -47,10 +43,13 @@ pub(crate) fn in_secs(secs: u64) -> Timestamp {
     SystemClock.now().plus(Duration::from_secs(secs))
 }
 
-/// A builder of a store in a new table.
+/// Far longer than anything takes that ends.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A builder of a store in a new table. Its requests have time on a slow machine, too.
 pub(crate) async fn new_table(url: &str) -> PostgresStoreBuilder {
     let name = format!("t{}", Owner::random().unwrap());
-    let builder = PostgresStore::builder(url).table(name);
+    let builder = PostgresStore::builder(url).table(name).attempt_timeout(Duration::from_secs(20));
     builder.clone().build().unwrap().migrate(in_secs(30)).await.unwrap();
     builder
 }
@@ -158,22 +157,6 @@ pub(crate) fn claim(name: &str, by: u128) -> Write {
 
 pub(crate) fn complete(name: &str, by: u128) -> Write {
     Write::new(key(name), Guard::OwnedBy(Owner::from_bits(by)), Some(completed(by)))
-}
-
-/// What a call answers and how long it took, and how late a timer beside it was that was due after `due`. On a busy
-/// machine both are late.
-pub(crate) async fn timed<T>(
-    due: Duration,
-    call: impl Future<Output = T>,
-) -> (T, Duration, Duration) {
-    let began = Instant::now();
-    let call = async { (call.await, began.elapsed()) };
-    let timer = async {
-        tokio::time::sleep(due).await;
-        began.elapsed() - due
-    };
-    let ((answer, took), late) = futures_util::future::join(call, timer).await;
-    (answer, took, late)
 }
 
 /// Sends one write.

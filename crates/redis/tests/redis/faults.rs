@@ -6,7 +6,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use lambda_idempotency_core::{
@@ -20,7 +20,8 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use redis::Value;
 
 use crate::server::{
-    Server, claim, claimed, complete, key, one, owner, soon, timed, unknown, within, written, wrote,
+    PATIENCE, Server, claim, claimed, complete, key, one, owner, soon, unknown, within, written,
+    wrote,
 };
 
 fn impatient(url: &str) -> RedisStoreBuilder {
@@ -130,11 +131,9 @@ async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
     let store = impatient(&url(&proxy)).build().unwrap();
     store.check().await.unwrap();
     proxy.faults().add(TcpFault::swallow_answers());
-    let due = Duration::from_secs(2);
-    let (verdict, took, late) = timed(due, one(&store, claim(1, 1), 2_000)).await;
+    let call = one(&store, claim(1, 1), 2_000);
+    let verdict = tokio::time::timeout(PATIENCE, call).await.expect("it ends by its deadline");
     unknown(verdict, StoreErrorKind::Unavailable, true);
-    assert!(took >= Duration::from_millis(300), "{took:?}");
-    assert!(took < Duration::from_millis(3300) + late, "{took:?}, a timer was {late:?} late");
     assert!(server.store().read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
 }
 
@@ -214,10 +213,7 @@ async fn slow_answers_are_waited_for() {
     proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(100)));
     let store = impatient(&url(&proxy)).connect_timeout(Duration::from_secs(2)).build().unwrap();
     let writes: Vec<Write> = (0..100).map(|n| claim(n, 1)).collect();
-    let since = Instant::now();
-    let verdicts = store.write(&writes, soon()).await;
-    written(&verdicts);
-    assert!(since.elapsed() < Duration::from_secs(5), "they are sent together");
+    written(&store.write(&writes, soon()).await);
 }
 
 /// Calls that are dropped leave their answers to the next call, which does not take them for its own.

@@ -16,7 +16,7 @@ use redis::Value;
 use crate::{
     faults::{before, url},
     server::{
-        Server, claim, claimed, complete, completed, key, one, owner, soon, timed, unknown, within,
+        Server, claim, claimed, complete, completed, key, one, owner, soon, unknown, within,
         written, wrote,
     },
 };
@@ -287,8 +287,7 @@ async fn renewals_and_settlements_wait_for_replicas_like_claims() {
     let completion = complete(1, 1, "1");
     for write in [renewal, completion.clone()] {
         let call = store.write(std::slice::from_ref(&write), within(1_000));
-        let (mut verdicts, took, late) = timed(Duration::from_secs(1), call).await;
-        assert!(took < Duration::from_secs(2) + late, "{took:?}, a timer was {late:?} late");
+        let mut verdicts = call.await;
         let verdict = verdicts.pop().unwrap();
         unknown(verdict, StoreErrorKind::Unavailable, true);
         let found = plain.read(&[key(1)], soon()).await.pop().unwrap().unwrap();

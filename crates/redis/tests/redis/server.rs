@@ -78,7 +78,7 @@ impl Server {
             .spawn();
         let process = process.unwrap_or_else(|error| panic!("{}: {error}", program()));
         self.process = Some(process);
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             if self.process.as_mut().unwrap().try_wait().unwrap().is_some() {
                 return false;
@@ -188,21 +188,8 @@ pub(crate) fn within(millis: u64) -> Timestamp {
     SystemClock.now().plus(Duration::from_millis(millis))
 }
 
-/// What a call answers and how long it took, and how late a timer beside it was that was due after `due`. On a busy
-/// machine both are late.
-pub(crate) async fn timed<T>(
-    due: Duration,
-    call: impl Future<Output = T>,
-) -> (T, Duration, Duration) {
-    let began = Instant::now();
-    let call = async { (call.await, began.elapsed()) };
-    let timer = async {
-        tokio::time::sleep(due).await;
-        began.elapsed() - due
-    };
-    let ((answer, took), late) = tokio::join!(call, timer);
-    (answer, took, late)
-}
+/// Far longer than anything takes that ends.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn soon() -> Timestamp {
     within(60_000)
