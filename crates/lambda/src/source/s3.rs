@@ -51,6 +51,14 @@ struct Notification<'e> {
     response: Member<'e>,
     #[serde(borrow, default)]
     s3: Member<'e>,
+    #[serde(rename = "replicationEventData", borrow, default)]
+    replication: Member<'e>,
+}
+
+#[derive(Default, Deserialize)]
+struct Replication<'e> {
+    #[serde(rename = "destinationBucket", borrow, default)]
+    destination: Member<'e>,
 }
 
 #[derive(Default, Deserialize)]
@@ -90,11 +98,11 @@ pub(super) static CHANGES: Changes = Changes {
     together: &[
         &["s3.bucket"],
         &["s3.object.key"],
-        &["s3.object.versionId", "s3.object.sequencer", "s3.object.eTag"],
+        &["s3.object.versionId", "s3.object.sequencer", "s3.object.eTag", "eventTime"],
     ],
     thing: "object",
-    instead: "\"[s3.bucket.name, s3.object.key, s3.object.sequencer]\"",
-    but: "",
+    instead: "\"[s3.bucket.name, s3.object.key, eventName, s3.object.sequencer]\"",
+    but: " (for `ObjectCreated:*` and `ObjectRemoved:*`; other events need `eventTime` in place of the sequencer)",
 };
 
 impl EventSource for S3Events {
@@ -108,8 +116,8 @@ impl EventSource for S3Events {
 
     fn identity(&self) -> &'static Identity {
         &Identity {
-            parts: "bucket ARN, object key, versionId, eTag, eventName, sequencer (where there is \
-                    none: eventTime and request id)",
+            parts: "bucket ARN, object key, versionId, eTag, eventName, and the sequencer of \
+                    `ObjectCreated:*` and `ObjectRemoved:*` or the eventTime and request id of others",
             catches: "notifications that S3 sends twice, and retries by Lambda",
             misses: "an object that is uploaded again, even with the same content",
         }
@@ -156,12 +164,18 @@ fn read(raw: &RawValue) -> Record<'_> {
         (_, None) => Err(Rejection::NoMember("s3.object.key")),
         _ => Ok(Cow::Borrowed(raw.get())),
     };
-    // Only events that put or delete an object have a sequencer.
+    // The sequencer is that of the write. Later events of the object, such as two failures to replicate it, repeat it.
+    let is_write = name.as_deref().is_some_and(|name| {
+        ["ObjectCreated:", "ObjectRemoved:"].iter().any(|kind| name.starts_with(kind))
+    });
     let moment = match (id(found.sequencer), id(notification.time)) {
-        (Some(sequencer), _) => Some(vec![sequencer]),
-        (None, Some(time)) => id(object::<Response<'_>>(notification.response).request)
-            .map(|request| vec![time, request]),
-        (None, None) => None,
+        (Some(sequencer), _) if is_write => Some(vec![sequencer]),
+        (_, Some(time)) => {
+            let request = id(object::<Response<'_>>(notification.response).request);
+            let to = id(object::<Replication<'_>>(notification.replication).destination);
+            request.map(|request| [time, request].into_iter().chain(to).collect())
+        }
+        (_, None) => None,
     };
     let shown = found.sequencer.or(notification.time);
     let record = RecordId::new(NAME, text(shown).unwrap_or_default());
@@ -177,7 +191,8 @@ fn read(raw: &RawValue) -> Record<'_> {
             "s3.bucket.arn",
             "s3.object.key",
             "eventName",
-            "s3.object.sequencer",
+            "eventTime",
+            "responseElements.x-amz-request-id",
         ])),
     };
     Record { identity, ..Record::new(record, raw, payload) }

@@ -185,7 +185,7 @@ fn records_of_different_places_or_times_have_different_identities() {
         (&s3, "/Records/0/s3/object/eTag", "e52e"),
         (&s3, "/Records/0/s3/bucket/arn", "arn:aws:s3:::other"),
         (&s3, "/Records/0/eventName", "ObjectRemoved:Delete"),
-        // Events that neither create nor delete an object have no sequencer: time and request id replace it.
+        // Without a sequencer, time and request id replace it.
         (&tagged, "/Records/0/eventTime", "2026-01-01T00:00:01.000Z"),
     ] {
         let other = changed(event, &[(pointer, other.into())]);

@@ -1,10 +1,13 @@
 //! S3: events that are no notification of an object.
 
-use lambda_idempotency::{Operation, source::S3};
+use lambda_idempotency::{
+    Operation,
+    source::{Envelope, S3, Sqs},
+};
 use serde_json::{Value, json};
 
 use crate::{
-    support::{World, batch, diagnostic},
+    support::{World, batch, diagnostic, with_body},
     support_streams::uploaded,
 };
 
@@ -30,7 +33,6 @@ async fn a_record_that_does_not_identify_its_object_or_its_event_is_refused() {
     for path in ["/s3/object/key", "/s3/bucket/arn", "/s3"] {
         assert!(world.invoke(&by_key, &without("01", path)).await.is_err(), "{path}");
     }
-    // Only events that put or delete an object have a sequencer.
     let unknown = without("", "/responseElements/x-amz-request-id");
     let (_, text) = diagnostic(world.invoke(&by_identity, &unknown).await.unwrap_err());
     assert!(text.contains(".key("), "the remedy: {text}");
@@ -38,6 +40,75 @@ async fn a_record_that_does_not_identify_its_object_or_its_event_is_refused() {
     assert_eq!(world.invoke(&by_key, &unknown).await.unwrap(), Value::Null);
     assert_eq!(world.ledger.total(), 1);
 }
+
+/// A failure to replicate an object, with the members of AWS's sample: the sequencer is that of the write.
+fn not_replicated(time: &str, request: &str, to: &str) -> Value {
+    let mut record = uploaded("a.pdf", "0066DA1CBF104C0D51");
+    record["eventName"] = "Replication:OperationFailedReplication".into();
+    record["eventTime"] = time.into();
+    record["responseElements"]["x-amz-request-id"] = request.into();
+    record["replicationEventData"] = json!({
+        "replicationRuleId": "rule", "destinationBucket": format!("arn:aws:s3:::{to}"),
+        "s3Operation": "OBJECT_PUT", "requestTime": "2026-01-01T00:00:00.000Z",
+        "failureReason": "AssumeRoleNotPermitted",
+    });
+    record
+}
+
+/// Events of one write, each of which is an occasion of its own.
+fn events_of_one_write() -> Vec<Value> {
+    let write = "2026-01-01T00:00:00.000Z";
+    let later = "2026-01-01T00:00:33.000Z";
+    let mut events = vec![
+        uploaded("a.pdf", "0066DA1CBF104C0D51"),
+        not_replicated(write, "r-1", "one"),
+        not_replicated(write, "r-1", "other"),
+        not_replicated(write, "r-2", "one"),
+        not_replicated(later, "r-1", "one"),
+    ];
+    for (name, time) in [
+        ("ObjectTagging:Put", write),
+        ("ObjectTagging:Put", later),
+        ("ObjectTagging:Delete", later),
+        ("ObjectAcl:Put", write),
+        ("ObjectAcl:Put", later),
+        ("ObjectRestore:Post", write),
+        ("ObjectRestore:Completed", later),
+        ("LifecycleTransition", write),
+        ("LifecycleExpiration:Delete", write),
+        ("IntelligentTiering", write),
+        ("IntelligentTiering", later),
+    ] {
+        let mut event = uploaded("a.pdf", "0066DA1CBF104C0D51");
+        event["eventName"] = name.into();
+        event["eventTime"] = time.into();
+        events.push(event);
+    }
+    events
+}
+
+#[tokio::test]
+async fn each_event_of_an_object_is_processed_once_though_it_repeats_the_sequencer_of_the_write() {
+    let by_identity = Operation::new("a");
+    let queue = Sqs::new().envelope(Envelope::S3);
+    let world = World::new();
+    let direct = world.with_handler(S3::new(), &by_identity, world.raw_handler());
+    let events = events_of_one_write();
+    for _ in 0..2 {
+        for event in &events {
+            assert_eq!(world.invoke(&direct, &batch([event.clone()])).await.unwrap(), Value::Null);
+        }
+    }
+    assert_eq!(world.ledger.total(), events.len());
+    let world = World::new();
+    let queued = world.with_handler(queue, &by_identity, world.raw_handler());
+    for (at, event) in events.iter().chain(&events).enumerate() {
+        let message = with_body(&format!("m-{at}"), &batch([event.clone()]).to_string());
+        assert!(world.returned(&queued, &batch([message])).await.is_empty());
+    }
+    assert_eq!(world.ledger.total(), events.len());
+}
+
 #[tokio::test]
 async fn a_test_event_calls_no_handler() {
     let world = World::new();
