@@ -27,15 +27,6 @@ step_figures() {
     git diff --stat -- crates/lambda/src/guide docs
 }
 
-# Simulates the fleets of the guide's page about large ones, and makes its tables and figures from them. A run is decided by its
-# seed, so the machine may do other work: ten minutes of processors after the build.
-step_fleet() {
-    cargo run --quiet --release --locked -p lambda-idempotency-fleet -- \
-        --record "$PWD/crates/lambda/src/guide/measured/fleet.tsv"
-    WRITE_PAGE=1 some_tests cargo test --quiet --locked --workspace --test documents at_scale
-    git diff --stat -- crates/lambda/src/guide docs
-}
-
 # Shows the pages of `invoke --report` and `chaos --report` in a headless Chromium: their script runs, nothing in them
 # can run besides it, and nothing is loaded. The pictures are in target/report.
 step_browser() {

@@ -154,7 +154,7 @@
 //! | know what it does | [concepts](guide::concepts), [choosing a mode](guide::choosing_a_mode), [failure modes](guide::failure_modes) |
 //! | have effects once, too | [transactions](guide::choosing_a_mode#transactional-mode), [steps](guide::steps), [outbox](guide::outbox), [recovery](guide::recovery), [durable functions](guide::durable_functions) |
 //! | choose a store | [stores](guide::stores), [a store of your own](guide::own_store) |
-//! | operate it | [logs and traces](guide::logs_and_traces), [metrics](guide::metrics), [troubleshooting](guide::troubleshooting), [the table](guide::operating), [security](guide::security), [cost](guide::cost), [performance](guide::performance), [at scale](guide::at_scale) |
+//! | operate it | [logs and traces](guide::logs_and_traces), [metrics](guide::metrics), [troubleshooting](guide::troubleshooting), [the table](guide::operating), [security](guide::security), [cost](guide::cost), [performance](guide::performance) |
 //! | move to it, or within it | [from Powertools](guide::powertools), [moving work](guide::migrations), [producers](guide::producers), [topologies](guide::topologies), [where it runs](guide::where_it_runs) |
 //!
 //! Programs to copy are in the [examples]: `first_use`, `client`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`,

@@ -4,7 +4,6 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod apis;
-mod at_scale;
 mod crates;
 mod examples;
 mod figures;

@@ -23,7 +23,6 @@
 //! | [Operating a table](operating) | what is stuck and why; having work done again; redrives |
 //! | [Cost](cost) | requests, and dollars per million records |
 //! | [Performance](performance) | processor time, requests, time and memory, beside a function by hand |
-//! | [At a billion records a day](at_scale) | capacity, cost, settings, and what breaks first |
 //! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
 //! | [Durable functions](durable_functions) | a dispatcher that starts each execution once, and what each layer deduplicates |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
@@ -141,9 +140,6 @@ pub mod performance {
     // First, because rustdoc takes the first definition of a name: the plots as data, which docs.rs can show.
     #![doc = include_str!("measured/plots.txt")]
     #![doc = include_str!("performance.md")]
-}
-pub mod at_scale {
-    #![doc = include_str!("at_scale.md")]
 }
 pub mod topologies {
     #![doc = include_str!("topologies.md")]
