@@ -59,8 +59,6 @@ step_features() {
     cargo clippy -p lambda-idempotency-cli --no-default-features --all-targets --locked -- -D warnings
     cargo clippy -p lambda-idempotency-postgres --lib --no-default-features --locked -- -D warnings
     cargo clippy -p lambda-idempotency-redis --lib --no-default-features --locked -- -D warnings
-    # With the features of the step `clippy`, so that nothing but these counts is checked again.
-    cargo clippy --workspace --all-targets --features lambda-idempotency-counts/dynamodb --locked -- -D warnings
     # Who writes a store or its tests uses these alone, and gets no features from the others.
     local crate
     for crate in core engine postgres redis testkit; do
@@ -155,24 +153,4 @@ step_panics() {
     grep -F 'panic = "unwind"' "$probe/said"
     printf '%s\n' '[profile.release]' 'panic = "unwind"' >>"$probe/Cargo.toml"
     (cd "$probe" && "${build[@]}")
-}
-
-# Counts the instructions of keys, engine and whole functions over the store in memory in Valgrind, and compares them with the
-# recorded ones.
-step_counts() {
-    after build
-    count_instructions
-}
-
-count_instructions() { # FLAG...
-    if [[ $(uname -sm) != "Linux x86_64" ]]; then
-        echo "Nothing is compared: the recorded counts are those of Linux on x86-64, and this is $(uname -sm)."
-        return
-    fi
-    if ! command -v valgrind >/dev/null && ! debian_packages valgrind; then
-        echo "There is no Valgrind. Install the package valgrind." >&2
-        return 1
-    fi
-    # It compiles for release, and takes only the processor time that tests leave: some of them measure time.
-    nice -n 19 cargo run --quiet --release --locked -p lambda-idempotency-counts "$@"
 }

@@ -12,19 +12,18 @@ step_publish() {
     CARGO_PROFILE_DEV_DEBUG=0 cargo publish --workspace --dry-run --allow-dirty --locked --target-dir target/publish
 }
 
-# Counts the instructions of calls of the DynamoDB store. Not part of the gate, because it builds the AWS SDK for release,
-# which takes minutes from nothing.
-step_counts-dynamodb() {
-    count_instructions --features dynamodb
-}
-
-# Measures whole functions beside others, and makes the pages about performance, with their plots, from the figures of
-# this run alone. Nothing else should run on the machine: about ten minutes after the build.
-step_figures() {
-    cargo bench --locked -p lambda-idempotency-figures --bench figures -- \
-        --record "$PWD/crates/lambda/src/guide/measured/figures.tsv"
-    WRITE_PAGE=1 some_tests cargo test --quiet --locked --workspace --test documents performance
-    git diff --stat -- crates/lambda/src/guide docs
+# Counts the instructions of keys and functions in Valgrind, and compares them with their limits. The runner of gungraun
+# has to be of the version of the library.
+step_counts() {
+    if ! command -v valgrind >/dev/null && ! debian_packages valgrind; then
+        echo "There is no Valgrind. Install the package valgrind." >&2
+        return 1
+    fi
+    local version runner=$PWD/target/gungraun
+    version=$(sed -n 's/^gungraun = "=\(.*\)"$/\1/p' Cargo.toml)
+    cargo install --quiet --debug --locked --root "$runner" --version "$version" gungraun-runner
+    GUNGRAUN_RUNNER=$runner/bin/gungraun-runner \
+        cargo bench --locked -p lambda-idempotency-measured --bench instructions
 }
 
 # Shows the pages of `invoke --report` and `chaos --report` in a headless Chromium: their script runs, nothing in them

@@ -6,7 +6,6 @@
 mod apis;
 mod crates;
 mod examples;
-mod figures;
 mod glossary;
 mod guarantees;
 mod keys;
@@ -18,11 +17,9 @@ mod names;
 mod outcomes;
 mod packages;
 mod pages;
-mod performance;
 mod powertools;
 mod release;
 mod settings;
-mod stores;
 
 use std::{fs, path::PathBuf};
 

@@ -22,7 +22,7 @@
 //! | [Metrics](metrics) | what is counted and measured, and how CloudWatch gets it |
 //! | [Operating a table](operating) | what is stuck and why; having work done again; redrives |
 //! | [Cost](cost) | requests, and dollars per million records |
-//! | [Performance](performance) | processor time, requests, time and memory, beside a function by hand |
+//! | [Performance](performance) | processor time, requests, time, memory and dollars, beside a function by hand |
 //! | [Topologies](topologies) | templates; what SNS FIFO, SQS FIFO and this library deduplicate, each |
 //! | [Durable functions](durable_functions) | a dispatcher that starts each execution once, and what each layer deduplicates |
 //! | [Where it runs](where_it_runs) | Managed Instances, VPC, tenants, global tables |
@@ -137,8 +137,6 @@ pub mod cost {
     #![doc = include_str!("cost.md")]
 }
 pub mod performance {
-    // First, because rustdoc takes the first definition of a name: the plots as data, which docs.rs can show.
-    #![doc = include_str!("measured/plots.txt")]
     #![doc = include_str!("performance.md")]
 }
 pub mod topologies {
