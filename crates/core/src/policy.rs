@@ -8,8 +8,7 @@ pub use mode::Mode;
 
 use crate::{clock::Timestamp, failure::Failure, outcome::Completion};
 
-/// How long [`OnConflict::Return`] waits for another worker: the rest of its lease, or its call in the
-/// same process.
+/// How long [`OnConflict::Return`] waits for the rest of another worker's lease.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 /// How long after the end of that lease a delivery still looks whether the key was taken over.
 const AFTER_LEASE: Duration = Duration::from_secs(1);
@@ -170,16 +169,6 @@ impl OnConflict {
             Self::Wait { up_to } => since.plus(up_to),
         }
     }
-
-    /// Until when a delivery waits that found at `since` that another invocation of its process works
-    /// on its key.
-    #[must_use]
-    pub fn follows_until(self, since: Timestamp) -> Timestamp {
-        match self {
-            Self::Return | Self::Skip => since.plus(SHORT_WAIT),
-            Self::Wait { up_to } => since.plus(up_to),
-        }
-    }
 }
 
 /// How long a claim holds its key, and so how long others wait if its worker dies.
@@ -277,11 +266,8 @@ mod tests {
     }
 
     #[test]
-    fn another_invocation_of_the_process_is_followed_for_two_seconds_or_the_configured_time() {
+    fn only_skip_becomes_return() {
         let wait = OnConflict::Wait { up_to: Duration::from_secs(9) };
-        let until = |policy: OnConflict| policy.follows_until(at(1_000));
-        assert_eq!([OnConflict::Return, OnConflict::Skip].map(until), [at(3_000); 2]);
-        assert_eq!(until(wait), at(10_000));
         assert_eq!(OnConflict::Skip.or_return(), OnConflict::Return);
         assert_eq!(wait.or_return(), wait);
     }

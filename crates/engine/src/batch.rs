@@ -22,8 +22,7 @@
 //!   at first.
 //! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
 //!   user said, as work with its own key; what waits for the record waits for that.
-//! * A key that another invocation of this process works on is not asked for in the store; one that
-//!   this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
+//! * A key that this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
 //!
 //! # How it is built
 //!
@@ -81,7 +80,6 @@ impl Engine {
             sender: None,
             observers: Observers::default(),
             has_opentelemetry_fields: false,
-            single_flight: Arc::default(),
             completed: Arc::new(Completed::new(Cache::new())),
             is_unprotected: false,
             application: None,

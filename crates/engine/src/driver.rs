@@ -229,7 +229,7 @@ impl<'a> Driver<'a> {
         self.surroundings.set_outcome(ended.at, ended.into_outcome());
     }
 
-    /// What has happened: answers of the store first, then leaders of this process, then handlers.
+    /// What has happened: answers of the store first, then handlers.
     fn poll_events(&mut self, context: &mut Context<'_>) -> Poll<Input> {
         match self.calls.poll_next_unpin(context) {
             Poll::Ready(Some(called)) => {
@@ -242,9 +242,6 @@ impl<'a> Driver<'a> {
         }
         if self.gives_way {
             return Poll::Pending;
-        }
-        if let Poll::Ready((at, record)) = self.surroundings.poll_leaders(context) {
-            return Poll::Ready(Input::LeaderDone { at, record });
         }
         let mut last = self.now();
         while let Poll::Ready(polled) = self.surroundings.poll_handler(context) {

@@ -4,11 +4,7 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::{clock::Clock, outbox::Sender, store::Store};
 
-use crate::{
-    observe::Observers,
-    process::{Completed, SingleFlight},
-    workers::Workers,
-};
+use crate::{observe::Observers, process::Completed, workers::Workers};
 
 /// The parts of an engine, which its clones share.
 #[derive(Clone)]
@@ -20,7 +16,6 @@ pub(crate) struct Parts {
     pub(crate) observers: Observers,
     /// Whether the spans of handlers have the fields of OpenTelemetry.
     pub(crate) has_opentelemetry_fields: bool,
-    pub(crate) single_flight: Arc<SingleFlight>,
     pub(crate) completed: Arc<Completed>,
     /// Whether nothing is claimed: each record runs.
     pub(crate) is_unprotected: bool,

@@ -41,7 +41,6 @@ pub(super) fn claimed(step: &mut Step<'_, '_>, claimed: Claimed) -> Next {
     match claimed {
         Claimed::Held(held) => {
             step.entry.granted(Arc::clone(&held));
-            step.host.holds(step.at);
             match step.closed {
                 Some(why) => not_started(step, why),
                 None if gives_up(step, &held) => {
@@ -84,18 +83,12 @@ pub(super) fn claimed(step: &mut Step<'_, '_>, claimed: Claimed) -> Next {
         {
             Next::End(Outcome::Returned(step.closed.unwrap_or(NotStarted::Deadline)))
         }
-        // Until it is claimed, it does not hold its key in this process either: other records may have to start first.
         Claimed::Free { seen } => {
-            step.host.leave(step.at);
             step.entry.found_free(seen);
             Next::To(Stage::ToClaim)
         }
-        Claimed::Unseen => {
-            step.host.leave(step.at);
-            Next::To(Stage::Unseen)
-        }
+        Claimed::Unseen => Next::To(Stage::Unseen),
         Claimed::Suspect { attempts, seen } => {
-            step.host.leave(step.at);
             step.entry.suspected(attempts.losses(), seen);
             Next::Suspect(attempts)
         }

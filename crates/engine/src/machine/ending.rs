@@ -34,7 +34,7 @@ impl Machine<'_> {
         let outcome = self.given(outcome, present.now);
         match Why::of(&outcome) {
             Some(why) if self.can_put_aside(at) => self.put_aside(at, why, work, present),
-            _ => self.ended(at, outcome, work, present),
+            _ => self.ended(at, outcome, work),
         }
     }
 
@@ -51,7 +51,7 @@ impl Machine<'_> {
         }
     }
 
-    fn ended(&mut self, at: usize, outcome: Outcome, work: &mut Work, present: &mut Present<'_>) {
+    fn ended(&mut self, at: usize, outcome: Outcome, work: &mut Work) {
         self.moved(at, Stage::Done);
         self.answer_copies(at, &outcome, work);
         if !outcome.is_acknowledged() {
@@ -69,7 +69,6 @@ impl Machine<'_> {
             let ended = record_outcome(at, entry, outcome);
             self.actions.push_back(Action::Report(ended));
         }
-        present.host.leave(at);
         self.records.done(at);
         work.candidates.extend(self.order.leave(at));
     }
@@ -112,9 +111,6 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         self.moved(at, Stage::Aside);
-        // The record's own key is settled, so other invocations of this process need not wait until it is
-        // put aside.
-        present.host.leave(at);
         let entry = self.records.at(at);
         let (fence, outage) = (entry.fence(), entry.outage());
         let reason = why.reason.clone();

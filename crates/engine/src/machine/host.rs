@@ -10,8 +10,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// The surroundings of a machine: they make tokens, know the other invocations of the process, and call
-/// user code. A model checker has its own host, whose answers are part of the state.
+/// The surroundings of a machine: they make tokens, remember completed keys, and call user code. A model checker has its own host, whose answers are part of the state.
 pub trait Host {
     /// A fresh owner token, never handed out before.
     ///
@@ -28,24 +27,8 @@ pub trait Host {
     /// A handler has taken this long.
     fn took(&mut self, took: Duration);
 
-    /// Asks for the lead of the key of record `at` in this process. The lead lasts until the record's
-    /// outcome, and at the latest up to and including `until`. A record that leads already stays the
-    /// leader.
-    fn join(&mut self, at: usize, key: &Key, now: Timestamp, until: Timestamp) -> Join;
-
-    /// The store has granted the claim of record `at`: followers may rely on it while the leader works. What was
-    /// learned of the key before is outdated, and no follower gets it.
-    fn holds(&mut self, at: usize);
-
-    /// Record `at` is returned to its source: followers must not rely on its claim any more.
-    fn returns(&mut self, at: usize);
-
-    /// Record `at` gives up the lead of its key in this process. Its followers get the record that it has
-    /// learned since its claim was granted, or without a claim.
-    fn leave(&mut self, at: usize);
-
-    /// What was seen in the store under the key of record `at`.
-    fn learn(&mut self, at: usize, key: &Key, record: IdempotencyRecord, now: Timestamp);
+    /// What was seen in the store under this key.
+    fn learn(&mut self, key: &Key, record: IdempotencyRecord, now: Timestamp);
 
     /// The completed record of a key, if this process remembers it.
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>>;
@@ -76,18 +59,4 @@ pub trait Host {
 
     /// Drops the handler of record `at`. Returns when it was called, if it was.
     fn stop(&mut self, at: usize) -> Option<Timestamp>;
-}
-
-/// The answer to a record that asks for the lead of its key in this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Join {
-    /// The record has the key, in this process.
-    Leads,
-    /// Another one has it. [`Input::LeaderDone`](super::Input::LeaderDone) comes when that is over.
-    Follows {
-        /// The leader has the key until this instant at the latest, inclusive.
-        until: Timestamp,
-        /// Whether the leader's claim was granted by the store, and the leader may still complete it.
-        holds: bool,
-    },
 }

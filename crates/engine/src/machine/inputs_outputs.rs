@@ -105,13 +105,6 @@ pub enum Input {
         /// For how long since the machine was told last.
         polled: Duration,
     },
-    /// The leader of a record's key, in another invocation of this process, has ended.
-    LeaderDone {
-        /// The record that followed.
-        at: usize,
-        /// What is in the store, as far as the leader knew.
-        record: Option<Arc<IdempotencyRecord>>,
-    },
 }
 
 /// How a handler ended.

@@ -3,8 +3,8 @@
 //! A [`Machine`] has the records of one batch. It takes what happened and the time ([`Machine::handle`]),
 //! and returns what to do ([`Machine::next`], [`Machine::rest`]) and when to ask again ([`Machine::wake`]).
 //! It awaits nothing, reads no clock, and calls neither the store nor a handler. Its driver does that, and
-//! decides nothing. Questions that its surroundings answer at once (owner tokens, what other invocations of
-//! the process do, which user code puts a record aside) go to the [`Host`]. The same inputs give the same
+//! decides nothing. Questions that its surroundings answer at once (owner tokens, what the process remembers,
+//! which user code puts a record aside) go to the [`Host`]. The same inputs give the same
 //! outputs, and a machine can be cloned, compared and hashed, so that a model checker can drive this very
 //! code.
 //!
@@ -101,7 +101,7 @@ pub use self::{
     ask::{Ask, Task},
     calls::CallId,
     carried::Carried,
-    host::{Host, Join},
+    host::Host,
     inputs_outputs::{Action, Collected, Ended, Input, RecordOutcome, Setting},
     outcomes::Why,
 };
@@ -229,9 +229,6 @@ impl<'a> Machine<'a> {
                 self.run(at, Event::Steps(steps), present);
             }
             Input::Polled { polled } => self.polled += polled,
-            Input::LeaderDone { at, record } => {
-                self.run(at, Event::LeaderDone(record), present);
-            }
         }
     }
 

@@ -55,14 +55,14 @@ pub(super) fn send(
             let outbox = Outbox { at: step.at, messages, stored, outcome: Carried(outcome) };
             if outbox.messages.is_empty() { all_sent(step, outbox) } else { Next::Send(outbox) }
         }
-        Err(error) => unsent(step, &outcome, SendError::new(error.to_string())),
+        Err(error) => unsent(&outcome, SendError::new(error.to_string())),
     }
 }
 
 /// The sender has answered.
 pub(super) fn sent(step: &mut Step<'_, '_>, outbox: Outbox, answer: Result<(), SendError>) -> Next {
     match answer {
-        Err(error) => unsent(step, &outbox.outcome.0, error),
+        Err(error) => unsent(&outbox.outcome.0, error),
         Ok(()) if outbox.messages.is_empty() => all_sent(step, outbox),
         Ok(()) => Next::Send(outbox),
     }
@@ -78,8 +78,7 @@ fn all_sent(step: &mut Step<'_, '_>, outbox: Outbox) -> Next {
     }
 }
 
-pub(super) fn unsent(step: &mut Step<'_, '_>, outcome: &Outcome, error: SendError) -> Next {
-    step.host.returns(step.at);
+pub(super) fn unsent(outcome: &Outcome, error: SendError) -> Next {
     let result = outcome.result().cloned();
     Next::End(Outcome::Unsent { result, error })
 }

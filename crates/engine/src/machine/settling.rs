@@ -95,7 +95,6 @@ pub(super) fn settle_with(
     let Some(key) = step.entry.key().cloned() else { return Next::End(outcome) };
     let is_put_aside = step.can_put_aside() && Why::of(&outcome).is_some();
     if !outcome.is_acknowledged() && !is_put_aside {
-        step.host.returns(step.at);
         // Its outcome waits for the store, and no later record of its group may start meanwhile.
         step.goes_back = true;
     }

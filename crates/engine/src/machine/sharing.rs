@@ -1,38 +1,25 @@
 //! A record has its turn to be looked at or claimed: as far as this process does not know the answer, it asks the
-//! store. Single flight and the cache are what this invocation shares with others of its process.
-
-use std::{sync::Arc, time::Duration};
+//! store. The completed keys are what this invocation shares with others of its process.
 
 use super::{
     calls::PATIENCE,
     claiming::claimed,
-    entry::{Stage, Wait},
-    host::Join,
     step::{Next, Step},
-    waiting::pause,
     wanted::{Begins, Claimed, Wanted},
 };
 use lambda_idempotency_core::{
     admission::admit,
-    clock::Timestamp,
     outcome::{NotStarted, Outcome},
     record::{IdempotencyRecord, Owner},
     store::{StoreError, StoreErrorKind},
 };
 use lambda_idempotency_keys::Key;
 
-/// Asks for the key of a record, in this process and then in the store.
-///
-/// The lead in this process lasts as long as this invocation can hold the key, renewed or not. The cache is read
-/// after that, so that it contains what the last leader learned.
+/// Asks for the key of a record, in what the process remembers and then in the store.
 pub(super) fn turn(step: &mut Step<'_, '_>, looks: bool) -> Next {
     let Some(key) = step.entry.key().cloned() else {
         return Next::End(Outcome::Returned(NotStarted::Deadline));
     };
-    let until = step.terms.end().plus(step.setting.policy.clock_skew);
-    if let Join::Follows { until, holds } = step.host.join(step.at, &key, step.now, until) {
-        return follow(step, until, holds);
-    }
     let known = step.host.known(&key, step.now).and_then(|record| judge(step, &record));
     // A cached mismatch would put the record aside. If its idempotency record was deleted since,
     // it is to be processed, so the store is asked.
@@ -78,36 +65,6 @@ fn ask(step: &mut Step<'_, '_>, key: Key, looks: bool) -> Next {
     let is_optimistic = !step.setting.policy.mode.claims() && !step.entry.ask().is_aside;
     let claim = step.claim_by(owner, provenance);
     Next::Claim(Wanted { at: step.at, key, claim, begins, losses, until, last, is_optimistic })
-}
-
-/// Waits until the leader ends, for as long as the policy allows.
-fn follow(step: &mut Step<'_, '_>, until: Timestamp, holds: bool) -> Next {
-    let now = step.now;
-    let conflict = step.conflict();
-    let since = step.entry.met_busy(now);
-    let past = until.plus(Duration::from_millis(1));
-    let limit = conflict.follows_until(since);
-    let mut wake = past;
-    if conflict.skips() && !holds {
-        // A leader without a claim may fail to get one, and one that is being returned gives its claim up.
-        // If this record were acknowledged because of such a leader, the record could be lost. So it
-        // asks again until the leader has a claim.
-        if now >= limit {
-            return Next::End(Outcome::Busy { until });
-        }
-        wake = now.plus(pause(0));
-    } else if conflict.skips() || now >= limit {
-        return claimed(step, Claimed::Busy { until, is_given_up: false });
-    }
-    Next::To(Stage::Waiting(Wait { wake: limit.min(wake).min(past), until, since: now }))
-}
-
-/// The leader has ended: the record is answered from what the leader knew, or is claimed.
-pub(super) fn leader_done(step: &mut Step<'_, '_>, record: Option<Arc<IdempotencyRecord>>) -> Next {
-    match record.and_then(|record| judge(step, &record)) {
-        Some(known) => claimed(step, known),
-        None => Next::To(Stage::ToClaim),
-    }
 }
 
 /// The answer to a claim that finds this record; `None` if the claim has to be sent.

@@ -35,8 +35,6 @@ pub(super) enum Event {
     Turn,
     /// Its wait for a busy key is over.
     Woken,
-    /// The leader of its key, in another invocation of this process, has ended.
-    LeaderDone(Option<Arc<IdempotencyRecord>>),
     /// Its look or its claim was answered.
     Claimed(Claimed),
     /// There is room for its handler.

@@ -65,10 +65,10 @@ impl Machine<'_> {
         }
     }
 
-    /// Passes a record that was read in the store to the other invocations of this process.
+    /// Lets the process remember a record that was read in the store.
     fn learn(&mut self, at: usize, seen: Option<IdempotencyRecord>, present: &mut Present<'_>) {
         if let (Some(key), Some(record)) = (self.records.at(at).key(), seen) {
-            present.host.learn(at, key, record, present.now);
+            present.host.learn(key, record, present.now);
         }
     }
 }

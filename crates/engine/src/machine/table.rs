@@ -105,7 +105,6 @@ impl Machine<'_> {
             (Stage::Claiming, Event::Claimed(claimed)) => claiming::claimed(s, claimed),
             (Stage::Claiming, Event::Unanswered) => claiming::unanswered(),
             (Stage::Waiting(_), Event::Woken) => Next::To(Stage::ToLook),
-            (Stage::Waiting(_), Event::LeaderDone(record)) => sharing::leader_done(s, record),
             (Stage::Ready, Event::Start) => {
                 let held = s.entry.held().cloned();
                 self.actions.push_back(Action::Start { at, held, stop: s.budget.stop() });

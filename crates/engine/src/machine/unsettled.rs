@@ -42,7 +42,6 @@ fn leave_uncommitted(step: &mut Step<'_, '_>, settling: Box<Settling>, error: St
     if settling.assumed.is_some() || is_late {
         return give_up(step, settling, error);
     }
-    step.host.returns(step.at);
     let outcome = Outcome::Uncommitted { error: error.with_doubt(settling.in_doubt) };
     Next::Settle(Box::new(Settling {
         settlement: Settlement::LeaveStanding,
@@ -85,7 +84,6 @@ pub(super) fn give_up(step: &mut Step<'_, '_>, settling: Box<Settling>, error: S
     }
     Next::End(match settling.outcome.0 {
         Outcome::Executed { .. } if settling.effects.is_some() => {
-            step.host.returns(step.at);
             let in_doubt = settling.in_doubt || error.may_have_applied();
             Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
         }
@@ -111,7 +109,7 @@ fn unrecorded(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreErro
     match held.write(&settlement, step.now).1 {
         Some(record) if record.outbox.is_some() => {
             if step.is_reply_due() {
-                return unsent(step, &outcome, publishing::too_late());
+                return unsent(&outcome, publishing::too_late());
             }
             send(step, &record, None, outcome)
         }

@@ -1,13 +1,10 @@
 //! Keys that were seen completed.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 
-use super::{
-    cache::Cache,
-    sync::{Mutex, MutexGuard},
-};
+use super::cache::Cache;
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{Fingerprint, IdempotencyRecord, Json, Status},
@@ -59,11 +56,6 @@ impl Completed {
         if kept.freed.len() > FREED {
             kept.freed.pop_lru();
         }
-    }
-
-    /// Whether this record was freed by this process.
-    pub(crate) fn is_freed(&self, key: &Key, record: &IdempotencyRecord) -> bool {
-        self.lock().is_freed(key, record)
     }
 
     /// Remembers `record`, which was seen in the store, if it is completed and its messages are sent.

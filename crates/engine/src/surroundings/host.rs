@@ -12,10 +12,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 use super::{Slot, Surroundings};
-use crate::{
-    machine::{Host, Join},
-    process::Joined,
-};
+use crate::machine::Host;
 
 impl Host for Surroundings<'_> {
     fn owner(&mut self) -> Result<Owner, EntropyError> {
@@ -36,53 +33,12 @@ impl Host for Surroundings<'_> {
         self.pace.learn(took);
     }
 
-    fn join(&mut self, at: usize, key: &Key, now: Timestamp, until: Timestamp) -> Join {
-        if self.slot(at).leader.is_some() {
-            return Join::Leads;
-        }
-        match self.parts.single_flight.join(key, now, until) {
-            Joined::Leader(leader) => {
-                self.slot(at).leader = Some(leader);
-                Join::Leads
-            }
-            Joined::Follower(follower) => {
-                let (until, holds) = (follower.until(), follower.leader_holds());
-                let done = async move { (at, follower.finished().await) };
-                self.following.get_or_insert_default().push(Box::pin(done));
-                Join::Follows { until, holds }
-            }
-        }
-    }
-
-    fn holds(&mut self, at: usize) {
-        if let Some(leader) = &mut self.slot(at).leader {
-            leader.holds();
-        }
-    }
-
-    fn returns(&mut self, at: usize) {
-        if let Some(leader) = &self.slot(at).leader {
-            leader.returns();
-        }
-    }
-
-    fn leave(&mut self, at: usize) {
-        self.slot(at).leader = None;
-    }
-
-    fn learn(&mut self, at: usize, key: &Key, mut record: IdempotencyRecord, now: Timestamp) {
+    fn learn(&mut self, key: &Key, mut record: IdempotencyRecord, now: Timestamp) {
         if record.status == Status::Completed && record.outbox.is_none() {
             // It is not written again, and is kept for long: where its claim came from is for people.
             record.provenance = None;
         }
-        let record = Arc::new(record);
-        self.parts.completed.keep(key, &record, now);
-        // The result could not be read now. Its writer has it, and who waits for the key asks the store.
-        let is_whole = record.unread_result.is_none();
-        let is_known = is_whole && !self.parts.completed.is_freed(key, &record);
-        if let Some(leader) = self.slot(at).leader.as_mut().filter(|_| is_known) {
-            leader.learn(record);
-        }
+        self.parts.completed.keep(key, &Arc::new(record), now);
     }
 
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
@@ -117,7 +73,6 @@ impl Host for Surroundings<'_> {
             is_aside: true,
             handler: None,
             times: (None, None),
-            leader: None,
             outcome: None,
         });
         Some(key)

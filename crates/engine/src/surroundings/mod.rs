@@ -9,17 +9,15 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
-
 use lambda_idempotency_core::{
     admission::Held,
-    clock::{BoxFuture, Timestamp},
+    clock::Timestamp,
     contained::Contained,
     effects::{Collector, EffectsKind},
     outbox::PublishError,
     outcome::{NotStarted, Outcome},
     policy::{Mode, Policy},
-    record::{IdempotencyRecord, Worker},
+    record::Worker,
 };
 use lambda_idempotency_keys::Key;
 
@@ -31,7 +29,6 @@ use crate::{
     machine::Ask,
     pace::Pace,
     parts::Parts,
-    process::Leader,
     running::{Polled, Running},
     steps::{KeptSteps, Refusal},
 };
@@ -53,8 +50,6 @@ struct Slot<'a> {
     handler: Option<usize>,
     /// When its handler was started, and when it returned.
     times: (Option<Timestamp>, Option<Timestamp>),
-    /// While this record leads the single flight of its key.
-    leader: Option<Leader>,
     outcome: Option<Outcome>,
 }
 
@@ -72,9 +67,6 @@ enum Keeps {
 /// The outcome of a record without one, which cannot happen.
 const NEVER: Outcome = Outcome::Returned(NotStarted::Deadline);
 
-/// The record that followed, and what its leader knew of the key.
-pub(crate) type LeaderDone = (usize, Option<Arc<IdempotencyRecord>>);
-
 /// The surroundings of one batch.
 pub(crate) struct Surroundings<'a> {
     parts: &'a Parts,
@@ -91,8 +83,6 @@ pub(crate) struct Surroundings<'a> {
     shared: Option<AllShared>,
     running: Running<'a>,
     cache_hits: usize,
-    /// The leaders, in other invocations of this process, that records of this batch follow.
-    following: Option<FuturesUnordered<BoxFuture<'static, LeaderDone>>>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -117,7 +107,6 @@ impl<'a> Surroundings<'a> {
             shared: None,
             running,
             cache_hits: 0,
-            following: None,
         }
     }
 
@@ -144,7 +133,6 @@ impl<'a> Surroundings<'a> {
             job,
             handler: None,
             times: (None, None),
-            leader: None,
             outcome: None,
             divert: delivery.divert,
             is_aside: ask.is_aside,
@@ -219,14 +207,6 @@ impl<'a> Surroundings<'a> {
     /// How often a key was found in the cache of this process.
     pub(crate) const fn cache_hits(&self) -> usize {
         self.cache_hits
-    }
-
-    /// Ends when a leader that a record of this batch follows has ended.
-    pub(crate) fn poll_leaders(&mut self, context: &mut Context<'_>) -> Poll<LeaderDone> {
-        match self.following.as_mut().map(|following| following.poll_next_unpin(context)) {
-            Some(Poll::Ready(Some(done))) => Poll::Ready(done),
-            _ => Poll::Pending,
-        }
     }
 
     /// Begins another poll of the batch.

@@ -3,15 +3,13 @@
 
 use std::time::Duration;
 
-use futures_util::future::join;
 use lambda_idempotency_core::{
     outcome::Outcome,
-    policy::OnConflict,
     record::{IdempotencyRecord, Owner, Status},
 };
 use lambda_idempotency_engine::batch::Engine;
 
-use crate::support::{START, World, key, labels, ok, rec, slow};
+use crate::support::{START, World, key, labels, ok, rec};
 
 fn of(engine: &Engine, name: &str) -> Engine {
     engine.clone().with_application(Some(name.into()))
@@ -46,19 +44,6 @@ async fn a_cached_completion_does_not_answer_another_application() {
         ["replayed"]
     );
     assert_eq!(world.requests(), before, "no request is made");
-}
-
-#[tokio::test]
-async fn a_follower_of_another_application_does_not_get_its_result() {
-    let mut world = World::yielding();
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(20) };
-    let engine = world.engine();
-    let (billing, shipping) = (of(&engine, "billing"), of(&engine, "shipping"));
-    let first = world.invoke_by(&billing, vec![slow("a", Duration::from_secs(3))]);
-    let second = world.invoke_by(&shipping, vec![ok("a")]);
-    let (first, second) = world.clock.drive(join(first, second)).await;
-    assert_eq!((labels(&first), labels(&second)), (vec!["executed"], vec!["foreign"]));
-    world.ledger.assert_each_once(["a"]);
 }
 
 /// The record does not wait for another application's claim, because its result would not be used.

@@ -168,7 +168,8 @@ async fn a_diverted_record_whose_completion_is_lost_is_acknowledged() {
 
 #[tokio::test]
 async fn invocations_of_one_process_divert_a_record_once() {
-    let world = World::new();
+    let mut world = World::new();
+    world.policy.on_conflict = OnConflict::Wait { up_to: 9 * SECOND };
     let engine = world.engine();
     let slow = rec("a", |world: World, _| async move {
         world.clock.sleep(SECOND).await;

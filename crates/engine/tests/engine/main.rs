@@ -26,7 +26,6 @@ mod leases;
 mod left_messages;
 mod limits;
 mod looks;
-mod lost_leaders;
 mod memory;
 mod mutex;
 mod order;

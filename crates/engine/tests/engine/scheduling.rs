@@ -14,11 +14,7 @@ use lambda_idempotency_core::{
     store::{Guard, StoreErrorKind, Write},
 };
 use lambda_idempotency_engine::batch::Engine;
-use lambda_idempotency_testkit::{
-    clock::ManualClock,
-    crashing::drop_after,
-    faults::{Fault, GuardKind},
-};
+use lambda_idempotency_testkit::{clock::ManualClock, crashing::drop_after, faults::Fault};
 
 use crate::{
     steps::step,
@@ -233,20 +229,6 @@ async fn results_that_are_ready_at_the_handler_deadline_count() {
     let records = labels.iter().map(|label| slow(label, until_the_stop)).collect();
     assert_eq!(world.deliver(records).await, ["executed"; 4]);
     world.ledger.assert_each_once(labels);
-}
-
-/// The leader's claim is in flight, and fails: its record is delivered again, so the other record must
-/// not be acknowledged as skipped.
-#[tokio::test]
-async fn a_record_is_skipped_only_when_the_leader_of_its_process_has_claimed() {
-    let mut world = World::yielding();
-    world.policy.on_conflict = OnConflict::Skip;
-    world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Absent));
-    let engine = world.engine();
-    let both =
-        join(world.invoke_by(&engine, vec![ok("a")]), world.invoke_by(&engine, vec![ok("a")]));
-    let (first, second) = world.clock.drive(both).await;
-    assert_eq!((labels(&first), labels(&second)), (vec!["unavailable"], vec!["executed"]));
 }
 
 /// Fast records come first, so that the observed durations do not predict that of the waiting one.

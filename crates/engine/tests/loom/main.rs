@@ -1,9 +1,7 @@
 //! The wakes of handlers by other threads, in every order that a processor may give them.
 //!
 //! `running/waking.rs` is compiled again with the types of [`loom`], which explores the interleavings and
-//! the values that each load may return. (`shuttle`, which explores the locks of `process`, lets each load
-//! see the last store, so it cannot find a wake that is lost for want of an ordering.) The mutants weaken
-//! the flag of a task, and show that the check can fail.
+//! the values that each load may return. The mutants weaken the flag of a task, and show that the check can fail.
 
 #![allow(
     clippy::unwrap_used,

@@ -36,7 +36,6 @@ impl Explorer {
                     world.strays.extend(writes.into_iter().map(|write| (write, now)));
                 }
             }
-            forget(world, own.number);
         }
         world.processes[process].restart();
     }
@@ -56,14 +55,5 @@ pub(crate) fn end(setup: &Setup, world: &mut World, own: &Own) {
             (Fate::Returned, Place::InFlight(visible)) => Place::Source(visible),
             (Fate::Returned, place) => place,
         };
-    }
-    forget(world, own.number);
-}
-
-/// Removes an invocation that has ended from all followers.
-fn forget(world: &mut World, number: u32) {
-    world.finished.retain(|(who, ..)| *who != number);
-    for flight in world.processes.iter_mut().flat_map(|process| &mut process.flights).flatten() {
-        flight.followers.retain(|(who, _)| *who != number);
     }
 }

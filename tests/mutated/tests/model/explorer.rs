@@ -56,8 +56,6 @@ pub(crate) enum Action {
     EndStep { invocation: usize, running: usize },
     /// A handler will not end by itself.
     Hang { invocation: usize, running: usize },
-    /// A follower learns that its leader has ended.
-    Tell { finished: usize },
     /// A process dies.
     Kill { process: usize },
     /// A write without an answer reaches the store.
@@ -204,7 +202,6 @@ impl Model for Explorer {
         for place in 0..world.invocations.len() {
             self.invocation_actions(world, place, actions);
         }
-        actions.extend((0..world.finished.len()).map(|finished| Action::Tell { finished }));
         for (stray, (write, lost)) in world.strays.iter().enumerate() {
             let in_time = *lost == world.now || world.faults.late > 0;
             if in_time && would_change(setup, world, write) {
@@ -309,12 +306,6 @@ impl Model for Explorer {
                 world.faults.hangs -= 1;
                 world.fault();
                 world.invocations[invocation].own.running[running].due = None;
-            }
-            Action::Tell { finished } => {
-                let (number, at, record) = world.finished.remove(finished);
-                let mut all = world.invocations.iter();
-                let invocation = all.position(|one| one.own.number == number)?;
-                advance(setup, world, invocation, Some(Input::LeaderDone { at, record }));
             }
             Action::Kill { process } => {
                 world.faults.deaths -= 1;

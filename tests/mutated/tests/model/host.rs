@@ -1,7 +1,6 @@
 //! The host of a machine: tokens, the state that its process shares, and the stop of handlers.
 //!
-//! Sharing follows the documentation of `engine::process`: one invocation leads a key until its outcome,
-//! or until its lead expires. Its followers then learn what the leader knew.
+//! The invocations of a process share the completed keys, as `engine::process` has them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,9 +13,9 @@ use crate::core::{
 };
 
 use crate::{
-    machine::{Host, Join},
+    machine::Host,
     setup::Setup,
-    world::{Flight, Own, Step, World},
+    world::{Own, Step, World},
 };
 
 /// The surroundings of one machine.
@@ -24,19 +23,6 @@ pub(crate) struct Surroundings<'w> {
     pub(crate) setup: &'w Setup,
     pub(crate) world: &'w mut World,
     pub(crate) own: &'w mut Own,
-}
-
-impl Surroundings<'_> {
-    /// The key of a record, and the place of its flight.
-    fn flight(&mut self, at: usize) -> &mut Option<Flight> {
-        let key = self.setup.messages[self.own.records[at]].key;
-        &mut self.world.processes[self.own.process].flights[key]
-    }
-
-    fn own_flight(&mut self, at: usize) -> Option<&mut Flight> {
-        let me = (self.own.number, at);
-        self.flight(at).as_mut().filter(|flight| flight.leader == me)
-    }
 }
 
 impl Host for Surroundings<'_> {
@@ -55,59 +41,10 @@ impl Host for Surroundings<'_> {
 
     fn took(&mut self, _: Duration) {}
 
-    fn join(&mut self, at: usize, _: &Key, now: Timestamp, until: Timestamp) -> Join {
-        let me = (self.own.number, at);
-        let flight = self.flight(at);
-        if let Some(flight) = flight.as_mut().filter(|flight| now <= flight.until) {
-            if flight.leader == me {
-                return Join::Leads;
-            }
-            flight.followers.push(me);
-            let (until, holds) = (flight.until, flight.holds);
-            self.setup.witness.saw("follower");
-            return Join::Follows { until, holds };
-        }
-        let fresh = Flight { leader: me, until, holds: false, known: None, followers: Vec::new() };
-        let outlived = flight.replace(fresh);
-        if let Some(outlived) = outlived.filter(|flight| flight.leader != me) {
-            for (number, at) in outlived.followers {
-                self.world.finished.push((number, at, None));
-            }
-        }
-        Join::Leads
-    }
-
-    fn holds(&mut self, at: usize) {
-        if let Some(flight) = self.own_flight(at) {
-            flight.holds = true;
-            flight.known = None;
-        }
-    }
-
-    fn returns(&mut self, at: usize) {
-        if let Some(flight) = self.own_flight(at) {
-            flight.holds = false;
-        }
-    }
-
-    fn leave(&mut self, at: usize) {
-        if self.own_flight(at).is_some()
-            && let Some(flight) = self.flight(at).take()
-        {
-            for (number, at) in flight.followers {
-                self.world.finished.push((number, at, flight.known.clone()));
-            }
-        }
-    }
-
-    fn learn(&mut self, at: usize, key: &Key, record: IdempotencyRecord, _: Timestamp) {
-        let record = Arc::new(record);
+    fn learn(&mut self, key: &Key, record: IdempotencyRecord, _: Timestamp) {
         if record.status == Status::Completed && record.outbox.is_none() {
             let key = self.setup.key(key);
-            self.world.processes[self.own.process].completed[key] = Some(Arc::clone(&record));
-        }
-        if let Some(flight) = self.own_flight(at) {
-            flight.known = Some(record);
+            self.world.processes[self.own.process].completed[key] = Some(Arc::new(record));
         }
     }
 

@@ -127,21 +127,16 @@ pub(crate) fn advance(setup: &Setup, world: &mut World, place: usize, input: Opt
     if wake.is_some_and(|wake| wake <= now) || (wake.is_none() && !is_awaited) {
         world.blame(WAKES);
     }
-    if awaits_a_key(world, own) && wake.is_none_or(|wake| wake > now.plus(LONGEST_PAUSE)) {
+    if awaits_a_key(own) && wake.is_none_or(|wake| wake > now.plus(LONGEST_PAUSE)) {
         world.blame(WAKES);
     }
     own.wakes = wake.map(|wake| world.truly(own.process, wake));
     world.invocations.insert(place, invocation);
 }
 
-/// Whether nothing but time is missing to records without an outcome: nothing runs, no call is in flight, and no
-/// other invocation of the process leads their keys.
-fn awaits_a_key(world: &World, own: &Own) -> bool {
-    let flights = world.processes[own.process].flights.iter().flatten();
-    let followers = flights.flat_map(|flight| &flight.followers).map(|(number, _)| *number);
-    let told = world.finished.iter().map(|(number, ..)| *number);
-    let follows = followers.chain(told).any(|number| number == own.number);
-    own.calls.is_empty() && own.running.is_empty() && !follows && own.outcomes.contains(&None)
+/// Whether nothing but time is missing to records without an outcome: nothing runs, and no call is in flight.
+fn awaits_a_key(own: &Own) -> bool {
+    own.calls.is_empty() && own.running.is_empty() && own.outcomes.contains(&None)
 }
 
 fn act(
@@ -165,6 +160,12 @@ fn act(
             own.calls.push(Call::new(world, own.process, call, Request::Read(keys), deadline));
         }
         Action::Write { call, writes, deadline } => {
+            let is_twice = |(at, write): (usize, &Write)| {
+                writes[..at].iter().any(|other| other.key == write.key)
+            };
+            if writes.iter().enumerate().any(is_twice) {
+                world.blame(CLAIMED_ONCE);
+            }
             for write in &writes {
                 check_write(setup, world, own, write, world.truly(own.process, deadline));
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::policy::{Lease, OnConflict},
+    core::policy::Lease,
     properties::*,
     recovery,
     run::{catch, lose},
@@ -110,13 +110,7 @@ tests! {
     a_guard_names_the_last_owner: catch("GuardsNameTheLastOwner", COUNTS_KEPT, failures);
     only_the_owner_settles: catch("OwnersSettle", FENCED, worlds::late_answers);
     a_settled_record_is_not_settled_again: catch("SettlesWhatIsInProgress", FINAL, worlds::alone);
-    a_follower_is_woken_once: catch("WakesAFollowerOnce", CLAIMED_ONCE, || {
-        // It gives up waiting at the instant at which its leader ends, which leaves it nothing to be answered from.
-        let wait = OnConflict::Wait { up_to: Duration::from_secs(1) };
-        let faults = Faults { errors: 1, ..NONE };
-        let outlived = worlds::outlived().with(|world| world.faults = faults);
-        outlived.policy(|policy| policy.on_conflict = wait)
-    });
+    records_of_a_key_go_one_by_one: catch("OneOfAKeyGoes", CLAIMED_ONCE, worlds::payloads);
     settlements_are_sent_until_the_response_is_due:
         catch("SettlesUntilTheReply", RECORDED, worlds::permanent_timeout);
     a_renewal_ends_with_its_lease: catch("RenewsWithinTheLease", RENEWED_IN_TIME, worlds::renewed);

@@ -95,11 +95,11 @@ fn group() -> Setup {
 
 fn one_process() -> Setup {
     Setup::new("messages in one process", &[0, 0]).with(|world| {
-        (world.at_once, world.batch, world.receives) = (2, 1, 2);
+        (world.at_once, world.batch, world.receives) = (2, 1, 3);
         world.publishes = true;
         world.takes = Duration::from_millis(500);
         world.faults = Faults { losses: 1, deaths: 1, ..NONE };
-        world.expect = &["follower", "replayed", "unsent"];
+        world.expect = &["busy", "replayed", "unsent"];
     })
 }
 

@@ -10,9 +10,6 @@ use crate::{
 
 /// The next instant at which something is due; `None` if time must not advance, or need not.
 pub(crate) fn next(setup: &Setup, world: &World) -> Option<Timestamp> {
-    if !world.finished.is_empty() {
-        return None;
-    }
     let mut due: Vec<Timestamp> = Vec::new();
     for invocation in &world.invocations {
         let own = &invocation.own;

@@ -46,9 +46,6 @@ pub(crate) struct World {
     pub(crate) lingering: Vec<Timestamp>,
     /// By key: how often its handler died because of another key's handler.
     pub(crate) harmed: Vec<u8>,
-    /// Followers whose leader has ended: the invocation, its record, and the idempotency record that
-    /// the leader knew.
-    pub(crate) finished: Vec<(u32, usize, Option<Arc<IdempotencyRecord>>)>,
     /// By key: the fence of the last handler that was started.
     pub(crate) fences: Vec<u64>,
     /// By key: whether a record in progress was swept while copies of writes were in flight: the counts of attempts were
@@ -106,32 +103,20 @@ impl Payloads {
 pub(crate) struct Process {
     /// Whether its clock is ahead by the clock skew.
     pub(crate) is_ahead: bool,
-    /// By key.
-    pub(crate) flights: Vec<Option<Flight>>,
     /// By key: the completed record that was seen.
     pub(crate) completed: Vec<Option<Arc<IdempotencyRecord>>>,
 }
 
 impl Process {
     fn new(keys: usize) -> Self {
-        Self { is_ahead: false, flights: vec![None; keys], completed: vec![None; keys] }
+        Self { is_ahead: false, completed: vec![None; keys] }
     }
 
     /// Everything in memory is lost; the clock is the machine's.
     pub(crate) fn restart(&mut self) {
         let is_ahead = self.is_ahead;
-        *self = Self { is_ahead, ..Self::new(self.flights.len()) };
+        *self = Self { is_ahead, ..Self::new(self.completed.len()) };
     }
-}
-
-/// The single flight of a key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Flight {
-    pub(crate) leader: (u32, usize),
-    pub(crate) until: Timestamp,
-    pub(crate) holds: bool,
-    pub(crate) known: Option<Arc<IdempotencyRecord>>,
-    pub(crate) followers: Vec<(u32, usize)>,
 }
 
 /// An invocation.
@@ -300,7 +285,6 @@ impl World {
             sent: vec![Payloads::default(); keys],
             lingering: vec![Timestamp::EPOCH; keys],
             harmed: vec![0; keys],
-            finished: Vec::new(),
             fences: vec![0; keys],
             forgotten: vec![false; keys],
             gone: vec![false; keys],

@@ -110,9 +110,9 @@ pub(crate) fn one_process() -> Setup {
     Setup::new("two invocations of one process", &[0, 0]).with(|world| {
         (world.at_once, world.batch) = (2, 1);
         world.takes = Duration::from_millis(500);
-        world.receives = 2;
+        world.receives = 3;
         world.faults = Faults { losses: 1, deaths: 1, ..NONE };
-        world.expect = &["follower", "replayed"];
+        world.expect = &["busy", "replayed"];
     })
 }
 
@@ -298,39 +298,22 @@ fn suspects_without_a_deadline() {
     );
 }
 
-/// An invocation with suspects has led a key which the other one follows for as long as it takes.
+/// An invocation with suspects holds a key for which the other one of its process waits as long as it takes.
 #[test]
-fn suspects_beside_a_follower() {
+fn suspects_in_one_process() {
     hold(
-        Setup::new("suspects beside a follower", &[0, 1, 1])
+        Setup::new("suspects in one process", &[0, 1, 1])
             .with(|world| {
                 (world.at_once, world.batch) = (2, 2);
                 world.takes = Duration::from_secs(1);
                 world.receives = 2;
                 world.faults = Faults { deaths: 2, ..NONE };
-                world.expect = &["quarantined handler", "follower"];
+                world.expect = &["quarantined handler", "busy"];
             })
             .policy(|policy| {
                 policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(9) }
             }),
     );
-}
-
-/// One process, a follower that waits, and invocations of three seconds whose deadline is not known.
-pub(crate) fn outlived() -> Setup {
-    Setup::new("a leader whose lease ends", &[0, 0])
-        .with(|world| {
-            (world.at_once, world.batch, world.timeout) = (2, 1, None);
-            world.takes = Duration::from_secs(1);
-            // The follower has no more time than its leader.
-            world.receives = 2;
-            world.faults = Faults { hangs: 1, losses: 1, delays: 1, ..NONE };
-            world.expect = &["follower", "stopped handler"];
-        })
-        .policy(|policy| {
-            policy.fallback_timeout = Duration::from_secs(3);
-            policy.on_conflict = OnConflict::Wait { up_to: Duration::from_secs(8) };
-        })
 }
 
 tests! {
@@ -356,5 +339,4 @@ tests! {
     unprotected_in_an_outage: hold(unprotected());
     no_deadline: hold(without_deadline());
     quarantine_beside_a_busy_key: hold(beside_a_busy_key());
-    a_leader_whose_lease_ends: hold(outlived());
 }

@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     memory::MemoryEffects,
     outcome::Outcome,
-    policy::Mode,
+    policy::{Mode, OnConflict},
     record::Status,
     store::Write,
 };
@@ -211,8 +211,9 @@ async fn nothing_behind_a_refused_effect_starts_in_its_group() {
 }
 
 #[tokio::test]
-async fn a_follower_in_the_same_process_is_answered_from_the_commit() {
-    let world = world();
+async fn a_duplicate_in_the_same_process_is_answered_from_the_commit() {
+    let mut world = world();
+    world.policy.on_conflict = OnConflict::Wait { up_to: 9 * SECOND };
     let engine = world.engine();
     let slow = rec("a", |world: World, call| async move {
         world.clock.sleep(SECOND).await;
@@ -223,7 +224,7 @@ async fn a_follower_in_the_same_process_is_answered_from_the_commit() {
         world.invoke_by(&engine, vec![slow]),
         world.invoke_by(&engine, vec![collecting("a")]),
     );
-    let (leader, follower) = world.clock.drive(both).await;
-    assert_eq!((labels(&leader), labels(&follower)), (vec!["executed"], vec!["replayed"]));
+    let (first, second) = world.clock.drive(both).await;
+    assert_eq!((labels(&first), labels(&second)), (vec!["executed"], vec!["replayed"]));
     assert_eq!(world.effects("a"), 1);
 }

@@ -313,16 +313,3 @@ async fn a_step_is_refused() {
         failure.message()
     );
 }
-
-#[tokio::test]
-async fn a_follower_in_the_same_process_does_not_run() {
-    let world = world();
-    let engine = world.engine();
-    let both = futures_util::future::join(
-        world.invoke_by(&engine, vec![slow("a")]),
-        world.invoke_by(&engine, vec![collecting("a")]),
-    );
-    let (leader, follower) = world.clock.drive(both).await;
-    assert_eq!((labels(&leader), labels(&follower)), (vec!["executed"], vec!["replayed"]));
-    assert_eq!((returns(&world, "a"), world.effects("a")), (1, 1));
-}
