@@ -13,16 +13,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use lambda_idempotency_local::Outcome;
 
 use crate::{
-    Mode, audit_messages,
+    Mode,
     expected::Expected,
     findings::{Cause, Findings},
     history::{Attempt, Effect, End, History, Offence, OrderHistory},
     schedule,
     store::Row,
 };
-
-/// The operation of the consumer of messages, which is in its keys.
-const CONSUMER: &str = "receive-parcel";
 
 /// Checks the history against the store's final records and the number of messages left.
 pub(crate) fn audit(expected: &Expected, history: &History, rows: &[Row], left: usize) -> Findings {
@@ -40,7 +37,6 @@ pub(crate) fn audit(expected: &Expected, history: &History, rows: &[Row], left: 
     }
     order(&mut findings, expected, history);
     store(&mut findings, expected, history, rows);
-    audit_messages::audit(&mut findings, expected, history);
     findings
 }
 
@@ -238,14 +234,6 @@ fn late(history: &History, attempt: &Attempt) -> Option<Cause> {
 fn store(findings: &mut Findings, expected: &Expected, history: &History, rows: &[Row]) {
     let mut records: HashMap<String, String> = HashMap::new();
     for Row { key, status, .. } in rows {
-        // The consumer of the messages has keys of its own, of which it logs what it logs for orders.
-        if key.contains(CONSUMER) {
-            if status != "COMPLETED" {
-                let what = format!("a message of the consumer is {status} in the store");
-                findings.violate(Offence::Stuck, what, Vec::new());
-            }
-            continue;
-        }
         let hash = key.rsplit('#').next().unwrap_or_default().to_owned();
         records.insert(hash, status.clone());
     }

@@ -7,23 +7,16 @@
 use crate::{
     history::{History, Offence},
     ledger::{Step, attempt},
-    parcels::Parcels,
     schedule,
     store::Item,
 };
 
 /// What the key of an attempt's item begins with.
 const ATTEMPT: &str = "attempt ";
-/// What the key of a message's item begins with, which the consumer has received.
-const RECEIVED: &str = "received ";
 
-/// Adds the effects in these items of the table to the history, and to the messages.
-pub(crate) fn read(items: &[Item], history: &mut History, parcels: &mut Parcels) {
+/// Adds the effects in these items of the table to the history.
+pub(crate) fn read(items: &[Item], history: &mut History) {
     for Item { id, placed } in items {
-        if let Some(id) = id.strip_prefix(RECEIVED) {
-            parcels.received.insert(id.to_owned(), *placed);
-            continue;
-        }
         let line = id.strip_prefix(ATTEMPT).map(|of| attempt(Step::Effect, of.split(' ')));
         match (line, schedule::number(id)) {
             (Some(Some(line)), _) => history.committed(&line),

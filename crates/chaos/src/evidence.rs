@@ -4,10 +4,7 @@
 //! function logged, what is in the dead-letter queues, and the records of the store. [`Evidence`] holds that, and its
 //! [`audit`](Evidence::audit) is the one that follows a run of the rig.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    time::Instant,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use lambda_idempotency_local::{Disposition, Outcome, RecordLine};
 
@@ -172,7 +169,6 @@ impl Evidence {
             is_sent: sent.contains(&number),
             is_doomed: order.fails_permanently,
             group: order.group,
-            messages: 0,
         };
         let orders = self.orders.iter().enumerate().map(order).collect();
         Expected { mode: Mode::Claim, may_have_no_keys: false, orders, sequence }
@@ -250,7 +246,6 @@ impl<'a> Reading<'a> {
             Some(RecordLine { record: name.clone(), ..line.clone() })
         });
         let own: Vec<RecordLine> = own.collect();
-        let now = Instant::now();
         self.history.ended_as(Ending {
             pid: sandbox,
             overran: end == End::TimedOut,
@@ -259,8 +254,6 @@ impl<'a> Reading<'a> {
             end,
             stopped: false,
             records: &own,
-            time: now..now,
-            failed_requests: Vec::new(),
         });
         for line in lines.iter().filter(|line| Evidence::acknowledges(&line.outcome)) {
             let Some((order, name)) = self.names.get(line.record.as_str()) else { continue };

@@ -22,8 +22,6 @@ pub(crate) struct ExpectedOrder {
     pub(crate) is_doomed: bool,
     /// Its message group or shard, where its source keeps an order.
     pub(crate) group: Option<usize>,
-    /// How many messages it publishes.
-    pub(crate) messages: usize,
 }
 
 impl From<&Schedule> for Expected {
@@ -33,7 +31,6 @@ impl From<&Schedule> for Expected {
             is_sent: true,
             is_doomed: order.is_doomed(),
             group: keeps_order.then(|| schedule.group(number)),
-            messages: order.sending.messages,
         });
         Self {
             mode: schedule.mode,

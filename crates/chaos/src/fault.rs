@@ -35,12 +35,6 @@ named! {
         /// The store cancels transactions because of a conflict or of throttling of one of their items, or says that the
         /// same request is in progress. Only where effects are in the transaction.
         Conflict = "conflict",
-        /// The queue of the function's messages does not take a message. Only with messages.
-        SendRefused = "send-refused",
-        /// The queue takes a message, and its answer is lost. Only with messages.
-        SendLost = "send-lost",
-        /// The queue takes a message, and answers later than the sender waits. Only with messages.
-        SendSlow = "send-slow",
     }
 }
 
@@ -55,9 +49,6 @@ impl FaultKind {
         Self::Slow,
         Self::Outage,
     ];
-
-    /// Those of the queue to which the function sends its messages.
-    pub const OF_MESSAGES: &'static [Self] = &[Self::SendRefused, Self::SendLost, Self::SendSlow];
 }
 
 #[cfg(test)]

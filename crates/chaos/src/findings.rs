@@ -39,36 +39,6 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A cause for a message that was sent again, which was observed at the attempt before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CopyCause {
-    /// The queue had taken it, and did not answer in time.
-    Unanswered,
-    /// The process was killed or stopped, or missed its deadline, before it recorded that its messages were sent.
-    Ended,
-    /// Another message could not be sent, so that the delivery was returned, and the function logged that.
-    HeldUp,
-    /// Two workers found the messages at the same time.
-    AtOnce,
-    /// It was not recorded that the messages were sent: a request to the store failed afterwards, or the function
-    /// logged that.
-    Unmarked,
-}
-
-impl fmt::Display for CopyCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Unanswered => "the queue did not answer in time",
-            Self::Ended => "its process was killed or stopped",
-            Self::HeldUp => "another message was not sent",
-            Self::AtOnce => "two workers sent it at a time",
-            Self::Unmarked => "it was not recorded",
-        })
-    }
-}
-
 /// A broken guarantee that a run showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
@@ -100,10 +70,6 @@ pub struct Findings {
     pub ran_again: u64,
     /// Executions that got the result of a step from an earlier one, and did not make its effect again.
     pub answered_steps: u64,
-    /// Published messages that arrived at their queue, without copies.
-    pub sent: u64,
-    /// Messages that arrived again, by their accepted cause. A consumer drops them by their ids.
-    pub copies: BTreeMap<CopyCause, u64>,
     /// Broken guarantees; empty if there are none.
     pub violations: Vec<Violation>,
 }

@@ -22,10 +22,6 @@ pub(crate) enum Step {
     Collected,
     /// The handler has returned from the step in which it had its effect.
     Kept,
-    /// A message of the order has arrived at the queue, which has not taken it.
-    Sending,
-    /// The queue has taken a message of the order, and not answered.
-    Sent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,7 +29,6 @@
 //! | `evidence` | the same audit of a run in an AWS account, from what is found there |
 //! | `store` | the store of the function, and what is in it |
 //! | `queues` | the sources that deliver the messages |
-//! | `sending`, `messages`, `parcels`, `audit_messages` | the queue to which the function sends messages, their consumer, and what the audit says of them |
 //! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
 //!
 //! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
@@ -40,7 +39,6 @@
 #![allow(clippy::disallowed_methods)]
 
 mod audit;
-mod audit_messages;
 mod drive;
 mod effects;
 mod evidence;
@@ -50,19 +48,15 @@ mod findings;
 mod history;
 mod injector;
 mod ledger;
-mod messages;
 mod mode;
 mod named;
 mod origin;
-mod parcels;
 mod plan;
 mod processes;
 mod queues;
 mod random;
 mod report;
 mod schedule;
-mod sending;
-
 mod settings;
 mod store;
 mod store_faults;
@@ -73,7 +67,7 @@ mod vary;
 pub use drive::run;
 pub use evidence::{Ended, Evidence, EvidenceMessage, EvidenceOrder, Observed, What};
 pub use fault::FaultKind;
-pub use findings::{Cause, CopyCause, Findings, Violation};
+pub use findings::{Cause, Findings, Violation};
 pub use history::Offence;
 pub use mode::Mode;
 pub use origin::Origin;
@@ -89,7 +83,7 @@ pub enum Error {
     /// The local Lambda or DynamoDB failed, or the function does not start.
     #[error(transparent)]
     Local(#[from] lambda_idempotency_local::Error),
-    /// What the rig itself needs cannot be used: its ledger, its queue or its relay.
+    /// What the rig itself needs cannot be used: its ledger.
     #[error("cannot use {0}")]
     Rig(String),
     /// The function never reported an effect, so there is nothing to audit.

@@ -28,7 +28,7 @@ impl Mode {
         matches!(self, Self::Transaction | Self::Optimistic)
     }
 
-    /// The faults that the scripted function can get without messages.
+    /// The faults that the scripted function can get.
     pub fn faults(self) -> impl Iterator<Item = FaultKind> {
         let all = FaultKind::ALL.iter().copied();
         all.filter(move |kind| self.has(*kind))
@@ -37,7 +37,7 @@ impl Mode {
     pub(crate) fn has(self, kind: FaultKind) -> bool {
         match kind {
             FaultKind::Conflict => self.commits(),
-            kind => !FaultKind::OF_MESSAGES.contains(&kind),
+            _ => true,
         }
     }
 }

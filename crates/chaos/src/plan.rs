@@ -21,9 +21,6 @@ pub(crate) enum Plan {
     /// At this step it waits past its deadline, blocking the thread (`holding`) or not. A process
     /// that misses its deadline is killed, or left running for a while beside its own retry.
     Overrun { at: Step, holding: bool, left_running: bool },
-    /// Its process is killed when its message arrives at the queue, and its source does not deliver it again. Only at
-    /// the end of a run, where nothing else goes wrong.
-    Abandoned,
 }
 
 impl Plan {
@@ -35,18 +32,16 @@ impl Plan {
 
     /// The plans with this fault. In a transaction the handler waits at [`Step::Effect`] after it has collected its
     /// effect, and at [`Step::Collected`] it does not wait: the signal comes while the transaction is committed. At
-    /// [`Step::Kept`] it waits after its step, and at [`Step::Sending`] and [`Step::Sent`] for the answer of the queue.
+    /// [`Step::Kept`] it waits after its step.
     fn of(kind: FaultKind, settings: &Settings) -> Vec<Self> {
         let signalled = |fault, at, holding| Self::Signalled { at, fault, holding };
         let overrun = |at, holding, left_running| Self::Overrun { at, holding, left_running };
-        let of_mode: &[Step] = match settings.mode {
+        let further: &[Step] = match settings.mode {
             Mode::Claim => &[],
             Mode::Transaction | Mode::Optimistic => &[Step::Collected],
             Mode::Steps => &[Step::Kept],
         };
-        let of_messages: &[Step] =
-            if settings.messages { &[Step::Sending, Step::Sent] } else { &[] };
-        let further = of_mode.iter().chain(of_messages).copied();
+        let further = further.iter().copied();
         match kind {
             FaultKind::Kill => [Step::Start, Step::Effect]
                 .into_iter()
@@ -101,7 +96,7 @@ impl Plan {
                 (Step::Start, true) => "firstBlockMs",
                 // With a step, the first delay is after it.
                 (Step::Kept, _) => "firstDelayMs",
-                (Step::Collected | Step::Sending | Step::Sent, _) => return json!({}),
+                (Step::Collected, _) => return json!({}),
                 (Step::Effect, false) => "lateDelayMs",
                 (Step::Effect, true) => "lateBlockMs",
             };
@@ -109,7 +104,7 @@ impl Plan {
         };
         match self {
             Self::Plain if random.one_in(5) => json!({ "delayMs": random.between(1, 25) }),
-            Self::Plain | Self::Doomed | Self::Abandoned => json!({}),
+            Self::Plain | Self::Doomed => json!({}),
             Self::Stumble(FaultKind::Panic) => json!({ "panicTimes": random.between(1, 2) }),
             Self::Stumble(_) => json!({ "failTimes": random.between(1, 3) }),
             // Short enough to meet the deadline if no signal comes.

@@ -1,9 +1,6 @@
 //! Starts the function's processes, and reads what they report on their output.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use lambda_idempotency_local::{EffectLine, FunctionConfig, Local, LocalBuilder, Table};
 use tokio::sync::mpsc::UnboundedSender;
@@ -18,12 +15,12 @@ use crate::{
 /// A process that was killed needs a new one; a machine may be slow to start it.
 const INIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Starts the function of these settings. Effects that it reports are sent to `effects`; its messages go to `queue`.
+/// Starts the function of these settings. Effects that it reports are sent to `effects`.
 pub(crate) async fn start(
     settings: &Settings,
     (schedule, store): (&Schedule, &Store),
     ledger: &Ledger,
-    (effects, queue): (UnboundedSender<Line>, Option<SocketAddr>),
+    effects: UnboundedSender<Line>,
 ) -> Result<Local, Error> {
     let mut function = FunctionConfig::new(&settings.binary)
         .name("orders")
@@ -45,9 +42,6 @@ pub(crate) async fn start(
     for (name, _) in modes.iter().filter(|(_, is_set)| *is_set) {
         function = function.env(*name, "1");
     }
-    if let Some(queue) = queue {
-        function = function.env("SCRIPTED_QUEUE", queue.to_string());
-    }
     for (name, value) in &settings.env {
         function = function.env(name, value);
     }
@@ -61,8 +55,7 @@ pub(crate) async fn start(
                 let _ = effects.send(reported(effect, line.pid));
             }
         });
-    let local =
-        if commits || settings.messages { local.table(Table::new(ORDERS, KEY)) } else { local };
+    let local = if commits { local.table(Table::new(ORDERS, KEY)) } else { local };
     let local = settings.tables.iter().cloned().fold(local, LocalBuilder::table);
     let local = local.start().await?;
     // A function that cannot start would be started again for every delivery.

@@ -7,8 +7,6 @@ use lambda_idempotency_local::{
     StreamConfig,
 };
 
-use serde_json::Value;
-
 use crate::{
     Origin, Settings,
     schedule::{Message, Schedule},
@@ -28,8 +26,8 @@ const RETRIES: usize = 10_000;
 
 pub(crate) struct Queues<'a> {
     schedule: &'a Schedule,
-    /// One for orders that can be placed, without a limit of receives, one for those that cannot, and one for the messages
-    /// that the function publishes. Only a queue has the other two.
+    /// One for orders that can be placed, without a limit of receives, and one for those that cannot. Only a queue has the
+    /// second.
     sources: Vec<Sending>,
     /// How many messages of the schedule are sent.
     sent: usize,
@@ -54,12 +52,10 @@ pub(crate) enum Line {
     Orders,
     /// Orders that cannot be placed.
     Doomed,
-    /// Messages that the function has published.
-    Parcels,
 }
 
 impl Line {
-    const ALL: [Self; 3] = [Self::Orders, Self::Doomed, Self::Parcels];
+    const ALL: [Self; 2] = [Self::Orders, Self::Doomed];
 }
 
 impl Sending {
@@ -102,9 +98,7 @@ impl<'a> Queues<'a> {
             vec![Sending::Events(AsyncEvents::new(source, delays))]
         };
         let sources = match schedule.origin() {
-            Origin::Sqs | Origin::SqsFifo => {
-                vec![queue(u32::MAX), queue(DOOMED_RECEIVES), queue(u32::MAX)]
-            }
+            Origin::Sqs | Origin::SqsFifo => vec![queue(u32::MAX), queue(DOOMED_RECEIVES)],
             Origin::Kinesis => stream(Source::Kinesis),
             Origin::DynamoDb => stream(Source::DynamoDb),
             Origin::Sns => events(Source::Sns),
@@ -120,13 +114,6 @@ impl<'a> Queues<'a> {
 
     fn queued(&self) -> usize {
         self.sources.iter().map(Sending::left).sum()
-    }
-
-    /// Sends a message that the function has published to its consumer.
-    pub(crate) fn publish(&mut self, parcel: Value) {
-        if let Some(Sending::Queue(queue)) = self.sources.get_mut(Line::Parcels as usize) {
-            queue.send(parcel, Instant::now());
-        }
     }
 
     /// Sends what fits into the window.

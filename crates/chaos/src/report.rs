@@ -50,12 +50,6 @@ pub struct Report {
     /// What the audit found.
     #[serde(flatten)]
     pub findings: Findings,
-    /// Messages that orders published.
-    pub published: usize,
-    /// Messages that the relay sent, because no delivery did.
-    pub relayed: usize,
-    /// The ids that the consumer has received: each once, or there is a violation.
-    pub received: usize,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.
     pub injected: BTreeMap<FaultKind, u64>,
     /// Requests to the store, as they came through its proxy.

@@ -25,9 +25,6 @@ pub struct Settings {
     /// How effects and completions are kept together. With another mode than [`Mode::Claim`], the function is
     /// `scripted_orders`.
     pub mode: Mode,
-    /// Whether each order publishes messages, which are sent to a queue of the rig. The function is `scripted_orders`
-    /// then, in a mode with claims.
-    pub messages: bool,
     /// The kinds of faults to inject.
     pub faults: BTreeSet<FaultKind>,
     /// The function's timeout: short, because a lease lasts one second longer.
@@ -59,7 +56,6 @@ impl Settings {
             seed: 1,
             processes: 4,
             mode: Mode::Claim,
-            messages: false,
             faults: Mode::Claim.faults().collect(),
             timeout: Duration::from_secs(2),
             visibility: Duration::from_millis(1500),
@@ -77,14 +73,6 @@ impl Settings {
         Self { mode, faults: mode.faults().collect(), ..Self::new(binary) }
     }
 
-    /// The same with messages, and every fault of their queue.
-    #[must_use]
-    pub fn with_messages(mut self) -> Self {
-        self.messages = true;
-        self.faults.extend(FaultKind::OF_MESSAGES);
-        self
-    }
-
     /// The same with a user's function, which gets messages of this template, and every fault that any function can get.
     #[must_use]
     pub fn for_any_function(binary: impl AsRef<Path>, template: Template) -> Self {
@@ -93,11 +81,6 @@ impl Settings {
             template: Some(template),
             ..Self::new(binary)
         }
-    }
-
-    /// Whether the function can get this fault.
-    pub(crate) fn allows(&self, kind: FaultKind) -> bool {
-        self.mode.has(kind) || self.messages && FaultKind::OF_MESSAGES.contains(&kind)
     }
 
     pub(crate) fn has(&self, kind: FaultKind) -> bool {

@@ -20,12 +20,9 @@ pub(crate) struct Row {
     pub(crate) key: String,
     /// `INPROGRESS`, `COMPLETED`, `FAILED`, or what is wrong with it.
     pub(crate) status: String,
-    /// Whether it has messages that are not sent.
-    pub(crate) has_messages: bool,
 }
 
-/// An item of the function's own table, where effects are in transactions: an order, an attempt, or a message that was
-/// received.
+/// An item of the function's own table, where effects are in transactions: an order or an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) id: String,
@@ -34,16 +31,12 @@ pub(crate) struct Item {
 
 impl Row {
     pub(crate) fn new(key: &str, status: &str) -> Self {
-        Self { key: key.to_owned(), status: status.to_owned(), has_messages: false }
+        Self { key: key.to_owned(), status: status.to_owned() }
     }
 
     fn of_item(item: &Value) -> Self {
         let text = |name: &str| item.get(name).and_then(|value| value.get("S")?.as_str());
-        Self {
-            key: text("id").unwrap_or_default().to_owned(),
-            status: text("status").unwrap_or_default().to_owned(),
-            has_messages: item.get("outbox").is_some(),
-        }
+        Self::new(text("id").unwrap_or_default(), text("status").unwrap_or_default())
     }
 }
 

@@ -70,7 +70,7 @@ impl StoreFault {
             .faults
             .iter()
             .copied()
-            .filter(|kind| concerns_store(*kind) && settings.allows(*kind))
+            .filter(|kind| concerns_store(*kind) && settings.mode.has(*kind))
             .collect();
         // Two leases: the timeout, the lease grace, the clock skew, and time for a successor.
         let late = Trouble::Late { ms: settings.timeout_ms() * 2 + 2500 };

@@ -1,8 +1,6 @@
 //! The orders function with orders that ask for faults: the same sources, variables, tables and
 //! keys. For the chaos rig, and for tests that need a handler to fail, panic, die or run slowly.
 
-#[path = "scripted/consumer.rs"]
-mod consumer;
 #[path = "scripted/recovery.rs"]
 mod recovery;
 mod scripted;
@@ -13,10 +11,7 @@ use lambda_idempotency::{
 };
 use lambda_runtime::Error;
 
-use crate::{
-    consumer::Consumer,
-    scripted::{Order, Shop},
-};
+use crate::scripted::{Order, Shop};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -46,12 +41,8 @@ async fn main() -> Result<(), Error> {
         }};
     }
     let place_order = async move |order: Order, call: Call| shop.place(order, call).await;
-    let mut function = idempotency.function();
-    if let Some(consumer) = Consumer::from_env() {
-        let receive = move |parcel, call| consumer.clone().receive(parcel, call);
-        function = function.on(Consumer::source(), &Consumer::operation(), receive);
-    }
-    let function = function
+    let function = idempotency
+        .function()
         .on(
             (
                 at!(Sqs, "ORDERS_SQS_KEY"),

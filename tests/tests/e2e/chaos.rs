@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use lambda_idempotency_chaos::{
-    Cause, CopyCause, Error, FaultKind, Mode, Offence, Origin, Report, Settings, Template, run,
+    Cause, Error, FaultKind, Mode, Offence, Origin, Report, Settings, Template, run,
 };
 use lambda_idempotency_local::{Outcome, Table};
 use serde_json::{Value, json};
@@ -100,27 +100,10 @@ async fn with_all_faults_no_effect_in_a_transaction_is_doubled_lost_or_stuck() {
     }
 }
 
-/// Each message of a committed order is sent, and each copy has the id of the first and a cause.
+/// A worker that commits its effect by itself, and completes the key afterwards, doubles it: in the mode for claims every
+/// one of its doubled effects would have a cause.
 #[tokio::test]
-async fn with_all_faults_no_message_of_a_committed_order_is_unsent() {
-    let settings = in_mode(Mode::Transaction, 300).with_messages();
-    let report = sound(&settings, FaultKind::OF_MESSAGES.iter().copied()).await;
-    assert!(report.findings.doubled.is_empty(), "{report}");
-    assert_eq!(report.findings.sent, report.published as u64, "{report}");
-    for cause in [CopyCause::Unanswered, CopyCause::HeldUp] {
-        assert!(report.findings.copies.contains_key(&cause), "no {cause}: {report}");
-    }
-    // The last orders were committed, and nobody delivers them again.
-    assert!(report.relayed > 0, "{report}");
-}
-
-/// A handler that sends by itself tells of what may never happen. A worker that commits its effect by itself, and completes
-/// the key afterwards, doubles it: in the mode for claims every one of its doubled effects would have a cause.
-#[tokio::test]
-async fn the_audit_finds_messages_before_the_commit_and_effects_outside_of_it() {
-    let early = without_faults(in_mode(Mode::Transaction, 40).with_messages());
-    let report = broken(early, "SCRIPTED_DIRECT", "1").await;
-    assert!(report.findings.count(Offence::SentEarly) > 0, "{report}");
+async fn the_audit_finds_effects_outside_of_the_commit() {
     let faults = [FaultKind::Kill, FaultKind::Timeout].into();
     let outside = Settings { faults, ..in_mode(Mode::Transaction, 200) };
     let report = broken(outside, "SCRIPTED_OUTSIDE", "1").await;
@@ -146,14 +129,10 @@ async fn transactions_that_are_cancelled_or_unanswered_double_nothing() {
 
 #[tokio::test]
 async fn a_mode_and_its_faults_have_to_fit() {
-    let unclaimed = in_mode(Mode::Optimistic, 10);
     let charges = || Settings { faults: BTreeSet::new(), ..own(env!("CARGO_BIN_EXE_charges"), 10) };
     for (settings, why) in [
         (settings(10, &[FaultKind::Conflict]), "the fault `conflict` needs transactions"),
-        (settings(10, &[FaultKind::SendLost]), "the fault `send-lost` needs messages"),
-        (unclaimed.with_messages(), "without claims no messages"),
         (Settings { mode: Mode::Transaction, ..charges() }, "of the scripted orders function"),
-        (Settings { messages: true, ..charges() }, "of the scripted orders function"),
         (Settings { faults: [FaultKind::Panic].into(), ..charges() }, "`panic` needs a function"),
     ] {
         match run(&settings, |_| {}).await {

@@ -7,7 +7,7 @@
 //! | function | source | tests |
 //! |---|---|---|
 //! | `orders()` | `crates/orders` | `at_once`, `bad_input`, `deaths`, `duplicates`, `failures`, `keys`, `outages`, `permissions`, `races`, `samples`, `secrecy`, `sources` |
-//! | `scripted_orders()`, whose orders ask for faults | `tests/src/bin/scripted_orders.rs` | `asynchronous`, `chaos`, `mode_costs`, `mutex`, `recovery`, `transactions`, and single tests of `deaths`, `failures`, `permissions`, `secrecy` |
+//! | `scripted_orders()`, whose orders ask for faults | `tests/src/bin/scripted_orders.rs` | `asynchronous`, `chaos`, `mode_costs`, `mutex`, `outbox`, `recovery`, `transactions`, and single tests of `deaths`, `failures`, `permissions`, `secrecy` |
 //! | `every_source()`, `http()`, scripted too | `tests/src/bin/every_source.rs`, `http_orders.rs` | `every_source` |
 //! | `idle()`, whose handler awaits nothing | `tests/src/bin/idle.rs` | `costs`, single tests of `secrecy` |
 //!
@@ -35,6 +35,7 @@ mod keys;
 mod mode_costs;
 mod mutex;
 mod outages;
+mod outbox;
 mod permissions;
 mod races;
 mod recovery;

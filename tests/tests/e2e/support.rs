@@ -101,14 +101,22 @@ impl World {
 
     /// Delivers an order, and kills its process by `SIGKILL` when this fault holds a request.
     pub(crate) async fn kill(&self, hold: impl FnOnce(&Gate) -> Fault) -> DeliveryReport {
+        self.kill_with(&batch_of([order("o-1")]), hold).await
+    }
+
+    /// The same with this event.
+    pub(crate) async fn kill_with(
+        &self,
+        event: &Value,
+        hold: impl FnOnce(&Gate) -> Fault,
+    ) -> DeliveryReport {
         let gate = Gate::new(); // never opened: a request that is held before it is applied is never applied
         self.dynamodb().faults().add(hold(&gate).times(1));
         let killer = async {
             gate.reached().await;
             assert_eq!(self.kill_in_flight(), 1);
         };
-        let event = batch_of([order("o-1")]);
-        tokio::join!(self.send(&event), killer).0
+        tokio::join!(self.send(event), killer).0
     }
 
     /// Starts the first process now. The visibility timeout of a message begins before a process is started for it, and its

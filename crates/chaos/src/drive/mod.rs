@@ -1,12 +1,11 @@
 //! Carries out a run: serves the queues, the processes and the ledger in one loop.
 
 mod check;
-mod ending;
 mod rig;
 mod settled;
 mod signals;
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use lambda_idempotency_local::Disposition;
 use tokio::sync::mpsc::unbounded_channel;
@@ -14,7 +13,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use self::rig::Rig;
 use crate::{
     Error, Report, Settings, audit::audit, effects, expected::Expected, ledger::Ledger,
-    messages::MessageQueue, processes::start, schedule::Schedule, store::Store,
+    processes::start, schedule::Schedule, store::Store,
 };
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
@@ -29,29 +28,12 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
     let schedule = Schedule::new(settings);
     let ledger = Ledger::create()?;
     let (report, reported) = unbounded_channel();
-    let (tell, told) = unbounded_channel();
-    let sendings = schedule.orders.iter().map(|order| order.sending).collect();
-    let messages = match settings.messages {
-        true => Some(MessageQueue::start(sendings, tell).await.map_err(|error| {
-            Error::Rig(format!("a loopback port for the function's messages: {error}"))
-        })?),
-        false => None,
-    };
-    let address = messages.as_ref().map(MessageQueue::address);
-    let store = Arc::new(Store::start().await?);
-    let local = start(settings, (&schedule, &store), &ledger, (report, address)).await?;
-    if let Some(messages) = messages.as_ref().filter(|_| settings.mode.commits()) {
-        messages.look_into(&store);
-    }
-    let mut rig = Rig::new((settings, &schedule), (&local, &store), (ledger, reported, told));
-    rig.messages = messages.as_ref();
+    let store = Store::start().await?;
+    let local = start(settings, (&schedule, &store), &ledger, report).await?;
+    let mut rig = Rig::new((settings, &schedule), (&local, &store), (ledger, reported));
     rig.drain(&progress).await?;
     let probes = rig.probe()?;
     if probes > 0 {
-        rig.drain(&progress).await?;
-    }
-    if let Some(messages) = messages.as_ref().filter(|_| !rig.given_up) {
-        rig.end(messages.address()).await?;
         rig.drain(&progress).await?;
     }
     let rows = store.rows()?;
@@ -59,15 +41,13 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
     if settings.template.is_some() && rig.history.attempts.is_empty() {
         return Err(rig.history.no_effects());
     }
-    if settings.mode.commits() || settings.messages {
-        effects::read(&store.items()?, &mut rig.history, &mut rig.parcels);
+    if settings.mode.commits() {
+        effects::read(&store.items()?, &mut rig.history);
     }
-    rig.parcels.audit(&mut rig.history);
     let findings = audit(&Expected::from(&schedule), &rig.history, &rows, left);
-    let mut injected = rig.injector.counts(&store);
-    injected.extend(messages.iter().flat_map(MessageQueue::faults));
+    let injected = rig.injector.counts(&store);
     let story = rig.story(begun);
-    let Rig { history, parcels, relayed, given_up, .. } = rig;
+    let Rig { history, given_up, .. } = rig;
     let settled =
         |what| history.settled.values().filter(|disposition| **disposition == what).count();
     let usage = store.dynamodb.usage();
@@ -92,9 +72,6 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
         given_up,
         executions: history.attempts.len(),
         findings,
-        published: schedule.orders.iter().map(|order| order.sending.messages).sum(),
-        relayed,
-        received: parcels.received.len(),
         injected,
         requests: usage.requests(),
         write_units: usage.write_units,

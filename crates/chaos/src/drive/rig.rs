@@ -14,10 +14,8 @@ use crate::{
     history::History,
     injector::Injector,
     ledger::{Ledger, Line},
-    messages::{MessageQueue, Told},
-    parcels::Parcels,
     plan::standstill,
-    queues::{self, Queues, Received},
+    queues::{Queues, Received},
     schedule::Schedule,
     store::Store,
 };
@@ -33,14 +31,6 @@ pub(super) struct Rig<'a> {
     pub(super) store: &'a Store,
     pub(super) ledger: Ledger,
     pub(super) reported: UnboundedReceiver<Line>,
-    /// The queue of the function's messages, if it has some.
-    pub(super) messages: Option<&'a MessageQueue>,
-    /// What the queue of the function's messages tells.
-    pub(super) told: UnboundedReceiver<Told>,
-    /// The messages that the function has published, on their way to its consumer.
-    pub(super) parcels: Parcels,
-    /// How many messages the relay has sent.
-    pub(super) relayed: usize,
     pub(super) history: History,
     pub(super) injector: Injector,
     pub(super) queues: Queues<'a>,
@@ -58,7 +48,7 @@ impl<'a> Rig<'a> {
     pub(super) fn new(
         (settings, schedule): (&'a Settings, &'a Schedule),
         (local, store): (&'a Local, &'a Store),
-        (ledger, reported, told): (Ledger, UnboundedReceiver<Line>, UnboundedReceiver<Told>),
+        (ledger, reported): (Ledger, UnboundedReceiver<Line>),
     ) -> Self {
         Self {
             settings,
@@ -67,10 +57,6 @@ impl<'a> Rig<'a> {
             store,
             ledger,
             reported,
-            messages: None,
-            told,
-            parcels: Parcels::default(),
-            relayed: 0,
             history: History::default(),
             injector: Injector::new(standstill(settings)),
             queues: Queues::new(settings, schedule),
@@ -96,7 +82,6 @@ impl<'a> Rig<'a> {
                 self.invocations += 1;
                 let request = request_id(self.invocations);
                 self.signal_soon(&received.batch);
-                self.signal_consumer(&received);
                 running.push(async move {
                     let event = received.batch.event().to_string();
                     let invocation = local.invoke_bytes(request, event).await;
@@ -116,7 +101,6 @@ impl<'a> Rig<'a> {
                     progress(self.history.settled.len());
                 }
                 Some(line) = self.reported.recv() => self.effect(&line),
-                Some(told) = self.told.recv() => self.hear(told),
                 () = tokio::time::sleep(TICK) => self.tick().await?,
             }
         }
@@ -125,10 +109,8 @@ impl<'a> Rig<'a> {
     /// Receives a batch, and injects the faults that are scheduled for its new messages.
     fn receive(&mut self) -> Option<Received> {
         let received = self.queues.receive()?;
-        if received.line != queues::Line::Parcels {
-            let fresh = received.batch.records().filter(|(_, receives)| *receives == 1).count();
-            self.inject_store_faults(fresh);
-        }
+        let fresh = received.batch.records().filter(|(_, receives)| *receives == 1).count();
+        self.inject_store_faults(fresh);
         Some(received)
     }
 
@@ -161,9 +143,6 @@ impl<'a> Rig<'a> {
         }
         while let Ok(line) = self.reported.try_recv() {
             self.effect(&line);
-        }
-        while let Ok(told) = self.told.try_recv() {
-            self.hear(told);
         }
         Ok(())
     }

@@ -21,7 +21,6 @@ impl Rig<'_> {
     ) -> Result<(), Error> {
         // It may have answered from what another process did, whose effects have to be known then.
         self.local.read_output().await;
-        self.wait_for_messages().await;
         // Lines read from here on belong to the process's next invocation, so read this one's first.
         self.read()?;
         let batch = &received.batch;
@@ -43,13 +42,8 @@ impl Rig<'_> {
                 .collect();
             self.answered.push(StoryInvocation { invocation: invocation.clone(), messages });
         }
-        if received.line == queues::Line::Parcels {
-            self.consumed(batch, &dispositions);
-            return Ok(());
-        }
         for ((id, _), disposition) in batch.records().zip(dispositions) {
             self.look_up(id, disposition)?;
-            self.look_for_messages(id, disposition);
             self.history.delivered(id.unwrap_or_default(), is_doomed, disposition);
         }
         if self.history.settled.len() > before {

@@ -24,7 +24,6 @@ impl Rig<'_> {
         let plan = self.schedule.orders.get(order).map(|order| &order.plan);
         if let Some(Plan::Signalled { at, fault, .. }) = plan
             && (*at == line.step || (*at, line.step) == (Step::Effect, Step::Collected))
-            && !matches!(at, Step::Sending | Step::Sent)
             && self.signalled.insert(order)
         {
             self.injector.signal(self.local, line.pid, *fault);

@@ -1,10 +1,10 @@
 //! The ends of invocations, as they become part of the history.
 
-use std::{collections::HashMap, ops::Range, time::Instant};
+use std::collections::HashMap;
 
 use lambda_idempotency_local::{Invocation, InvocationResult, Outcome, RecordLine};
 
-use super::{Completion, End, Ended, History, Offence, sends};
+use super::{Completion, End, Ended, History, Offence};
 use crate::schedule::order_of;
 
 /// An invocation that has ended, whoever ran it: the rig, or Lambda.
@@ -20,10 +20,6 @@ pub(crate) struct Ending<'a> {
     pub(crate) failed: Option<String>,
     /// What the function logged of its records.
     pub(crate) records: &'a [RecordLine],
-    /// From giving the event to the process to the end.
-    pub(crate) time: Range<Instant>,
-    /// When the requests to the store began that failed, or into which a fault was injected.
-    pub(crate) failed_requests: Vec<Instant>,
 }
 
 impl History {
@@ -47,15 +43,13 @@ impl History {
             overran,
             failed: (!result.is_response() && !is_returned).then(|| result.to_string()),
             records: &invocation.records,
-            time: invocation.began..invocation.began + invocation.duration,
-            failed_requests: sends::failed_requests(invocation),
         });
     }
 
     /// Adds an invocation that has ended. Add every line that its process wrote before.
     pub(crate) fn ended_as(&mut self, ending: Ending<'_>) {
         self.now += 1;
-        let Ending { pid, end, stopped, overran, failed, records, time, failed_requests } = ending;
+        let Ending { pid, end, stopped, overran, failed, records } = ending;
         if end == End::Crashed || end == End::Answered && failed.is_some() {
             let result = failed.as_deref().unwrap_or("ok");
             self.offend(Offence::Crashed, format!("{pid}: {result}"));
@@ -68,11 +62,6 @@ impl History {
             if let Some(attempt) = self.attempts.get_mut(attempt) {
                 attempt.invocation = Some(index);
                 fences.insert(attempt.message.clone(), attempt.fence);
-            }
-        }
-        for sent in self.open_sends.remove(&pid).unwrap_or_default() {
-            if let Some(sent) = self.sends.get_mut(sent) {
-                sent.invocation = Some(index);
             }
         }
         if end != End::Answered {
@@ -93,20 +82,6 @@ impl History {
         }
         let logged = records.iter();
         let logged = logged.map(|line| (line.record.clone(), line.outcome.clone())).collect();
-        let is_done = |outcome: &Outcome| {
-            matches!(outcome, Outcome::Executed | Outcome::Replayed | Outcome::Superseded)
-        };
-        let unrecorded = records.iter();
-        let unrecorded = unrecorded.filter(|line| is_done(&line.outcome) && line.problem.is_some());
-        let unrecorded = unrecorded.map(|line| line.record.clone()).collect();
-        self.invocations.push(Ended {
-            end,
-            stopped,
-            overran,
-            logged,
-            unrecorded,
-            time,
-            failed_requests,
-        });
+        self.invocations.push(Ended { end, stopped, overran, logged });
     }
 }

@@ -1,14 +1,13 @@
 //! What a history consists of: attempts with their effects, invocations, and what is known of each order.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    ops::Range,
+    collections::{BTreeSet, HashMap},
     time::Instant,
 };
 
 use lambda_idempotency_local::Outcome;
 
-use crate::{ledger::Step, sending::Arrival};
+use crate::ledger::Step;
 
 /// An execution of a handler.
 #[derive(Debug)]
@@ -23,15 +22,6 @@ pub(crate) struct Attempt {
     pub(crate) collected: bool,
     /// When it returned from the step in which it had its effect, among everything that happened.
     pub(crate) kept: Option<u64>,
-    pub(crate) invocation: Option<usize>,
-}
-
-/// An attempt to send a message, and in which invocation. A relay has none.
-#[derive(Debug)]
-pub(crate) struct Send {
-    /// Its place among everything that happened.
-    pub(crate) seen: u64,
-    pub(crate) arrival: Arrival,
     pub(crate) invocation: Option<usize>,
 }
 
@@ -52,12 +42,6 @@ pub(crate) struct Ended {
     pub(crate) overran: bool,
     /// The outcomes that the function logged, by message.
     pub(crate) logged: HashMap<String, Outcome>,
-    /// The messages whose records were done, and of which the function logged that something was not recorded.
-    pub(crate) unrecorded: HashSet<String>,
-    /// From giving the event to the process to the end.
-    pub(crate) time: Range<Instant>,
-    /// When the requests to the store began that failed, or into which a fault was injected.
-    pub(crate) failed_requests: Vec<Instant>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +61,6 @@ pub(crate) struct OrderHistory {
     pub(crate) effects: u64,
     /// The steps that at least one attempt has run.
     pub(super) steps: BTreeSet<Step>,
-    /// The attempts to send its messages.
-    pub(crate) sends: Vec<usize>,
     /// The counter of the order in its table, where effects are in transactions.
     pub(crate) placed: u64,
     /// The key hashes that the function logged for it.

@@ -3,7 +3,6 @@
 mod ending;
 mod entries;
 mod offence;
-mod sends;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,7 +18,7 @@ use crate::{
 };
 
 pub(crate) use ending::Ending;
-pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory, Send};
+pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory};
 pub use offence::Offence;
 
 /// Everything that happened, in the order in which it was seen.
@@ -27,7 +26,6 @@ pub use offence::Offence;
 pub(crate) struct History {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) invocations: Vec<Ended>,
-    pub(crate) sends: Vec<Send>,
     pub(crate) orders: BTreeMap<usize, OrderHistory>,
     /// The first final disposition of each message.
     pub(crate) settled: HashMap<String, Disposition>,
@@ -40,8 +38,6 @@ pub(crate) struct History {
     pub(crate) offences: Vec<(Offence, String)>,
     /// The attempts of each process whose invocation has not ended.
     open: HashMap<u32, Vec<usize>>,
-    /// The same for what they sent.
-    open_sends: HashMap<u32, Vec<usize>>,
     /// The last invocation of each process that gets no other: it has ended, or it runs on. What of it is seen after
     /// that invocation is of that invocation.
     last: HashMap<u32, usize>,
@@ -61,8 +57,6 @@ impl History {
         match line.step {
             Step::Start => Some((order, self.start(order, line))),
             Step::Effect | Step::Collected | Step::Kept => self.done(order, line),
-            // The queue tells that, not the ledger.
-            Step::Sending | Step::Sent => None,
         }
     }
 
@@ -215,7 +209,6 @@ impl History {
     /// Notes that a process that ran on has ended: another one may get its id.
     pub(crate) fn gone(&mut self, pid: u32) {
         self.open.remove(&pid);
-        self.open_sends.remove(&pid);
     }
 
     pub(crate) fn offend(&mut self, offence: Offence, what: String) {

@@ -17,17 +17,8 @@ pub enum Offence {
     DeadLettered,
     /// The store's records differ from what happened.
     Store,
-    /// The first effect of a message came before that of an earlier message of its group; or a message of an order that
-    /// keeps their order arrived before the one before it.
+    /// The first effect of a message came before that of an earlier message of its group.
     OutOfOrder,
-    /// A message of a completed order was not sent, or was not sent when its delivery was acknowledged.
-    Unsent,
-    /// A message was sent before its order was placed, or although it had failed permanently.
-    SentEarly,
-    /// A message was sent with two ids, or two messages with one.
-    MessageId,
-    /// A message was sent again without an accepted cause.
-    Copied,
     /// Two executions got the same fence.
     Fence,
     /// A process ended by itself, or an invocation failed as a whole.

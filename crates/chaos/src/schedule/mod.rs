@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use self::ids::id_at;
 pub(crate) use self::{
     ids::{id, number, order_of},
-    order::{Order, is_grouped},
+    order::Order,
 };
 use crate::{
     FaultKind, Mode, Origin, Settings, Template, plan::Plan, random::Random,
@@ -25,8 +25,6 @@ use crate::{
 /// By how much a process's clock may be off: two of them differ by less than the second that the
 /// engine allows for.
 const MOST_SKEW_MS: u64 = 450;
-/// How many orders are given up by their source, at most.
-const MOST_ABANDONED: usize = 50;
 /// The first faulty order, and the distance to the next, until each kind has occurred once.
 const FIRST: usize = 3;
 const STRIDE: usize = 4;
@@ -36,8 +34,6 @@ pub(crate) struct Schedule {
     pub(crate) orders: Vec<Order>,
     /// In the order in which they are sent.
     pub(crate) messages: Vec<Message>,
-    /// Of the last orders: they are delivered once, after everything else.
-    pub(crate) abandoned: Vec<Message>,
     pub(crate) store_faults: Vec<StoreFault>,
     /// By how much the clock of each process is off, in milliseconds.
     pub(crate) skews: Vec<i64>,
@@ -73,7 +69,7 @@ impl Schedule {
                 Some(plan) => plan,
                 None => Plan::random(settings, &mut random),
             };
-            let order = Order::new(plan, number, settings, &mut random);
+            let order = Order::new(plan, settings, &mut random);
             let copies = copies(&mut random).min(settings.deliveries - placed.len());
             let base = placed.len() as u64;
             for copy in 0..copies {
@@ -100,9 +96,8 @@ impl Schedule {
         let (mode, template) = (settings.mode, settings.template.clone());
         // More than processes, so that a group that waits for a lease does not keep all of them idle.
         let groups = settings.processes.saturating_mul(2).max(1);
-        let (messages, abandoned) = (Vec::new(), Vec::new());
-        let mut schedule =
-            Self { orders, messages, abandoned, store_faults, skews, mode, template, groups };
+        let messages = Vec::new();
+        let mut schedule = Self { orders, messages, store_faults, skews, mode, template, groups };
         let origin = schedule.origin();
         let messages = placed.into_iter().enumerate().map(|(place, (_, message))| Message {
             id: id_at(origin, place, message.order).unwrap_or(message.id),
@@ -110,20 +105,7 @@ impl Schedule {
             ..message
         });
         schedule.messages = messages.collect();
-        schedule.abandon(settings, &mut random);
         schedule
-    }
-
-    /// Adds the orders that publish messages, and whose source gives them up after one delivery.
-    fn abandon(&mut self, settings: &Settings, random: &mut Random) {
-        if !settings.messages || !settings.has(FaultKind::Kill) {
-            return;
-        }
-        for _ in 0..(settings.deliveries / 1000).clamp(2, MOST_ABANDONED) {
-            let number = self.orders.len();
-            self.orders.push(Order::new(Plan::Abandoned, number, settings, random));
-            self.abandoned.extend(self.probe(number));
-        }
     }
 
     pub(crate) fn origin(&self) -> Origin {

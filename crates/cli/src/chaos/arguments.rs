@@ -35,11 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least::<2>)]
     processes: usize,
 
-    /// Orders publish messages, which are sent to a queue of the rig, and by a relay at the end
-    #[arg(long, conflicts_with = "own")]
-    messages: bool,
-
-    /// The kinds of faults to inject [default: all that the function can get, and with --messages those of their queue]
+    /// The kinds of faults to inject [default: all that the function can get]
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = clap::value_parser!(FaultKind))]
     faults: Option<Vec<FaultKind>>,
 
@@ -103,7 +99,6 @@ Examples:
 Kinds of faults:
   kill, stop, throttle, error, drop, slow, outage: for any function
   timeout, fail, panic, dead-letter, skew: for a function that follows the scripts of the orders
-  send-refused, send-lost, send-slow: with --messages
 
 Exit code:
   0  every effect beyond the first has a cause that the documentation states; nothing is lost or stuck
@@ -135,7 +130,6 @@ impl Arguments {
         let binary = PathBuf::new();
         let mut settings = match self.template()? {
             Some(template) => Settings::for_any_function(binary, template),
-            None if self.messages => Settings::new(binary).with_messages(),
             None => Settings::new(binary),
         };
         settings.timeout = self.timeout;

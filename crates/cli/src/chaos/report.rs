@@ -1,6 +1,6 @@
 //! The report of a run under faults.
 
-use lambda_idempotency_chaos::{Mode, Offence, Report, Story};
+use lambda_idempotency_chaos::{Offence, Report, Story};
 
 use crate::report::{List, Run};
 
@@ -27,9 +27,7 @@ pub(crate) fn run<'r>(report: &'r Report, story: &'r Story) -> Run<'r> {
             List::violations(findings),
             List::counts("Faults injected", &["fault", "times"], &report.injected),
             List::counts("Deliveries by outcome", &["outcome", "deliveries"], &report.outcomes),
-            // In a transaction, no cause excuses a second effect: there is none to show.
             List::counts("Effects that happened again", CAUSE, &findings.doubled),
-            List::counts("Messages that were sent again", CAUSE, &findings.copies),
         ],
         work_of: Story::work_of,
     }
@@ -39,7 +37,7 @@ const CAUSE: &[&str] = &["observed cause", "times"];
 
 fn numbers(report: &Report, violations: u64) -> Vec<(String, &'static str)> {
     let findings = &report.findings;
-    let mut numbers = vec![
+    let numbers = [
         (report.messages as u64, "messages"),
         (report.probes as u64, "sent once more, for keys held at the end"),
         (report.keys as u64, "pieces of work"),
@@ -52,30 +50,13 @@ fn numbers(report: &Report, violations: u64) -> Vec<(String, &'static str)> {
         (report.injected.values().sum(), "faults injected"),
         (report.executions as u64, "handlers started"),
         (findings.effects, "effects"),
-    ];
-    if report.mode.commits() {
-        numbers.push((findings.not_committed, "collected, and not committed"));
-        numbers.push((findings.ran_again, "ran again, and applied nothing"));
-    } else {
-        numbers.push((findings.doubled.values().sum(), "effects again, with a cause"));
-        numbers.push((findings.stale, "of these, a fence would refuse"));
-        numbers.push((findings.answered_steps, "executions answered from a recorded step"));
-    }
-    if report.published > 0 {
-        numbers.extend([
-            (report.published as u64, "messages published by orders"),
-            (findings.sent, "of these, sent"),
-            (report.relayed as u64, "of these, sent by the relay"),
-            (findings.copies.values().sum(), "sent again with the same id, with a cause"),
-            (report.received as u64, "received by the consumer, by their ids"),
-        ]);
-    }
-    numbers.extend([
+        (findings.doubled.values().sum(), "effects again, with a cause"),
+        (findings.stale, "of these, a fence would refuse"),
         (findings.count(Offence::Lost), "lost"),
         (findings.count(Offence::Stuck), "stuck"),
         (findings.count(Offence::Doubled), "doubled without a cause"),
         (violations, "violations, all kinds"),
-    ]);
+    ];
     numbers.into_iter().map(|(number, meaning)| (number.to_string(), meaning)).collect()
 }
 
@@ -85,10 +66,8 @@ fn verdict(report: &Report, violations: u64) -> String {
                 processor time for the function does that: use a longer timeout, or more patience."
             .to_owned();
     }
-    match (violations, report.mode) {
-        (0, Mode::Transaction) => "No message was lost or stuck, and no effect happened again.".to_owned(),
-        (0, _) => "No message was lost or stuck, and every effect that happened again has a cause that was observed."
-            .to_owned(),
-        (count, _) => format!("{count} violation(s) of what the library promises: see the list."),
+    match violations {
+        0 => "No message was lost or stuck, and every effect that happened again has a cause that was observed.".to_owned(),
+        count => format!("{count} violation(s) of what the library promises: see the list."),
     }
 }

@@ -13,10 +13,7 @@
 //! | `SCRIPTED_RECOVERY=1` | with `SCRIPTED_RECOVERABLE=1`: no event is read, and each invocation recovers the records that are left, whatever their age (`scripted_orders` only) |
 //! | `SCRIPTED_OUTSIDE=1` | with `SCRIPTED_TRANSACTION=1`: orders are placed in a transaction of the handler, before their keys are completed, to test that an audit notices it |
 //! | `SCRIPTED_STEPS=1` | an order is placed in a step, and mailed in a second one, which is an order too: `mail ID`. With a ledger there is only the first, and what goes wrong before the order is placed goes wrong after it |
-//! | `SCRIPTED_PARCELS_TABLE` | a message is published for each order, and sent to this table |
-//! | `SCRIPTED_QUEUE` | orders publish as many messages as they say, which are sent to this address |
-//! | `SCRIPTED_DIRECT=1` | handlers send their messages themselves, to test that an audit notices it |
-//! | `SCRIPTED_RELAY=1` | sends the messages that are left in the table, and ends |
+//! | `SCRIPTED_PARCELS_TABLE` | each order publishes a message, or as many as it says, which are sent to this table |
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
@@ -24,7 +21,6 @@ mod clock;
 mod ledger;
 mod order;
 mod parcels;
-mod queue;
 mod script;
 mod store;
 
@@ -36,7 +32,6 @@ use ledger::{Ledger, attempt};
 pub(crate) use order::Order;
 use order::Orders;
 use parcels::Parcels;
-use queue::Queue;
 
 /// Everything a handler needs. Clones share it.
 #[derive(Clone)]
@@ -51,17 +46,11 @@ pub(crate) struct Shop {
     in_steps: bool,
     /// Where messages go, if orders publish some.
     parcels: Option<String>,
-    queue: Option<Queue>,
 }
 
 impl Shop {
-    /// The shop that the environment describes, and the `Idempotency` that protects its handlers. A process that is
-    /// to be a relay ends here.
+    /// The shop that the environment describes, and the `Idempotency` that protects its handlers.
     pub(crate) async fn from_env() -> Result<(Self, Idempotency), Error> {
-        if is_set("SCRIPTED_RELAY") {
-            queue::relay().await?;
-            std::process::exit(0);
-        }
         let idempotency = store::idempotency(SkewedClock::from_env()?).await?;
         let shop = Self {
             orders: Orders::from_env().await?,
@@ -73,12 +62,10 @@ impl Shop {
             outside: is_set("SCRIPTED_OUTSIDE"),
             in_steps: is_set("SCRIPTED_STEPS"),
             parcels: std::env::var("SCRIPTED_PARCELS_TABLE").ok(),
-            queue: Queue::from_env(),
         };
-        let idempotency = match (&shop.parcels, &shop.queue) {
-            (Some(_), _) => idempotency.with_sender(Parcels::new().await),
-            (None, Some(queue)) => idempotency.with_sender(queue.clone()),
-            (None, None) => idempotency,
+        let idempotency = match &shop.parcels {
+            Some(_) => idempotency.with_sender(Parcels::new().await),
+            None => idempotency,
         };
         Ok((shop, idempotency))
     }
@@ -132,10 +119,9 @@ impl Shop {
             None => self.orders.place(&order).await?,
         }
         if let Some(table) = &self.parcels {
-            call.publish(parcels::message(table, &order))?;
-        }
-        if let Some(queue) = &self.queue {
-            queue.publish(&order, &call).await?;
+            for message in parcels::messages(table, &order) {
+                call.publish(message)?;
+            }
         }
         if in_step.is_none() {
             order.script.after(&call).await;

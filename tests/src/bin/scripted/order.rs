@@ -21,12 +21,8 @@ pub(crate) struct Order {
     pub(super) customer: String,
     pub(super) sku: String,
     pub(super) quantity: u32,
-    /// How many messages the order publishes, if there is a queue for them.
-    #[serde(default)]
-    pub(super) messages: u32,
-    /// Whether their order is kept.
-    #[serde(default)]
-    pub(super) grouped: bool,
+    /// How many messages the order publishes if there is a table for them: one, unless the order says it.
+    pub(super) messages: Option<u32>,
     #[serde(flatten)]
     pub(super) script: Script,
 }
@@ -36,9 +32,8 @@ impl Order {
     pub(super) fn mail(&self, placed: &str) -> Self {
         let (customer, sku) = (self.customer.clone(), self.sku.clone());
         let (quantity, script) = (self.quantity, Script::default());
-        let (messages, grouped) = (0, false);
         let order_id = format!("mail {placed}");
-        Self { order_id, customer, sku, quantity, messages, grouped, script }
+        Self { order_id, customer, sku, quantity, messages: None, script }
     }
 }
 

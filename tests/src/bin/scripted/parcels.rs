@@ -10,14 +10,17 @@ use lambda_idempotency::{
 
 use super::order::Order;
 
-/// The sender of a shop that publishes a message for each order.
+/// The sender of a shop that publishes messages for each order.
 pub(super) struct Parcels {
     client: Client,
 }
 
-/// The message for an order, to this table.
-pub(super) fn message(table: &str, order: &Order) -> Message {
-    Message::new(table, &*order.order_id)
+/// The messages for an order, to this table. They are in one group, which keeps their order.
+pub(super) fn messages(table: &str, order: &Order) -> impl Iterator<Item = Message> {
+    (1..=order.messages.unwrap_or(1)).map(move |part| {
+        let body = format!("{} {part}", order.order_id);
+        Message::new(table, body).with_group(&*order.order_id)
+    })
 }
 
 impl Parcels {
