@@ -49,6 +49,7 @@ mod pipes;
 mod powertools;
 mod producers;
 mod provenance;
+mod recommended_keys;
 mod recovery;
 mod run;
 mod run_many;

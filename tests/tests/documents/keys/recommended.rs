@@ -326,12 +326,11 @@ const EVENTS: [Changed; 18] = [
         &["eventSourceARN&eventID&eventName=MODIFY"],
         &["dynamodb/Keys/id/S", "dynamodb/NewImage/version/N=1", "dynamodb/NewImage/version/N=3"],
     ),
-    // One receipt for each status of an order: a note is no reason for another.
     (
-        "[newImage.orderId, newImage.status]",
-        ("dynamodb", "dynamodb/NewImage/status/S=paid"),
-        &["eventID&dynamodb/NewImage/note/S=n"],
-        &["dynamodb/NewImage/status/S", "dynamodb/NewImage/orderId/S"],
+        "[newImage.orderId, newImage.version]",
+        ("dynamodb", "dynamodb/NewImage/version/N=1"),
+        &["eventID"],
+        &["dynamodb/NewImage/version/N=2", "dynamodb/NewImage/orderId/S"],
     ),
     (
         "[ns, documentKey._id.\"$oid\", _id._data]",
