@@ -157,7 +157,6 @@ impl Evidence {
                 | Outcome::Replayed
                 | Outcome::Coalesced
                 | Outcome::Superseded
-                | Outcome::Skipped
                 | Outcome::CompletionLost
         )
     }

@@ -58,8 +58,6 @@ pub enum Outcome {
     /// The handler declined the delivery before it did any work, as an HTTP handler that answers
     /// 429 does. The key is free again, and no failure is counted.
     Declined,
-    /// A policy of the user acknowledged the delivery without processing it, because another worker holds the key.
-    Skipped,
     /// The handler returned, but its completion could not be recorded: a later delivery calls the
     /// handler again.
     CompletionLost {
@@ -156,7 +154,6 @@ impl Outcome {
             | Self::Replayed { .. }
             | Self::Coalesced { .. }
             | Self::Superseded { .. }
-            | Self::Skipped
             | Self::CompletionLost { .. } => true,
             Self::Declined
             | Self::Uncommitted { .. }
@@ -185,7 +182,6 @@ impl Outcome {
             Self::Coalesced { .. } => "coalesced",
             Self::Superseded { .. } => "superseded",
             Self::Declined => "declined",
-            Self::Skipped => "skipped",
             Self::CompletionLost { .. } => "completion_lost",
             Self::Uncommitted { .. } => "uncommitted",
             Self::Unsent { .. } => "unsent",

@@ -132,40 +132,16 @@ pub enum OnConflict {
         /// The longest wait.
         up_to: Duration,
     },
-    /// The delivery is acknowledged unprocessed, in the expectation that the other worker completes
-    /// it. If that worker dies, the record is lost. A key whose worker has stopped its handler at the
-    /// deadline is held, but nobody works on it: the delivery is then treated as by
-    /// [`Return`](Self::Return).
-    Skip,
 }
 
 impl OnConflict {
-    /// Whether a delivery is acknowledged unprocessed while another worker holds its key.
-    #[must_use]
-    pub const fn skips(self) -> bool {
-        match self {
-            Self::Skip => true,
-            Self::Return | Self::Wait { .. } => false,
-        }
-    }
-
-    /// This policy for a delivery that must not be acknowledged in the expectation that another worker
-    /// completes it: [`Return`](Self::Return) in place of [`Skip`](Self::Skip).
-    #[must_use]
-    pub const fn or_return(self) -> Self {
-        match self {
-            Self::Skip => Self::Return,
-            Self::Return | Self::Wait { .. } => self,
-        }
-    }
-
     /// Until when a delivery waits that first found its key held at `since`, while the lease ends at
     /// `lease_until`. It does not wait if that is `since`.
     #[must_use]
     pub fn waits_until(self, since: Timestamp, lease_until: Timestamp) -> Timestamp {
         match self {
             Self::Return if lease_until <= since.plus(SHORT_WAIT) => lease_until.plus(AFTER_LEASE),
-            Self::Return | Self::Skip => since,
+            Self::Return => since,
             Self::Wait { up_to } => since.plus(up_to),
         }
     }
@@ -262,14 +238,6 @@ mod tests {
         assert_eq!(until(3_001), at(1_000), "a longer lease is not waited for");
         let wait = OnConflict::Wait { up_to: Duration::from_secs(9) };
         assert_eq!(wait.waits_until(at(1_000), at(90_000)), at(10_000));
-        assert_eq!(OnConflict::Skip.waits_until(at(1_000), at(1_001)), at(1_000));
-    }
-
-    #[test]
-    fn only_skip_becomes_return() {
-        let wait = OnConflict::Wait { up_to: Duration::from_secs(9) };
-        assert_eq!(OnConflict::Skip.or_return(), OnConflict::Return);
-        assert_eq!(wait.or_return(), wait);
     }
 
     #[test]

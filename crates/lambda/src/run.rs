@@ -262,7 +262,6 @@ pub(crate) fn answer<R: DeserializeOwned>(
         }
         (Outcome::Unsent { error, .. }, _) => Err(RunError::Unsent(error)),
         (Outcome::Fenced, _) => Err(RunError::Fenced),
-        (Outcome::Skipped, _) => Err(RunError::Skipped),
         (Outcome::TimedOut { .. } | Outcome::Returned(_), _) => Err(RunError::OutOfTime),
         _ => Err(RunError::ResultLost(ResultLost::Unknown)),
     }

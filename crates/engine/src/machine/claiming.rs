@@ -16,7 +16,6 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     failure::Failure,
     outcome::{Completion, NotStarted, Outcome},
-    policy::OnConflict,
     record::Json,
     store::{StoreError, StoreErrorKind},
 };
@@ -72,11 +71,7 @@ pub(super) fn claimed(step: &mut Step<'_, '_>, claimed: Claimed) -> Next {
             step.entry.found_final(fence);
             Next::End(Outcome::Mismatch)
         }
-        Claimed::Busy { until, is_given_up } => {
-            let conflict = step.conflict();
-            let conflict = if is_given_up { conflict.or_return() } else { conflict };
-            busy(step, until, conflict)
-        }
+        Claimed::Busy { until } => busy(step, until),
         Claimed::Foreign { application } => Next::End(Outcome::Foreign(step.foreign(application))),
         Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. }
             if step.closed.is_some() =>
@@ -123,15 +118,12 @@ fn runs_without(step: &Step<'_, '_>, error: &StoreError) -> bool {
 }
 
 /// Its key is busy: it waits, if the policy and the time allow that.
-fn busy(step: &mut Step<'_, '_>, until: Timestamp, conflict: OnConflict) -> Next {
+fn busy(step: &mut Step<'_, '_>, until: Timestamp) -> Next {
     let now = step.now;
     let since = step.entry.met_busy(now);
     let pause = pause(step.entry.looks());
     step.entry.looked();
-    if conflict.skips() {
-        return Next::End(Outcome::Skipped);
-    }
-    let limit = conflict.waits_until(since, until);
+    let limit = step.setting.policy.on_conflict.waits_until(since, until);
     let past = until.plus(Duration::from_millis(1));
     let wake = now.plus(pause).min(past.max(now)).min(limit);
     let in_time = wake < step.budget.stop();

@@ -11,7 +11,7 @@ fn settling(at: usize) -> Settling {
         settlement: Settlement::Undo,
         effects: None,
         instead: None,
-        outcome: Carried(Outcome::Skipped),
+        outcome: Carried(Outcome::Declined),
         due: START,
         begun: START,
         since: START,

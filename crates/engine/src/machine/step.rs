@@ -22,7 +22,6 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     outbox::SendError,
     outcome::{Foreign, NotStarted, Outcome},
-    policy::OnConflict,
     record::{IdempotencyRecord, Json, Owner, Provenance},
     store::Verdict,
 };
@@ -127,13 +126,6 @@ impl Step<'_, '_> {
     /// Describes the other application that owns a key.
     pub(super) fn foreign(&self, theirs: Arc<str>) -> Foreign {
         Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
-    }
-
-    /// The outcome of a delivery whose key another worker holds. That worker may fail to put the record
-    /// aside, so the delivery is acknowledged only after the record was put aside.
-    pub(super) fn conflict(&self) -> OnConflict {
-        let conflict = self.setting.policy.on_conflict;
-        if self.entry.ask().is_aside { conflict.or_return() } else { conflict }
     }
 
     /// Whether nothing is kept of its attempts. What puts a record aside is done once.

@@ -56,9 +56,8 @@ pub(super) enum Claimed {
     PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
     /// The key was used with another payload.
     Mismatch { fence: u64 },
-    /// The key is held. If it `is_given_up`, nobody works on it: its handler was stopped, and its record
-    /// returned.
-    Busy { until: Timestamp, is_given_up: bool },
+    /// The key is held.
+    Busy { until: Timestamp },
     /// The key belongs to another application.
     Foreign { application: Arc<str> },
     /// The answer to a look: the key can be claimed outside of quarantine, replacing the record that was
@@ -89,10 +88,7 @@ impl Claimed {
                 Self::PermanentlyFailed { error_type, failed_attempts, fence }
             }
             Admission::Mismatch { fence } => Self::Mismatch { fence },
-            Admission::Busy { until } => {
-                let is_given_up = found.is_some_and(IdempotencyRecord::is_given_up);
-                Self::Busy { until, is_given_up }
-            }
+            Admission::Busy { until } => Self::Busy { until },
             Admission::Foreign { application } => Self::Foreign { application },
         })
     }

@@ -225,8 +225,6 @@ async fn a_failure_whose_lease_was_lost_is_not_diverted() {
 #[tokio::test]
 async fn after_a_worker_dies_in_the_sink_the_next_one_diverts() {
     let mut world = World::yielding();
-    // `Skip` must not acknowledge a record whose sink another worker calls: that worker may die.
-    world.policy.on_conflict = OnConflict::Skip;
     let mut polls = 0;
     loop {
         polls += 1;

@@ -29,7 +29,6 @@ use crate::rejection::Rejection;
 /// | [`Unsent`](Self::Unsent) | `Idempotency.Unsent` |
 /// | [`OutOfTime`](Self::OutOfTime) | `Idempotency.OutOfTime` |
 /// | [`Fenced`](Self::Fenced) | `Idempotency.Fenced` |
-/// | [`Skipped`](Self::Skipped) | `Idempotency.Skipped` |
 /// | [`ResultLost`](Self::ResultLost) | `Idempotency.ResultLost` |
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -106,11 +105,6 @@ pub enum RunError {
          the function's result does not count: try again"
     )]
     Fenced,
-    /// Another worker holds the key, and the policy is to skip such calls.
-    #[error(
-        "the operation's policy skipped the call: the key is busy, and the function was not called"
-    )]
-    Skipped,
     /// An earlier call did the work, but its result was not kept or has another type.
     #[error(
         "an earlier call did the work, and {0}; the work is not done again: look for its result \
@@ -135,7 +129,6 @@ impl RunError {
             Self::Unsent(_) => "Unsent",
             Self::OutOfTime => "OutOfTime",
             Self::Fenced => "Fenced",
-            Self::Skipped => "Skipped",
             Self::ResultLost(_) => "ResultLost",
         }
     }

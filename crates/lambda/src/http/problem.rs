@@ -183,12 +183,6 @@ impl Problem {
                 "A request with this key failed permanently",
                 "It is not tried again. Use a new key for a new attempt.",
             ),
-            Outcome::Skipped => Self::new(
-                StatusCode::CONFLICT,
-                "in-progress",
-                "The request was not processed",
-                "A request with this key is being processed.",
-            ),
             _ => return None,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lambda_idempotency_core::policy::{Mode, OnConflict, OnOutage, Policy};
+use lambda_idempotency_core::policy::{Mode, OnOutage, Policy};
 use lambda_idempotency_engine::batch::Engine;
 
 use super::{OnMissingKey, Operation, Prepared};
@@ -29,24 +29,18 @@ impl Operation {
         }
     }
 
-    /// Policies that run handlers without a claim, or that lose what was not committed.
+    /// Policies that run handlers without a claim.
     fn unprotected(&self) -> Option<String> {
         let runs_unprotected = [
             ("on_outage", self.policy.on_outage == OnOutage::RunUnprotected),
             ("on_missing_key", self.on_missing_key == OnMissingKey::RunUnprotected),
         ];
         let setting = runs_unprotected.into_iter().find(|(_, runs)| *runs);
-        if let Some((setting, _)) = setting {
-            return Some(format!(
+        setting.map(|(setting, _)| {
+            format!(
                 "its policy `.{setting}(..)` runs handlers without a claim, and then there is no completion to commit \
                  effects with; return such records instead"
-            ));
-        }
-        (self.on_conflict == Some(OnConflict::Skip)).then(|| {
-            "its policy `.on_conflict(OnConflict::Skip)` acknowledges a delivery whose key is held, and the key of a \
-             record that was returned uncommitted stays held until its lease ends: its next delivery would be lost; \
-             return such records, or let them wait"
-                .to_owned()
+            )
         })
     }
 

@@ -31,7 +31,7 @@ impl Operation {
     ///
     /// * with effects: a store without transactions; `RunUnprotected` for [`on_outage`](Self::on_outage) or
     ///   [`on_missing_key`](Self::on_missing_key), and `IDEMPOTENCY_DISABLED`, because without a claim there is no
-    ///   completion to commit with; [`OnConflict::Skip`], which would lose records that were returned uncommitted;
+    ///   completion to commit with;
     ///   [`Idempotency::event`](crate::Idempotency::event), whose service has no call to collect with;
     /// * without a claim: [`lease`](Self::lease), [`lease_grace`](Self::lease_grace),
     ///   [`max_failed_attempts`](Self::max_failed_attempts) and [`max_lost_attempts`](Self::max_lost_attempts), which
@@ -44,12 +44,12 @@ impl Operation {
     ///   record of a key replaces them.
     ///
     /// ```
-    /// use lambda_idempotency::{Mode, OnConflict, Operation};
+    /// use lambda_idempotency::{Mode, Operation};
     ///
     /// let deposit = Operation::new("deposit").key("depositId").mode(Mode::Transactional);
     /// assert_eq!(deposit.check(), Ok(()));
-    /// // One import of a tenant at a time. A second one is not needed while the first runs.
-    /// let import = Operation::new("import").key("tenant").mode(Mode::Mutex).on_conflict(OnConflict::Skip);
+    /// // One import of a tenant at a time.
+    /// let import = Operation::new("import").key("tenant").mode(Mode::Mutex);
     /// assert_eq!(import.check(), Ok(()));
     /// assert!(import.max_failed_attempts(3).check().is_err());
     /// ```

@@ -115,9 +115,8 @@ macro_rules! group {
             /// All hooks of an invocation run concurrently. They are dropped after two seconds, or after half of the
             /// remaining time if that is shorter. A hook that fails or panics has no effect on the outcome.
             ///
-            /// With [`OnConflict::Skip`](crate::OnConflict::Skip) it is called only for a key whose handler was stopped
-            /// at a deadline and may still have an effect; in [optimistic mode](crate::Mode::Optimistic), which holds no
-            /// key, only for one that was claimed before the operation had this mode.
+            /// In [optimistic mode](crate::Mode::Optimistic), which holds no key, it is called only for one that was
+            /// claimed before the operation had this mode.
             pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
             where
                 F: Fn($crate::source::BusyRecord) -> Fut + Send + Sync + 'static,

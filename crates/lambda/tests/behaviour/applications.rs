@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Function, Idempotency, OnConflict, Operation, RunContext, RunError,
+    Call, ConfigError, Failure, Function, Idempotency, Operation, RunContext, RunError,
     source::{DivertedRecord, Sqs},
 };
 use serde_json::{Value, json};
@@ -48,8 +48,7 @@ async fn work_of_another_application_does_not_answer_a_delivery() {
 async fn no_policy_acknowledges_a_key_of_another_application() {
     let world = World::new();
     let discards = Sqs::new().divert(async |_: DivertedRecord| Ok::<_, Failure>(()));
-    let lenient = process().on_conflict(OnConflict::Skip);
-    let [billing, shipping] = functions(&world, discards, &lenient);
+    let [billing, shipping] = functions(&world, discards, &process());
     for (message, id, action) in
         [("m-1", "failed", "fail"), ("m-2", "given up", "give up"), ("m-3", "stopped", "sleep")]
     {

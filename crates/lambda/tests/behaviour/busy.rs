@@ -6,7 +6,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Function, OnConflict, Operation,
+    Function, Operation,
     source::{BusyRecord, Sqs},
 };
 use lambda_idempotency_core::clock::Clock as _;
@@ -92,23 +92,4 @@ async fn without_busy_records_the_hook_is_not_called() {
     let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
     assert_eq!(answer, json!({ "batchItemFailures": [] }));
     assert!(notified.lock().unwrap().is_empty());
-}
-
-/// `OnConflict::Skip` acknowledges keys at which another worker works. At this one none does any more.
-#[tokio::test]
-async fn with_skip_the_hook_gets_a_key_whose_handler_was_stopped() {
-    let world = World::new();
-    let notified = Notified::default();
-    let log = Arc::clone(&notified);
-    let source = Sqs::new().on_busy(move |busy| {
-        log.lock().unwrap().push(busy);
-        async {}
-    });
-    let operation = Operation::new("place").key("id").on_conflict(OnConflict::Skip);
-    let function = world.on(source, &operation);
-    let event = batch([order("m-1", "a", "sleep")]);
-    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-    assert!(notified.lock().unwrap().is_empty(), "it was stopped at the deadline");
-    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-    assert_eq!(notified.lock().unwrap().len(), 1);
 }

@@ -10,9 +10,8 @@ use std::{
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use lambda_idempotency::{
-    Call, CallExt as _, ConfigError, Failure, Idempotency, Lease, Mode, OnConflict, OnMissingKey,
-    OnOutage, Operation, RunContext, clock::Timestamp, error::TransactError, source::Sqs, store::*,
-    testing,
+    Call, CallExt as _, ConfigError, Failure, Idempotency, Lease, Mode, OnMissingKey, OnOutage,
+    Operation, RunContext, clock::Timestamp, error::TransactError, source::Sqs, store::*, testing,
 };
 use lambda_idempotency_core::memory::{MemoryEffects, MemoryStore};
 use serde_json::{Value, json};
@@ -67,8 +66,6 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     refused(unprotected.check(), "`.on_outage(..)` runs handlers without a claim");
     let unprotected = deposits().on_missing_key(OnMissingKey::RunUnprotected);
     refused(unprotected.check(), "`.on_missing_key(..)` runs handlers without a claim");
-    let skips = deposits().on_conflict(OnConflict::Skip);
-    refused(skips.check(), "its next delivery would be lost");
 }
 
 #[test]
@@ -88,7 +85,6 @@ fn what_has_no_effect_without_a_claim_is_refused() {
         refused(operation.check(), setting);
         refused(operation.check(), "or use `Mode::Transactional`");
     }
-    refused(optimistic().on_conflict(OnConflict::Skip).check(), "its next delivery would be lost");
     assert_eq!(optimistic().retention(Duration::from_mins(15)).check(), Ok(()));
 }
 

@@ -53,7 +53,7 @@ async fn keys_of_requests_cannot_be_freed_by_a_payload() {
 #[test]
 fn the_settings_of_an_operation_that_have_an_effect_are_accepted() {
     for operation in [
-        charges().retention(Duration::from_hours(1)).on_conflict(OnConflict::Skip),
+        charges().retention(Duration::from_hours(1)).on_conflict(OnConflict::Return),
         charges()
             .fingerprint("amount")
             .max_failed_attempts(2)

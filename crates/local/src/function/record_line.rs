@@ -130,8 +130,6 @@ outcomes! {
     Fenced = "fenced",
     /// The handler turned the record away before it did any work; its key is free.
     Declined = "declined",
-    /// A policy skipped it.
-    Skipped = "skipped",
     /// The handler ran and failed.
     Failed = "failed",
     /// An earlier permanent failure answered it.

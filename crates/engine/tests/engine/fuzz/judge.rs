@@ -13,9 +13,7 @@ use std::{
 };
 
 use futures_util::future::{Either, select};
-use lambda_idempotency_core::{
-    clock::Clock as _, outcome::Outcome, policy::OnConflict, record::Status,
-};
+use lambda_idempotency_core::{clock::Clock as _, outcome::Outcome, record::Status};
 use lambda_idempotency_engine::{
     batch::{AfterFailure, Batch, Engine},
     call::Call,
@@ -280,9 +278,6 @@ impl World {
                     && !permanent =>
             {
                 say("but its key is free")
-            }
-            Outcome::Skipped if self.scenario.policy.on_conflict != OnConflict::Skip => {
-                say("but that is not the policy")
             }
             _ => {}
         }

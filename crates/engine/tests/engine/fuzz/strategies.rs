@@ -117,7 +117,6 @@ fn policy() -> impl Strategy<Value = Policy> {
     ];
     let conflict = prop_oneof![
         2 => Just(OnConflict::Return),
-        1 => Just(OnConflict::Skip),
         1 => (0u32..20_000).prop_map(|ms| OnConflict::Wait { up_to: MS * ms }),
         1 => Just(OnConflict::Wait { up_to: Duration::MAX }),
     ];
@@ -176,9 +175,6 @@ fn in_a_mode(mut policy: Policy, mode: u8) -> Policy {
     if mode > 0 {
         policy.mode = Mode::Transactional;
         policy.on_outage = OnOutage::Return;
-        if policy.on_conflict == OnConflict::Skip {
-            policy.on_conflict = OnConflict::Return;
-        }
     }
     if mode > 1 {
         policy.mode = Mode::Optimistic;
