@@ -86,19 +86,14 @@ rustdoc_json() { # FLAG... -- CARGO...
         "${@:2}" doc --workspace --no-deps --lib --example scripted --locked
 }
 
-# The crates whose public items are recorded in docs/api, because others build on them.
-API_CRATES=(lambda-idempotency lambda-idempotency-core lambda-idempotency-dynamodb
-    lambda-idempotency-keys lambda-idempotency-postgres lambda-idempotency-redis
-    lambda-idempotency-results lambda-idempotency-testkit)
 # What `lambda-idempotency` exports of the engine, of which nothing else is promised.
 ENGINE_API='_engine::(batch::AfterFailure|call::(Call|RecordId|TraceContext)|delivered::RecordError|observe::|process::Cache|steps::StepError)\b'
 # The version of `public-api` in tests/api reads the output of this version of Rust.
 API_TOOLCHAIN=1.95.0
 
-# Writes the public items of these crates to DIRECTORY/CRATE.txt, with the features that the whole
-# workspace turns on.
-public_items() { # DIRECTORY
-    local crate documents=target/doc
+# Writes the public items of `lambda-idempotency` to FILE, with the features that the whole workspace turns on.
+public_items() { # FILE
+    local documents=target/doc
     if [[ $(rustc --version) == "rustc $API_TOOLCHAIN "* ]]; then
         # The same command as in `docs`, so that it finds everything done.
         rustdoc_json -D warnings -- cargo
@@ -108,28 +103,23 @@ public_items() { # DIRECTORY
         documents=target/api/$API_TOOLCHAIN/doc
     fi
     cargo build --quiet --locked --manifest-path tests/api/Cargo.toml --target-dir target/api
-    mkdir -p "$1"
-    for crate in "${API_CRATES[@]}"; do
-        target/api/debug/api "$documents/${crate//-/_}.json" >"$1/$crate.txt"
-    done
-    target/api/debug/api "$documents/lambda_idempotency_engine.json" | grep -E "$ENGINE_API" >>"$1/lambda-idempotency.txt"
+    target/api/debug/api "$documents/lambda_idempotency.json" >"$1"
+    target/api/debug/api "$documents/lambda_idempotency_engine.json" | grep -E "$ENGINE_API" >>"$1"
 }
 
-# Compares the public items with the recorded ones, so that no release changes them unnoticed.
+# Compares the public items of `lambda-idempotency` with the recorded ones, so that no change of what functions use is
+# unnoticed.
 step_api() {
-    # Without those of a crate that is recorded no more.
-    rm -rf target/api/items
-    public_items target/api/items
-    if ! diff -r -U 2 docs/api target/api/items --exclude README.md; then
-        echo "The public items differ from docs/api. If you meant to change them, run" >&2
+    public_items target/api/items.txt
+    if ! diff -U 2 docs/api/lambda-idempotency.txt target/api/items.txt; then
+        echo "The public items differ from docs/api/lambda-idempotency.txt. If you meant to change them, run" >&2
         echo "bash tests/run record-api, and say in CHANGELOG.md what users have to change." >&2
         return 1
     fi
-    wc -l docs/api/*.txt
 }
 
 step_record-api() {
-    public_items docs/api
+    public_items docs/api/lambda-idempotency.txt
     git diff --stat -- docs/api
 }
 

@@ -1,37 +1,40 @@
-//! Every key expression that a page, an example or a template recommends is tested with the events
-//! that it could confuse.
+//! Every key that a page of the guide recommends is tested with the events that it could confuse: a sample with changes
+//! after which it is the same work, and changes after which it is other work.
 
 use std::collections::BTreeSet;
 
+use lambda_idempotency::{
+    Operation,
+    inspect::{self, AnySource},
+    payload, record,
+};
+use lambda_runtime::Context;
+use serde_json::{Value, json};
+
 use crate::files;
 
-mod recommended;
+/// Shown as placeholders, or as a mistake.
+const OTHERS: [&str; 3] = ["..", "...", "@"];
 
-/// Files that nobody copies a key from: tests, generated texts, and what is no more.
-const SKIPPED: [&str; 6] = ["tests", "decisions", "api", "fuzz", "CHANGELOG.md", "measured"];
-/// Files that speak of keys with placeholders for their expressions.
-const PLACEHOLDERS: [&str; 4] = ["..", "...", "path", "lower(email, 1)"];
-
-/// The text as its reader sees it: without unit tests, comment signs, and breaks in lines.
-fn readable(path: &str, text: &str) -> String {
-    if !path.ends_with(".rs") {
-        return text.to_owned();
-    }
-    let text = text.split("\n#[cfg(test)]").next().unwrap_or_default().replace("\\\n", "");
-    let sign = |line: &str| ["//! ", "/// ", "// "].into_iter().find(|sign| line.starts_with(sign));
-    let line = |line: &str| line[sign(line).map_or(0, str::len)..].to_owned();
-    let lines: Vec<_> = text.lines().map(|text| line(text.trim_start())).collect();
-    // In a message, the quotation marks around a key are escaped.
-    let text = lines.join("\n").replace(".key(\\\"", ".key(\"");
-    text.replace("\"record(\\\"", " record(\"").replace("\\\")", "\")")
+/// The expressions that a page has in `.key(..)`, with `record:` before those in `record(..)`: of lists and of paths. A
+/// name alone is an id that an application gives.
+fn recommended(page: &str) -> impl Iterator<Item = String> {
+    let of = |sign: &'static str, mark: &'static str| {
+        page.split(sign).skip(1).filter_map(move |rest| {
+            let text = match rest.strip_prefix("r#\"") {
+                Some(raw) => raw.split_once("\"#")?.0.to_owned(),
+                None => literal(rest.strip_prefix('"')?)?,
+            };
+            let is_name = mark.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
+            (!is_name && !OTHERS.contains(&&*text)).then(|| format!("{mark}{text}"))
+        })
+    };
+    of(".key(", "").chain(of(".key(payload(", "")).chain(of("record(", "record:"))
 }
 
-/// The text of a string literal that begins here, if one does.
+/// The text of a string up to its end.
 fn literal(text: &str) -> Option<String> {
-    if let Some(raw) = text.strip_prefix("r#\"") {
-        return raw.split_once("\"#").map(|(text, _)| text.to_owned());
-    }
-    let mut characters = text.strip_prefix('"')?.chars();
+    let mut characters = text.chars();
     let mut found = String::new();
     loop {
         match characters.next()? {
@@ -42,74 +45,317 @@ fn literal(text: &str) -> Option<String> {
     }
 }
 
-/// What an environment variable or an argument of a command begins with, where it names a key.
-fn argument(text: &str) -> Option<String> {
-    let argument = match text.strip_prefix('\'') {
-        Some(rest) => rest.split('\'').next()?,
-        None => text.split(|c: char| c.is_whitespace() || "`\\".contains(c)).next()?,
-    };
-    argument.contains(char::is_lowercase).then(|| argument.to_owned())
+/// A sample with these changes, with `&` between those that are made together: `path=text`, `path:=json`, or a path alone,
+/// for any other text or truth value.
+fn changed(sample: &Value, changes: &str) -> Value {
+    let mut sample = sample.clone();
+    for change in changes.split('&').filter(|change| !change.is_empty()) {
+        let (path, value) = change.split_once('=').map_or((change, None), |(p, v)| (p, Some(v)));
+        let names = path.trim_end_matches(':').split('/');
+        let at = names.fold(&mut sample, |at, name| match name.parse::<usize>() {
+            Ok(index) => &mut at[index],
+            Err(_) => &mut at[name],
+        });
+        *at = match (&*at, value) {
+            (_, Some(json)) if path.ends_with(':') => serde_json::from_str(json).expect(change),
+            (_, Some(text)) => text.into(),
+            (Value::String(text), None) => format!("{text}-2").into(),
+            (Value::Bool(before), None) => (!before).into(),
+            (other, None) => panic!("{path} is {other}: name another value"),
+        };
+    }
+    sample
 }
 
-/// The expressions in a text, with `record:` before those for the raw record.
-fn expressions(text: &str) -> BTreeSet<String> {
-    let behind = |sign: &'static str| text.split(sign).skip(1).map(str::trim_start);
-    // `producer.key(json)` and `store.key(id)` have other arguments; a payload is in braces.
-    let is_path =
-        |text: &String| !text.starts_with('{') || !text.contains("\":") && !text.contains("\" :");
-    let mut found: Vec<String> = behind(".key(").filter_map(literal).filter(is_path).collect();
-    found.extend(behind(".key(payload(").filter_map(literal));
-    for sign in [" record(", "(record(", "`record("] {
-        found.extend(behind(sign).filter_map(literal).map(|text| format!("record:{text}")));
+/// Fails unless the sample has one key after each change of `same`, and different ones after those of `distinct`.
+fn compare(
+    expression: &str,
+    key: impl Fn(&Value) -> String,
+    sample: &Value,
+    same: &[&str],
+    distinct: &[&str],
+) {
+    assert!(!distinct.is_empty(), "`{expression}`: changes after which it is other work");
+    for change in same {
+        assert_eq!(key(sample), key(&changed(sample, change)), "`{expression}`: {change}");
     }
-    let of_spec = |rest: &str| literal(rest.split_once(", ")?.1);
-    found.extend(behind("KeySpec::new(").filter_map(of_spec));
-    for line in text.lines() {
-        let Some((name, value)) = line.trim().split_once("_KEY: ") else { continue };
-        let is_variable = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-        let value = value.trim().trim_matches(['\'', '"']).to_owned();
-        found.extend((is_variable && !value.starts_with('!')).then_some(value));
+    let all: Vec<_> = [""].iter().chain(distinct).map(|one| changed(sample, one)).collect();
+    for (at, one) in all.iter().enumerate() {
+        for other in &all[at + 1..] {
+            assert_ne!(key(one), key(other), "`{expression}` of {one} and {other}");
+        }
     }
-    for (at, sign) in text.match_indices("_KEY=") {
-        let name = text[..at].rsplit(|c: char| !c.is_ascii_uppercase() && c != '_').next();
-        let is_ours = !name.unwrap_or_default().starts_with("AWS_");
-        let value = text[at + sign.len()..].split_whitespace().next().unwrap_or_default();
-        found.extend((is_ours && value.contains(char::is_lowercase)).then(|| value.to_owned()));
-    }
-    // Parameters of templates.
-    let default = |parameter: &str| {
-        parameter.lines().find_map(|line| Some(line.trim().strip_prefix("Default: ")?.to_owned()))
-    };
-    found.extend(text.split("KeyPath:\n").skip(1).filter_map(default));
-    // `--key sns=record:..` is for one source.
-    let of_source = |text: String| match text.split_once('=') {
-        Some((_, path)) => path.to_owned(),
-        None => text,
-    };
-    found.extend(text.split(" --key ").skip(1).filter_map(argument).map(of_source));
-    found.iter().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
+
+/// The keys that a producer makes.
+fn of_payload(
+    expression: &'static str,
+    adjust: impl Fn(Operation) -> Operation,
+    sample: Value,
+    same: &[&str],
+    distinct: &[&str],
+) {
+    let producer = adjust(Operation::new("work").key(expression)).producer().expect(expression);
+    let key = |payload: &Value| producer.key(&payload.to_string()).expect(expression);
+    compare(expression, |payload| key(payload).as_str().to_owned(), &sample, same, distinct);
+}
+
+/// The keys of events, which are samples of `events/` with one record, to which these changes are made.
+fn of_event(
+    expression: &'static str,
+    (file, changes): (&str, &str),
+    same: &[&str],
+    distinct: &[&str],
+) {
+    let (operation, source) = (Operation::new("work"), AnySource::new());
+    let (operation, source) = match expression.strip_prefix("record:") {
+        Some(on_record) => (operation, source.key(record(on_record))),
+        // Without `record:`, that of a source whose payload is the whole record.
+        None if ["sqs", "activemq"].contains(&file) => {
+            (operation.key(expression), source.whole_record())
+        }
+        None => (operation.key(expression), source),
+    };
+    let event: Value = serde_json::from_str(&crate::read(&format!("events/{file}.json")))
+        .expect("as in the sample");
+    let lists = ["/Records", "/events", "/messages", "/records/orders-0"];
+    let list = lists.into_iter().find(|list| event.pointer(list).is_some());
+    let key = |record: &Value| {
+        let mut event = event.clone();
+        match list {
+            Some(list) => *event.pointer_mut(list).expect("as in the sample") = json!([record]),
+            None => event = record.clone(),
+        }
+        let none = Context::default();
+        let records = inspect::invocation(&event.to_string(), &source, Some(&operation), &none);
+        let records = records.expect(expression);
+        let key = records[0].key.as_ref().expect(expression).key.as_ref();
+        key.unwrap_or_else(|error| panic!("`{expression}`: {error}")).as_str().to_owned()
+    };
+    let sample = list.map_or(&event, |list| &event.pointer(list).expect("as in the sample")[0]);
+    compare(expression, key, &changed(sample, changes), same, distinct);
+}
+
+/// Payloads: the expression, its settings, a sample, and its changes.
+type OfPayload =
+    (&'static str, fn(Operation) -> Operation, Value, Vec<&'static str>, Vec<&'static str>);
+
+/// Lines of a log: the first two are compressed in two ways and equal.
+const LOGS: [&str; 4] = [
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
+    "awslogs/data=H4sIAE0AAAAE/6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawGN5vR+UAAAAA==",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEwGhBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKSADlGpjawHyihwiUAAAAA==",
+    "awslogs/data=H4sIAAAAAAACA6tWyi/PSy1SslIyBAIjIDAGAiUdpZz8dPei/NICoEw6hBtcUpSamAvkF0P4rmWpeSXFSlbR1UqZKUBhI6Xa2FoAXZxUOVAAAAA=",
+];
+
+fn payloads() -> Vec<OfPayload> {
+    const PLAIN: fn(Operation) -> Operation = |operation| operation;
+    let coupon =
+        |operation: Operation| operation.key(payload("[order.id, coupon]").optional(["coupon"]));
+    vec![
+        (
+            "[order.id, coupon]",
+            coupon,
+            json!({ "order": { "id": 7 } }),
+            vec!["coupon:=null", "order/note=again"],
+            vec!["order/id:=8", "coupon=~", "coupon=SPRING", "order/id:=8&coupon=SPRING"],
+        ),
+        (
+            "json(body).orderId",
+            PLAIN,
+            json!({ "body": "{\"orderId\":7}" }),
+            vec!["body={ \"orderId\": 7 }"],
+            vec!["body={\"orderId\":\"7\"}", "body={\"orderId\":8}"],
+        ),
+        // A task of S3 Batch Operations: its ids are of one job.
+        (
+            "[job.id, tasks[0].taskId]",
+            PLAIN,
+            json!({ "invocationId": "i", "job": { "id": "j" }, "tasks": [{ "taskId": "t" }] }),
+            vec!["invocationId"],
+            vec!["job/id", "tasks/0/taskId"],
+        ),
+        (
+            "\"CodePipeline.job\".id",
+            PLAIN,
+            json!({ "CodePipeline.job": { "id": "j" } }),
+            vec!["CodePipeline.job/data=1"],
+            vec!["CodePipeline.job/id"],
+        ),
+        (
+            "Records[0].ses.mail.messageId",
+            PLAIN,
+            json!({ "Records": [{ "eventSource": "aws:ses", "ses": {
+                "mail": { "messageId": "m", "commonHeaders": { "messageId": "same" } } } }] }),
+            vec!["Records/0/ses/receipt=another"],
+            vec!["Records/0/ses/mail/messageId"],
+        ),
+        // What a client sends again over a WebSocket has new ids, and another client may choose the same.
+        (
+            "[requestContext.authorizer.principalId, json(body).requestId]",
+            PLAIN,
+            json!({ "body": "{\"requestId\":\"r-1\"}", "requestContext": {
+                "messageId": "m", "authorizer": { "principalId": "ann" } } }),
+            vec!["requestContext/messageId"],
+            vec!["requestContext/authorizer/principalId", "body={\"requestId\":\"r-2\"}"],
+        ),
+        // A mutation of AppSync.
+        (
+            "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]",
+            PLAIN,
+            json!({ "identity": { "sub": "ann" }, "arguments": { "orderId": "o" },
+                "info": { "parentTypeName": "Mutation", "fieldName": "place" } }),
+            vec!["request/headers/x-amzn-trace-id=t"],
+            vec!["info/parentTypeName", "info/fieldName", "identity/sub", "arguments/orderId"],
+        ),
+        // Events that a client has published to a channel of AppSync.
+        (
+            "[info.channel.path, events[*].id]",
+            PLAIN,
+            json!({ "info": { "channel": { "path": "/a" } }, "events": [{ "id": "1" }, { "id": "2" }] }),
+            vec!["info/operation=PUBLISH", "events/0/payload=p"],
+            vec!["info/channel/path", "events/1/id", "events:=[{\"id\":\"1\"}]"],
+        ),
+        (
+            "json(base64_gzip(awslogs.data)).[owner, logGroup, logStream, logEvents[*].id]",
+            PLAIN,
+            changed(&json!({}), LOGS[0]),
+            vec![LOGS[1]],
+            LOGS[2..].to_vec(),
+        ),
+        (
+            "[userPoolId, request.userAttributes.sub, triggerSource]",
+            PLAIN,
+            json!({ "userPoolId": "p", "triggerSource": "t", "userName": "ann",
+                "request": { "userAttributes": { "sub": "s" } } }),
+            vec!["userName"],
+            vec!["userPoolId", "triggerSource", "request/userAttributes/sub"],
+        ),
+        (
+            "[userPoolId, userName, triggerSource]",
+            PLAIN,
+            json!({ "userPoolId": "p", "triggerSource": "t", "userName": "ann" }),
+            vec!["callerContext=c"],
+            vec!["userPoolId", "triggerSource", "userName"],
+        ),
+        (
+            "[tenant, order.id]",
+            PLAIN,
+            json!({ "tenant": "t", "order": { "id": "7" } }),
+            vec!["order/note=again"],
+            vec!["tenant", "order/id", "order/id:=7", "tenant=t,7"],
+        ),
+        // Firehose asks again for the same records with another invocation.
+        (
+            "[deliveryStreamArn, recordId]",
+            PLAIN,
+            json!({ "deliveryStreamArn": "a", "recordId": "r" }),
+            vec!["invocationId=i"],
+            vec!["deliveryStreamArn", "recordId"],
+        ),
+    ]
+}
+
+/// The expression, the file and what is changed in it, and the changes after which it is the same or other work.
+type Changed =
+    (&'static str, (&'static str, &'static str), &'static [&'static str], &'static [&'static str]);
+
+const EVENTS: [Changed; 13] = [
+    // SQS compares deduplication ids within a queue, or within a group of it.
+    (
+        "record:[eventSourceARN, attributes.MessageGroupId, attributes.MessageDeduplicationId]",
+        ("sqs-fifo", ""),
+        &["attributes/ApproximateReceiveCount=2&receiptHandle"],
+        &["eventSourceARN", "attributes/MessageGroupId", "attributes/MessageDeduplicationId"],
+    ),
+    // A relay sends a message twice.
+    (
+        "record:messageAttributes.\"idempotency-key\".stringValue",
+        ("sqs", "messageAttributes/idempotency-key/stringValue=k"),
+        &["messageId"],
+        &["messageAttributes/idempotency-key/stringValue"],
+    ),
+    // Messages whose body is a text: equal texts are one work.
+    ("record:body", ("sqs", "body=A17"), &["receiptHandle"], &["body=17", "body= 17"]),
+    (
+        "record:[Sns.MessageAttributes.tenant.Value, Sns.MessageId]",
+        ("sns", "Sns/MessageAttributes/tenant/Value=t"),
+        &["Sns/Timestamp=later"],
+        &["Sns/MessageAttributes/tenant/Value", "Sns/MessageId"],
+    ),
+    (
+        "record:powertools_json(body).orderId",
+        ("sqs", ""),
+        &["messageId"],
+        &["body={\"orderId\":\"o-2\"}", "body={\"orderId\":1}"],
+    ),
+    (
+        "record:Sns.MessageAttributes.orderId.Value",
+        ("sns", "Sns/MessageAttributes/orderId/Value=o"),
+        &["Sns/MessageId"],
+        &["Sns/MessageAttributes/orderId/Value"],
+    ),
+    (
+        "record:Sns.MessageAttributes.\"idempotency-key\".Value",
+        ("sns", "Sns/MessageAttributes/idempotency-key/Value=k"),
+        &["Sns/MessageId"],
+        &["Sns/MessageAttributes/idempotency-key/Value"],
+    ),
+    (
+        "record:resources[0]",
+        ("eventbridge", "resources:=[\"k\", \"r\"]"),
+        &["id"],
+        &["resources/0"],
+    ),
+    (
+        "record:headers.\"idempotency-key\"",
+        ("kafka", "headers:=[{\"idempotency-key\":[107]}]"),
+        &["offset:=7"],
+        &["headers/0/idempotency-key:=[108]"],
+    ),
+    // The same change of an item in two streams of the table.
+    (
+        "[keys.id, newImage.version]",
+        (
+            "dynamodb",
+            "dynamodb/Keys:={\"id\":{\"S\":\"i\"}}&dynamodb/NewImage:={\"version\":{\"N\":\"2\"}}",
+        ),
+        &["eventSourceARN&eventID&eventName=MODIFY"],
+        &["dynamodb/Keys/id/S", "dynamodb/NewImage/version/N=1", "dynamodb/NewImage/version/N=3"],
+    ),
+    (
+        "[newImage.orderId, newImage.version]",
+        ("dynamodb", "dynamodb/NewImage/version/N=1"),
+        &["eventID"],
+        &["dynamodb/NewImage/version/N=2", "dynamodb/NewImage/orderId/S"],
+    ),
+    (
+        "[ns, documentKey._id.\"$oid\", _id._data]",
+        ("documentdb", ""),
+        &["event/clusterTime/$timestamp/i:=7"],
+        &["event/ns/coll", "event/documentKey/_id/$oid", "event/_id/_data"],
+    ),
+    // Once for each content of an object.
+    (
+        "[s3.bucket.name, s3.object.key, s3.object.eTag]",
+        ("s3", ""),
+        &["s3/object/sequencer=01"],
+        &["s3/bucket/name", "s3/object/key", "s3/object/eTag"],
+    ),
+];
 
 #[test]
 fn each_key_that_a_page_recommends_tells_apart_what_it_should() {
-    let texts = files(&["."], &[".md", ".rs", ".yaml", ".yml", ".toml"]);
-    let is_skipped = |part: &str| SKIPPED.contains(&part) || part.ends_with("tests.rs");
-    let mut recommended = BTreeSet::new();
-    for (path, text) in texts.iter().filter(|(path, _)| !path.split('/').any(is_skipped)) {
-        let all = expressions(&readable(path, text));
-        let is_key = |text: &String| !PLACEHOLDERS.contains(&text.trim_start_matches("record:"));
-        recommended.extend(all.into_iter().filter(is_key).map(|text| (text, path.clone())));
+    let mut tested: BTreeSet<String> = BTreeSet::new();
+    for (expression, adjust, sample, same, distinct) in payloads() {
+        of_payload(expression, adjust, sample, &same, &distinct);
+        tested.insert(expression.to_owned());
     }
-    assert!(recommended.len() > 100, "{} are found: are the pages read?", recommended.len());
-    let tested = recommended::check();
-    let untested: Vec<_> =
-        recommended.iter().filter(|(found, _)| !tested.contains(&&**found)).collect();
-    assert!(
-        untested.is_empty(),
-        "say in `recommended` which events these could confuse: {untested:#?}"
-    );
-    for expression in tested {
-        let is_there = recommended.iter().any(|(found, _)| found == expression);
-        assert!(is_there, "no page has `{expression}` any more");
+    for (expression, event, same, distinct) in EVENTS {
+        of_event(expression, event, same, distinct);
+        tested.insert(expression.to_owned());
     }
+    let pages = files(&["crates/lambda/src/guide"], &[".md"]);
+    let found: BTreeSet<String> = pages.iter().flat_map(|(_, page)| recommended(page)).collect();
+    assert_eq!(found, tested, "say which events a recommended key could confuse");
 }
