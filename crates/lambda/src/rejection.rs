@@ -58,6 +58,12 @@ pub enum Rejection {
     /// The payload is not in the envelope that the operation expects.
     #[error("{}", not_in_envelope(.0))]
     NotInEnvelope(Envelope),
+    /// The message is SNS's own: it asks a queue to confirm that it is subscribed to a topic, or that it no longer is.
+    #[error(
+        "the message is not a notification: SNS asks to confirm a subscription of the queue, or its end; open its \
+         `SubscribeURL` once if that is wanted, and delete the message"
+    )]
+    AboutSubscription,
     /// The record does not have this member, which is unique to it and stays the same when it is
     /// delivered again.
     #[error(

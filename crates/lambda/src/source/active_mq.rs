@@ -35,7 +35,7 @@ impl ActiveMq {
 pub(crate) struct ActiveMqEvents;
 
 /// The members that differ when a message is delivered again.
-pub(super) const VOLATILE: &[&str] = &["redelivered", "brokerOutTime"];
+pub(super) const VOLATILE: &[&str] = &["redelivered", "brokerOutTime", "connectionId"];
 const NAME: &str = "activemq";
 
 #[derive(Default, Deserialize)]

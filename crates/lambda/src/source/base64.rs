@@ -17,5 +17,9 @@ pub(super) fn text<'e>(
 
 /// The text, if the bytes are UTF-8.
 pub(super) fn decode(base64: &str) -> Option<String> {
-    STANDARD.decode(base64).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+    bytes(base64).and_then(|bytes| String::from_utf8(bytes).ok())
+}
+
+pub(super) fn bytes(base64: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(base64).ok()
 }

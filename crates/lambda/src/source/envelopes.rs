@@ -81,7 +81,10 @@ pub(crate) fn known_by(source: &dyn EventSource, settings: &Settings) -> &'stati
 
 fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
     let Ok(payload) = &record.payload else { return vec![record] };
-    let opened = serde_json::from_str::<&RawValue>(payload).ok().and_then(|raw| {
+    let raw = serde_json::from_str::<&RawValue>(payload).ok();
+    let is_about_subscription =
+        envelope == Envelope::Sns && raw.is_some_and(sns::is_about_subscription);
+    let opened = raw.and_then(|raw| {
         let inner = match envelope {
             Envelope::Sns => vec![sns::in_envelope(raw)?],
             Envelope::EventBridge => vec![event_bridge::in_envelope(raw)?],
@@ -90,7 +93,11 @@ fn open<'e>(mut record: Record<'e>, envelope: Envelope) -> Vec<Record<'e>> {
         Some(inner.into_iter().map(|inner| inside(&record, envelope, inner)).collect())
     });
     opened.unwrap_or_else(|| {
-        let rejection = Rejection::NotInEnvelope(envelope);
+        let rejection = if is_about_subscription {
+            Rejection::AboutSubscription
+        } else {
+            Rejection::NotInEnvelope(envelope)
+        };
         let payload = std::mem::replace(&mut record.payload, Err(rejection));
         record.body = record.body.take().or(payload.ok());
         vec![record]

@@ -1,9 +1,12 @@
 //! The outermost members of an event, which show its source.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use super::{Settings, filter::Kind};
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer as _,
+    de::{MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use super::items::items;
@@ -304,6 +307,30 @@ pub(super) fn list(member: Member<'_>) -> Option<Vec<&RawValue>> {
     let text = member?.get();
     // An error would be made first, with its line and column.
     if text.starts_with('[') { serde_json::from_str(text).ok() } else { None }
+}
+
+/// The members of an object by name, in its order. A name that occurs twice is there twice: what it contains must not count as
+/// done.
+pub(super) fn named(member: Member<'_>) -> Option<Vec<(String, &RawValue)>> {
+    struct Named;
+
+    impl<'e> Visitor<'e> for Named {
+        type Value = Vec<(String, &'e RawValue)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'e>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+            let mut found = Vec::new();
+            while let Some(member) = members.next_entry()? {
+                found.push(member);
+            }
+            Ok(found)
+        }
+    }
+
+    serde_json::Deserializer::from_str(member?.get()).deserialize_map(Named).ok()
 }
 
 /// A member that is an object; the default, without members, if it is not.

@@ -16,7 +16,7 @@ use super::{
     record::{identity_of, record_id},
     setters::source,
 };
-use crate::rejection::Rejection;
+use crate::{decode::Format, rejection::Rejection};
 
 source! {
     /// EventBridge events, alone or in the lists of a custom bus; the payload is their `detail`.
@@ -119,13 +119,17 @@ fn read(raw: &RawValue) -> Record<'_> {
     // The `id` of other JSON may be chosen by an application, and must not be in errors.
     let is_event = event.detail_type.is_some() && event.source.is_some();
     let id = id(event.id).filter(|_| is_event);
-    let payload = event.detail.map(|detail| Cow::Borrowed(detail.get()));
     let [account, region, source] = [event.account, event.region, event.source].map(text);
+    // A schedule without an `Input` has the detail `{}`, as a text.
+    let in_text = text(event.detail).filter(|_| source.as_deref() == Some("aws.scheduler"));
+    let format = if in_text.is_some() { Format::Text } else { Format::Json };
+    let payload = in_text.or_else(|| event.detail.map(|detail| Cow::Borrowed(detail.get())));
     let record = record_id(NAME, id.as_deref(), source.as_deref().unwrap_or_default());
     // EventBridge's ids are UUIDs; an input transformer may have replaced the id with an
     // application's value, which logs must not show.
     let record = if is_uuid(&record.id) { record } else { record.hidden() };
     Record {
+        format,
         identity: match id {
             None => Err(Rejection::NoIdentity("id")),
             id => identity_of(

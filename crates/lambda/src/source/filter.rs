@@ -76,9 +76,12 @@ impl Kind {
         match self {
             Self::Queue | Self::Topic | Self::Bucket => Some(resource),
             // `stream/orders`, `table/orders/stream/2026-..`, `cluster/shop/3f2a-4`,
-            // `broker:shop:b-1`, `cluster:shop`
+            // `broker:shop:b-1`, `cluster:shop`, `vpc-connection/444455556666/shop/3f2a-4`
             Self::Stream | Self::Table | Self::Broker | Self::Cluster => {
-                resource.split(['/', ':']).nth(1)
+                match resource.strip_prefix(CONNECTION) {
+                    Some(cluster) => cluster.split('/').nth(1),
+                    None => resource.split(['/', ':']).nth(1),
+                }
             }
             // `schedule/group/nightly`
             Self::Schedule => resource.rsplit('/').next(),
@@ -114,6 +117,7 @@ impl Filter {
         // A test event of S3 names its bucket without an ARN.
         let is_bucket = self.kind == Kind::Bucket && self.kind.name_in(&self.name) == Some(found);
         is_bucket
+            || (self.kind == Kind::Broker && connects_to(&self.name, found))
             || rest.zip(self.kind.suffix()).is_some_and(|(rest, suffix)| rest.starts_with(suffix))
     }
 
@@ -167,6 +171,25 @@ impl Filter {
     }
 }
 
+/// The resource of a connection from another VPC to a cluster of MSK, before the cluster's account and name:
+/// <https://docs.aws.amazon.com/lambda/latest/dg/msk-cross-account.html>. Checked with AWS's samples, not with a cluster.
+const CONNECTION: &str = "vpc-connection/";
+
+/// Whether an ARN is that of a connection to this cluster, which has the cluster's region, account and name.
+fn connects_to(cluster: &str, connection: &str) -> bool {
+    let parts = |arn: &str| -> Vec<String> { arn.splitn(6, ':').map(str::to_owned).collect() };
+    let (cluster, connection) = (parts(cluster), parts(connection));
+    let ([_, partition, service, region, account, resource], [_, its, same, here, _, to]) =
+        (&*cluster, &*connection)
+    else {
+        return false;
+    };
+    let name = resource.strip_prefix("cluster/").and_then(|name| name.split('/').next());
+    let to: Vec<&str> = to.strip_prefix(CONNECTION).unwrap_or_default().split('/').collect();
+    (partition, service, region) == (its, same, here)
+        && name.is_some_and(|name| to.starts_with(&[account.as_str(), name]))
+}
+
 /// Whether a name has only characters that AWS and Kafka allow in the names of these resources.
 fn is_allowed(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
@@ -206,6 +229,18 @@ mod tests {
             assert!(!filter(kind, "orders").takes((kind, None)));
             for other in ["order", "my-orders", "orders-eu", "b-1", "1", "default", "stream"] {
                 assert!(!filter(kind, other).takes((kind, Some(arn))), "{other} {arn}");
+            }
+            if kind == Broker && arn.contains("kafka") {
+                let connection =
+                    "arn:aws:kafka:eu-west-1:2:vpc-connection/1/orders/51ab98b4-0a61-7";
+                for mine in ["orders", arn, connection] {
+                    assert!(filter(kind, mine).takes((kind, Some(connection))), "{mine}");
+                    assert_eq!(filter(kind, mine).mistake("kafka"), None, "{mine}");
+                }
+                let (other, foreign) = (arn.replace("orders", "other"), arn.replace(":1:", ":3:"));
+                for other in [&*other, &*foreign, "1"] {
+                    assert!(!filter(kind, other).takes((kind, Some(connection))), "{other}");
+                }
             }
             let other_region = arn.replace("-1:1", "-2:1");
             assert!(kind == Bucket || !filter(kind, &other_region).takes((kind, Some(arn))));

@@ -15,7 +15,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Event, EventSource, Identity, KeepOrder, Record, Settings, base64,
-    event::{Member, descend, id, list, object, text, text_of_bytes},
+    event::{Member, descend, id, list, named, object, text, text_of_bytes},
     filter::Kind,
     record::Item,
     response::partial,
@@ -67,8 +67,6 @@ struct Delivered<'e> {
     offset: Member<'e>,
     #[serde(borrow, default)]
     timestamp: Member<'e>,
-    #[serde(rename = "timestampType", borrow, default)]
-    timestamp_type: Member<'e>,
     #[serde(borrow, default)]
     key: Member<'e>,
     #[serde(borrow, default)]
@@ -109,7 +107,7 @@ impl EventSource for KafkaEvents {
                 if partitions.is_empty() {
                     return settings.takes(&[cluster]);
                 }
-                partitions.keys().all(takes)
+                partitions.iter().map(|(partition, _)| partition).all(takes)
             })
     }
 
@@ -141,8 +139,8 @@ impl EventSource for KafkaEvents {
 }
 
 /// The lists of records, by topic and partition.
-fn partitions<'e>(event: &Event<'e>) -> Option<BTreeMap<String, &'e RawValue>> {
-    serde_json::from_str(event.outside.records?.get()).ok()
+fn partitions<'e>(event: &Event<'e>) -> Option<Vec<(String, &'e RawValue)>> {
+    named(event.outside.records)
 }
 
 /// The cluster's name: its ARN, or its bootstrap servers in sorted order. Empty if neither is known.
@@ -218,7 +216,7 @@ pub(super) fn read<'e>(
     let name = offset.map_or_else(String::new, |offset| format!("{partition}@{offset}"));
     let record = RecordId::new(NAME, name).with_arn(Some(Arc::from(&**cluster)));
     Record {
-        raw: Cow::Owned(decoded.record(&delivered)),
+        raw: Cow::Owned(decoded.record(raw, &delivered)),
         identity: match (unknown, offset) {
             (Some(member), _) => Err(Rejection::NoIdentity(member)),
             (None, None) => Err(Rejection::NoIdentity("offset")),
@@ -256,19 +254,13 @@ impl Decoded {
         Self { key, value, headers: headers(delivered.headers) }
     }
 
-    /// The record as key expressions see it.
-    fn record(&self, delivered: &Delivered<'_>) -> String {
+    /// The record as key expressions see it: what is not decoded stays as it is delivered.
+    fn record(&self, raw: &RawValue, delivered: &Delivered<'_>) -> String {
         let mut record = String::from("{");
-        for (name, member) in [
-            ("topic", delivered.topic),
-            ("partition", delivered.partition),
-            ("offset", delivered.offset),
-            ("timestamp", delivered.timestamp),
-            ("timestampType", delivered.timestamp_type),
-        ] {
-            if let Some(member) = member {
+        for (name, member) in named(Some(raw)).unwrap_or_default() {
+            if !matches!(&*name, "key" | "value" | "headers") {
                 // Writing to a string does not fail.
-                let _ = write!(record, r#""{name}":{},"#, member.get());
+                let _ = write!(record, "{}:{},", Value::String(name), member.get());
             }
         }
         let value = match (&self.value, text(delivered.value)) {

@@ -3,8 +3,9 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html>
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, io::Read as _, sync::Arc};
 
+use flate2::read::GzDecoder;
 use lambda_idempotency_core::outcome::Outcome;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -82,7 +83,8 @@ impl EventSource for KinesisEvents {
     }
 
     fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
-        event.records().iter().map(|raw| read(raw, settings)).collect()
+        let records = event.records().iter().filter(|raw| !is_control_message(raw));
+        records.map(|raw| read(raw, settings)).collect()
     }
 
     /// A tumbling window's state is returned unchanged, because handlers keep their results
@@ -116,6 +118,33 @@ pub(super) fn read<'e>(raw: &'e RawValue, settings: &Settings) -> Record<'e> {
         body: text(data.data),
         ..Record::new(record, raw, base64::text(text(data.data), "kinesis.data"))
     }
+}
+
+/// Whether a record is a message by which CloudWatch Logs tests that it reaches the stream: it has no lines and no log group,
+/// so it has no key, and would block its shard.
+pub(super) fn is_control_message(raw: &RawValue) -> bool {
+    /// Far more than such a message has, in base64 and decompressed.
+    const LONGEST: usize = 2048;
+
+    #[derive(Default, Deserialize)]
+    struct OfLogs<'e> {
+        #[serde(rename = "messageType", borrow, default)]
+        kind: Member<'e>,
+    }
+
+    // Nearly all records are told apart by their beginning: that of data compressed by gzip.
+    if !raw.get().contains("\"H4sI") {
+        return false;
+    }
+    let delivered: Delivered<'_> = object(Some(raw));
+    let data = text(object::<Data<'_>>(delivered.kinesis.or(Some(raw))).data);
+    let data = data.filter(|data| data.len() <= LONGEST);
+    let Some(bytes) = data.and_then(|data| base64::bytes(&data)) else { return false };
+    let mut json = String::new();
+    let mut decoder = GzDecoder::new(&*bytes).take(LONGEST as u64);
+    let Ok(_) = decoder.read_to_string(&mut json) else { return false };
+    let logs = serde_json::from_str(&json).ok().map(|raw| object::<OfLogs<'_>>(Some(raw)));
+    logs.is_some_and(|logs| text(logs.kind).is_some_and(|kind| kind == "CONTROL_MESSAGE"))
 }
 
 /// The ARN of the stream. With enhanced fan-out, records name the consumer: `<stream>/consumer/..`.

@@ -81,8 +81,16 @@ impl PipeEvents {
 
 const NAME: &str = "pipe";
 /// The members of every source that differ when a record is delivered again.
-const VOLATILE: &[&str] =
-    &["receiptHandle", "attributes.ApproximateReceiveCount", "redelivered", "brokerOutTime"];
+const VOLATILE: &[&str] = &[
+    "receiptHandle",
+    "attributes.ApproximateReceiveCount",
+    "redelivered",
+    "brokerOutTime",
+    "connectionId",
+    "basicProperties.headers.x-delivery-count",
+    "basicProperties.headers.x-acquired-count",
+    "basicProperties.headers.x-death",
+];
 
 #[derive(Default, Deserialize)]
 struct Origin<'e> {
@@ -234,7 +242,12 @@ impl EventSource for PipeEvents {
     }
 
     fn records<'e>(&self, event: &Event<'e>, settings: &Settings) -> Vec<Record<'e>> {
-        event.items.iter().flatten().map(|raw| read(raw, settings)).collect()
+        let is_control = |raw: &RawValue| {
+            object::<Origin<'_>>(Some(raw)).from() == Some(From::Kinesis)
+                && kinesis::is_control_message(raw)
+        };
+        let records = event.items.iter().flatten().filter(|raw| !is_control(raw));
+        records.map(|raw| read(raw, settings)).collect()
     }
 
     fn respond(

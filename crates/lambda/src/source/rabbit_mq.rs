@@ -3,7 +3,7 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use lambda_idempotency_engine::{
     call::RecordId,
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Event, EventSource, Identity, Record, Settings, base64,
-    event::{Member, descend, id, list, object, scalar, text, text_of_bytes},
+    event::{Member, descend, id, list, named, object, scalar, text, text_of_bytes},
     filter::Kind,
     record::{identity_of, record_id},
     setters::source,
@@ -40,6 +40,14 @@ impl RabbitMq {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RabbitMqEvents;
 
+/// The members that differ when a message is delivered again. Quorum queues count deliveries in the headers, and a queue of
+/// dead letters counts each way through it.
+pub(super) const VOLATILE: &[&str] = &[
+    "redelivered",
+    "basicProperties.headers.x-delivery-count",
+    "basicProperties.headers.x-acquired-count",
+    "basicProperties.headers.x-death",
+];
 const NAME: &str = "rabbitmq";
 
 #[derive(Default, Deserialize)]
@@ -68,7 +76,7 @@ impl EventSource for RabbitMqEvents {
     }
 
     fn volatile(&self, _: &Settings) -> &'static [&'static str] {
-        &["redelivered"]
+        VOLATILE
     }
 
     fn identity(&self) -> &'static Identity {
@@ -105,8 +113,8 @@ impl EventSource for RabbitMqEvents {
 }
 
 /// The lists of messages, by queue and virtual host (`orders::/`).
-fn queues<'e>(event: &Event<'e>) -> Option<BTreeMap<String, &'e RawValue>> {
-    serde_json::from_str(event.outside.queues?.get()).ok()
+fn queues<'e>(event: &Event<'e>) -> Option<Vec<(String, &'e RawValue)>> {
+    named(event.outside.queues)
 }
 
 pub(super) fn read<'e>(

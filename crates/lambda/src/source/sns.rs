@@ -94,6 +94,15 @@ pub(super) fn in_envelope(raw: &RawValue) -> Option<Record<'_>> {
     is_notification.then(|| read(raw, notification))
 }
 
+/// Whether SNS asks a queue to confirm its subscription, or that it ends.
+pub(super) fn is_about_subscription(raw: &RawValue) -> bool {
+    let notification: Notification<'_> = object(Some(raw));
+    let kind = text(notification.kind);
+    let is_own =
+        matches!(kind.as_deref(), Some("SubscriptionConfirmation" | "UnsubscribeConfirmation"));
+    is_own && notification.topic.is_some()
+}
+
 fn read<'e>(raw: &'e RawValue, notification: Notification<'e>) -> Record<'e> {
     let (topic, id) = (text(notification.topic), id(notification.id));
     let payload = text(notification.message).ok_or(Rejection::NoMember("Sns.Message"));

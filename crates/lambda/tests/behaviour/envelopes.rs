@@ -165,3 +165,18 @@ async fn a_confirmation_of_a_subscription_is_no_notification() {
         assert_eq!(world.ledger.total(), 0);
     }
 }
+
+#[tokio::test]
+async fn messages_of_sns_about_a_subscription_are_named_as_such() {
+    let world = World::new();
+    let source = inside(Envelope::Sns).without_partial_responses();
+    let function = world.on(source, &a());
+    for kind in ["SubscriptionConfirmation", "UnsubscribeConfirmation"] {
+        let body = json!({ "Type": kind, "MessageId": "n-1", "TopicArn": TOPIC, "Token": "2336412f",
+            "Message": "You have chosen to subscribe", "SubscribeURL": "https://sns/confirm" });
+        let message = batch([with_body("m-1", &body.to_string())]);
+        let (_, text) = diagnostic(world.invoke(&function, &message).await.unwrap_err());
+        assert!(text.contains("open its `SubscribeURL` once"), "{text}");
+    }
+    assert_eq!(world.ledger.total(), 0);
+}

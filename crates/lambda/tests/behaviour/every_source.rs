@@ -188,3 +188,28 @@ async fn a_record_whose_key_is_busy_waits_where_its_source_would_not_bring_it_ag
     let text = diagnostic(answer.unwrap_err()).1;
     assert!(!waits && text.contains("another worker"), "{text}");
 }
+
+/// Scheduler sends such an event where the schedule has no `Input`.
+#[tokio::test]
+async fn the_detail_of_a_schedule_without_an_input_is_an_empty_object() {
+    #[derive(Debug, Default, PartialEq, serde::Deserialize)]
+    #[serde(default)]
+    struct Report {
+        name: String,
+    }
+    let world = World::new();
+    let (reports, values) = (Noted::<Report>::new(), Noted::<Value>::new());
+    let mut event = bus_event("e-1", "Scheduled Event", &json!("{}"));
+    event["source"] = "aws.scheduler".into();
+    let typed = world.with_handler(EventBridge::new(), &Operation::new("a"), reports.payloads());
+    let any = world.with_handler(EventBridge::new(), &Operation::new("b"), values.payloads());
+    for function in [&typed, &any] {
+        world.invoke(function, &event).await.unwrap();
+    }
+    assert_eq!((reports.take(), values.take()), (vec![Report::default()], vec![json!({})]));
+    // The detail of another source may be a text.
+    event["source"] = "shop".into();
+    event["id"] = "e-2".into();
+    world.invoke(&any, &event).await.unwrap();
+    assert_eq!(values.take(), [json!("{}")]);
+}

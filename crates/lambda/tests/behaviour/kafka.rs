@@ -1,14 +1,14 @@
 //! Kafka: several partitions in one event, each ordered and with its own checkpoint.
 
 use lambda_idempotency::{
-    Function, Operation, record,
-    source::{Kafka, KeepOrder, Sqs},
+    Call, Function, Operation, record,
+    source::{Kafka, KeepOrder, Pipe, RabbitMq, Sqs},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    support::{World, batch, diagnostic, order},
-    support_streams::{base64, message, topic},
+    support::{Noted, World, batch, diagnostic, order},
+    support_streams::{CLUSTER, base64, message, of_rabbit_mq, rabbit_mq, topic},
 };
 
 fn indexed(world: &World, source: Kafka) -> Function {
@@ -193,4 +193,61 @@ async fn bytes_and_their_base64_text_are_different_keys() {
     text["key"] = base64(base64([0xff, 0xfe])).into();
     assert_eq!(world.invoke(&function, &topic([bytes, text])).await.unwrap(), failures(&[]));
     assert_eq!(world.ledger.executed("x"), 2);
+}
+
+/// With the source's format, the schema's id is nowhere else.
+#[tokio::test]
+async fn members_that_are_not_known_are_carried_through() {
+    let schema = json!({ "dataFormat": "AVRO", "schemaId": "s-1" });
+    let mut direct = message(0, 1, "a", "");
+    direct["valueSchemaMetadata"] = schema.clone();
+    direct["keySchemaMetadata"] = schema.clone();
+    let mut piped = direct.clone();
+    piped["eventSource"] = "aws:kafka".into();
+    piped["eventSourceArn"] = CLUSTER.into();
+    piped["bootstrapServers"] = "b-1.shop:9092".into();
+    let world = World::new();
+    let got = Noted::new();
+    let seen = || {
+        got.handler(|record: Value, call: Call| {
+            let raw: Value = serde_json::from_str(call.raw_record().unwrap()).unwrap();
+            assert_eq!(raw, record);
+            record
+        })
+    };
+    let path = record("[valueSchemaMetadata.schemaId, offset]");
+    let source = || Kafka::new().whole_record().key(path.clone());
+    let function = world.with_handler(source(), &Operation::new("a"), seen());
+    world.invoke(&function, &topic([direct])).await.unwrap();
+    let pipe = Pipe::of(source());
+    let function = world.with_handler(pipe, &Operation::new("b"), seen());
+    world.invoke(&function, &json!([piped])).await.unwrap();
+    let got = got.take();
+    assert_eq!(got.len(), 2);
+    for record in &got {
+        assert_eq!(record["keySchemaMetadata"], schema);
+        assert_eq!(record["valueSchemaMetadata"], schema);
+        assert!(record["value"].as_str().unwrap().starts_with('{'), "{record}");
+    }
+    assert_eq!(got[1]["bootstrapServers"], "b-1.shop:9092");
+}
+
+/// What an event contains twice must not count as done.
+#[tokio::test]
+async fn both_lists_of_a_partition_or_queue_that_is_named_twice_are_processed() {
+    let world = World::new();
+    let kafka = world.on(Kafka::new(), &Operation::new("a"));
+    let rabbit = world.on(RabbitMq::new(), &Operation::new("b").key("id"));
+    let twice = |event: Value, name: &str, other: &Value| {
+        let text = event.to_string();
+        text.replacen(&format!("\"{name}\":["), &format!("\"{name}\":[{other}],\"{name}\":["), 1)
+    };
+    let event = twice(topic([message(0, 2, "b", "")]), "orders-0", &message(0, 1, "a", ""));
+    world.invoke_raw(&kafka, &event).await.unwrap();
+    let of = |id: &str| of_rabbit_mq(id, json!({ "id": id }).to_string());
+    let event = twice(rabbit_mq([of("d")]), "orders::/", &of("c"));
+    world.invoke_raw(&rabbit, &event).await.unwrap();
+    for id in ["a", "b", "c", "d"] {
+        world.ledger.assert_once(id);
+    }
 }

@@ -51,6 +51,7 @@ mod producers;
 mod provenance;
 mod recommended_keys;
 mod recovery;
+mod redeliveries;
 mod run;
 mod run_many;
 mod run_receives;

@@ -1,12 +1,16 @@
 //! Kinesis and DynamoDB streams: order by key, and a checkpoint for records that are returned.
 
+use std::io::Write as _;
+
+use flate2::{Compression, write::GzEncoder};
 use lambda_idempotency::{
     Function, Operation, record,
-    source::{DynamoDbStream, KeepOrder, Kinesis},
+    source::{DynamoDbStream, KeepOrder, Kinesis, Pipe},
 };
 use serde_json::{Value, json};
 
 use crate::{
+    pipes::flat,
     support::{World, batch, diagnostic, ids},
     support_streams::{change, put, sequence, with_data},
 };
@@ -216,4 +220,33 @@ async fn a_record_whose_change_is_not_an_object_is_bad() {
         assert!(error.to_string().contains("has no valid `dynamodb`"), "{error}");
     }
     assert_eq!(world.ledger.total(), 0);
+}
+
+/// By these messages CloudWatch Logs tests that it reaches a stream. They have no lines, and would block their shard.
+#[tokio::test]
+async fn a_control_message_of_cloudwatch_logs_calls_no_handler() {
+    let logs = |kind: &str, id: &str| {
+        let json = json!({
+            "messageType": kind, "owner": "CloudwatchLogs", "logGroup": "", "logStream": "",
+            "subscriptionFilters": [],
+            "logEvents": [{ "id": id, "timestamp": 1_510_254_469_274_u64, "message": "CWL" }],
+        });
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(json.to_string().as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let world = World::new();
+    let path = record("json(base64_gzip(kinesis.data)).logEvents[*].id");
+    let of_pipe = record("json(base64_gzip(data)).logEvents[*].id");
+    let source = Kinesis::new().whole_record();
+    let (direct, piped) = (source.clone().key(path), Pipe::of(source.key(of_pipe)));
+    let direct = world.with_handler(direct, &Operation::new("a"), world.raw_handler());
+    let piped = world.with_handler(piped, &Operation::new("b"), world.raw_handler());
+    let control = with_data(1, "k", logs("CONTROL_MESSAGE", ""));
+    let data = with_data(2, "k", logs("DATA_MESSAGE", "l-1"));
+    assert!(world.returned(&direct, &batch([control.clone(), data.clone()])).await.is_empty());
+    assert_eq!(world.ledger.total(), 1);
+    let event = json!([flat(control), flat(data)]);
+    assert!(world.returned(&piped, &event).await.is_empty());
+    assert_eq!(world.ledger.total(), 2);
 }

@@ -40,10 +40,13 @@ fn pipes() -> Vec<Row> {
             .payload(changed())
             .sees("newImage.id", "o-1")
             .sees(record("dynamodb.NewImage.id.S"), "o-1"),
-        Row { record: seen, ..row("Kafka through a pipe", "pipe of kafka", &kafka) }
-            .sees("orderId", "o-1")
-            .sees(record("key"), "o-1")
-            .sees(record(r#"headers."idempotency-key""#), "k-1"),
+        Row {
+            record: from_broker(seen, "aws:kafka", CLUSTER),
+            ..row("Kafka through a pipe", "pipe of kafka", &kafka)
+        }
+        .sees("orderId", "o-1")
+        .sees(record("key"), "o-1")
+        .sees(record(r#"headers."idempotency-key""#), "k-1"),
         row("ActiveMQ through a pipe", "pipe of activemq", &active)
             .sees("orderId", "o-1")
             .sees(record("properties.tenant"), "acme"),
