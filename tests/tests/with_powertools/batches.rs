@@ -48,7 +48,6 @@ async fn deliver(shared: &Shared, (operation, source): (Operation, Sqs), event: 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn a_batch_that_one_side_processed_is_acknowledged_by_the_other() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;

@@ -32,7 +32,6 @@ fn busy(run: Result<Run<Value>, RunError>) -> Timestamp {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn what_powertools_has_begun_is_not_begun_here() {
     for language in Language::BOTH {
         let (mut shared, settings) = (Shared::new(language).await, Settings::by("id"));
@@ -44,7 +43,6 @@ async fn what_powertools_has_begun_is_not_begun_here() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn what_is_begun_here_is_not_begun_by_powertools() {
     for language in Language::BOTH {
         let (mut shared, settings) = (Shared::new(language).await, Settings::by("id"));
@@ -58,7 +56,6 @@ async fn what_is_begun_here_is_not_begun_by_powertools() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn what_failed_on_one_side_is_tried_on_the_other() {
     for language in Language::BOTH {
         let (mut shared, settings) = (Shared::new(language).await, Settings::by("id"));
@@ -77,7 +74,6 @@ async fn what_failed_on_one_side_is_tried_on_the_other() {
 
 /// Powertools does not know this status, and fails instead of doing the work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn what_failed_permanently_here_is_an_error_of_powertools() {
     for language in Language::BOTH {
         let (mut shared, settings) = (Shared::new(language).await, Settings::by("id"));
@@ -94,7 +90,6 @@ async fn what_failed_permanently_here_is_an_error_of_powertools() {
 
 /// The process of Powertools dies in the middle of its work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn the_work_of_a_dead_powertools_is_done_here_after_its_lease() {
     for language in Language::BOTH {
         let (mut shared, settings) = (Shared::new(language).await, Settings::by("id"));
@@ -111,7 +106,6 @@ async fn the_work_of_a_dead_powertools_is_done_here_after_its_lease() {
 
 /// Our process dies in the middle of its work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn the_work_of_a_dead_function_of_ours_is_done_by_powertools_after_its_lease() {
     for language in Language::BOTH {
         let (mut shared, settings) = (Shared::new(language).await, Settings::by("id"));
@@ -136,7 +130,6 @@ async fn the_work_of_a_dead_function_of_ours_is_done_by_powertools_after_its_lea
 
 /// The hazard of a mixed fleet: Powertools completes and deletes without a condition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn a_late_powertools_replaces_and_deletes_what_was_completed_here() {
     for language in Language::BOTH {
         for fails in [false, true] {

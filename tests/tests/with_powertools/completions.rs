@@ -99,7 +99,6 @@ fn cases() -> Vec<Case> {
 /// Completions answer calls of both sides. Key, status, result and fingerprint are the same, byte for byte, whoever
 /// completed the work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn what_one_side_completed_is_not_done_again_by_the_other() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
@@ -129,7 +128,6 @@ async fn what_one_side_completed_is_not_done_again_by_the_other() {
 
 /// In a table whose partition holds other items, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn completions_in_a_table_with_a_sort_key_count() {
     const BY_THEM: &str = r#"{"id": "by them"}"#;
     const BY_US: &str = r#"{"id": "by us"}"#;
@@ -145,7 +143,6 @@ async fn completions_in_a_table_with_a_sort_key_count() {
 
 /// The default prefix of a method with TypeScript's decorator does not contain the method's name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn a_decorated_method_has_the_prefix_of_its_function() {
     const EVENT: &str = r#"{"id": "A-1"}"#;
     let settings = Settings { prefix: None, form: Form::Method, ..Settings::by("id") };

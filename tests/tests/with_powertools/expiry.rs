@@ -17,7 +17,6 @@ fn settings() -> Settings {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn what_one_side_completed_is_done_again_by_the_other_when_it_has_expired() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;

@@ -25,7 +25,6 @@ const CASES: [[&str; 3]; 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn another_payload_is_refused_on_either_side() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;

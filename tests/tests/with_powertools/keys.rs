@@ -13,7 +13,6 @@ const EVENT: &str = r#"{"id": "A-1"}"#;
 
 /// Work by one side is done again by the other if its settings are not the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn other_settings_are_other_work() {
     let by = || Settings::by("id");
     for (ours, theirs) in [
@@ -41,7 +40,6 @@ async fn other_settings_are_other_work() {
 
 /// With one prefix: the languages of Powertools do not share keys with each other, and our keys are those of one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn another_language_is_other_work() {
     let settings = Settings::by("id");
     let mut python = Shared::new(Language::Python).await;
@@ -60,7 +58,6 @@ async fn another_language_is_other_work() {
 
 /// TypeScript rounds both to the same number, and answers for the other. Here they are refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn numbers_that_typescript_mixes_up_are_refused_here() {
     let (mut shared, settings) = (Shared::new(Language::TypeScript).await, Settings::by("id"));
     let [one, other] = [r#"{"id": 9007199254740992}"#, r#"{"id": 9007199254740993}"#];

@@ -1,7 +1,7 @@
 //! The real Powertools for Python and for TypeScript, and this library, at work on one table.
 //!
-//! Each test does the same with both of them. They are ignored unless they are selected, because they need the packages
-//! of Powertools:
+//! Each test does the same with both of them. `cargo test` does not run this program, which needs the packages of
+//! Powertools:
 //!
 //! ```console
 //! $ bash tests/run powertools     # installs them under target/ and runs these tests

@@ -147,7 +147,6 @@ async fn one_after_the_other(shared: &mut Shared, first: Version, second: Versio
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn neighbours_do_not_repeat_completed_work() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
@@ -162,7 +161,6 @@ async fn neighbours_do_not_repeat_completed_work() {
 
 /// Why no step may be left out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn versions_that_are_further_apart_repeat_work() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
@@ -199,7 +197,6 @@ async fn at_once(shared: &mut Shared, first: Version, second: Version) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn neighbours_do_not_begin_the_same_work() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
@@ -212,7 +209,6 @@ async fn neighbours_do_not_begin_the_same_work() {
 
 /// Both deliveries of a batch run at once, until each version has acknowledged each message.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn a_batch_that_both_functions_get_at_once_is_done_once() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;
@@ -243,7 +239,6 @@ async fn a_batch_that_both_functions_get_at_once_is_done_once() {
 /// Before the switch: the command makes the keys of a recorded event, of the payload and of the record, and finds the
 /// records of Powertools there. Nothing is claimed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn their_records_are_found_before_the_switch() {
     let event = std::env::temp_dir().join(format!("before-the-switch-{}.json", std::process::id()));
     for language in Language::BOTH {
@@ -271,7 +266,6 @@ async fn their_records_are_found_before_the_switch() {
 
 /// The old function is given the records, and returns nothing; so does the new one, with a key on the record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn a_key_on_the_record_is_the_same_for_both() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;

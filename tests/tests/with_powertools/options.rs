@@ -32,7 +32,6 @@ fn source(folder: &Path, text: &mut String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Powertools: bash tests/run powertools"]
 async fn the_page_names_every_option_and_error() {
     for language in Language::BOTH {
         let mut shared = Shared::new(language).await;

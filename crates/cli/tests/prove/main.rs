@@ -7,7 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "the pollers run beside the command")]
 
 mod lambda;
-#[path = "../../../dynamodb/tests/dynamodb/elsewhere/ministack.rs"]
+#[path = "../../../dynamodb/tests/elsewhere/ministack.rs"]
 mod ministack;
 mod stack;
 

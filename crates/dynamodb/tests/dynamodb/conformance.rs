@@ -1,26 +1,9 @@
-//! The conformance suite against an embedded DynamoDB, in each way of writing.
+//! The conformance suite against an embedded DynamoDB, once for each way of writing and for each form of the table.
 
-use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
+use lambda_idempotency_dynamodb::SortKey;
 use lambda_idempotency_testkit::store_conformance;
 
 use crate::support::{Fixture, InCompany};
-
-async fn store() -> DynamoDbStore {
-    Fixture::start().await.store()
-}
-
-store_conformance!(store);
-
-/// Every write as a single request.
-mod without_partiql {
-    use super::*;
-
-    async fn store() -> DynamoDbStore {
-        Fixture::start().await.builder().without_partiql().build().unwrap()
-    }
-
-    store_conformance!(store);
-}
 
 /// Each write in a batch with another, so that all writes are statements.
 mod with_company {
@@ -33,38 +16,29 @@ mod with_company {
     store_conformance!(store);
 }
 
-/// All writes as statements, to a server that answers failed conditions without the item.
+/// Every write as a single request, in a partition of its own for each record.
+mod without_partiql {
+    use lambda_idempotency_dynamodb::DynamoDbStore;
+
+    use super::*;
+
+    async fn store() -> DynamoDbStore {
+        let fixture = Fixture::sorted().await;
+        let builder = fixture.in_sorted(SortKey::derived("sk", "idempotency#"));
+        builder.without_partiql().build().unwrap()
+    }
+
+    store_conformance!(store);
+}
+
+/// All writes as statements, in one partition, to a server that answers failed conditions without the item.
 mod without_items {
     use super::*;
 
     async fn store() -> InCompany {
-        let fixture = Fixture::start().await;
+        let fixture = Fixture::sorted().await;
         fixture.wire.withhold_items();
-        InCompany(fixture.store())
-    }
-
-    store_conformance!(store);
-}
-
-/// In one partition of a table with a sort key.
-mod in_one_partition {
-    use super::*;
-
-    async fn store() -> DynamoDbStore {
-        let fixture = Fixture::sorted().await;
-        fixture.in_sorted(SortKey::new("sk", "idempotency#orders")).build().unwrap()
-    }
-
-    store_conformance!(store);
-}
-
-/// In a partition of its own for each record.
-mod in_derived_partitions {
-    use super::*;
-
-    async fn store() -> DynamoDbStore {
-        let fixture = Fixture::sorted().await;
-        fixture.in_sorted(SortKey::derived("sk", "idempotency#")).build().unwrap()
+        InCompany(fixture.in_sorted(SortKey::new("sk", "idempotency#orders")).build().unwrap())
     }
 
     store_conformance!(store);

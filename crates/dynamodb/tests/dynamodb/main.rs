@@ -12,7 +12,6 @@ mod ambiguity;
 mod bound;
 mod browse;
 mod conformance;
-mod elsewhere;
 mod faults;
 mod guards;
 mod index;

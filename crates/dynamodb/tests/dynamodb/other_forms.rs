@@ -17,7 +17,6 @@ mod conformance {
         encrypted(Fixture::start().await.store())
     }
 
-    lambda_idempotency_testkit::store_conformance!(store);
     lambda_idempotency_testkit::browse_conformance!(store);
 }
 

@@ -1,6 +1,6 @@
 //! MiniStack with the three services, and how clients find it.
 
-#[path = "../../../../../crates/dynamodb/tests/dynamodb/elsewhere/ministack.rs"]
+#[path = "../../../../../crates/dynamodb/tests/elsewhere/ministack.rs"]
 mod process;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};

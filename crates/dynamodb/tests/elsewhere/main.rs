@@ -1,13 +1,22 @@
 //! The conformance suite with implementations of DynamoDB other than the embedded one, in each way of
-//! writing. Both tests need something that `cargo test` does not install, so they are ignored unless
-//! they are selected:
+//! writing. `cargo test` does not run this program, because it needs something that has to be installed:
 //!
 //! ```console
-//! $ bash tests/run                     # installs MiniStack under target/ and runs the first
-//! $ IDEMPOTENCY_TEST_ENDPOINT=aws cargo test -p lambda-idempotency-dynamodb --test dynamodb \
-//!       the_named_endpoint_conforms -- --ignored
+//! $ bash tests/run ministack           # installs MiniStack under target/ and runs the first
+//! $ IDEMPOTENCY_TEST_ENDPOINT=aws cargo test -p lambda-idempotency-dynamodb --test elsewhere \
+//!       the_named_endpoint_conforms
 //! ```
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+#[path = "../dynamodb/support/company.rs"]
+mod company;
 mod endpoint;
 mod ministack;
 mod suite;
@@ -25,7 +34,6 @@ const MINISTACK_DEVIATES: &[suite::Deviation] = &[];
 const ENDPOINT_DEVIATES: &[suite::Deviation] = &[];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs MiniStack: `bash tests/run` installs it and runs this"]
 async fn ministack_conforms() {
     let server = ministack::MiniStack::start("dynamodb");
     let config = aws_sdk_dynamodb::Config::builder()
@@ -38,7 +46,6 @@ async fn ministack_conforms() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs IDEMPOTENCY_TEST_ENDPOINT: `aws`, or the URL of another DynamoDB"]
 async fn the_named_endpoint_conforms() {
     suite::conforms(&endpoint::client().await, ENDPOINT_DEVIATES).await;
 }

@@ -17,7 +17,7 @@ use lambda_idempotency_testkit::conformance::{
     effects::{EFFECTS_SCENARIOS, EffectsKit},
 };
 
-use crate::support::InCompany;
+use crate::company::InCompany;
 
 /// How many scenarios run at once: they wait for the network most of the time.
 const AT_ONCE: usize = 8;
