@@ -112,7 +112,10 @@ impl Inner {
         }
         let (records, outcomes) = match done.pop() {
             Some(all) if done.is_empty() => all,
-            last => in_order(done.into_iter().chain(last)),
+            last => {
+                let parts = shares.iter().map(|(_, share)| share).chain(&rest);
+                in_order(parts.zip(done.into_iter().chain(last)))
+            }
         };
         if shares.iter().any(|(route, _)| route.settings.returns_whole_batch) {
             all_or_error(source.name(), &records, &outcomes)?;
@@ -267,14 +270,17 @@ impl Inner {
     }
 }
 
-/// The records of an event with their outcomes, in its order. They are slices of its text, so their addresses give it.
-fn in_order<'e>(
-    parts: impl Iterator<Item = (Vec<Record<'e>>, Vec<Outcome>)>,
+/// The records of a divided list with their outcomes, in the list's order: each item is one record.
+fn in_order<'s, 'e: 's>(
+    parts: impl Iterator<Item = (&'s Event<'e>, (Vec<Record<'e>>, Vec<Outcome>))>,
 ) -> (Vec<Record<'e>>, Vec<Outcome>) {
-    let all = parts.flat_map(|(records, outcomes)| records.into_iter().zip(outcomes));
+    let all = parts.flat_map(|(share, (records, outcomes))| {
+        let places = share.places.iter().flatten().copied();
+        places.zip(records.into_iter().zip(outcomes))
+    });
     let mut all: Vec<_> = all.collect();
-    all.sort_by_key(|(record, _)| record.raw.as_ptr());
-    all.into_iter().unzip()
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, record)| record).unzip()
 }
 
 /// Each operation with its source.

@@ -55,6 +55,13 @@ pub enum Rejection {
          record with `.whole_record()`"
     )]
     PayloadNotText,
+    /// The value of a Kafka record was written with a schema registry.
+    #[error(
+        "the value begins with a zero byte and the id of a schema, as a schema registry's clients write it; configure the \
+         registry in the event source mapping, so that Lambda decodes it, or let the handler take the whole record with \
+         `.whole_record()`"
+    )]
+    Framed,
     /// The payload is not in the envelope that the operation expects.
     #[error("{}", not_in_envelope(.0))]
     NotInEnvelope(Envelope),

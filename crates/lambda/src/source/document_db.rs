@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Changes, Event, EventSource, Identity, KeepOrder, Record, Settings,
-    event::{Member, id, list, object, text},
+    event::{Member, id, list, named, object, text},
     filter::Kind,
     record::record_id,
     setters::source,
@@ -149,7 +149,7 @@ fn read<'e>(
         [namespace.db, namespace.coll].map(|part| text(part).unwrap_or_default());
     let group = match (order, change.key) {
         (KeepOrder::None, _) => None,
-        (KeepOrder::Key, Some(key)) => Some(format!("{db}\0{collection}\0{}", without_spaces(key))),
+        (KeepOrder::Key, Some(key)) => Some(format!("{db}\0{collection}\0{}", same_text(key))),
         (KeepOrder::Key | KeepOrder::Shard, _) => Some(String::new()),
     };
     let payload = event.map(|event| Cow::Borrowed(event.get()));
@@ -168,8 +168,37 @@ fn read<'e>(
     }
 }
 
-/// The same text for the same document, independent of the order and the spaces in its key.
-fn without_spaces(key: &RawValue) -> String {
-    serde_json::from_str::<serde_json::Value>(key.get())
-        .map_or_else(|_| key.get().to_owned(), |key| key.to_string())
+/// The same text for the same document, independent of the order and the spaces in its key. Not by way of
+/// `serde_json::Value`, which other crates of the program can change.
+fn same_text(key: &RawValue) -> String {
+    if let Some(mut members) = named(Some(key)) {
+        members.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let members =
+            members.into_iter().map(|(name, value)| format!("{name:?}:{}", same_text(value)));
+        return format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+    }
+    if let Some(items) = list(Some(key)) {
+        return format!("[{}]", items.into_iter().map(same_text).collect::<Vec<_>>().join(","));
+    }
+    text(Some(key)).map_or_else(|| key.get().to_owned(), |text| format!("{text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_has_one_text_however_its_key_is_written() {
+        let of = |key: &str| same_text(serde_json::from_str(key).unwrap());
+        let one = of(r#"{"_id":{"$oid":"a"},"n":[1,"b"]}"#);
+        assert_eq!(one, of(r#"{ "n" : [ 1, "\u0062" ], "\u005fid": { "$oid": "a" } }"#));
+        for other in [
+            r#"{"_id":{"$oid":"b"},"n":[1,"b"]}"#,
+            r#"{"_id":{"$oid":"a"},"n":["1","b"]}"#,
+            r#"{"_id":{"$oid":"a"},"n":[1,"b",1e999]}"#,
+            r#"{"_id":{"$oid":"a"}}"#,
+        ] {
+            assert_ne!(one, of(other), "{other}");
+        }
+    }
 }

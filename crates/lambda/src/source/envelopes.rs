@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Envelope, EventBridgeEvents, EventSource, Identity, Record, S3Events, Settings, SnsEvents,
-    SqsEvents, event_bridge, s3, sns, sqs,
+    SqsEvents, event::shown, event_bridge, s3, sns, sqs,
 };
 use crate::{decode::Format, rejection::Rejection};
 
@@ -24,6 +24,7 @@ pub(crate) fn unwrap<'e>(
     settings: &Settings,
     secret: Option<&Secret>,
 ) -> Vec<Record<'e>> {
+    let records: Vec<_> = records.into_iter().map(legible).collect();
     let mut records = match secret {
         Some(secret) => hidden_with(secret, records),
         None => records,
@@ -38,7 +39,7 @@ pub(crate) fn unwrap<'e>(
         for record in &mut records {
             if matches!(
                 &record.payload,
-                Ok(_) | Err(Rejection::NotText(_) | Rejection::PayloadNotText)
+                Ok(_) | Err(Rejection::NotText(_) | Rejection::PayloadNotText | Rejection::Framed)
             ) {
                 let payload = std::mem::replace(&mut record.payload, Ok(record.raw.clone()));
                 record.body = record.body.take().or(payload.ok());
@@ -47,6 +48,18 @@ pub(crate) fn unwrap<'e>(
         }
     }
     records
+}
+
+/// A record whose name and origin can be written in a line of a log or an error.
+fn legible(mut record: Record<'_>) -> Record<'_> {
+    let needs = |text: &str| text.len() > 1024 || text.contains(char::is_control);
+    if needs(&record.id.id) {
+        record.id.id = shown(&record.id.id).into();
+    }
+    if let Some(arn) = record.id.arn.as_mut().filter(|arn| needs(arn)) {
+        *arn = shown(arn).into();
+    }
+    record
 }
 
 /// A filtered operation may not be the one for a record that does not tell where it is from.

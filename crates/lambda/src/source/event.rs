@@ -26,6 +26,8 @@ pub(crate) struct Event<'e> {
     pub(super) records: Option<Vec<&'e RawValue>>,
     /// The items of the event, if it is itself a list.
     pub(super) items: Option<Vec<&'e RawValue>>,
+    /// Where these were in the list, if it has been divided.
+    pub(crate) places: Option<Vec<usize>>,
 }
 
 impl<'e> Event<'e> {
@@ -145,7 +147,7 @@ impl<'e> Event<'e> {
     pub(crate) fn read(raw: &'e RawValue, request_id: &'e str) -> Self {
         let mut outside: Outside<'e> = object(Some(raw));
         let records = outside.list.take();
-        Self { raw, request_id, records, items: list(Some(raw)), outside }
+        Self { raw, request_id, records, items: list(Some(raw)), outside, places: None }
     }
 
     /// Its `Records`; none if it has no such list.
@@ -185,14 +187,19 @@ impl<'e> Event<'e> {
     /// An event that is not a list is not divided.
     pub(super) fn divide(mut self, takes: impl Fn(&RawValue) -> bool) -> (Self, Option<Self>) {
         let Some(items) = self.items.take() else { return (self, None) };
-        let (taken, others): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| takes(item));
+        let places = self.places.take().unwrap_or_else(|| (0..items.len()).collect());
+        let all = places.into_iter().zip(items);
+        let (taken, others): (Vec<_>, Vec<_>) = all.partition(|(_, item)| takes(item));
+        let (taken_places, taken) = taken.into_iter().unzip();
+        let (other_places, others): (Vec<_>, Vec<_>) = others.into_iter().unzip();
         let rest = (!others.is_empty()).then(|| Self {
             items: Some(others),
             records: None,
             outside: Outside::default(),
+            places: Some(other_places),
             ..self
         });
-        (Self { items: Some(taken), ..self }, rest)
+        (Self { items: Some(taken), places: Some(taken_places), ..self }, rest)
     }
 
     /// The state that a tumbling window of a stream passes from call to call, if the event belongs
@@ -201,23 +208,25 @@ impl<'e> Event<'e> {
         self.outside.window.and(self.outside.state)
     }
 
-    /// Describes the event in a clause, with no values except AWS's own.
+    /// Describes the event in a clause. Of its values it has the names of a source and of a kind of event alone, each
+    /// short and without control characters.
     pub(crate) fn describe(&self) -> String {
         if let Some(items) = self.items.as_deref().filter(|items| !items.is_empty()) {
             let first: Outside<'_> = object(items.first().copied());
             if let (Some(kind), Some(source)) = (text(first.detail_type), text(first.source)) {
                 let events = items.len();
+                let (kind, source) = (shown(&kind), shown(&source));
                 return format!(
                     "it is a list of {events} events, of which the first is an EventBridge event \
-                     {kind:?} from {source:?}"
+                     \"{kind}\" from \"{source}\""
                 );
             }
             let origin = items.first().map(|first| Origin::of(first)).unwrap_or_default();
             if let Some(source) = text(origin.source) {
-                let from = origin.arn().map_or_else(String::new, |arn| format!(" from {arn}"));
-                let records = items.len();
+                let from = from(origin.arn().as_deref());
+                let (records, source) = (items.len(), shown(&source));
                 return format!(
-                    "it is a list of {records} records, of which the first is of event source {source:?}{from}"
+                    "it is a list of {records} records, of which the first is of event source \"{source}\"{from}"
                 );
             }
         }
@@ -227,30 +236,47 @@ impl<'e> Event<'e> {
         if let Some(records) = &self.records {
             return match records.first().map(|first| Origin::of(first)) {
                 None => "its list of `Records` is empty".to_owned(),
-                Some(origin) => match (text(origin.source), origin.arn()) {
-                    (Some(source), Some(arn)) => {
-                        format!("it contains `Records` of event source {source:?} from {arn}")
-                    }
-                    (Some(source), None) => {
-                        format!("it contains `Records` of event source {source:?}")
-                    }
-                    (None, _) => "it contains `Records` without an event source".to_owned(),
+                Some(origin) => match text(origin.source) {
+                    Some(source) => format!(
+                        "it contains `Records` of event source \"{}\"{}",
+                        shown(&source),
+                        from(origin.arn().as_deref())
+                    ),
+                    None => "it contains `Records` without an event source".to_owned(),
                 },
             };
         }
         let outside = &self.outside;
         if let Some(detail_type) = text(outside.detail_type) {
             let source = text(outside.source).unwrap_or_default();
-            return format!("it is an EventBridge event {detail_type:?} from {source:?}");
+            let (kind, source) = (shown(&detail_type), shown(&source));
+            return format!("it is an EventBridge event \"{kind}\" from \"{source}\"");
         }
-        match (text(outside.event_source), text(outside.arn)) {
-            (Some(source), Some(arn)) => format!("its event source is {source:?} from {arn}"),
-            (Some(source), None) => format!("its event source is {source:?}"),
-            (None, _) => {
-                "it has neither `Records` nor a `detail-type` nor an `eventSource`".to_owned()
+        match text(outside.event_source) {
+            Some(source) => {
+                let arn = text(outside.arn);
+                format!("its event source is \"{}\"{}", shown(&source), from(arn.as_deref()))
             }
+            None => "it has neither `Records` nor a `detail-type` nor an `eventSource` (an `Input` of one's own hides the \
+                     event of a rule, and that of a schedule needs its `scheduleArn` and `scheduledTime`)"
+                .to_owned(),
         }
     }
+}
+
+/// Where something is from, if that is known.
+fn from(arn: Option<&str>) -> String {
+    arn.map_or_else(String::new, |arn| format!(" from {}", shown(arn)))
+}
+
+/// A name of AWS's, of a few dozen characters, as errors show it: anybody may have sent what stands in its place.
+pub(super) fn shown(name: &str) -> String {
+    const LONGEST: usize = 256;
+    let mut shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if name.chars().nth(LONGEST).is_some() {
+        shown.push_str("...");
+    }
+    shown
 }
 
 /// A string, borrowed if it has no escapes.

@@ -3,7 +3,7 @@
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-kafka-configure.html>
 
-use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_engine::{
@@ -205,6 +205,8 @@ pub(super) fn read<'e>(
     let format = if delivered.value.is_none() { Format::Json } else { Format::Text };
     let payload = match (&decoded.value, delivered.value) {
         (_, None) => Ok(Cow::Borrowed("null")),
+        (Some(value), _) if !value.starts_with('\0') => Ok(Cow::Owned(value.clone())),
+        (_, Some(bytes)) if is_framed(bytes) => Err(Rejection::Framed),
         (Some(value), _) => Ok(Cow::Owned(value.clone())),
         (None, Some(_)) => Err(Rejection::NotText("value")),
     };
@@ -274,6 +276,12 @@ impl Decoded {
     }
 }
 
+/// Whether a value begins as those that are written with a schema registry: a zero byte, and four of the schema's id.
+fn is_framed(value: &RawValue) -> bool {
+    let bytes = text(Some(value)).and_then(|value| base64::bytes(&value));
+    bytes.is_some_and(|bytes| bytes.len() > 5 && bytes.first() == Some(&0))
+}
+
 /// A string if the bytes are text; otherwise an object, which cannot be confused with a string.
 fn text_or_bytes(encoded: &str) -> Value {
     match base64::decode(encoded) {
@@ -290,10 +298,14 @@ fn text_or_bytes(encoded: &str) -> Value {
 fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
     let mut headers = serde_json::Map::new();
     for entry in list(delivered).unwrap_or_default() {
-        let entry: BTreeMap<String, Vec<i16>> = object(Some(entry));
-        for (name, numbers) in entry {
-            let text = text_of_bytes(&numbers);
-            let value = text.map_or_else(|| Value::from(numbers), Value::String);
+        for (name, header) in named(Some(entry)).unwrap_or_default() {
+            // What is no list of bytes stays as it is delivered.
+            let value = match serde_json::from_str::<Vec<i16>>(header.get()) {
+                Ok(numbers) => {
+                    text_of_bytes(&numbers).map_or_else(|| Value::from(numbers), Value::String)
+                }
+                Err(_) => serde_json::from_str(header.get()).unwrap_or_default(),
+            };
             match headers.get_mut(&name) {
                 None => drop(headers.insert(name, Value::Array(vec![value]))),
                 Some(Value::Array(values)) => values.push(value),

@@ -251,3 +251,43 @@ async fn both_lists_of_a_partition_or_queue_that_is_named_twice_are_processed() 
         world.ledger.assert_once(id);
     }
 }
+
+/// Such a header is not as Lambda documents it, and must not be lost.
+#[tokio::test]
+async fn a_header_that_is_no_list_of_bytes_stays_as_it_is_delivered() {
+    let mut produced = message(0, 1, "a", "");
+    produced["headers"] = json!([{ "text": "a" }, { "number": 7 }, { "bytes": [97] }]);
+    let (world, got) = (World::new(), Noted::new());
+    let seen = got.handler(|record: Value, call: Call| {
+        (record["headers"].clone(), call.attribute("text"), call.attribute("bytes"))
+    });
+    let source = Kafka::new().whole_record().key(record("headers.text"));
+    let function = world.with_handler(source, &Operation::new("a"), seen);
+    world.invoke(&function, &topic([produced])).await.unwrap();
+    let headers = json!({ "text": "a", "number": 7, "bytes": "a" });
+    let a = Some("a".to_owned());
+    assert_eq!(got.take(), [(headers, a.clone(), a)]);
+}
+
+/// As the clients of a schema registry write values: as Avro, and as JSON.
+#[tokio::test]
+async fn a_value_in_the_frame_of_a_schema_registry_is_named_as_such() {
+    let world = World::new();
+    let source = || Kafka::new().without_partial_responses();
+    let function = world.on(source(), &Operation::new("a"));
+    for value in [&[0, 0, 0, 0, 1, 0xff, 2][..], b"\0\0\0\0\x01{\"id\":\"a\"}"] {
+        let mut framed = message(0, 1, "a", "");
+        framed["value"] = base64(value).into();
+        let event = topic([framed]);
+        let (_, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+        assert!(
+            text.contains("a schema registry's clients") && text.contains("whole_record"),
+            "{text}"
+        );
+        let name = format!("whole {}", value.len());
+        let whole = source().whole_record();
+        let whole = world.with_handler(whole, &Operation::new(name), world.raw_handler());
+        world.invoke(&whole, &event).await.unwrap();
+    }
+    assert_eq!(world.ledger.total(), 2);
+}

@@ -113,3 +113,40 @@ async fn otherwise_takes_events_of_unknown_sources() {
         "events of known sources go to their own handler"
     );
 }
+
+/// Anybody may send an event, and what it says of its source ends in a line of the log.
+#[tokio::test]
+async fn an_error_has_no_long_texts_and_no_control_characters_of_its_event() {
+    let world = World::new();
+    let function = shop(&world);
+    let long = "x\n\u{1b}[2J".repeat(60_000);
+    let mut of_bus = bus_event("e-1", &long, &json!({}));
+    of_bus["source"] = long.as_str().into();
+    let mut queued = order("m-1", "a", "");
+    queued["eventSource"] = long.as_str().into();
+    queued["eventSourceARN"] = long.as_str().into();
+    let cluster = json!({ "eventSource": long, "eventSourceArn": long });
+    let whole = Sqs::new().without_partial_responses();
+    let failing = world.on(whole, &Operation::new("fail").key("id"));
+    let mut returned = order(&long, "a", "fail");
+    returned["eventSourceARN"] = long.as_str().into();
+    for (function, event) in [
+        (&function, of_bus.clone()),
+        (&function, json!([of_bus])),
+        (&function, json!([queued])),
+        (&function, batch([queued])),
+        (&function, cluster),
+        (&failing, batch([returned])),
+    ] {
+        let (_, text) = diagnostic(world.invoke(function, &event).await.unwrap_err());
+        assert!(text.len() < 4096 && !text.contains(char::is_control), "{} bytes", text.len());
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_an_input_of_its_own_hides_is_told_why() {
+    let world = World::new();
+    let input = json!({ "report": "sales" });
+    let (_, text) = diagnostic(world.invoke(&shop(&world), &input).await.unwrap_err());
+    assert!(text.contains("`scheduleArn` and `scheduledTime`"), "{text}");
+}
