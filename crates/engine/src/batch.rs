@@ -11,8 +11,7 @@
 //!   meanwhile goes together in the next.
 //! * Records of one key run one after the other: a copy of one that succeeded is answered from it
 //!   (*coalesced*), another payload under the same key counts as a later delivery.
-//! * Where the order counts, a group goes one record at a time, and nothing after a failure starts:
-//!   in its group, or in the whole event ([`AfterFailure`]).
+//! * Where the order counts, a group goes one record at a time, and nothing after a failure in it starts.
 //! * The first record always starts; others only if the time allows. A handler that still runs
 //!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
 //!   on its way. An invocation whose deadline is not known ends after the policy's fallback timeout.
@@ -34,7 +33,7 @@
 //! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
 
 pub use crate::{
-    delivery::{AfterFailure, Aside, Batch, Delivery, Divert, Job, Returned, Work},
+    delivery::{Aside, Batch, Delivery, Divert, Job, Returned, Work},
     pace::Pace,
 };
 

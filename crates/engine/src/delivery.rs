@@ -133,28 +133,12 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What is not started any more after a record that returns to its source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AfterFailure {
-    /// The rest of its order group. The default.
-    #[default]
-    Group,
-    /// What is behind it in the event. What comes before it goes on: otherwise a record that cannot be
-    /// processed would keep those before it from ever being tried. Handlers that run beside it go on.
-    /// With a concurrency of 1 the batch is one ordered group: each record is claimed just before it
-    /// starts, when all before it are through.
-    Batch,
-}
-
 /// The deliveries of one invocation.
 pub struct Batch<'a> {
     /// The operation's name.
     pub operation: &'a str,
     /// The records, in the order of the event.
     pub deliveries: Vec<Delivery<'a>>,
-    /// How far a record that is returned holds up the others.
-    pub after_failure: AfterFailure,
     /// How they are treated.
     pub policy: &'a Policy,
     /// The request id of the invocation, if there is one.

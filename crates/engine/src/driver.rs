@@ -73,7 +73,6 @@ impl<'a> Driver<'a> {
             operation: batch.operation,
             application: parts.application.clone(),
             policy: batch.policy,
-            after_failure: batch.after_failure,
             deadline: batch.invocation_deadline,
             is_redelivered,
         };

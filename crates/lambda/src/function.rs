@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
     policy::{OnConflict, OnOutage},
     record::{IdempotencyRecord, Json},
 };
-use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Engine, Work};
+use lambda_idempotency_engine::batch::{Batch, Delivery, Engine, Work};
 use lambda_idempotency_keys::Key;
 use lambda_runtime::LambdaEvent;
 use serde_json::value::RawValue;
@@ -153,7 +153,6 @@ impl Inner {
         let batch = Batch {
             operation: "",
             deliveries: records.iter().map(delivery).collect(),
-            after_failure: AfterFailure::Group,
             policy: &other.policy,
             request_id: Some(&context.request_id),
             invocation_deadline: invoked.deadline(),
@@ -195,7 +194,6 @@ impl Inner {
         let batch = Batch {
             operation: &route.prepared.name,
             deliveries,
-            after_failure: route.settings.after_failure,
             policy: &route.policy,
             request_id: Some(&context.request_id),
             invocation_deadline: invoked.deadline(),
@@ -246,7 +244,6 @@ impl Inner {
             let batch = Batch {
                 operation: &route.prepared.name,
                 deliveries: vec![Delivery { group: None, ..delivery }],
-                after_failure: AfterFailure::Group,
                 policy: &policy,
                 request_id,
                 invocation_deadline: invoked.deadline(),

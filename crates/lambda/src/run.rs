@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
     record::Json,
 };
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Job, Returned, Work},
+    batch::{Batch, Delivery, Engine, Job, Returned, Work},
     call::{Call, RecordId},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -141,7 +141,6 @@ where
     let batch = Batch {
         operation: &operation.name,
         deliveries: vec![Delivery { record, delivered, group, receives, work, divert }],
-        after_failure: AfterFailure::Group,
         policy: &operation.policy,
         request_id: task.request_id,
         invocation_deadline: task.invocation_deadline,

@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_core::failure::Failure;
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery},
+    batch::{Batch, Delivery},
     call::{Call, RecordId},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -142,7 +142,6 @@ impl Idempotency {
         let batch = Batch {
             operation: &operation.name,
             deliveries,
-            after_failure: AfterFailure::Group,
             policy: &policy,
             request_id: context.request_id(),
             invocation_deadline: context.invocation_deadline(self.engine.clock().now()),

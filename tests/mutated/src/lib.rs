@@ -39,7 +39,7 @@ pub mod core {
 
 /// The types that the machine imports from the engine.
 mod delivery {
-    pub(crate) use lambda_idempotency_engine::batch::{AfterFailure, Returned};
+    pub(crate) use lambda_idempotency_engine::batch::Returned;
 }
 
 #[path = "../../../crates/engine/src/unanswered.rs"]

@@ -16,7 +16,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Pace, Returned, Work},
+    batch::{Batch, Delivery, Engine, Pace, Returned, Work},
     call::RecordId,
     delivered::Delivered,
     process::Cache,
@@ -58,7 +58,6 @@ async fn deliver(
     let batch = Batch {
         operation: "op",
         deliveries: deliveries.collect(),
-        after_failure: AfterFailure::Group,
         policy: &Policy::default(),
         request_id: None,
         invocation_deadline: Some(SystemClock.now().plus(timeout)),

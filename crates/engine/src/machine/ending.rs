@@ -1,5 +1,4 @@
-//! A record has its outcome, and what follows for others: its copies are answered, its group or the whole batch stops
-//! if it is returned, and the records that are next begin.
+//! A record has its outcome, and what follows for others: its copies are answered, its group stops if it is returned, and the records that are next begin.
 //!
 //! What will never be processed, permanent failures and mismatches, is put aside. The permanent failure is recorded
 //! first; then the record gets a second entry, whose work is to put it aside and whose key is its own. That one is
@@ -16,7 +15,6 @@ use super::{
     step::Event,
     table::Work,
 };
-use crate::delivery::AfterFailure;
 use lambda_idempotency_core::{
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
@@ -55,7 +53,6 @@ impl Machine<'_> {
         self.moved(at, Stage::Done);
         self.answer_copies(at, &outcome, work);
         if !outcome.is_acknowledged() {
-            work.fails(self.records.position(at));
             // The rest of the group: the source delivers it again, in order.
             let rest = self.order.same_group(at).into_iter();
             work.open.extend(rest.map(|at| (at, Event::Close(NotStarted::Order))));
@@ -98,7 +95,7 @@ impl Machine<'_> {
     /// Whether record `at` can be put aside now.
     fn can_put_aside(&self, at: usize) -> bool {
         let has_sink = self.records.get(at).is_some_and(|entry| entry.ask().can_be_put_aside);
-        let is_closed = self.starts.closed(self.records.position(at)).is_some();
+        let is_closed = self.starts.closed().is_some();
         has_sink && !is_closed && !self.starts.is_stopped()
     }
 
@@ -124,33 +121,6 @@ impl Machine<'_> {
             self.records.at(aside).runs_without_claim(outage);
         }
         work.open.push((aside, Event::Begin { looks: false }));
-    }
-
-    /// Starts nothing any more behind this position of the event, whose record is returned, if that is how the batch
-    /// is treated. Records before it in the event go on: otherwise a bad record would keep the records before
-    /// it from being tried at every delivery.
-    pub(super) fn close_behind(&mut self, failed: usize) -> Vec<(usize, Event)> {
-        let is_whole = self.setting.after_failure == AfterFailure::Batch;
-        if !is_whole || !self.starts.close_behind(failed) {
-            return Vec::new();
-        }
-        let mut behind = self.not_begun();
-        // Handlers that were started may not have been called yet.
-        behind.extend(self.records.in_stage(Stage::Running));
-        behind.retain(|at| self.records.position(*at) > failed);
-        // The last comes first.
-        let close = |at| (at, Event::Withdraw(NotStarted::Order));
-        behind.into_iter().rev().map(close).collect()
-    }
-
-    /// Takes a handler back that was not called yet: the host may not even have got the action that starts it.
-    pub(super) fn withdraw(&mut self, at: usize, present: &mut Present<'_>) -> bool {
-        let is_start =
-            |action: &Action| matches!(action, Action::Start { at: other, .. } if *other == at);
-        match self.actions.iter().position(is_start) {
-            Some(index) => self.actions.remove(index).is_some(),
-            None => present.host.withdraw(at),
-        }
     }
 }
 

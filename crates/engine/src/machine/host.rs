@@ -53,10 +53,6 @@ pub trait Host {
     /// with this error.
     fn steps_refused(&mut self, at: usize, error: &StoreError);
 
-    /// Takes back the handler of record `at`, unless it was called already. Says whether it did: then it
-    /// is not called any more.
-    fn withdraw(&mut self, at: usize) -> bool;
-
     /// Drops the handler of record `at`. Returns when it was called, if it was.
     fn stop(&mut self, at: usize) -> Option<Timestamp>;
 }

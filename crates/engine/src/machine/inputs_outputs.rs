@@ -16,7 +16,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 use super::{calls::CallId, carried::Carried, outcomes::Why};
-use crate::delivery::{AfterFailure, Returned};
+use crate::delivery::Returned;
 
 /// What is the same for the whole batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,6 @@ pub struct Setting<'a> {
     pub application: Option<Arc<str>>,
     /// How records are treated.
     pub policy: &'a Policy,
-    /// Which records are not started after one that is returned.
-    pub after_failure: AfterFailure,
     /// When the invocation ends. `None` if that is not known: then it ends after the policy's fallback timeout.
     pub deadline: Option<Timestamp>,
     /// Whether records that are returned are delivered again. If not, claiming goes on for as long as a handler could start.
@@ -36,12 +34,6 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Whether the whole batch is one ordered group: one handler at a time, and none after a record that
-    /// is returned.
-    pub(super) fn is_one_after_the_other(&self) -> bool {
-        self.after_failure == AfterFailure::Batch && self.policy.concurrency <= 1
-    }
-
     /// Whether claiming goes on for as long as a handler could start. Otherwise it is given up early: the record is delivered
     /// again, or runs without a claim.
     pub(super) fn claims_to_the_end(&self) -> bool {

@@ -93,7 +93,7 @@ mod unsettled;
 mod waiting;
 mod wanted;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
 use lambda_idempotency_core::{clock::Timestamp, store::Verdict};
 
@@ -165,9 +165,7 @@ impl<'a> Machine<'a> {
     ) -> Self {
         let records = Records::new(asks);
         let asks = records.all().iter().map(Entry::ask);
-        let whole = setting.is_one_after_the_other().then(|| Arc::from(""));
-        let mut order =
-            Order::new(asks.map(|ask| (ask.key.as_ref(), whole.as_ref().or(ask.group.as_ref()))));
+        let mut order = Order::new(asks.map(|ask| (ask.key.as_ref(), ask.group.as_ref())));
         // In a mutex each of them runs.
         let can_be_copy =
             |entry: &&Entry<'_>| setting.policy.mode.keeps_completions() || entry.ask().is_aside;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::{
     calls::FIRST_CALL,
     carried::Carried,
-    outcomes::Why,
     settlements::Settling,
     step::{Next, Step},
 };
@@ -93,11 +92,6 @@ pub(super) fn settle_with(
     // Effects that are not committed did not happen, so the next delivery may repeat the work.
     let insists = !step.entry.ask().is_aside && effects.is_none();
     let Some(key) = step.entry.key().cloned() else { return Next::End(outcome) };
-    let is_put_aside = step.can_put_aside() && Why::of(&outcome).is_some();
-    if !outcome.is_acknowledged() && !is_put_aside {
-        // Its outcome waits for the store, and no later record of its group may start meanwhile.
-        step.goes_back = true;
-    }
     Next::Settle(Box::new(Settling {
         at: step.at,
         key,

@@ -33,8 +33,6 @@ pub(super) struct Starts {
     held_up: bool,
     /// Why no more records are started, if that is decided.
     closed: Option<NotStarted>,
-    /// No record after this position in the event is started: such records are returned.
-    failed: Option<usize>,
     /// The time for handlers is over.
     stopped: bool,
 }
@@ -62,7 +60,6 @@ impl Starts {
             started: 0,
             held_up: false,
             closed: None,
-            failed: None,
             stopped: false,
         }
     }
@@ -71,10 +68,9 @@ impl Starts {
         &self.budget
     }
 
-    /// Why the record at this position of the event is not started any more, if that is so.
-    pub(super) fn closed(&self, position: usize) -> Option<NotStarted> {
-        let is_behind = self.failed.is_some_and(|failed| position > failed);
-        self.closed.or(is_behind.then_some(NotStarted::Order))
+    /// Why no more records are started, if that is so.
+    pub(super) const fn closed(&self) -> Option<NotStarted> {
+        self.closed
     }
 
     /// How many handlers run at once.
@@ -103,15 +99,6 @@ impl Starts {
         let is_new = self.closed.is_none();
         if is_new {
             self.closed = Some(why);
-        }
-        is_new
-    }
-
-    /// Starts no more records after this position of the event. Returns whether that changes anything.
-    pub(super) fn close_behind(&mut self, failed: usize) -> bool {
-        let is_new = self.closed.is_none() && self.failed.is_none_or(|before| failed < before);
-        if is_new {
-            self.failed = Some(failed);
         }
         is_new
     }

@@ -38,21 +38,11 @@ fn late() -> Timestamp {
 }
 
 #[test]
-fn nothing_behind_the_first_failure_starts() {
-    let mut starts = starts();
-    assert!(starts.close_behind(5));
-    assert!(!starts.close_behind(5) && !starts.close_behind(6), "it is known");
-    assert_eq!([starts.closed(5), starts.closed(6)], [None, Some(NotStarted::Order)]);
-    assert!(starts.close_behind(3), "an earlier one");
-    assert_eq!([starts.closed(3), starts.closed(4)], [None, Some(NotStarted::Order)]);
-}
-
-#[test]
 fn the_first_reason_to_start_nothing_counts() {
     let mut starts = starts();
     assert!(starts.close(NotStarted::Deadline));
-    assert!(!starts.close(NotStarted::Order) && !starts.close_behind(0));
-    assert_eq!(starts.closed(0), Some(NotStarted::Deadline));
+    assert!(!starts.close(NotStarted::Order));
+    assert_eq!(starts.closed(), Some(NotStarted::Deadline));
 }
 
 #[test]

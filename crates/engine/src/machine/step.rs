@@ -54,8 +54,6 @@ pub(super) enum Event {
     Sent(Outbox, Result<(), SendError>),
     /// It is not started any more.
     Close(NotStarted),
-    /// The same, even if its handler was started, unless that was called already.
-    Withdraw(NotStarted),
     /// The second record, which puts it aside, has this outcome.
     Aside(Outcome),
     /// The response is due, and its claim has no answer.
@@ -101,8 +99,6 @@ pub(super) struct Step<'s, 'a> {
     pub(super) has_turn: bool,
     /// Whether other records have no outcome yet.
     pub(super) is_beside_others: bool,
-    /// Said by a rule: its outcome will be that it is returned, and waits for the store.
-    pub(super) goes_back: bool,
     /// Said by a rule: the others waited for it, and its key could not be claimed.
     pub(super) held_up: bool,
 }

@@ -1,7 +1,7 @@
 //! What happens in which stage, and the loop that carries it out.
 
 use super::{
-    Action, Ended, Machine, Present, claiming,
+    Action, Machine, Present, claiming,
     entry::Stage,
     handlers, lost_leases, publishing, settled, settling, sharing,
     step::{Event, Next, Step},
@@ -19,16 +19,6 @@ pub(super) struct Work {
     pub(super) open: Vec<(usize, Event)>,
     /// Records that may begin when nothing else is to be done: a record whose group has just failed must not begin.
     pub(super) candidates: Vec<usize>,
-    /// The first position in the event of a record that is returned: nothing behind it may start, where a failure
-    /// ends the batch.
-    pub(super) failed: Option<usize>,
-}
-
-impl Work {
-    /// The record at this position is returned.
-    pub(super) fn fails(&mut self, position: usize) {
-        self.failed = Some(self.failed.map_or(position, |before| before.min(position)));
-    }
 }
 
 impl Machine<'_> {
@@ -36,45 +26,26 @@ impl Machine<'_> {
     pub(super) fn run(&mut self, at: usize, event: Event, present: &mut Present<'_>) -> Stage {
         let mut work = Work::default();
         self.happens(at, event, &mut work, present);
-        while let Some((at, event)) = self.next_event(&mut work) {
+        while let Some((at, event)) = Self::next_event(&mut work) {
             self.happens(at, event, &mut work, present);
         }
         self.records.at(at).stage()
     }
 
-    fn next_event(&mut self, work: &mut Work) -> Option<(usize, Event)> {
+    fn next_event(work: &mut Work) -> Option<(usize, Event)> {
         if let Some(open) = work.open.pop() {
             return Some(open);
         }
-        if let Some(at) = work.candidates.pop() {
-            return Some((at, Event::Begin { looks: false }));
-        }
-        work.open = self.close_behind(work.failed.take()?);
-        work.open.pop()
+        work.candidates.pop().map(|at| (at, Event::Begin { looks: false }))
     }
 
-    /// A handler that is to be withdrawn is taken back first, and goes on if it was called.
     fn happens(&mut self, at: usize, event: Event, work: &mut Work, present: &mut Present<'_>) {
-        let next = match event {
-            Event::Withdraw(why) if self.records.at(at).stage() == Stage::Running => {
-                if !self.withdraw(at, present) {
-                    return;
-                }
-                self.step(at, Event::Ended(Ended::NotBegun(why), None), work, present)
-            }
-            event => self.step(at, event, work, present),
-        };
+        let next = self.step(at, event, present);
         self.enter(at, next, work, present);
     }
 
     /// What becomes of a record to which this happens.
-    fn step(
-        &mut self,
-        at: usize,
-        event: Event,
-        work: &mut Work,
-        present: &mut Present<'_>,
-    ) -> Next {
+    fn step(&mut self, at: usize, event: Event, present: &mut Present<'_>) -> Next {
         let position = self.records.position(at);
         // The work of putting a record aside has an entry of its own, and nobody waits for it but that record.
         let own = if position == at { 1 } else { 2 };
@@ -85,11 +56,10 @@ impl Machine<'_> {
             setting: &self.setting,
             budget: *self.starts.budget(),
             terms: *self.leases.terms(),
-            closed: self.starts.closed(position),
+            closed: self.starts.closed(),
             is_stopped: self.starts.is_stopped(),
             has_turn: self.quarantine.has_turn(at),
             is_beside_others: self.records.open() > own,
-            goes_back: false,
             held_up: false,
             entry: self.records.at(at),
         };
@@ -127,7 +97,7 @@ impl Machine<'_> {
             }
             (Stage::Sending, Event::Sent(outbox, answer)) => publishing::sent(s, outbox, answer),
             (Stage::Aside, Event::Aside(outcome)) => Next::End(outcome),
-            (stage, Event::Close(why) | Event::Withdraw(why)) => match stage {
+            (stage, Event::Close(why)) => match stage {
                 Stage::Queued
                 | Stage::ToLook
                 | Stage::Unseen
@@ -140,11 +110,7 @@ impl Machine<'_> {
             // A late answer, or a second reason to stop.
             _ => Next::Stay,
         };
-        let (goes_back, held_up) = (step.goes_back, step.held_up);
-        if goes_back {
-            work.fails(position);
-        }
-        if held_up {
+        if step.held_up {
             self.starts.hold_up();
         }
         next

@@ -87,16 +87,6 @@ impl<'a> Running<'a> {
         handler.since()
     }
 
-    /// Drops the handler in this slot if it was not called yet. Says whether that was so.
-    pub(crate) fn withdraw(&mut self, number: usize) -> bool {
-        let Some(slot) = self.slots.get_mut(number) else { return false };
-        let withdrawn = slot.handler.take_if(|handler| handler.since().is_none()).is_some();
-        if withdrawn {
-            self.free.push(number);
-        }
-        withdrawn
-    }
-
     /// The lease of the handler in this slot was renewed.
     pub(crate) fn renewed(&mut self, number: usize, lease_until: Timestamp) {
         if let Some(handler) = self.slots.get_mut(number).and_then(|slot| slot.handler.as_mut()) {

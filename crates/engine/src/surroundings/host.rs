@@ -96,15 +96,6 @@ impl Host for Surroundings<'_> {
         }
     }
 
-    fn withdraw(&mut self, at: usize) -> bool {
-        let Some(handler) = self.slot(at).handler else { return false };
-        let withdrawn = self.running.withdraw(handler);
-        if withdrawn {
-            self.slot(at).handler = None;
-        }
-        withdrawn
-    }
-
     fn stop(&mut self, at: usize) -> Option<Timestamp> {
         let handler = self.slot(at).handler.take()?;
         self.running.stop(handler)

@@ -5,7 +5,7 @@ use std::alloc::System;
 use futures_util::FutureExt as _;
 use lambda_idempotency_core::{clock::Timestamp, memory::MemoryStore, policy::Policy};
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
     delivered::Delivered,
     process::Cache,
@@ -55,13 +55,11 @@ impl Case {
 fn deliver(engine: &Engine, records: usize, key: fn(usize) -> usize) -> usize {
     let deliveries = (0..records).map(|n| delivery(n, key(n))).collect();
     let (policy, pace) = (Policy::default(), Pace::default());
-    let after_failure = AfterFailure::Group;
     let (policy, pace) = (&policy, &pace);
     let region = Region::new(ALLOCATOR);
     let batch = Batch {
         operation: "op",
         deliveries,
-        after_failure,
         policy,
         request_id: None,
         invocation_deadline: None,

@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
     store::Write,
 };
-use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
+use lambda_idempotency_engine::call::Call;
 
 use crate::{
     log::Log,
@@ -195,7 +195,7 @@ const NOW: Timestamp = Timestamp::from_secs(1);
 #[test]
 fn handlers_that_start_in_the_wrong_place() {
     let messages = vec![message("a").group("g"), Message { id: 1, ..message("b").group("g") }];
-    let log = |after| Log::new(messages.clone(), after, false, false);
+    let log = || Log::new(messages.clone(), false, false);
     let [a, b] = &messages[..] else { unreachable!() };
 
     let runs_beside = "b runs beside another, although one of them may be what kills workers";
@@ -207,7 +207,7 @@ fn handlers_that_start_in_the_wrong_place() {
         (vec![a, b], 3, false),
         (vec![b], 3, true),
     ] {
-        let beside = log(AfterFailure::Group);
+        let beside = log();
         let mut running = Vec::new();
         for message in [a, b] {
             let is_suspect = suspects.iter().any(|suspect| suspect.id == message.id);
@@ -226,15 +226,13 @@ fn handlers_that_start_in_the_wrong_place() {
         assert_eq!(violations.iter().any(|what| what == runs_beside), is_wrong, "{violations:?}");
     }
 
-    for after in [AfterFailure::Group, AfterFailure::Batch] {
-        let behind = log(after);
-        behind.settled(0, 0, &lambda_idempotency_core::outcome::Outcome::Fenced);
-        let _running = behind.started(0, b, &Call::test("b"), NOW);
-        let expected = "b starts behind one that went back".to_owned();
-        assert!(behind.violations().contains(&expected), "{after:?}");
-    }
+    let behind = log();
+    behind.settled(0, 0, &lambda_idempotency_core::outcome::Outcome::Fenced);
+    let _running = behind.started(0, b, &Call::test("b"), NOW);
+    let expected = "b starts behind one that went back".to_owned();
+    assert!(behind.violations().contains(&expected));
 
-    let undone = log(AfterFailure::Group);
+    let undone = log();
     let completed = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1));
     undone.landed(&a.key(), Some(&completed));
     assert_eq!(undone.violations(), ["a is recorded as done without its effect"]);
@@ -243,7 +241,7 @@ fn handlers_that_start_in_the_wrong_place() {
 /// Handlers that start or continue too late.
 #[test]
 fn handlers_that_start_or_continue_too_late() {
-    let log = || Log::new(vec![message("a")], AfterFailure::Group, false, false);
+    let log = || Log::new(vec![message("a")], false, false);
     let a = message("a");
     let mut claimed = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(100));
     claimed.fence = 1;

@@ -14,7 +14,6 @@ use lambda_idempotency_core::{
     outcome::Outcome,
     record::{IdempotencyRecord, Status},
 };
-use lambda_idempotency_engine::batch::AfterFailure;
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::ledger::Ledger;
 
@@ -34,7 +33,6 @@ pub(crate) struct Log {
 
 struct State {
     messages: Vec<Message>,
-    after_failure: AfterFailure,
     /// Whether handlers publish messages.
     publishes: bool,
     sent: sent::Sent,
@@ -49,8 +47,8 @@ struct State {
     step_runs: BTreeMap<&'static str, usize>,
     /// The losses in a row of each key, counted by what lands.
     losses: BTreeMap<&'static str, Losses>,
-    /// What went back, behind which nothing may start: its invocation, its group, its message.
-    closed: Vec<(usize, Option<&'static str>, usize)>,
+    /// What went back, behind which nothing of its group may start: its invocation, its group.
+    closed: Vec<(usize, Option<&'static str>)>,
     gone: Vec<(usize, Gone)>,
     stops: u32,
     dropped: usize,
@@ -61,15 +59,9 @@ struct State {
 }
 
 impl Log {
-    pub(crate) fn new(
-        messages: Vec<Message>,
-        after_failure: AfterFailure,
-        publishes: bool,
-        noted: bool,
-    ) -> Self {
+    pub(crate) fn new(messages: Vec<Message>, publishes: bool, noted: bool) -> Self {
         let state = State {
             messages,
-            after_failure,
             publishes,
             sent: sent::Sent::new(),
             calls: Vec::new(),
@@ -103,7 +95,7 @@ impl Log {
         if outcome.is_acknowledged() {
             return;
         }
-        state.closed.push((invocation, group, id));
+        state.closed.push((invocation, group));
         if matches!(outcome, Outcome::TimedOut { .. }) {
             let aside = aside.map(|(aside, _)| aside).filter(|aside| {
                 state.calls.iter().any(|c| c.invocation == invocation && c.label == *aside)

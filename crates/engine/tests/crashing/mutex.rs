@@ -20,7 +20,7 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     delivered::Delivered,
 };
@@ -174,7 +174,6 @@ impl World {
             .run(Batch {
                 operation: "op",
                 deliveries,
-                after_failure: AfterFailure::Group,
                 policy: &policy,
                 request_id: None,
                 invocation_deadline: Some(self.clock.now().plus(TIMEOUT)),

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_engine::batch::AfterFailure;
-
 use crate::{
     message::message,
     source::{Fifo, Queue, Twice},
@@ -72,14 +70,6 @@ async fn a_fifo_queue_keeps_its_order_wherever_a_worker_stops() {
     fifo().everywhere().await.assert_sound();
     fifo().in_pairs().await.assert_sound();
     fifo().sampled(300, 2).await.assert_sound();
-}
-
-#[tokio::test]
-async fn a_fifo_queue_that_stops_its_batch_after_a_failure() {
-    let story = Story { after_failure: AfterFailure::Batch, ..fifo() };
-    story.everywhere().await.assert_sound();
-    story.in_pairs().await.assert_sound();
-    story.sampled(300, 3).await.assert_sound();
 }
 
 #[tokio::test]

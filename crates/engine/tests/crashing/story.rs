@@ -14,7 +14,6 @@ use lambda_idempotency_core::{
     record::Status,
     store::Store,
 };
-use lambda_idempotency_engine::batch::AfterFailure;
 use lambda_idempotency_testkit::{
     clock::ManualClock,
     crashing::{DelayedStore, drop_after},
@@ -38,7 +37,6 @@ pub(crate) struct Story {
     pub(crate) messages: Vec<Message>,
     pub(crate) source: fn(Vec<Message>) -> Box<dyn Source>,
     pub(crate) policy: Policy,
-    pub(crate) after_failure: AfterFailure,
     pub(crate) timeout: Duration,
     /// After the last stop, the story ends within this many deliveries.
     pub(crate) deliveries: usize,
@@ -99,7 +97,6 @@ impl Story {
             messages: numbered.map(|(id, message)| Message { id, ..message }).collect(),
             source,
             policy: Policy::default(),
-            after_failure: AfterFailure::Group,
             timeout: Duration::from_secs(30),
             deliveries: 2,
             within: Duration::from_mins(1),
@@ -124,7 +121,7 @@ impl Story {
     /// Runs the story. The first stop concerns the first delivery, and so on.
     pub(crate) async fn run(&self, stops: &[Stop]) -> StoryResult {
         let clock = ManualClock::new(START);
-        let log = Log::new(self.messages.clone(), self.after_failure, self.publishes, self.noted)
+        let log = Log::new(self.messages.clone(), self.publishes, self.noted)
             .optimistic(!self.policy.mode.claims());
         let store = DelayedStore::new(Watched::new(log.clone(), self.mutant));
         let worker = |invocation, stop| Worker {
@@ -133,7 +130,6 @@ impl Story {
             store: &store,
             log: &log,
             policy: &self.policy,
-            after_failure: self.after_failure,
             timeout: self.timeout,
             ordered: self.ordered,
             publishes: self.publishes,

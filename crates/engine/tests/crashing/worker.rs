@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
     record::Fingerprint,
 };
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
+    batch::{Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     delivered::Delivered,
     observe::{Observer, Report},
@@ -43,7 +43,6 @@ pub(crate) struct Worker<'w> {
     pub(crate) store: &'w DelayedStore<Watched>,
     pub(crate) log: &'w Log,
     pub(crate) policy: &'w Policy,
-    pub(crate) after_failure: AfterFailure,
     pub(crate) timeout: Duration,
     pub(crate) ordered: bool,
     pub(crate) publishes: bool,
@@ -87,7 +86,6 @@ impl Worker<'_> {
         let running = engine.run(Batch {
             operation: "op",
             deliveries,
-            after_failure: self.after_failure,
             policy: self.policy,
             request_id: None,
             invocation_deadline: Some(invocation_deadline),

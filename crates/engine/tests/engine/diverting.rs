@@ -13,10 +13,7 @@ use lambda_idempotency_core::{
     record::Status,
     store::StoreErrorKind,
 };
-use lambda_idempotency_engine::{
-    batch::AfterFailure,
-    observe::{Observer, Report},
-};
+use lambda_idempotency_engine::observe::{Observer, Report};
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 
 use crate::support::{Rec, START, World, aside, assert_took, failing, key, labels, ok, rec, slow};
@@ -254,16 +251,6 @@ async fn an_outage_returns_a_record_to_divert_unless_the_policy_runs_unprotected
     world.policy.on_outage = OnOutage::RunUnprotected;
     assert_eq!(world.deliver(vec![ok("a").aside()]).await, ["diverted"]);
     world.ledger.assert_once("aside: a");
-}
-
-#[tokio::test]
-async fn a_batch_that_stops_at_its_first_failure_continues_after_a_diverted_record() {
-    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
-    world.policy.concurrency = 1;
-    let batch = vec![hopeless("a").group("g").aside(), ok("b").group("h"), ok("c").group("g")];
-    assert_eq!(world.deliver(batch).await, ["diverted", "executed", "executed"]);
-    let batch = vec![without_sink(hopeless("d")).group("g"), ok("e").group("g")];
-    assert_eq!(world.deliver(batch).await, ["failed", "returned"]);
 }
 
 /// The record runs alone and without a claim, so other records must not wait for its settlement.

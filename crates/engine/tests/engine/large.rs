@@ -9,7 +9,7 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
 };
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Delivery, Engine, Job, Pace, Returned, Work},
+    batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
     delivered::Delivered,
     process::Cache,
@@ -82,7 +82,6 @@ async fn run(shape: &Shape, records: usize) {
     let batch = Batch {
         operation: "op",
         deliveries,
-        after_failure: AfterFailure::Group,
         policy: &policy,
         request_id: None,
         invocation_deadline: None,

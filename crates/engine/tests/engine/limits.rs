@@ -5,19 +5,15 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::{join, select};
+use futures_util::future::select;
 use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Clock as _, Timestamp},
-    failure::Failure,
     policy::{Lease, OnConflict},
     record::{IdempotencyRecord, Owner, Status},
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_engine::{
-    batch::AfterFailure,
-    observe::{Observer, Report},
-};
+use lambda_idempotency_engine::observe::{Observer, Report};
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::{
     deadlines::BrokenRule,
@@ -27,7 +23,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::{
     diverting::hopeless,
-    support::{ROUND_TRIP, Rec, START, World, assert_took, failing, key, labels, ok, rec, slow},
+    support::{ROUND_TRIP, Rec, START, World, assert_took, key, labels, ok, rec, slow},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -158,23 +154,6 @@ async fn a_key_that_is_free_only_when_handlers_are_stopped_is_not_waited_for() {
     }
 }
 
-/// Its key is free when the look at it is answered, but a record before it has failed meanwhile.
-#[tokio::test]
-async fn a_record_whose_look_is_answered_after_a_failure_is_not_claimed() {
-    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    world.store.inner().insert(key("b"), held_for(&world, ms(80)));
-    world.store.inject(Fault::delay_answer(world.clock.clone(), ms(200)).on_reads().always());
-    let before = world.stored("b").await;
-    let fails = rec("a", |world: World, _| async move {
-        world.clock.sleep(ms(150)).await;
-        Err(Failure::transient("no luck"))
-    });
-    assert_eq!(world.deliver(vec![fails, ok("b")]).await, ["failed", "returned"]);
-    assert_took(&world, START, ms(281));
-    assert_eq!(world.stored("b").await, before);
-}
-
 #[tokio::test]
 async fn a_record_that_waited_for_room_starts_at_the_last_instant_of_its_lease() {
     for (late, second) in [(0, "executed"), (1, "returned")] {
@@ -227,39 +206,6 @@ async fn a_waiting_claim_whose_lease_has_ended_is_undone_while_others_run() {
         Ok(())
     });
     assert_eq!(world.deliver(vec![runs_on, ok("b")]).await, ["executed", "returned"]);
-}
-
-/// The failure is recorded slowly, and the record has a sink. `b` would have room meanwhile.
-#[tokio::test]
-async fn nothing_behind_a_failure_that_will_be_tried_again_starts_while_it_is_recorded() {
-    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
-    world.policy.concurrency = 2;
-    let slowly = Fault::delay(world.clock.clone(), SECOND).guarded_by(GuardKind::OwnedBy);
-    world.store.inject(slowly.for_key(&key("a")));
-    let room = slow("c", SECOND / 2);
-    let outcomes = world.deliver(vec![room, failing("a").aside(), ok("b")]).await;
-    assert_eq!(outcomes, ["executed", "failed", "returned"]);
-    world.ledger.assert_never("b");
-}
-
-/// A failure ends the waits of the records behind it only.
-#[tokio::test]
-async fn a_record_before_a_failure_goes_on_waiting_for_its_key() {
-    let mut world = World { after_failure: AfterFailure::Batch, ..World::new() };
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    let engine = world.engine();
-    let holds = world.invoke_by(&engine, vec![slow("a", 3 * SECOND), slow("c", 3 * SECOND)]);
-    let fails = rec("b", |world: World, _| async move {
-        world.clock.sleep(SECOND).await;
-        Err(Failure::transient("no luck"))
-    });
-    let waits = async {
-        let outcomes = world.invoke_by(&engine, vec![ok("a"), fails, ok("c")]).await;
-        (labels(&outcomes), world.clock.now().since(START))
-    };
-    let (_, (outcomes, took)) = world.clock.drive(join(holds, waits)).await;
-    assert_eq!(outcomes, ["replayed", "failed", "busy"]);
-    assert!(took < 4 * SECOND, "until its key is free: {took:?}");
 }
 
 /// Whether the reports say that a record was put aside, and that the store does not know it.

@@ -46,4 +46,3 @@ mod support;
 mod throttled;
 mod throttled_suspects;
 mod unsent;
-mod whole_batches;

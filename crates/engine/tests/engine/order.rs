@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::failure::Failure;
-use lambda_idempotency_engine::batch::AfterFailure;
 
 use crate::support::{START, World, assert_took, failing, ok, rec, slow};
 
@@ -81,14 +80,6 @@ async fn a_busy_head_holds_back_only_its_group() {
         world.deliver(vec![ok("a").group("g"), ok("b").group("g"), ok("c").group("h")]).await;
     assert_eq!(outcomes, ["busy", "returned", "executed"]);
     assert_eq!(world.stored("b").await, None);
-}
-
-#[tokio::test]
-async fn duplicates_in_a_stopped_batch_are_still_replayed() {
-    let world = World { after_failure: AfterFailure::Batch, ..World::new() };
-    assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
-    let outcomes = world.deliver(vec![failing("a").group("g"), ok("b").group("h")]).await;
-    assert_eq!(outcomes, ["failed", "replayed"]);
 }
 
 #[tokio::test]

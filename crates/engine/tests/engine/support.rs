@@ -17,7 +17,7 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
+    batch::{Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     delivered::Delivered,
 };
@@ -41,7 +41,6 @@ pub(crate) struct World {
     pub(crate) store: FaultyStore<MemoryStore>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) policy: Policy,
-    pub(crate) after_failure: AfterFailure,
     /// Nothing delivers its records again: its invocations are calls of `run` and `run_many`.
     pub(crate) runs_once: bool,
     /// The time from the start of an invocation to its deadline; `None` if the deadline is not known.
@@ -232,7 +231,6 @@ impl World {
             store: FaultyStore::new(MemoryStore::new()),
             ledger: Arc::new(Ledger::new()),
             policy: Policy::default(),
-            after_failure: AfterFailure::Group,
             runs_once: false,
             timeout: Some(Duration::from_secs(30)),
             pace: Arc::default(),
@@ -277,11 +275,9 @@ impl World {
         let invocation_deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
         let policy = &self.policy;
         self.deadlines.allow_until(invocation_deadline.unwrap_or(Timestamp::from_millis(u64::MAX)));
-        let (operation, after_failure) = ("op", self.after_failure);
         let batch = Batch {
-            operation,
+            operation: "op",
             deliveries,
-            after_failure,
             policy,
             request_id: None,
             invocation_deadline,

@@ -18,7 +18,7 @@ use lambda_idempotency_core::{
     contained::caught,
     outcome::{Completion, Outcome},
 };
-use lambda_idempotency_engine::batch::{AfterFailure, Batch, Delivery, Job, Returned, Work};
+use lambda_idempotency_engine::batch::{Batch, Delivery, Job, Returned, Work};
 use tower_service::Service;
 
 use super::{
@@ -182,7 +182,6 @@ impl Settings {
                 work,
                 divert: None,
             }],
-            after_failure: AfterFailure::Group,
             policy: &self.operation.policy,
             request_id: request_id.as_deref(),
             invocation_deadline,

@@ -94,7 +94,13 @@ impl Route {
 
     /// The records of an event, or of the route's share of it.
     pub(crate) fn records<'e>(&self, event: &Event<'e>) -> Vec<Record<'e>> {
-        unwrap(self.source.records(event, &self.settings), &self.settings, self.operation.secret())
+        let records = self.source.records(event, &self.settings);
+        let mut records = unwrap(records, &self.settings, self.operation.secret());
+        if self.settings.in_order {
+            let batch: Arc<str> = Arc::from("");
+            records.iter_mut().for_each(|record| record.group = Some(Arc::clone(&batch)));
+        }
+        records
     }
 
     /// The handler's call for a payload.

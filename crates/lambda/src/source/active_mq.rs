@@ -18,7 +18,7 @@ use crate::decode::Format;
 
 source! {
     /// Messages of an ActiveMQ broker; the payload is their data as text.
-    ActiveMq => ActiveMqEvents; payload messages batches
+    ActiveMq => ActiveMqEvents; payload messages batches unordered
 }
 
 /// # Which records

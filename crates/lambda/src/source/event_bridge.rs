@@ -20,7 +20,7 @@ use crate::{decode::Format, rejection::Rejection};
 
 source! {
     /// EventBridge events, alone or in the lists of a custom bus; the payload is their `detail`.
-    EventBridge => EventBridgeEvents; payload batches
+    EventBridge => EventBridgeEvents; payload batches unordered
 }
 
 /// # Which records

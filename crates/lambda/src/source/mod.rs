@@ -140,7 +140,6 @@ pub use keep_order::KeepOrder;
 pub use kinesis::Kinesis;
 pub use lambda_idempotency_core::outcome::DivertReason;
 pub use lambda_idempotency_engine::{
-    batch::AfterFailure,
     call::{RecordId, TraceContext},
     delivered::RecordError,
 };

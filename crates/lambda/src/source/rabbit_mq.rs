@@ -24,7 +24,7 @@ use crate::{decode::Format, rejection::Rejection};
 source! {
     /// Messages of a RabbitMQ broker; the payload is their data as text. Where the producer sets no `messageId`, the
     /// operation needs a key.
-    RabbitMq => RabbitMqEvents; payload messages batches
+    RabbitMq => RabbitMqEvents; payload messages batches unordered
 }
 
 /// # Which records

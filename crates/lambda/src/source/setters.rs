@@ -170,11 +170,17 @@ macro_rules! group {
                 self.0.concurrency = Some(handlers);
                 self
             }
+        }
+    };
 
-            /// Which records are not started after a record that returns to its source. Default:
-            /// [`AfterFailure::Group`](crate::source::AfterFailure::Group), the rest of its order group.
-            pub fn after_failure(mut self, after: $crate::source::AfterFailure) -> Self {
-                self.0.after_failure = after;
+    (unordered $name:ident) => {
+        /// # Settings of sources without an order
+        impl $name {
+            /// Processes the records of a batch one after the other, in the order of the event: they are one order group.
+            /// After a record that returns to its source, the rest of the batch is returned unstarted. Default: records
+            /// do not wait for each other (in a FIFO queue, those of different message groups).
+            pub fn in_order(mut self) -> Self {
+                self.0.in_order = true;
                 self
             }
         }

@@ -1,6 +1,5 @@
 //! What a user has set on a source.
 
-use lambda_idempotency_engine::batch::AfterFailure;
 use lambda_idempotency_keys::KeyPath;
 
 use super::{
@@ -22,7 +21,8 @@ pub(crate) struct Settings {
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) whole_record: bool,
     pub(crate) order: Option<KeepOrder>,
-    pub(crate) after_failure: AfterFailure,
+    /// Whether the records of a batch are one order group.
+    pub(crate) in_order: bool,
     /// Whether the invocation fails if a record is returned.
     pub(crate) returns_whole_batch: bool,
     /// How many handlers run at the same time.

@@ -6,7 +6,7 @@ use lambda_idempotency::{
     Call, Failure, Function, OnConflict, Operation,
     handler::Handler,
     source::{
-        ActiveMq, AfterFailure, DocumentDb, DynamoDbStream, EventBridge, Kafka, Kinesis, Pipe,
+        ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kafka, KeepOrder, Kinesis, Pipe,
         RabbitMq, S3, Sns, Source, Sqs,
     },
 };
@@ -17,8 +17,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     pipes::from_broker,
     support::{
-        FIFO, Noted, World, batch, bus_event, diagnostic, event_id, grouped, ids, notification,
-        order, serve,
+        Noted, World, batch, bus_event, diagnostic, event_id, ids, notification, order, serve,
     },
     support_streams::{
         BROKER, CLUSTER, active_mq, change, collection, document, message, of_active_mq,
@@ -120,22 +119,16 @@ async fn where_no_record_can_be_named_a_failure_fails_the_invocation_and_the_res
     }
 }
 
-/// With one handler at a time, nothing of any group is started after a failure.
+/// The batch is one order group.
 #[tokio::test]
 async fn a_failure_can_stop_the_whole_batch() {
     let (world, noted) = (World::new(), Noted::new());
     let index = Operation::new("a");
     let orders = [(1, "a", ""), (2, "b", "fail always"), (3, "c", "")];
-    let sqs = Sqs::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let kinesis = Kinesis::new().after_failure(AfterFailure::Batch).concurrency(1);
-    let active = ActiveMq::new().after_failure(AfterFailure::Batch).concurrency(1);
+    let kinesis = Kinesis::new().order(KeepOrder::Shard);
+    let active = ActiveMq::new().in_order();
     let queued = orders.map(|(n, id, action)| of_active_mq(&n.to_string(), text(id, action)));
     for (function, event, returned) in [
-        (
-            world.with_handler(sqs, &index, failing(&noted)),
-            batch(orders.map(|(_, id, action)| grouped(order(id, id, action), FIFO, id))),
-            Some(2),
-        ),
         (
             world.with_handler(kinesis, &index, failing(&noted)),
             batch(orders.map(|(n, id, action)| put(n, id, id, action))),

@@ -265,7 +265,6 @@ impl Model for Explorer {
                     world.effects[message.key].add(message.payload);
                     Ended::Through(Ok(Returned::Nothing))
                 } else {
-                    own.failed = own.failed.into_iter().chain([handler.at]).min();
                     world.faults.errors -= 1;
                     world.fault();
                     Ended::Through(Err(Failure::transient("a failure")))
@@ -278,7 +277,6 @@ impl Model for Explorer {
             Action::Fail { invocation, running } => {
                 let own = &mut world.invocations[invocation].own;
                 let handler = own.running.remove(running);
-                own.failed = own.failed.into_iter().chain([handler.at]).min();
                 world.faults.errors -= 1;
                 world.fault();
                 let ended = Ended::Through(Err(Failure::permanent("a failure")));

@@ -75,11 +75,6 @@ impl Host for Surroundings<'_> {
         // The store of the model throttles, which is tried again.
     }
 
-    fn withdraw(&mut self, _: usize) -> bool {
-        // Handlers of the model begin when they are started.
-        false
-    }
-
     fn stop(&mut self, at: usize) -> Option<Timestamp> {
         let place = self.own.running.iter().position(|handler| handler.at == at)?;
         let handler = self.own.running.remove(place);

@@ -10,7 +10,6 @@ use crate::core::{
     record::{Fingerprint, IdempotencyRecord, Status},
     store::Write,
 };
-use lambda_idempotency_engine::batch::AfterFailure;
 
 use crate::{
     Misjudged,
@@ -48,7 +47,6 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         operation: "op",
         application: setup.applications.then(|| PAYLOADS[process].into()),
         policy: setup.policy,
-        after_failure: if setup.whole { AfterFailure::Batch } else { AfterFailure::Group },
         deadline,
         is_redelivered: true,
     };
@@ -67,7 +65,6 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         was_failed: false,
         has_stepped: false,
         has_no_time: false,
-        failed: None,
     };
     let host = &mut Surroundings { setup, world, own: &mut own };
     let machine = Machine::new(setting, asks.into_iter(), now, host);
@@ -312,8 +309,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
     let in_order = earlier.into_iter().all(|(message, delivery)| {
         world.effects[message.key].contains(message.payload) || delivery.place == Place::Permanent
     });
-    let is_behind = setup.whole && own.failed.is_some_and(|failed| at > failed);
-    if (setup.ordered && !in_order) || is_behind {
+    if setup.ordered && !in_order {
         world.blame(IN_ORDER);
     }
 }

@@ -121,7 +121,7 @@ tests! {
         })
     });
     quarantine_stops_claims: catch("QuarantineStopsClaims", ALONE, worlds::beside_a_busy_key);
-    quarantine_waits_for_the_others: catch("QuarantineWaitsForTheOthers", ALONE, worlds::whole_batch);
+    quarantine_waits_for_the_others: catch("QuarantineWaitsForTheOthers", ALONE, worlds::stream);
     an_unprotected_result_is_not_shared: catch("UnprotectedIsNotShared", ACKNOWLEDGED_LAST, worlds::unprotected);
     a_handler_is_stopped_at_the_end_of_its_lease: catch("StopsWithoutLease", ONE_HANDLER, || {
         // All tries of a renewal.
@@ -129,7 +129,6 @@ tests! {
         worlds::outlives_its_lease().with(|world| world.faults = faults)
     });
     a_failure_stops_the_group: catch("StopsTheGroup", IN_ORDER, worlds::group);
-    a_failure_ends_the_batch_behind_it: catch("ClosesBehindAFailure", IN_ORDER, worlds::whole_batch);
     only_records_with_the_same_payload_are_copies: catch("CopiesNeedEqualContent", OWN_ANSWER, worlds::payloads);
     an_unstarted_claim_is_undone: catch("UndoesUnstartedClaims", UNDONE, || {
         worlds::claimed_ahead().with(|world| world.takes = Duration::from_secs(3))

@@ -42,8 +42,8 @@ pub(crate) struct Setup {
     pub(crate) keys: Vec<Key>,
     /// Whether the messages are one order group.
     pub(crate) ordered: bool,
-    /// Whether a failure ends the batch, as for a stream: what comes behind a record that is returned is
-    /// delivered with it again, and receives are not counted.
+    /// Whether the source is a stream: what comes behind a record that is returned is delivered with it again, and
+    /// receives are not counted.
     pub(crate) whole: bool,
     /// Whether handlers publish messages.
     pub(crate) publishes: bool,

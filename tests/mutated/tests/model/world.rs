@@ -151,8 +151,6 @@ pub(crate) struct Own {
     /// Whether its response was due when its machine was first asked after such a step: it has no time for
     /// settlements.
     pub(crate) has_no_time: bool,
-    /// The first of its records whose handler has failed.
-    pub(crate) failed: Option<usize>,
 }
 
 /// A call of the store or of the sender without an answer so far.

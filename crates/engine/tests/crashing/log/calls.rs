@@ -1,7 +1,7 @@
 //! Calls of handlers: what is checked when one starts, and when it has its effect.
 
 use lambda_idempotency_core::clock::Timestamp;
-use lambda_idempotency_engine::{batch::AfterFailure, call::Call};
+use lambda_idempotency_engine::call::Call;
 
 use super::Log;
 use crate::message::Message;
@@ -149,11 +149,8 @@ impl Log {
         if group.is_some() && !state.is_next(group, id, label) {
             wrong.push("starts before what is before it in its group is done");
         }
-        let whole = state.after_failure == AfterFailure::Batch;
-        // What comes before it in the event goes on. Messages are numbered in the order of the queue.
-        let closed = |(at, of, failed): &(usize, Option<&str>, usize)| {
-            *at == invocation && ((whole && id > *failed) || (of.is_some() && *of == group))
-        };
+        let closed =
+            |(at, of): &(usize, Option<&str>)| *at == invocation && of.is_some() && *of == group;
         if state.closed.iter().any(closed) {
             wrong.push("starts behind one that went back");
         }

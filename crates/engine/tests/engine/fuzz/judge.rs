@@ -15,7 +15,7 @@ use std::{
 use futures_util::future::{Either, select};
 use lambda_idempotency_core::{clock::Clock as _, outcome::Outcome, record::Status};
 use lambda_idempotency_engine::{
-    batch::{AfterFailure, Batch, Engine},
+    batch::{Batch, Engine},
     call::Call,
 };
 use lambda_idempotency_testkit::crashing::drop_after;
@@ -53,13 +53,6 @@ impl World {
                     say(format!("begins before {before} of its group has ended"));
                 }
             }
-        }
-        if self.scenario.batch && reported[..at].contains(&Some(false)) {
-            say("begins after a record before it has failed".into());
-        }
-        let one_by_one = self.scenario.batch && self.scenario.policy.concurrency == 1;
-        if one_by_one && reported[..at].contains(&None) {
-            say("begins before those before it are through".into());
         }
         drop(reported);
         let suspicion = self.suspicion(at, plan, call, flight);
@@ -156,11 +149,6 @@ impl World {
         let batch = Batch {
             operation: "op",
             deliveries,
-            after_failure: if self.scenario.batch {
-                AfterFailure::Batch
-            } else {
-                AfterFailure::Group
-            },
             policy: &self.scenario.policy,
             request_id: None,
             invocation_deadline,

@@ -117,8 +117,6 @@ pub(super) struct Scenario {
     pub(super) publishes: Vec<Vec<Line>>,
     /// What goes wrong, by the call of the sender.
     pub(super) wire: Vec<Option<WireTrouble>>,
-    /// Nothing behind a failure is started.
-    pub(super) batch: bool,
     /// The source counts receives, and after so many from one again, as after a redrive; otherwise
     /// records say any number.
     pub(super) counts: Option<u32>,

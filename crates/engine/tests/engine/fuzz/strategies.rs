@@ -225,21 +225,26 @@ fn usual() -> impl Strategy<Value = Scenario> {
         prop_oneof![1 => Just(vec![]), 2 => prop::collection::vec(fault(), 1..4)],
         waves,
     )
-        .prop_map(|(policy, batch, counts, timeout, fingerprints, cache, faults, waves)| {
-            Scenario {
-                policy,
-                publishes: vec![],
-                wire: vec![],
-                batch,
-                counts,
-                timeout,
-                fingerprints,
-                cache,
-                faults,
-                waves,
-                all_start: false,
-            }
-        })
+        .prop_map(
+            |(policy, is_whole, counts, timeout, fingerprints, cache, faults, mut waves)| {
+                let invocations = waves.iter_mut().flat_map(|(_, wave)| wave);
+                let plans = invocations.flat_map(|one: &mut Invocation| &mut one.records);
+                // The whole batch is one order group.
+                plans.filter(|_| is_whole).for_each(|plan| plan.group = Some(0));
+                Scenario {
+                    policy,
+                    publishes: vec![],
+                    wire: vec![],
+                    counts,
+                    timeout,
+                    fingerprints,
+                    cache,
+                    faults,
+                    waves,
+                    all_start: false,
+                }
+            },
+        )
 }
 
 fn counts() -> impl Strategy<Value = Option<u32>> {
@@ -287,7 +292,6 @@ fn killers() -> impl Strategy<Value = Scenario> {
                 policy,
                 publishes: vec![],
                 wire: vec![],
-                batch: false,
                 counts,
                 timeout: Some(20_000),
                 fingerprints: false,
@@ -312,8 +316,8 @@ fn behaviour() -> impl Strategy<Value = (Step, End)> {
     ]
 }
 
-/// A stream delivers the same records again and again, as whole batches or as one order group, and does not
-/// count its deliveries.
+/// A stream delivers the same records again and again, in any order or as one order group, and does not count its
+/// deliveries.
 fn streams() -> impl Strategy<Value = Scenario> {
     let rounds = (1usize..7).prop_flat_map(|records| {
         let round = (0u64..60_000, prop::collection::vec(behaviour(), records));
@@ -321,10 +325,10 @@ fn streams() -> impl Strategy<Value = Scenario> {
     });
     let faults = prop_oneof![1 => Just(vec![]), 1 => prop::collection::vec(fault(), 1..4)];
     (policy(), any::<bool>(), any::<bool>(), rounds, faults).prop_map(
-        |(policy, batch, sinks, rounds, faults)| {
+        |(policy, is_ordered, sinks, rounds, faults)| {
             let plan = |(key, (step, end)): (u8, (Step, End))| {
                 let sink = sinks.then(|| (vec![], true));
-                let group = (!batch).then_some(0);
+                let group = is_ordered.then_some(0);
                 Plan { steps: vec![step], end, group, sink, ..Plan::quick(key, 0) }
             };
             let wave = |behaviours: Vec<_>| {
@@ -335,7 +339,6 @@ fn streams() -> impl Strategy<Value = Scenario> {
                 policy,
                 publishes: vec![],
                 wire: vec![],
-                batch,
                 counts: None,
                 timeout: Some(20_000),
                 fingerprints: false,
@@ -376,7 +379,6 @@ pub(super) fn starving() -> impl Strategy<Value = Scenario> {
                 policy,
                 publishes: vec![],
                 wire: vec![],
-                batch: false,
                 counts: Some(u32::MAX),
                 timeout: Some(30_000),
                 fingerprints: false,
