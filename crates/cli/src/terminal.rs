@@ -2,32 +2,24 @@
 
 use std::io::{self, ErrorKind, Write as _};
 
-/// Whether somebody still reads what this command prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    Listens,
-    /// The reader has closed the pipe, as `head` does.
-    Gone,
-}
-
 /// Prints a text and the end of its last line. A closed pipe is not an error; a full disk is.
-pub(crate) fn print(text: &str) -> io::Result<Reader> {
+pub(crate) fn print(text: &str) -> io::Result<()> {
     written(writeln!(io::stdout(), "{}", text))
 }
 
-pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<Reader> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout();
     written(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-fn written(result: io::Result<()>) -> io::Result<Reader> {
+fn written(result: io::Result<()>) -> io::Result<()> {
     match result {
-        Ok(()) => Ok(Reader::Listens),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
             let text = format!("cannot write to standard output: {error}");
             Err(io::Error::new(error.kind(), text))
         }
+        done => done,
     }
 }
 
@@ -53,12 +45,6 @@ pub(crate) fn document(document: &serde_json::Value) -> String {
     escaped(&format!("{document:#}"))
 }
 
-/// The same on one line.
-#[cfg(feature = "records")]
-pub(crate) fn line(document: &serde_json::Value) -> String {
-    escaped(&document.to_string())
-}
-
 /// Escapes what [`printable`] replaces: in JSON it occurs in strings only.
 fn escaped(json: &str) -> String {
     let mut text = String::new();
@@ -72,7 +58,8 @@ fn escaped(json: &str) -> String {
     text
 }
 
-fn is_unsafe(letter: char) -> bool {
+/// Whether a letter could move the cursor, set a title or turn the direction of the text.
+pub(crate) fn is_unsafe(letter: char) -> bool {
     let turns = matches!(
         letter,
         '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'

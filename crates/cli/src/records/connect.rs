@@ -1,6 +1,6 @@
 //! Which table, and how it is reached.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::{Client, config};
@@ -13,7 +13,7 @@ use super::{
     credentials::Found,
     servers::{self, ATTEMPT, BrowsableStore, PATIENCE, Server, ServerOptions},
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, input};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -32,9 +32,9 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "URL", value_parser = url)]
     endpoint_url: Option<String>,
 
-    /// An attribute of another name, where a Powertools table has one; may be repeated: `expiration=ttl`
-    #[arg(long, global = true, value_name = "ATTRIBUTE=NAME", value_parser = attribute)]
-    attribute: Vec<(String, String)>,
+    /// A file with the attributes that have other names, where a Powertools table has some: `{"expiration":"ttl"}`
+    #[arg(long, global = true, value_name = "FILE.json")]
+    attributes: Option<PathBuf>,
 
     /// The attribute of the sort key, for a table that also holds other items
     #[arg(long, global = true, value_name = "NAME")]
@@ -85,7 +85,7 @@ impl Options {
         let of_dynamodb = [
             ("--region", self.region.is_some()),
             ("--endpoint-url", self.endpoint_url.is_some()),
-            ("--attribute", !self.attribute.is_empty()),
+            ("--attributes", self.attributes.is_some()),
             ("--sort-key", self.sort_key.is_some()),
         ];
         if let Some(server) = &server {
@@ -94,12 +94,16 @@ impl Options {
         Ok(server)
     }
 
-    /// The store. Sends no request to a table in DynamoDB, which may have an index, and checks every other server.
-    pub(crate) async fn connect(&self, index: Option<&str>) -> Result<Table, Failure> {
+    /// The store. Sends no request to a table in DynamoDB, which may have an index.
+    pub(crate) async fn connect(
+        &self,
+        index: Option<&str>,
+        changes: bool,
+    ) -> Result<Table, Failure> {
         if let Some(server) = self.server()? {
             servers::refuse(server.kind(), &[("--index", index.is_some())])?;
             let name = server.name();
-            let (store, time) = server.connect().await?;
+            let (store, time) = server.connect(changes).await?;
             let clock = ServerClock::of(server.kind());
             clock.learn_time(time);
             return Ok(Table { name, store, dynamodb: None, clock });
@@ -182,13 +186,13 @@ impl Options {
             ("payload", &mut names.payload),
             ("unfinished", &mut names.unfinished),
         ];
-        for (attribute, name) in &self.attribute {
-            let Some((_, place)) = places.iter_mut().find(|(known, _)| known == attribute) else {
+        for (attribute, name) in self.renamed()? {
+            let Some((_, place)) = places.iter_mut().find(|(known, _)| *known == attribute) else {
                 let known = places.map(|(known, _)| known).join(", ");
                 return Err(Failure::from(format!("items have no attribute `{attribute}`"))
                     .remedy(format!("The attributes are {known}.")));
             };
-            **place = name.clone().into();
+            **place = name.into();
         }
         names.sort_key = match (&self.sort_key, &self.partition, &self.partition_prefix) {
             (None, ..) => None,
@@ -205,6 +209,18 @@ impl Options {
         };
         Ok(names)
     }
+
+    /// The attributes that have other names.
+    fn renamed(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let Some(path) = &self.attributes else { return Ok(BTreeMap::new()) };
+        let read = serde_json::from_str(&input::read(path)?);
+        read.map_err(|error| {
+            let failure = Failure::from(format!("it is not an object of names: {error}"));
+            failure
+                .in_file(path)
+                .remedy("Write attributes and their names, such as {\"expiration\":\"ttl\"}.")
+        })
+    }
 }
 
 fn url(text: &str) -> Result<String, String> {
@@ -212,12 +228,5 @@ fn url(text: &str) -> Result<String, String> {
     match host {
         Some(host) if !host.is_empty() => Ok(text.to_owned()),
         _ => Err("must begin with http:// or https://".to_owned()),
-    }
-}
-
-fn attribute(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((attribute, name)) if !name.is_empty() => Ok((attribute.to_owned(), name.to_owned())),
-        _ => Err("must be ATTRIBUTE=NAME, such as expiration=ttl".to_owned()),
     }
 }

@@ -2,14 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Args;
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{IdempotencyRecord, Status},
-    store::RecordVersion,
 };
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     change::{Change, Decision, Done, apply},
@@ -30,24 +27,12 @@ pub(crate) struct Verb {
     pub(crate) note: &'static str,
 }
 
-/// Whether a command acts, and on what.
-#[derive(Args)]
-pub(crate) struct Acting {
-    /// Do it
-    #[arg(long)]
-    yes: bool,
-
-    /// With `--yes`: only if the records are still those of the plan that ended with this
-    #[arg(long, value_name = "PLAN", requires = "yes")]
-    plan: Option<String>,
-}
-
 /// Reads the records of keys, decides, and writes with `yes`. Records of events that have no key are named.
 pub(crate) async fn run(
     table: &Table,
     (asked, keyless): (Vec<Asked>, Vec<Keyless>),
     verb: &Verb,
-    Acting { yes, plan }: &Acting,
+    yes: bool,
     as_json: bool,
     decide: impl Fn(&Asked, Option<&IdempotencyRecord>, Timestamp) -> Decision,
 ) -> Result<ExitCode, Failure> {
@@ -61,15 +46,6 @@ pub(crate) async fn run(
         Change { decision, key: asked.key, found }
     };
     let changes: Vec<_> = asked.into_iter().zip(found).map(change).collect();
-    let yes = *yes;
-    let found = plan_of(verb, &changes);
-    if let Some(plan) = plan.as_ref().filter(|plan| **plan != found) {
-        let failure = Failure::from(format!(
-            "the plan {plan} does not hold any more, and nothing was changed: the records, their states or what is to \
-             be done with them differ from it"
-        ));
-        return Err(failure.remedy("Look again: leave out --yes and --plan."));
-    }
     let done = if yes { apply(table, &changes).await } else { Vec::new() };
     let shown = shown(&changes, done, verb, yes);
     let is_refused = !keyless.is_empty() || shown.iter().any(|(_, result)| result.is_failure);
@@ -80,22 +56,23 @@ pub(crate) async fn run(
             json!({ "key": null, "record": record, "state": null, "result": "refused", "message": why })
         });
         print_json(
-            &json!({ "dry_run": !yes, "plan": found, "records": records.chain(keyless).collect::<Vec<_>>() }),
+            &json!({ "dry_run": !yes, "records": records.chain(keyless).collect::<Vec<_>>() }),
         )?;
     } else {
         let mut page = String::new();
         for (change, result) in &shown {
             page.push_str(&entry_text(change, now));
-            page.push_str(&format!("  -> {}\n\n", result.text));
+            view::push_line(&mut page, format_args!("  -> {}", result.text));
+            page.push('\n');
         }
         for Keyless { record, why } in &keyless {
-            page.push_str(&format!("{record}\n  no key\n  -> refused: {why}\n\n"));
+            view::push_line(&mut page, format_args!("{record}"));
+            view::push_line(&mut page, format_args!("  no key"));
+            view::push_line(&mut page, format_args!("  -> refused: {why}"));
+            page.push('\n');
         }
         if is_written && !yes {
-            page.push_str(&format!(
-                "Nothing was changed: add --yes to do it, and --plan {found} to do it only if nothing has changed until \
-                 then.\n"
-            ));
+            page.push_str("Nothing was changed: add --yes to do it.\n");
         }
         if is_written {
             page.push_str(verb.note);
@@ -103,22 +80,6 @@ pub(crate) async fn run(
         print(&page)?;
     }
     Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Names what was found and what is to be done with it, the command included: two plans of the same name are the same.
-fn plan_of(verb: &Verb, changes: &[Change]) -> String {
-    let mut hash = Sha256::new();
-    hash.update(format!("{}\n", verb.plan));
-    for change in changes {
-        let version = change.record().map(RecordVersion::of);
-        let (kind, result) = match &change.decision {
-            Decision::Write(to) => ("write", to.as_ref().and_then(|to| to.result.as_deref())),
-            Decision::Refuse(_) => ("refuse", None),
-            Decision::Nothing(_) => ("nothing", None),
-        };
-        hash.update(format!("{:?} {version:?} {kind} {result:?}\n", change.key.as_str()));
-    }
-    hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What became of a change, in words.
@@ -182,7 +143,7 @@ fn entry_text(change: &Change, now: Timestamp) -> String {
     let entry = |found| Entry { key: change.key.clone(), found };
     match &change.found {
         Ok(Some(found)) => view::text(&entry(Ok(found.clone())), now, false),
-        Ok(None) => format!("{}\n  no record\n", change.key.as_str()),
+        Ok(None) => view::absent(&change.key, "no record"),
         Err(error) => view::text(&entry(Err(error.clone())), now, false),
     }
 }
@@ -198,29 +159,4 @@ fn document(change: &Change, said: &Said, now: Timestamp) -> Value {
         "result": said.name,
         "message": said.text,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use lambda_idempotency_core::key::Key;
-
-    use super::*;
-
-    #[test]
-    fn a_plan_holds_for_its_command_and_its_result_only() {
-        let verb = |plan| Verb { done: "", plan, note: "" };
-        let plan = |command, decision| {
-            let change = Change { key: Key::from_text("op#a"), found: Ok(None), decision };
-            plan_of(&verb(command), &[change])
-        };
-        let with_result = |result: &str| {
-            let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
-            record.result = Some(result.into());
-            Decision::Write(Some(record))
-        };
-        let evicting = plan("evict", Decision::Write(None));
-        assert_eq!(evicting, plan("evict", Decision::Write(None)));
-        assert_ne!(evicting, plan("release", Decision::Write(None)));
-        assert_ne!(plan("complete", with_result("1")), plan("complete", with_result("2")));
-    }
 }

@@ -3,11 +3,14 @@
 use std::{num::NonZeroUsize, process::ExitCode};
 
 use clap::Args;
-use lambda_idempotency_core::browse::{Cursor, Left};
+use lambda_idempotency_core::{
+    browse::{Cursor, Left},
+    clock::Timestamp,
+};
 use serde_json::json;
 
 use super::{connect::Table, print, print_json, scan, state::State, view};
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::is_unsafe};
 
 /// List idempotency records: all, or those in a state or of an operation
 ///
@@ -58,38 +61,36 @@ pub(crate) async fn run(
             None => scan::cost(table, arguments.limit).await?,
         }
     );
-    let after = arguments.cursor.as_deref().map(Cursor::from_text);
+    let after = arguments.cursor.as_deref().map(cursor).transpose()?;
     let left = arguments.unsent.then_some(Left::Messages);
-    let read = scan::read(table, arguments.limit, after, left).await?;
-    let (now, count) = (table.now(), read.entries.len());
-    let is_wanted = |entry: &&view::Entry| {
-        let operation = arguments.operation.as_deref();
-        let state = &arguments.state;
-        operation.is_none_or(|name| entry.operation() == name)
-            && (state.is_empty() || state.contains(&entry.state(now)))
-            && (!arguments.unsent || entry.is_unsent())
-    };
-    let shown: Vec<_> = read.entries.iter().filter(is_wanted).collect();
-    let next = read.next.as_ref().map(Cursor::as_str);
+    let (mut page, mut records, mut shown) = (String::new(), Vec::new(), 0usize);
+    let read = scan::read(table, arguments.limit, after, left, |entry| {
+        let now = table.now();
+        if !arguments.wants(&entry, now) {
+            return;
+        }
+        shown += 1;
+        if as_json {
+            records.push(view::json(&entry, now, arguments.show_result));
+        } else {
+            page.push_str(&view::text(&entry, now, arguments.show_result));
+            page.push('\n');
+        }
+    });
+    let scan::Read { count, next } = read.await?;
+    let next = next.as_ref().map(|next| printed(next.as_str()));
     if as_json {
-        let records = shown.iter().map(|entry| view::json(entry, now, arguments.show_result));
-        let records: Vec<_> = records.collect();
         print_json(&json!({ "records": records, "read": count, "next": next }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut page = String::new();
-    for entry in &shown {
-        page.push_str(&view::text(entry, now, arguments.show_result));
-        page.push('\n');
-    }
-    page.push_str(&format!("{} of {count} items that were read", shown.len()));
+    page.push_str(&format!("{shown} of {count} items that were read"));
     let place = if arguments.index.is_some() { "index" } else { "table" };
     match next {
         Some(next) => {
             page.push_str(&format!(
                 "; there are more:{} --cursor {}",
                 found_by(arguments),
-                quoted(next)
+                quoted(&next)
             ));
         }
         None => page.push_str(&format!("; that was the whole {place}")),
@@ -97,6 +98,47 @@ pub(crate) async fn run(
     print(&page)?;
     Ok(ExitCode::SUCCESS)
 }
+
+impl Arguments {
+    fn wants(&self, entry: &view::Entry, now: Timestamp) -> bool {
+        self.operation.as_deref().is_none_or(|name| entry.operation() == name)
+            && (self.state.is_empty() || self.state.contains(&entry.state(now)))
+            && (!self.unsent || entry.is_unsent())
+    }
+}
+
+/// A cursor as it is printed: percent-encoded where a terminal would not show it. It may be a key, with any characters.
+fn printed(cursor: &str) -> String {
+    let mut out = String::with_capacity(cursor.len());
+    for letter in cursor.chars() {
+        if letter == '%' || letter == '\n' || letter == '\t' || is_unsafe(letter) {
+            let mut bytes = [0; 4];
+            for byte in letter.encode_utf8(&mut bytes).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
+/// The cursor that was printed so.
+fn cursor(printed: &str) -> Result<Cursor, Failure> {
+    let mut bytes = Vec::with_capacity(printed.len());
+    let mut parts = printed.split('%');
+    bytes.extend(parts.next().unwrap_or_default().bytes());
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2).unwrap_or(("", part));
+        let byte = u8::from_str_radix(digits, 16).map_err(|_| Failure::from(NO_CURSOR))?;
+        bytes.push(byte);
+        bytes.extend(rest.bytes());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Failure::from(NO_CURSOR))?;
+    Ok(Cursor::from_text(text))
+}
+
+const NO_CURSOR: &str = "--cursor is not one that a list has printed";
 
 /// The arguments without which a cursor means another place.
 fn found_by(arguments: &Arguments) -> String {
@@ -108,4 +150,21 @@ fn found_by(arguments: &Arguments) -> String {
 /// A text as an argument of a shell. Keys come from events, and this one is copied into a command.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_printed() {
+        for text in ["place#a", "100% \u{1b}[2J\r\n\t\u{202e}\u{9b}é'", "%25", ""] {
+            let printed = printed(text);
+            assert!(!printed.contains(|letter| letter == '\n' || is_unsafe(letter)), "{printed:?}");
+            assert_eq!(cursor(&printed).unwrap().as_str(), text);
+        }
+        for text in ["%", "%1", "%zz", "%ff"] {
+            assert!(cursor(text).is_err(), "{text}");
+        }
+    }
 }

@@ -17,14 +17,12 @@ mod sdk;
 mod servers;
 mod show;
 mod state;
-mod stats;
 mod table;
 mod target;
 mod time;
 mod unsent;
 mod verbs;
 mod view;
-mod watch;
 
 #[cfg(feature = "prove")]
 pub(crate) use self::{credentials::Found, table::problems as table_problems};
@@ -33,10 +31,7 @@ use std::{io, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
-use crate::{
-    failure::Failure,
-    terminal::{self, Reader},
-};
+use crate::{failure::Failure, terminal};
 
 /// Look at the idempotency records of a store: what is stuck, why, and since when
 ///
@@ -55,7 +50,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     connection: connect::Options,
 
-    /// Print one JSON document instead of text (`watch`: one for each line)
+    /// Print one JSON document instead of text
     #[arg(long, global = true)]
     json: bool,
 
@@ -92,10 +87,7 @@ enum Verb {
     Show(show::Arguments),
     Evict(verbs::Evict),
     Release(verbs::Release),
-    Complete(verbs::Complete),
     Redrive(verbs::Redrive),
-    Stats(stats::Arguments),
-    Watch(watch::Arguments),
     Table(table::Arguments),
 }
 
@@ -108,29 +100,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Verb::List(arguments) => arguments.index.as_deref(),
         _ => None,
     };
-    let table = connection.connect(index).await?;
+    let changes = !matches!(verb, Verb::List(_) | Verb::Show(_));
+    let table = connection.connect(index, changes).await?;
     match verb {
         Verb::List(arguments) => list::run(&table, &arguments, json).await,
         Verb::Show(arguments) => show::run(&table, &arguments, json).await,
         Verb::Evict(verb) => verb.run(&table, json).await,
         Verb::Release(verb) => verb.run(&table, json).await,
-        Verb::Complete(verb) => verb.run(&table, json).await,
         Verb::Redrive(verb) => verb.run(&table, json).await,
-        Verb::Stats(arguments) => stats::run(&table, &arguments, json).await,
-        Verb::Watch(arguments) => watch::run(&table, &arguments, json).await,
         Verb::Table(_) => Ok(ExitCode::SUCCESS),
     }
 }
 
 /// Prints a page. Keys and names in it come from the table.
-fn print(page: &str) -> io::Result<Reader> {
+fn print(page: &str) -> io::Result<()> {
     terminal::print(terminal::printable(page).trim_end())
 }
 
-fn print_json(document: &serde_json::Value) -> io::Result<Reader> {
+fn print_json(document: &serde_json::Value) -> io::Result<()> {
     terminal::print(&terminal::document(document))
-}
-
-fn print_line(document: &serde_json::Value) -> io::Result<Reader> {
-    terminal::print(&terminal::line(document))
 }

@@ -18,20 +18,22 @@ const PAGE: usize = 500;
 /// What a read unit covers, in bytes.
 const UNIT: u64 = 4096;
 
-/// The items that were read, and where to go on.
+/// How many items were read, and where to go on.
 pub(crate) struct Read {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) count: usize,
     pub(crate) next: Option<Cursor>,
 }
 
-/// Reads at most `limit` items after `after`: all, or at least those in which this is left.
+/// Reads at most `limit` items after `after`: all, or at least those in which this is left. Each page is shown before the
+/// next one is read, because the results of its records may be megabytes.
 pub(crate) async fn read(
     table: &Table,
     limit: NonZeroUsize,
     after: Option<Cursor>,
     of: Option<Left>,
+    mut show: impl FnMut(Entry),
 ) -> Result<Read, Failure> {
-    let (mut entries, mut next, mut left) = (Vec::new(), after, limit.get());
+    let (mut count, mut next, mut left) = (0usize, after, limit.get());
     while let Some(page) = NonZeroUsize::new(left.min(PAGE)) {
         let page = match of {
             Some(of) => table.store.left(of, next.as_ref(), page, servers::deadline()),
@@ -39,13 +41,14 @@ pub(crate) async fn read(
         };
         let page = page.await?;
         left = left.saturating_sub(page.items.len());
-        entries.extend(page.items.into_iter().map(|(key, found)| Entry { key, found }));
+        count = count.saturating_add(page.items.len());
+        page.items.into_iter().for_each(|(key, found)| show(Entry { key, found }));
         next = page.next;
         if next.is_none() {
             break;
         }
     }
-    Ok(Read { entries, next })
+    Ok(Read { count, next })
 }
 
 /// What reading so many items costs at most, by the size that DynamoDB knows (it counts every six hours). An error if
@@ -66,8 +69,8 @@ pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, F
     if let Some(problem) = problems.into_iter().next() {
         let failure = Failure::from(format!("table {}: {problem}", table.name));
         return Err(failure.remedy(
-            "Tell this command of its key with --attribute id=NAME, or --sort-key NAME and --partition TEXT or \
-             --partition-prefix TEXT.",
+            "Tell this command of its key with --attributes FILE ({\"id\":\"NAME\"}), or --sort-key NAME and --partition TEXT \
+             or --partition-prefix TEXT.",
         ));
     }
     let size = described.and_then(|table| {

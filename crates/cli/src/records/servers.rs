@@ -38,6 +38,12 @@ pub(crate) struct ServerOptions {
     /// What the names of records in Redis begin with [default: idempotency:]
     #[arg(long, global = true, value_name = "TEXT")]
     redis_prefix: Option<String>,
+
+    /// Go on with a Redis that may evict records, or that does not say whether it may
+    ///
+    /// What is listed may then be less than what was done.
+    #[arg(long, global = true)]
+    allow_eviction: bool,
 }
 
 /// A store whose records can be listed.
@@ -57,7 +63,7 @@ pub(crate) struct Server {
 
 enum Kind {
     Postgres { table: String },
-    Redis { prefix: Option<String> },
+    Redis { prefix: Option<String>, allow_eviction: bool },
 }
 
 impl ServerOptions {
@@ -78,6 +84,7 @@ impl ServerOptions {
         let of_servers = [
             ("--password-from-env", self.password_from_env.is_some()),
             ("--redis-prefix", self.redis_prefix.is_some()),
+            ("--allow-eviction", self.allow_eviction),
         ];
         refuse("DynamoDB", &of_servers).map(|()| None)
     }
@@ -97,11 +104,16 @@ impl ServerOptions {
                 return self.dynamodb();
             }
             Some("postgres" | "postgresql") => {
-                refuse("PostgreSQL", &[("--redis-prefix", self.redis_prefix.is_some())])?;
+                let of_redis = [
+                    ("--redis-prefix", self.redis_prefix.is_some()),
+                    ("--allow-eviction", self.allow_eviction),
+                ];
+                refuse("PostgreSQL", &of_redis)?;
                 Kind::Postgres { table: table.unwrap_or("idempotency").to_owned() }
             }
             Some("redis" | "rediss" | "valkey" | "valkeys") if table.is_none() => {
-                Kind::Redis { prefix: self.redis_prefix.clone() }
+                let (prefix, allow_eviction) = (self.redis_prefix.clone(), self.allow_eviction);
+                Kind::Redis { prefix, allow_eviction }
             }
             Some("redis" | "rediss" | "valkey" | "valkeys") => {
                 return Err(Failure::from("Redis has no tables").remedy(
@@ -128,6 +140,21 @@ pub(crate) fn refuse(store: &str, options: &[(&str, bool)]) -> Result<(), Failur
         .remedy("Leave it out, or name the store that you mean by --store."))
 }
 
+/// The error of a Redis that may evict, or that allows no `INFO`, with what to do at a terminal.
+fn insists(error: StoreError) -> Failure {
+    match error.kind() {
+        StoreErrorKind::Misconfigured => Failure::from(at_a_terminal(&error)),
+        StoreErrorKind::Denied => Failure::from(error)
+            .remedy("If the user of the URL has no permission for INFO, add --allow-eviction."),
+        _ => error.into(),
+    }
+}
+
+/// The store names the setting of a function.
+fn at_a_terminal(error: &StoreError) -> String {
+    error.to_string().replace("`RedisStoreBuilder::allow_eviction`", "--allow-eviction")
+}
+
 fn password(variable: &str) -> Result<String, Failure> {
     std::env::var(variable).map_err(|_| {
         Failure::from(format!("the environment variable {variable} is not set"))
@@ -151,19 +178,22 @@ impl Server {
         }
     }
 
-    /// The store, after a check of the server, and the time by the server's clock.
-    pub(crate) async fn connect(&self) -> Result<Connected, Failure> {
+    /// The store, and the time by the server's clock. Before something is changed, the server is checked; to read, it need
+    /// not be one that a function could use.
+    pub(crate) async fn connect(&self, changes: bool) -> Result<Connected, Failure> {
         match &self.kind {
             Kind::Postgres { table } => {
                 let store = self.postgres(table)?;
-                store.check().await?;
+                if changes {
+                    store.check().await?;
+                }
                 let time = store.server_time(deadline()).await?;
                 Ok((Arc::new(store), time))
             }
-            Kind::Redis { prefix } => {
-                let store = self.redis(prefix.as_deref())?;
-                store.check().await?;
-                let time = store.server_time(deadline()).await?;
+            Kind::Redis { prefix, allow_eviction } => {
+                let store = self.redis(prefix.as_deref(), *allow_eviction)?;
+                // Each connection checks its server.
+                let time = store.server_time(deadline()).await.map_err(insists)?;
                 Ok((Arc::new(store), time))
             }
         }
@@ -171,28 +201,20 @@ impl Server {
 
     /// What is wrong with the server or the table. An error if the server does not answer.
     pub(crate) async fn problems(&self) -> Result<Vec<String>, Failure> {
-        let Err(failure) = self.connect().await else { return Ok(Vec::new()) };
+        let checked = match &self.kind {
+            Kind::Postgres { table } => self.postgres(table)?.check().await.map_err(Failure::from),
+            Kind::Redis { prefix, allow_eviction } => {
+                let store = self.redis(prefix.as_deref(), *allow_eviction)?;
+                store.check().await.map_err(Failure::from)
+            }
+        };
+        let Err(failure) = checked else { return Ok(Vec::new()) };
         match failure.cause::<StoreError>() {
             Some(error) if error.kind() == StoreErrorKind::Misconfigured => {
-                Ok(vec![error.to_string()])
+                Ok(vec![at_a_terminal(error)])
             }
             _ => Err(failure),
         }
-    }
-
-    /// Creates what the store needs, with `yes`. Returns what that is.
-    pub(crate) async fn create(&self, yes: bool) -> Result<String, Failure> {
-        let Kind::Postgres { table } = &self.kind else {
-            return Err(Failure::from("Redis has no tables").remedy(
-                "There is nothing to create: `table check` says whether the server can be used.",
-            ));
-        };
-        if yes {
-            self.postgres(table)?.migrate(deadline()).await?;
-        }
-        Ok(format!(
-            "table {table} in PostgreSQL, with its index, or what an earlier version of it lacks"
-        ))
     }
 
     fn postgres(&self, table: &str) -> Result<PostgresStore, Failure> {
@@ -206,11 +228,14 @@ impl Server {
         Ok(builder.build()?)
     }
 
-    fn redis(&self, prefix: Option<&str>) -> Result<RedisStore, Failure> {
+    fn redis(&self, prefix: Option<&str>, allow_eviction: bool) -> Result<RedisStore, Failure> {
         let mut builder =
             RedisStore::builder(&self.url).attempt_timeout(ATTEMPT).connect_timeout(ATTEMPT);
         if let Some(prefix) = prefix {
             builder = builder.prefix(prefix);
+        }
+        if allow_eviction {
+            builder = builder.allow_eviction();
         }
         if let Some(password) = self.password.clone() {
             builder = builder.password(move || ready(Ok::<_, io::Error>(password.clone())));

@@ -48,7 +48,7 @@ pub(crate) async fn run(
     } else {
         let pages = found.iter().map(|(key, entry)| match entry {
             Some(entry) => view::text(entry, now, arguments.show_result),
-            None => format!("{}\n  no record: the next delivery is new work\n", key.as_str()),
+            None => view::absent(key, "no record: the next delivery is new work"),
         });
         print(&pages.collect::<Vec<_>>().join("\n"))?;
     }

@@ -1,14 +1,14 @@
 //! The messages of a record that are not known to be sent: how many, where they go, and their ids. Their bodies are
 //! payloads, and are shown only if they were asked for.
 
-use std::fmt::Write as _;
-
 use lambda_idempotency_core::{
     key::Key,
     outbox::{OutboxError, messages},
     record::IdempotencyRecord,
 };
 use serde_json::{Value, json};
+
+use super::view::push_line;
 
 pub(crate) fn text(key: &Key, record: &IdempotencyRecord, shows_bodies: bool) -> String {
     let Some(outbox) = &record.outbox else { return String::new() };
@@ -23,9 +23,9 @@ pub(crate) fn text(key: &Key, record: &IdempotencyRecord, shows_bodies: bool) ->
     let mut out = format!("  unsent messages: {count}; the next delivery or a relay sends them\n");
     for message in &messages {
         let (to, id) = (message.message().destination(), message.id());
-        let _ = writeln!(out, "    to {to}, id {id}");
+        push_line(&mut out, format_args!("    to {to}, id {id}"));
         if shows_bodies {
-            let _ = writeln!(out, "      {}", message.message().body());
+            push_line(&mut out, format_args!("      {}", message.message().body()));
         }
     }
     out

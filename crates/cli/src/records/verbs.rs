@@ -1,19 +1,19 @@
-//! `records evict`, `release`, `complete` and `redrive`: what each does with a record.
+//! `records evict`, `release` and `redrive`: what each does with a record.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use lambda_idempotency_core::{
     admission::{Freeing, free},
     clock::Timestamp,
     policy::Policy,
-    record::{IdempotencyRecord, Owner, Status},
+    record::{IdempotencyRecord, Owner},
 };
 
 use super::{
     change::{Decision, given_up, reset},
     connect::Table,
-    edit::{self, Acting, Verb},
+    edit::{self, Verb},
     envelopes::{self, Notified},
     received::may_be_of_a_subscription,
     state::State,
@@ -41,8 +41,9 @@ pub(crate) struct Evict {
     #[arg(long)]
     even_if_unsent: bool,
 
-    #[command(flatten)]
-    acting: Acting,
+    /// Do it
+    #[arg(long)]
+    yes: bool,
 }
 
 impl Evict {
@@ -51,7 +52,7 @@ impl Evict {
 
     pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
         let keys = (self.target.keys()?, Vec::new());
-        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |_, found, now| {
+        edit::run(table, keys, &Self::VERB, self.yes, as_json, |_, found, now| {
             evicted(found, now, self.even_if_unsent)
         })
         .await
@@ -86,8 +87,9 @@ pub(crate) struct Release {
     #[arg(long)]
     even_if_held: bool,
 
-    #[command(flatten)]
-    acting: Acting,
+    /// Do it
+    #[arg(long)]
+    yes: bool,
 }
 
 impl Release {
@@ -101,7 +103,7 @@ impl Release {
         let keys = (self.target.keys()?, Vec::new());
         // By this token the record differs from every earlier one.
         let by = Owner::random()?;
-        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |_, found, now| {
+        edit::run(table, keys, &Self::VERB, self.yes, as_json, |_, found, now| {
             let Some(found) = found else { return Decision::nothing(NO_RECORD) };
             match State::of(found, now) {
                 State::Released | State::Expired => Decision::nothing("the key is free"),
@@ -119,93 +121,6 @@ impl Release {
         })
         .await
     }
-}
-
-/// Record that work was done by hand, so that it is not done again
-///
-/// Later deliveries of the key are acknowledged, with the result if one is given. Refuses a key that a worker holds.
-/// Shows what it would do; `--yes` does it.
-#[derive(Args)]
-pub(crate) struct Complete {
-    #[command(flatten)]
-    target: Target,
-
-    /// The result that later deliveries get, as JSON
-    #[arg(long, value_name = "JSON")]
-    result: Option<String>,
-
-    /// For how long, such as `24h` [default: 24 hours]
-    #[arg(long, value_name = "DURATION", value_parser = retention)]
-    retention: Option<Duration>,
-
-    /// The application of a key that has no record yet: the name of the function, unless it has another
-    #[arg(long, value_name = "NAME")]
-    application: Option<String>,
-
-    #[command(flatten)]
-    acting: Acting,
-}
-
-impl Complete {
-    const VERB: Verb = Verb {
-        done: "completed: later deliveries are answered from it",
-        plan: "complete",
-        note: "Later deliveries are acknowledged without a call of the handler.",
-    };
-
-    pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
-        if let Some(result) = &self.result {
-            serde_json::from_str::<serde_json::Value>(result)
-                .map_err(|error| Failure::from(format!("--result is not JSON: {error}")))?;
-        }
-        let keys = (self.target.keys()?, Vec::new());
-        let by = Owner::random()?;
-        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |asked, found, now| match found
-            .map(|record| State::of(record, now))
-        {
-            Some(State::InProgress) => {
-                Decision::refuse("a worker holds the key, and would complete it itself")
-            }
-            Some(State::Completed) => Decision::nothing("it is completed already"),
-            _ => Decision::Write(Some(self.completed(asked, found, now, by))),
-        })
-        .await
-    }
-
-    fn completed(
-        &self,
-        asked: &Asked,
-        found: Option<&IdempotencyRecord>,
-        now: Timestamp,
-        by: Owner,
-    ) -> IdempotencyRecord {
-        let retention = self.retention.unwrap_or(Policy::default().retention);
-        let mut record = IdempotencyRecord::new(Status::Completed, now.plus(retention));
-        record.owner = Some(by);
-        record.fence = now.as_millis();
-        record.lease_until = Some(now.ceil_to_second());
-        record.result = self.result.as_deref().map(Into::into);
-        record.application = self.application.as_deref().map(Into::into);
-        record.fingerprint.clone_from(&asked.fingerprint);
-        if let Some(found) = found {
-            record.failed_attempts = found.failed_attempts;
-            record.lost_attempts = found.lost_attempts;
-            record.fence = record.fence.max(found.fence.saturating_add(1));
-            record.fingerprint = record.fingerprint.or_else(|| found.fingerprint.clone());
-            record.application = found.application.clone().or(record.application);
-            record.provenance.clone_from(&found.provenance);
-        }
-        record
-    }
-}
-
-/// DynamoDB counts whole seconds.
-fn retention(text: &str) -> Result<Duration, String> {
-    let retention = crate::arguments::time_to_work(text)?;
-    if retention < Duration::from_secs(1) {
-        return Err("must be at least one second".to_owned());
-    }
-    Ok(retention)
 }
 
 /// Reset the idempotency records of failed events, so that they are processed when they are delivered again
@@ -233,8 +148,9 @@ pub(crate) struct Redrive {
     #[command(flatten)]
     options: KeyOptions,
 
-    #[command(flatten)]
-    acting: Acting,
+    /// Do it
+    #[arg(long)]
+    yes: bool,
 }
 
 impl Redrive {
@@ -268,7 +184,7 @@ impl Redrive {
         }
         let by = Owner::random()?;
         let keys = (each_once(asked), keyless);
-        edit::run(table, keys, &Self::VERB, &self.acting, as_json, |asked, found, now| {
+        edit::run(table, keys, &Self::VERB, self.yes, as_json, |asked, found, now| {
             redriven(asked, found, now, by)
         })
         .await
@@ -313,6 +229,8 @@ fn redriven(
 
 #[cfg(test)]
 mod tests {
+    use lambda_idempotency_core::record::Status;
+
     use super::*;
 
     #[test]

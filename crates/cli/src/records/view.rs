@@ -1,6 +1,6 @@
 //! A record as text and as JSON. Results and bodies of messages are left out unless they were asked for.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use lambda_idempotency_core::{
     clock::Timestamp,
@@ -39,14 +39,23 @@ pub(crate) fn operation(key: &Key) -> &str {
     key.as_str().split_once('#').map_or("", |(operation, _)| operation)
 }
 
+/// Adds a line. Keys and names in it come from the table, and none of them ends it: what comes behind would look like
+/// another record.
+pub(crate) fn push_line(out: &mut String, line: fmt::Arguments<'_>) {
+    let line = line.to_string();
+    out.extend(line.chars().map(|letter| if letter == '\n' { '\u{fffd}' } else { letter }));
+    out.push('\n');
+}
+
 /// A few lines about a record.
 pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
-    let mut out = format!("{}\n", entry.key.as_str());
+    let mut out = String::new();
+    push_line(&mut out, format_args!("{}", entry.key.as_str()));
     let state = entry.state(now);
     let record = match &entry.found {
         Ok(record) => record,
         Err(error) => {
-            let _ = writeln!(out, "  {error}");
+            push_line(&mut out, format_args!("  {error}"));
             return out;
         }
     };
@@ -56,48 +65,63 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
         }
         state => state.next(),
     };
-    let _ = writeln!(out, "  {}: {next}", state.words());
+    push_line(&mut out, format_args!("  {}: {next}", state.words()));
     let lease = record.lease_until.filter(|_| matches!(state, State::InProgress | State::Lapsed));
     if let Some(until) = lease {
         let ends = if until > now { "lease ends" } else { "lease ended" };
-        let _ = writeln!(out, "  {ends} {}", time::relative(until, now));
+        push_line(&mut out, format_args!("  {ends} {}", time::relative(until, now)));
     }
     if let Some(attempts) = attempts(record) {
-        let _ = writeln!(out, "  {attempts}");
+        push_line(&mut out, format_args!("  {attempts}"));
     }
     if let Some(provenance) = &record.provenance {
-        let _ = writeln!(out, "  {}", claimed(provenance, now));
+        push_line(&mut out, format_args!("  {}", claimed(provenance, now)));
         if let Some(stream) = &provenance.worker.log_stream {
-            let _ = writeln!(out, "  log stream {stream}");
+            push_line(&mut out, format_args!("  log stream {stream}"));
         }
     }
     if let Some(application) = &record.application {
-        let _ = writeln!(out, "  application {application}");
+        push_line(&mut out, format_args!("  application {application}"));
     }
     let expires = if record.expires_at > now { "expires" } else { "expired" };
     let at = time::instant(record.expires_at);
-    let _ = writeln!(out, "  {expires} {} ({at})", time::relative(record.expires_at, now));
+    push_line(
+        &mut out,
+        format_args!("  {expires} {} ({at})", time::relative(record.expires_at, now)),
+    );
     if let Some(steps) = &record.steps {
-        let _ = match names(steps) {
+        let said = match names(steps) {
             Some(names) => {
-                writeln!(out, "  finished steps, which no attempt repeats: {}", names.join(", "))
+                format!("  finished steps, which no attempt repeats: {}", names.join(", "))
             }
-            None => writeln!(out, "  finished steps of {} bytes, which are encrypted", steps.len()),
+            None => format!("  finished steps of {} bytes, which are encrypted", steps.len()),
         };
+        push_line(&mut out, format_args!("{said}"));
         if show_result {
-            let _ = writeln!(out, "    {}", &**steps);
+            push_line(&mut out, format_args!("    {}", &**steps));
         }
     }
     out.push_str(&unsent::text(&entry.key, record, show_result));
     match &record.result {
         Some(result) if show_result => {
-            let _ = writeln!(out, "  result {}", &**result);
+            push_line(&mut out, format_args!("  result {}", &**result));
         }
         Some(result) => {
-            let _ = writeln!(out, "  result of {} bytes (--show-result shows it)", result.len());
+            push_line(
+                &mut out,
+                format_args!("  result of {} bytes (--show-result shows it)", result.len()),
+            );
         }
         None => {}
     }
+    out
+}
+
+/// The lines about a key without a record.
+pub(crate) fn absent(key: &Key, why: &str) -> String {
+    let mut out = String::new();
+    push_line(&mut out, format_args!("{}", key.as_str()));
+    push_line(&mut out, format_args!("  {why}"));
     out
 }
 

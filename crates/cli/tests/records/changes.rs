@@ -1,4 +1,4 @@
-//! `evict`, `release`, `complete`, `redrive`: they show first, write with `--yes`, and refuse live claims.
+//! `evict`, `release`, `redrive`: they show first, write with `--yes`, and refuse live claims.
 
 use lambda_idempotency_local::{Apply, Fault, Gate};
 use serde_json::{Value, json};
@@ -48,39 +48,11 @@ async fn evict_is_a_dry_run_until_it_is_told_to_act() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_plan_shows_is_all_that_is_done_with_its_name() {
-    let world = World::new().await;
-    world.put("place#a", "FAILED", &json!({}));
-    world.put("place#b", "INPROGRESS", &claimed(600));
-    let plan = |keys: &[&str]| {
-        let planned = world.records(&[&["evict", "--json"], keys].concat());
-        planned.json()["plan"].as_str().unwrap().to_owned()
-    };
-    let both = plan(&["place#a", "place#b"]);
-    assert_eq!(both, plan(&["place#a", "place#b"]), "nothing has changed");
-    let text = world.records(&["evict", "place#a"]).code(0).out;
-    assert!(text.contains(&format!("--plan {}", plan(&["place#a"]))), "{text}");
-    // Between the plan and the act: the work was tried again and is done.
-    world.put("place#a", "COMPLETED", &json!({}));
-    let evict = ["evict", "place#a", "place#b", "--yes", "--plan"];
-    world.records(&[&evict[..], &[&both]].concat()).refused("nothing was changed");
-    assert!(world.item("place#a").is_some() && world.item("place#b").is_some());
-    // The claim that was refused has lapsed, and would be evicted.
-    let now = plan(&["place#a", "place#b"]);
-    world.put("place#b", "INPROGRESS", &claimed(-600));
-    world.records(&[&evict[..], &[&now]].concat()).code(2);
-    let now = plan(&["place#a", "place#b"]);
-    let done = world.records(&[&evict[..], &[&now, "--json"]].concat()).code(0).json();
-    assert_eq!(results(&done), ["done", "done"]);
-    world.records(&["evict", "place#a", "--plan", &now]).code(2);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_live_claim_is_not_evicted_completed_or_released() {
+async fn a_live_claim_is_not_evicted_or_released() {
     let world = World::new().await;
     world.put("place#live", "INPROGRESS", &claimed(600));
     let before = world.item("place#live");
-    for verb in ["evict", "complete", "release"] {
+    for verb in ["evict", "release"] {
         let ran = world.records(&[verb, "place#live", "--yes", "--json"]).code(1).json();
         assert_eq!(results(&ran), ["refused"], "{verb}");
         assert_eq!(world.item("place#live"), before, "{verb}");
@@ -105,25 +77,6 @@ async fn release_frees_the_key_and_counts_a_lost_attempt() {
     assert!(item["last_owner"]["S"].is_string() && item["provenance"]["M"].is_object());
     let shown = world.records(&["show", "place#dead", "--json"]).json();
     assert_eq!(shown["records"][0]["state"], "released");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn complete_records_work_that_was_done_by_hand() {
-    let world = World::new().await;
-    world.put("place#byhand", "INPROGRESS", &released());
-    let arguments = ["place#byhand", "place#new", "--result", "{\"ok\":true}", "--yes", "--json"];
-    let ran = world.records(&[&["complete"][..], &arguments].concat()).code(0).json();
-    assert_eq!(results(&ran), ["done", "done"]);
-    for (key, failures) in [("place#byhand", json!("2")), ("place#new", Value::Null)] {
-        let item = world.item(key).unwrap();
-        assert_eq!(item["status"]["S"], "COMPLETED");
-        assert_eq!(item["data"]["S"], "{\"ok\":true}");
-        assert_eq!(item["failures"]["N"], failures);
-    }
-    let shown = world.records(&["show", "place#new", "--json"]).json();
-    let shown = &shown["records"][0];
-    assert!(shown["settled_at"].is_string() && shown["lease_until"].is_null(), "{shown}");
-    world.records(&["complete", "place#new", "--result", "{"]).refused("not JSON");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -306,25 +259,12 @@ async fn an_item_that_is_not_a_record_is_refused_and_stops_no_other() {
     let world = World::new().await;
     world.put("place#odd", "EXPIRED", &json!({}));
     world.put("place#done", "COMPLETED", &json!({}));
-    for verb in ["release", "complete", "evict"] {
+    for verb in ["release", "evict"] {
         let ran = world.records(&[verb, "place#odd", "place#done", "--yes", "--json"]).json();
         assert_eq!(results(&ran)[0], "refused", "{verb}");
         assert_eq!(ran["records"][0]["state"], "unreadable", "{verb}");
     }
     assert!(world.item("place#odd").is_some() && world.item("place#done").is_none());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_completion_by_hand_has_the_fingerprint_of_its_event() {
-    let world = World::new().await;
-    let keys = keys_of("complete-fingerprint-keys", &["o"]);
-    let event = file("complete-fingerprint", &orders(&["o"]).to_string());
-    let arguments = ["complete", "--event", &event, "--fingerprint", "orderId", "--yes"];
-    world.records(&[&arguments[..], &OPERATION].concat()).code(0);
-    assert!(world.item(&keys[0]).unwrap()["validation"]["S"].is_string());
-    world
-        .records(&["complete", "place#a", "--retention", "0", "--yes"])
-        .refused("longer than zero");
 }
 
 /// The keys would be those of an operation that nobody has.
@@ -336,7 +276,6 @@ async fn the_records_of_an_event_are_not_looked_for_without_the_name_of_their_op
         &["show", "--event", &event][..],
         &["evict", "--event", &event],
         &["release", "--event", &event],
-        &["complete", "--event", &event, "--yes"],
         &["redrive", &event],
         &["redrive", &event, "--operation", "sns=place"],
     ] {
@@ -355,10 +294,10 @@ async fn a_change_whose_answer_was_lost_is_recognised() {
         world.db.faults().add(Fault::hang_up(Apply::After).on(operation).times(1));
     }
     let evicted = world.records(&["evict", "place#done", "--yes", "--json"]).code(0).json();
-    let completed = world.records(&["complete", "place#dead", "--yes", "--json"]).code(0).json();
-    assert_eq!((results(&evicted), results(&completed)), (vec!["done"], vec!["done"]));
+    let released = world.records(&["release", "place#dead", "--yes", "--json"]).code(0).json();
+    assert_eq!((results(&evicted), results(&released)), (vec!["done"], vec!["done"]));
     assert_eq!(world.item("place#done"), None);
-    assert_eq!(world.item("place#dead").unwrap()["status"]["S"], "COMPLETED");
+    assert_eq!(world.item("place#dead").unwrap()["in_progress_expiration"]["N"], "1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,11 +1,6 @@
-//! `list`, `show`, `stats`, `watch`: what they show, and what they leave out.
+//! `list`, `show`: what they show, and what they leave out.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    time::Duration,
-};
-
-use lambda_idempotency_local::{Apply, Fault, Gate, Table};
+use lambda_idempotency_local::{Apply, Fault, Table};
 use serde_json::json;
 
 use crate::support::{
@@ -137,10 +132,6 @@ async fn messages_that_are_not_sent_are_shown_without_their_bodies() {
     let shown = world.records(&["show", "--json", "place#b", "place#c"]).code(0).json();
     assert_eq!(shown["records"][0]["unsent"], json!(null));
     assert_eq!(shown["records"][1]["unsent"], json!({ "count": null, "bytes": encrypted.len() }));
-    let stats = world.records(&["stats", "--json"]).code(0).json();
-    assert_eq!(stats["operations"][0]["unsent"], 2);
-    let stats = world.records(&["stats"]).code(0).out;
-    assert!(stats.contains("  unsent messages          2 "), "{stats}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,29 +154,6 @@ async fn messages_that_are_not_sent_are_found_by_the_index() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stats_count_operations_states_and_ages() {
-    let world = one_of_each().await;
-    page(&world.records(&["stats"]).code(0), "stats.txt");
-    let ran = world.records(&["stats", "--json"]).code(0).json();
-    assert_eq!(ran["read"], 7);
-    assert_eq!(ran["claimed_unknown"], 3);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn watch_tells_what_has_changed() {
-    let world = World::new().await;
-    world.put("place#a", "INPROGRESS", &claimed(600));
-    let gate = Gate::new();
-    world.db.faults().add(Fault::hold(Apply::Before, &gate).on("Scan").skip(1).times(1));
-    let watching = world.start(&["watch", "--json", "--every", "1ms", "--rounds", "2"]);
-    gate.reached().await;
-    world.put("place#a", "COMPLETED", &json!({}));
-    gate.open();
-    let output = ran(watching).code(0).json();
-    assert_eq!((&output["was"], &output["is"]), (&json!("in-progress"), &json!("completed")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn what_a_table_holds_cannot_control_the_terminal_or_the_shell() {
     let world = World::new().await;
     let evil = "x'; echo '\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}#k";
@@ -194,9 +162,7 @@ async fn what_a_table_holds_cannot_control_the_terminal_or_the_shell() {
     let is_safe = |text: &str| {
         text.chars().all(|letter| letter == '\n' || !letter.is_control() && letter != '\u{202e}')
     };
-    for arguments in
-        [&["list"][..], &["list", "--json"], &["stats"], &["show", evil], &["evict", evil]]
-    {
+    for arguments in [&["list"][..], &["list", "--json"], &["show", evil], &["evict", evil]] {
         let ran = world.records(arguments).code(0);
         assert!(is_safe(&ran.out) && is_safe(&ran.err), "{arguments:?} {:?}", ran.out);
     }
@@ -209,6 +175,47 @@ async fn what_a_table_holds_cannot_control_the_terminal_or_the_shell() {
     assert!(quotes.starts_with('\'') && quotes.matches('\'').count() == 2, "{cursor}");
 }
 
+/// What follows the break would look like the record of another key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_break_in_a_table_makes_no_line() {
+    let world = World::new().await;
+    let forged = "place#a\n\nplace#b\n  completed: later deliveries are answered from it";
+    let more = json!({
+        "error": { "S": "E\nplace#c" }, "application": { "S": "a\nplace#d" }, "data": { "S": "\"\nplace#e\"" },
+    });
+    world.put(forged, "FAILED", &more);
+    for arguments in [
+        &["list", "--show-result"][..],
+        &["show", forged, "--show-result"],
+        &["show", "none\nplace#f"],
+        &["evict", forged],
+        &["release", "none\nplace#g"],
+    ] {
+        let ran = world.records(arguments);
+        let forged = ran.out.lines().skip(1).find(|line| line.starts_with("place#"));
+        assert_eq!(forged, None, "{arguments:?} {}", ran.out);
+    }
+}
+
+/// The key of the last record of a page is the cursor, whatever is in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_goes_on_at_a_cursor_with_control_characters() {
+    let world = World::new().await;
+    for number in 0..6 {
+        world.put(&format!("place#\u{1b}[2J\n%{number}\u{202e}"), "FAILED", &json!({}));
+    }
+    let (mut found, mut after) = (0, None);
+    loop {
+        let more: Vec<&str> = after.iter().flat_map(|after: &String| ["--cursor", after]).collect();
+        let page = world.records(&[&["list", "--limit", "1"], &more[..]].concat()).code(0).out;
+        found += usize::from(page.contains("permanently failed"));
+        // A shell would take the quotes away.
+        let Some((_, cursor)) = page.rsplit_once("--cursor ") else { break };
+        after = Some(cursor.trim().trim_matches('\'').to_owned());
+    }
+    assert_eq!(found, 6);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_with_another_key_is_not_called_empty() {
     let world = World::empty().await;
@@ -216,45 +223,9 @@ async fn a_table_with_another_key_is_not_called_empty() {
     world.db.put_item("other", &json!({ "pk": { "S": "a" } })).unwrap();
     world.db.create_table(&Table::new("sorted", "id").sort("sk")).unwrap();
     for table in ["other", "sorted"] {
-        for verb in [&["list"][..], &["stats"], &["watch", "--rounds", "1"]] {
-            let ran = world.records(&[verb, &["--table", table]].concat()).code(2);
-            assert!(ran.out.is_empty() && ran.err.contains("--sort-key"), "{verb:?} {}", ran.err);
-        }
+        let ran = world.records(&["list", "--table", table]).code(2);
+        assert!(ran.out.is_empty() && ran.err.contains("--sort-key"), "{}", ran.err);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn watch_does_not_call_gone_what_a_new_item_has_pushed_out() {
-    let world = World::new().await;
-    for number in 0..8 {
-        world.put(&format!("place#{number}"), "COMPLETED", &json!({}));
-    }
-    let gate = Gate::new();
-    world.db.faults().add(Fault::hold(Apply::Before, &gate).on("Scan").skip(1).times(1));
-    let watching =
-        world.start(&["watch", "--json", "--every", "1ms", "--rounds", "2", "--limit", "4"]);
-    gate.reached().await;
-    for number in 8..24 {
-        world.put(&format!("place#{number}"), "COMPLETED", &json!({}));
-    }
-    gate.open();
-    let output = ran(watching).code(0);
-    assert!(!output.out.contains("\"is\":null"), "{}", output.out);
-    assert!(output.err.contains("others are not watched"), "{}", output.err);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn watch_ends_when_nobody_reads_it() {
-    let world = World::new().await;
-    let mut watching = world.start(&["watch", "--every", "1ms"]);
-    let first = watching.stdout.take().unwrap();
-    let mut line = String::new();
-    BufReader::new(first).read_line(&mut line).unwrap();
-    assert!(line.contains("no records"), "{line}");
-    world.put("place#a", "COMPLETED", &json!({}));
-    let ended = tokio::task::spawn_blocking(move || watching.wait().unwrap());
-    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
-    assert!(ended.expect("it reads the table for ever").unwrap().success());
 }
 
 /// A laptop that woke up from sleep takes a live claim for one that has lapsed.

@@ -204,7 +204,7 @@ pub(crate) fn keys_of(name: &str, ids: &[&str]) -> Vec<String> {
     records.map(|record| record["key"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The text with `<time>` in the place of each instant, and `<plan>` in that of a plan's name.
+/// The text with `<time>` in the place of each instant.
 fn steady(text: &str) -> String {
     const LENGTH: usize = "2026-11-22T09:30:00Z".len();
     let is_instant = |text: &str| {
@@ -214,15 +214,11 @@ fn steady(text: &str) -> String {
             && [4, 7].iter().all(|at| bytes[*at] == b'-')
             && bytes[10] == b'T'
     };
-    const PLAN: &str = "--plan ";
     let (mut out, mut rest) = (String::new(), text);
     while let Some(first) = rest.chars().next() {
         if rest.get(..LENGTH).is_some_and(is_instant) {
             out.push_str("<time>");
             rest = &rest[LENGTH..];
-        } else if let Some(name) = rest.strip_prefix(PLAN) {
-            out.push_str("--plan <plan>");
-            rest = name.trim_start_matches(|letter: char| letter.is_ascii_hexdigit());
         } else {
             out.push(first);
             rest = &rest[first.len_utf8()..];

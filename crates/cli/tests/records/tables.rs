@@ -1,11 +1,11 @@
-//! `table create` and `check`, what is missing, and completions and manual pages.
+//! `table check`, what is missing, and completions and manual pages.
 
 use lambda_idempotency_local::{Apply, Fault, Table};
 use serde_json::Value;
 
 use crate::{
     ran::{Ran, command},
-    support::{TABLE, World, ran, records_at},
+    support::{TABLE, World, file, ran, records_at},
 };
 
 async fn problems(table: Option<Table>, more: &[&str]) -> (i32, Vec<String>) {
@@ -48,29 +48,18 @@ async fn check_says_in_a_sentence_what_is_wrong() {
     let indexed = fine.clone().index("unfinished", "unfinished");
     assert_eq!(problems(Some(indexed), &["--index", "unfinished"]).await, (0, vec![]));
     let named = Table::new(TABLE, "pk").ttl("ttl");
-    let names = ["--attribute", "id=pk", "--attribute", "expiration=ttl"];
-    assert_eq!(problems(Some(named), &names).await, (0, vec![]));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_table_that_create_made_passes_the_check() {
-    let world = World::empty().await;
-    let ran = world.records(&["table", "create"]).code(0);
-    assert!(ran.out.contains("add --yes"), "{}", ran.out);
-    world.records(&["table", "check"]).code(1);
-    let late = Fault::error(Apply::Before, 400, "ResourceNotFoundException");
-    world.db.faults().add(late.on("DescribeTable").times(1));
-    world.records(&["table", "create", "--yes"]).code(0);
-    world.records(&["table", "create", "--yes"]).refused("there is a table");
-    let ran = world.records(&["table", "check"]).code(0);
-    assert!(ran.out.contains("is as the store needs it"), "{}", ran.out);
+    let names = file("attributes", r#"{"id":"pk","expiration":"ttl"}"#);
+    assert_eq!(problems(Some(named), &["--attributes", &names]).await, (0, vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_named_with_its_remedy() {
     let world = World::empty().await;
     world.records(&["show", "place#a", "--table", "none"]).refused("does not exist");
-    world.records(&["list", "--attribute", "colour=red"]).refused("no attribute `colour`");
+    let other = file("other-attributes", r#"{"colour":"red"}"#);
+    world.records(&["list", "--attributes", &other]).refused("no attribute `colour`");
+    let broken = file("broken-attributes", r#"["id"]"#);
+    world.records(&["list", "--attributes", &broken]).refused("expiration");
     world.records(&["list", "--sort-key", "sk"]).refused("--partition-prefix");
     ran(records_at("localhost:8000", &["list"])).refused("must begin with http://");
     let mut unsigned = command(["records", "list", "--region", "eu-west-1", "--table", "t"]);
@@ -86,6 +75,7 @@ fn an_option_of_another_kind_of_store_is_refused() {
     for (more, said) in [
         (&["--redis-prefix", "p:"][..], "--redis-prefix has no effect on DynamoDB"),
         (&["--password-from-env", "P"], "--password-from-env has no effect on DynamoDB"),
+        (&["--allow-eviction"], "--allow-eviction has no effect on DynamoDB"),
         (&["--store", "redis://127.0.0.1:1"], "--region has no effect on Redis"),
         (&["--store", "postgres://127.0.0.1:1/db"], "--region has no effect on PostgreSQL"),
     ] {
@@ -99,8 +89,7 @@ fn an_option_of_another_kind_of_store_is_refused() {
 fn an_index_is_for_the_check_and_for_unsent_messages() {
     for (arguments, said) in [
         (&["list", "--index", "unfinished"][..], "--unsent"),
-        (&["stats", "--index", "unfinished"], "unexpected argument '--index'"),
-        (&["table", "create", "--index", "unfinished"], "unexpected argument '--index'"),
+        (&["show", "place#a", "--index", "unfinished"], "unexpected argument '--index'"),
     ] {
         ran(records_at("http://127.0.0.1:1", arguments)).refused(said);
     }
@@ -129,8 +118,7 @@ fn completions_and_manual_pages_know_every_command() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_failed_says_which_and_why() {
     // Nobody listens there.
-    for arguments in [&["list"][..], &["stats"], &["table", "check"], &["table", "create", "--yes"]]
-    {
+    for arguments in [&["list"][..], &["table", "check"]] {
         let none = ran(records_at("http://127.0.0.1:1", arguments)).refused(TABLE);
         let none = none.refused("did not reach DynamoDB");
         assert!(!none.err.contains("unhandled"), "{arguments:?}: {}", none.err);
