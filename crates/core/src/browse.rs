@@ -130,7 +130,7 @@ pub enum Left {
     /// Messages that are not known to be sent: a completed record with an
     /// [`outbox`](IdempotencyRecord::outbox). A [`Relay`](crate::outbox::Relay) sends them.
     Messages,
-    /// Work that is not known to be done, or put aside: a record that keeps its
+    /// Work that is not known to be done: a record that keeps its
     /// [`payload`](IdempotencyRecord::payload). Most of these have a worker.
     Work,
 }

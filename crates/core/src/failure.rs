@@ -41,7 +41,6 @@ pub struct Failure {
     error: Contained<Arc<dyn Error + Send + Sync>>,
     error_type: &'static str,
     is_permanent: bool,
-    of_sink: bool,
 }
 
 /// The most characters of an error's messages that are logged, because an error may hold a whole
@@ -57,7 +56,6 @@ impl Failure {
             error: Contained::new(Arc::from(error.into())),
             error_type: type_name_of::<E>(),
             is_permanent: false,
-            of_sink: false,
         }
     }
 
@@ -131,15 +129,6 @@ impl Failure {
         text
     }
 
-    /// Marks the failure as one of a sink, which puts records aside, so that its text does not
-    /// blame the record's handler.
-    // For the engine, which calls the sink.
-    #[doc(hidden)]
-    pub const fn of_sink(mut self) -> Self {
-        self.of_sink = true;
-        self
-    }
-
     /// The error itself.
     #[must_use]
     pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
@@ -189,8 +178,7 @@ impl<E: Into<BoxError>> From<E> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.of_sink { "putting the record aside" } else { "the handler" };
-        write!(f, "{what} failed with {}", self.error_type)
+        write!(f, "the handler failed with {}", self.error_type)
     }
 }
 
@@ -218,14 +206,6 @@ mod tests {
             assert!(!format!("{failure} {failure:?}").contains("s3cr3t"));
             assert_eq!(failure.error().to_string(), "s3cr3t");
         }
-    }
-
-    #[test]
-    fn a_failure_of_a_sink_has_another_message_than_one_of_a_handler() {
-        let failure = Failure::transient(std::io::Error::other("s3cr3t"));
-        assert_eq!(failure.to_string(), "the handler failed with std::io::error::Error");
-        let told = failure.of_sink().to_string();
-        assert_eq!(told, "putting the record aside failed with std::io::error::Error");
     }
 
     #[derive(Debug, thiserror::Error)]

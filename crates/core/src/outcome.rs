@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 pub use crate::completion::Completion;
-pub use crate::reasons::{DivertReason, Foreign, NotStarted, Rejected};
+pub use crate::reasons::{Foreign, NotStarted, Rejected};
 
 use crate::{
     clock::Timestamp, failure::Failure, outbox::SendError, record::Json, store::StoreError,
@@ -30,10 +30,7 @@ pub enum Outcome {
         /// The store's error; `None` if the record has no key.
         outage: Option<StoreError>,
     },
-    /// The record will never be processed; it was put aside with the user's sink. If that could not
-    /// be recorded, a later delivery puts it aside again; see `Report::unrecorded`.
-    Diverted(DivertReason),
-    /// An earlier delivery did the work, or put the record aside.
+    /// An earlier delivery did the work.
     Replayed {
         /// The result of that delivery.
         result: Option<Json>,
@@ -89,7 +86,8 @@ pub enum Outcome {
         failure: Failure,
         /// The number of failed attempts for this key, including this one.
         failed_attempts: u32,
-        /// Whether the failure is permanent, so that the key is never tried again.
+        /// Whether the failure is permanent, so that the key is never tried again. In mutex mode and without a claim nothing
+        /// records that, and it is said only where somebody takes care of the record.
         permanent: bool,
     },
     /// An earlier failure of this key was permanent.
@@ -150,7 +148,6 @@ impl Outcome {
         match self {
             Self::Executed { .. }
             | Self::Unprotected { .. }
-            | Self::Diverted(_)
             | Self::Replayed { .. }
             | Self::Coalesced { .. }
             | Self::Superseded { .. }
@@ -171,13 +168,26 @@ impl Outcome {
         }
     }
 
+    /// Whether the record will never be processed, at this delivery or a later one: its key has failed permanently, it was
+    /// used with another payload, or the record is rejected as it is.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed { permanent: true, .. }
+                | Self::TimedOut { permanent: true }
+                | Self::PermanentlyFailed { .. }
+                | Self::Mismatch
+                | Self::Rejected(_)
+        )
+    }
+
     /// A stable word for logs and metrics.
     #[must_use]
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Executed { .. } => "executed",
             Self::Unprotected { .. } => "unprotected",
-            Self::Diverted(_) => "diverted",
             Self::Replayed { .. } => "replayed",
             Self::Coalesced { .. } => "coalesced",
             Self::Superseded { .. } => "superseded",
@@ -246,7 +256,7 @@ impl Outcome {
                 format!("the handler returned, and the next delivery sends its messages: {error}")
             }
             Self::Failed { failure, failed_attempts, permanent } => {
-                let permanently = if *permanent { "; it is not tried again" } else { "" };
+                let permanently = if *permanent { "; the failure is permanent" } else { "" };
                 format!("{failure} (failure {failed_attempts} for this key{permanently})")
             }
             Self::PermanentlyFailed { error_type, .. } => {

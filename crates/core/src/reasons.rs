@@ -68,31 +68,6 @@ pub enum NotStarted {
     Order,
 }
 
-/// Why a record was put aside instead of being processed. The text holds no payload.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DivertReason {
-    /// The record cannot be processed as it is.
-    #[error(transparent)]
-    BadRecord(#[from] Rejected),
-    /// Its handler failed permanently: by its own declaration, by the number of failed attempts or of those that were lost
-    /// in a row, or by a timeout with a policy that makes it permanent.
-    #[error(
-        "its handler failed permanently, with {}, after {failed_attempts} failed attempt(s) for \
-         this key",
-        .error_type.as_deref().unwrap_or("an error of unknown type")
-    )]
-    PermanentFailure {
-        /// The type of the error, or `a panic`, `a timeout` or `lost attempts`.
-        error_type: Option<Arc<str>>,
-        /// How often the handler failed for this key.
-        failed_attempts: u32,
-    },
-    /// Its key was used before with another payload: the fingerprints differ.
-    #[error("its key was used before with another payload: the fingerprints differ")]
-    Mismatch,
-}
-
 /// Why a record cannot be processed as it is. The reason is an opaque error to the protocol;
 /// `lambda-idempotency` uses its `Rejection`.
 ///

@@ -19,8 +19,6 @@
 //!   runs, in a *quarantine group* with nothing else of the batch beside it. Such groups go before all other
 //!   records at every second receive, and after them otherwise: what was received before is therefore looked
 //!   at first.
-//! * A record that failed permanently, or whose key belongs to another payload, is put aside where the
-//!   user said, as work with its own key; what waits for the record waits for that.
 //! * A key that this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
 //!
 //! # How it is built
@@ -33,7 +31,7 @@
 //! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
 
 pub use crate::{
-    delivery::{Aside, Batch, Delivery, Divert, Job, Returned, Work},
+    delivery::{Batch, Delivery, Job, Returned, Work},
     pace::Pace,
 };
 
@@ -120,6 +118,12 @@ impl Engine {
     pub const fn with_log(mut self, log: Option<TracingObserver>) -> Self {
         self.parts.observers.set_log(log);
         self
+    }
+
+    /// What writes a log line for each record, if something does.
+    #[must_use]
+    pub const fn log(&self) -> Option<TracingObserver> {
+        self.parts.observers.log()
     }
 
     /// Gives the span of each call of a handler the fields of OpenTelemetry's conventions for messaging, beside those that

@@ -6,7 +6,7 @@ use crate::{call::Call, delivered::Delivered, pace::Pace, record_id::RecordId};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
-    outcome::{DivertReason, Rejected},
+    outcome::Rejected,
     policy::Policy,
     record::{Fingerprint, Json},
 };
@@ -24,8 +24,6 @@ pub enum Returned {
     Nothing,
     /// A result that could not be serialized. The work is done all the same.
     Unserializable,
-    /// Nothing: it only put aside a record that will never be processed, for this reason.
-    Diverted(DivertReason),
     /// It turned the record away and did no work. The key is free again as if it had not been claimed:
     /// nothing is kept, and no failure is counted.
     Declined,
@@ -38,7 +36,7 @@ pub struct Delivery<'a> {
     /// How it was delivered, for its handler.
     pub delivered: Delivered,
     /// Its order group: records of one group are processed in the order of the batch, and none
-    /// after one that is returned. `None` where the source keeps no order.
+    /// after one that is returned, unless that one [lets them pass](Self::lets_pass). `None` where the source keeps no order.
     pub group: Option<Arc<str>>,
     /// How often it was received, this time included; 0 if its source does not count that. Among records
     /// without a group, those received most often start first: they are closest to being given up by
@@ -46,40 +44,21 @@ pub struct Delivery<'a> {
     pub receives: u32,
     /// What to do.
     pub work: Work<'a>,
-    /// How the record is put aside if it fails permanently or its key belongs to another payload.
-    /// `None` returns it to its source, again and again.
-    pub divert: Option<Divert<'a>>,
+    /// Whether the caller takes care of the record if it will never be processed: a permanent failure, a mismatch,
+    /// a rejected record. Then the records behind it in its group do not wait for it, and a failure counts as permanent
+    /// even where nothing records that, in mutex mode and without a claim.
+    pub lets_pass: bool,
 }
 
 impl Delivery<'_> {
     /// The same delivery without a claim.
     pub(super) fn without_protection(mut self) -> Self {
         self.work = match self.work {
-            Work::Keyed { key, job, .. } | Work::Divert { aside: Aside { key, job }, .. } => {
-                Work::Unprotected { identity: key, job }
-            }
+            Work::Keyed { key, job, .. } => Work::Unprotected { identity: key, job },
             work => work,
         };
         self
     }
-}
-
-/// Makes the work of putting a record aside, once it is known why.
-///
-/// The number is the fence of the final record of its idempotency key: of its permanent failure, or of
-/// the other payload's outcome. It is the same at each delivery until that record is deleted or has
-/// expired, and another one afterwards. `None` if the record ran without a claim.
-pub type Divert<'a> = Box<dyn FnOnce(DivertReason, Option<u64>) -> Aside<'a> + Send + 'a>;
-
-/// The work of putting a record aside. It is done once per key, as the work of a record is, but its
-/// own failures are never permanent: the next delivery tries again. What ran without a claim is put
-/// aside without one.
-pub struct Aside<'a> {
-    /// A key of its own: not the record's. Made of all that distinguishes this record and this failure
-    /// from others: a record with the same key counts as put aside.
-    pub key: Key,
-    /// Puts the record aside, and returns [`Returned::Diverted`].
-    pub job: Job<'a>,
 }
 
 /// What is to be done with a record.
@@ -101,13 +80,6 @@ pub enum Work<'a> {
         identity: Key,
         /// The handler.
         job: Job<'a>,
-    },
-    /// It cannot be processed and is put aside.
-    Divert {
-        /// How it is put aside.
-        aside: Aside<'a>,
-        /// The whole record, to recognise copies.
-        payload: &'a str,
     },
     /// It cannot be processed.
     Reject(Rejected),

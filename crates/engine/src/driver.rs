@@ -215,10 +215,6 @@ impl<'a> Driver<'a> {
             report.ran_for = ended.ran_for;
             report.settled_in = returned.map(|returned| self.now().since(returned));
             report.unrecorded = ended.unrecorded();
-            if let Some(why) = ended.why() {
-                report.aside = Some(&why.reason);
-                report.failure = why.failure.as_ref();
-            }
             if let Some(held) = &ended.held {
                 report.failed_attempts = held.failed_attempts();
                 report.lost_attempts = held.lost_attempts();

@@ -7,7 +7,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     policy::Policy,
     record::IdempotencyRecord,
-    store::{Guard, RecordVersion, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -75,17 +75,6 @@ impl Engine {
             Some(Verdict::Unknown(error)) => Err(NotFreed::Store(error)),
             Some(Verdict::EffectRefused(_)) | None => Err(NotFreed::Store(unanswered())),
         }
-    }
-
-    /// Removes the payload of this record, if it is still the one that was read: nobody needs it any more. If that fails,
-    /// the payload stays until the record expires.
-    pub async fn forget_payload(&self, key: &Key, mut record: IdempotencyRecord) {
-        let parts = self.parts();
-        let guard = Guard::Unchanged(RecordVersion::of(&record));
-        record.payload = None;
-        let mut writes = [Write::new(key.clone(), guard, Some(record))];
-        let until = parts.clock.now().plus(FIRST_CALL);
-        store_calls::write(&*parts.store, &mut writes, until).await;
     }
 
     /// Under which guard the record may be deleted; `None` if there is none.

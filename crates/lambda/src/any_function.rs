@@ -148,7 +148,7 @@ impl Idempotency {
                 Err(RunError::PermanentlyFailed { error_type })
             }
             Admission::Busy { until } => Err(RunError::Busy { until }),
-            Admission::Mismatch { .. } => Err(RunError::Mismatch),
+            Admission::Mismatch => Err(RunError::Mismatch),
             Admission::Foreign { application } => {
                 Err(RunError::Foreign(self.engine.foreign(&prepared.name, application)))
             }

@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use lambda_idempotency_core::{outcome::Rejected, record::Fingerprint};
+use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::{
-    batch::{Aside, Delivery, Job, Work},
+    batch::{Delivery, Job, Work},
     call::RecordId,
     delivered::Delivered,
 };
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     operation::{CompiledPowertools, FieldSets, OnMissingKey, Path, Prepared},
     rejection::Rejection,
-    source::{DivertedRecord, Record},
+    source::{Record, Settings},
 };
 
 /// Finds the keys of records for one operation and tenant.
@@ -69,12 +69,8 @@ impl<'a> Extraction<'a> {
 
     /// Drops the payloads that nothing compares any more: those of records whose key no other record of the event has. A
     /// large event has as many bytes of them as it has itself.
-    pub(crate) fn forget_payloads(&self, records: &mut [Record<'_>], works: &[Work<'_>]) {
-        // A record that is put aside is identified by its content.
-        if records.len() < 2
-            || self.operation.failures.is_some()
-            || self.operation.bad_records.is_some()
-        {
+    pub(crate) fn forget_payloads(records: &mut [Record<'_>], works: &[Work<'_>]) {
+        if records.len() < 2 {
             return;
         }
         let mut times = HashMap::with_capacity(works.len());
@@ -91,61 +87,40 @@ impl<'a> Extraction<'a> {
 
     /// Turns a record and its work into a delivery.
     pub(crate) fn delivery(
-        &self,
         record: &'a Record<'a>,
         delivered: Delivered,
         work: Work<'a>,
+        settings: &Settings,
     ) -> Delivery<'a> {
-        let work = match (work, &record.payload) {
-            (Work::Reject(rejected), _) => self.bad_record(record, rejected),
-            (work, Ok(payload)) => work.with_payload(payload),
-            (work, Err(_)) => work,
+        let work = match &record.payload {
+            Ok(payload) => work.with_payload(payload),
+            Err(_) => work,
         };
-        // Only records that reach the handler can fail permanently or mismatch, and be put aside later.
-        let known = match &work {
-            Work::Keyed { key, fingerprint, .. } => Some((Some(key.clone()), fingerprint.clone())),
-            Work::Unprotected { .. } => Some((None, None)),
-            _ => None,
+        let sink = match work {
+            Work::Reject(_) => &settings.bad_records,
+            _ => &settings.failures,
         };
-        let divert =
-            known.zip(self.operation.failures.as_ref()).map(|((key, fingerprint), sink)| {
-                let operation = (&self.operation.name, &self.operation.key_format);
-                sink.divert(operation, self.tenant, record, key, fingerprint)
-            });
         Delivery {
+            lets_pass: sink.is_some(),
             record: record.id.clone(),
             delivered,
             group: record.group.clone(),
             receives: record.receives.unwrap_or(0),
             work,
-            divert,
         }
     }
 
-    /// The work for a record that cannot be processed. Putting it aside is done once, with its own
-    /// key, because a stream delivers the record again after each failure of an earlier record.
-    fn bad_record(&self, record: &'a Record<'a>, rejected: Rejected) -> Work<'a> {
-        let Some(sink) = &self.operation.bad_records else {
-            return Work::Reject(rejected);
-        };
-        let mut parts = vec!["bad record"];
-        match &record.identity {
-            Ok(identity) => {
-                // A producer may give one id to several messages.
-                parts.push(record.content());
-                parts.extend(identity.iter().map(|part| &**part));
-            }
-            Err(_) => parts.push(&record.raw),
+    /// The id of a record for its sink, the same at each delivery. It contains the content *and* the key or identity: a
+    /// producer may give one id to different messages, and different messages may have one key.
+    pub(crate) fn diverted_id(&self, record: &Record<'_>, key: Option<&Key>) -> String {
+        let RecordId { source, id, arn, .. } = &record.id;
+        let mut parts = vec!["diverted", record.content()];
+        match (key, &record.identity) {
+            (Some(key), _) => parts.push(key.as_str()),
+            (None, Ok(identity)) => parts.extend(identity.iter().map(|part| &**part)),
+            (None, Err(_)) => parts.extend([source, arn.as_deref().unwrap_or_default(), id]),
         }
-        let key = self.operation.key_format.identity(&self.scope(), &parts);
-        let diverted = DivertedRecord {
-            operation: Arc::clone(&self.operation.name),
-            record: record.id.clone(),
-            key_hash: Some(key.hash().to_owned()),
-            raw: record.raw.clone().into_owned(),
-            reason: rejected.into(),
-        };
-        Work::Divert { aside: Aside { key, job: sink.job(diverted) }, payload: &record.raw }
+        self.operation.key_format.identity(&self.scope(), &parts).hash().to_owned()
     }
 
     /// The work for a payload.

@@ -6,9 +6,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{
-    clock::BoxFuture,
+    clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::Outcome,
     policy::{OnConflict, OnOutage},
@@ -27,6 +27,7 @@ use crate::{
     find_key::Extraction,
     rejection::Rejection,
     route::Route,
+    sinks::{Ended, Sinks},
     source::{Event, EventSource, Record, all_or_error, hidden_with, share_arns},
 };
 
@@ -140,7 +141,7 @@ impl Inner {
         records: Vec<Record<'e>>,
         other: &Route,
         invoked: &Arc<Invoked>,
-    ) -> (Vec<Record<'e>>, Vec<Outcome>) {
+    ) -> (Vec<Record<'e>>, Vec<Ended>) {
         let context = invoked.context();
         let delivery = |record: &Record<'_>| Delivery {
             record: record.id.clone(),
@@ -148,7 +149,7 @@ impl Inner {
             group: None,
             receives: 0,
             work: Work::Reject(Rejection::NoOperation.into()),
-            divert: None,
+            lets_pass: false,
         };
         let batch = Batch {
             operation: "",
@@ -159,7 +160,7 @@ impl Inner {
             pace: &other.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
-        (records, outcomes)
+        (records, outcomes.into_iter().map(Ended::from).collect())
     }
 
     /// Processes the records of an event, or of the route's share of it.
@@ -168,8 +169,9 @@ impl Inner {
         route: &Route,
         event: &Event<'e>,
         invoked: &Arc<Invoked>,
-    ) -> (Vec<Record<'e>>, Vec<Outcome>) {
+    ) -> (Vec<Record<'e>>, Vec<Ended>) {
         let context = invoked.context();
+        let begun = self.engine.clock().now();
         let mut records = route.records(event);
         share_arns(&mut records);
         let extraction =
@@ -178,7 +180,13 @@ impl Inner {
             extraction.work_of(record, |payload| route.job(payload, record.format))
         };
         let works: Vec<Work<'_>> = records.iter().map(work).collect();
-        extraction.forget_payloads(&mut records, &works);
+        let keys = if route.settings.has_sink() {
+            // A record that is put aside is identified by its key and its content.
+            works.iter().map(|work| work.key().cloned()).collect()
+        } else {
+            Extraction::forget_payloads(&mut records, &works);
+            Vec::new()
+        };
         // The trace of an invocation is that of its record if the record caused the invocation alone.
         let is_cause = route.source.is_cause_of_invocation() && records.len() == 1;
         let mut whole = None;
@@ -188,7 +196,7 @@ impl Inner {
             .map(|(record, work)| {
                 let kept = route.kept(event, record, context, &mut whole);
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
-                extraction.delivery(record, delivered, work)
+                Extraction::delivery(record, delivered, work, &route.settings)
             })
             .collect();
         let batch = Batch {
@@ -200,11 +208,33 @@ impl Inner {
             pace: &route.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
-        if let Some(hook) = &route.settings.on_busy {
-            hook.call_for_busy(&**self.engine.clock(), invoked.deadline(), &records, &outcomes)
-                .await;
-        }
-        (records, outcomes)
+        let hooks = async {
+            if let Some(hook) = &route.settings.on_busy {
+                let clock = &**self.engine.clock();
+                hook.call_for_busy(clock, invoked.deadline(), &records, &outcomes).await;
+            }
+        };
+        let sinks = self.sinks(route, &extraction, begun, invoked);
+        let ((), diverted) = join(hooks, sinks.call(&records, &keys, &outcomes)).await;
+        let ended = outcomes.into_iter().enumerate();
+        let ended =
+            ended.map(|(at, outcome)| Ended { outcome, is_diverted: diverted.contains(&at) });
+        let ended = ended.collect();
+        (records, ended)
+    }
+
+    /// The sinks of a route, in an invocation that has `begun`.
+    fn sinks<'a>(
+        &'a self,
+        route: &'a Route,
+        extraction: &'a Extraction<'a>,
+        begun: Timestamp,
+        invoked: &Invoked,
+    ) -> Sinks<'a> {
+        let end = invoked.deadline();
+        let end = end.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
+        let until = Sinks::until(begun, end);
+        Sinks { engine: &self.engine, extraction, settings: &route.settings, until }
     }
 
     /// Processes the record of an event that has this key, once more: `left` was found under it. `None` if the event has no such
@@ -237,10 +267,10 @@ impl Inner {
                 let is_cause = route.source.is_cause_of_invocation();
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
                 let work = extraction.work_of(record, |payload| route.job(payload, record.format));
-                let delivery = extraction.delivery(record, delivered, work);
-                (delivery.work.key() == Some(key)).then_some(delivery)
+                let delivery = Extraction::delivery(record, delivered, work, &route.settings);
+                (delivery.work.key() == Some(key)).then_some((record, delivery))
             });
-            let Some(delivery) = delivery else { continue };
+            let Some((record, delivery)) = delivery else { continue };
             let batch = Batch {
                 operation: &route.prepared.name,
                 deliveries: vec![Delivery { group: None, ..delivery }],
@@ -249,7 +279,12 @@ impl Inner {
                 invocation_deadline: invoked.deadline(),
                 pace: &route.prepared.pace,
             };
-            return self.engine.run(batch).await.pop();
+            let begun = self.engine.clock().now();
+            let outcomes = self.engine.run(batch).await;
+            let sinks = self.sinks(route, &extraction, begun, invoked);
+            let (records, keys) = (std::slice::from_ref(record), [Some(key.clone())]);
+            sinks.call(records, &keys, &outcomes).await;
+            return outcomes.into_iter().next();
         }
         None
     }
@@ -269,8 +304,8 @@ impl Inner {
 
 /// The records of a divided list with their outcomes, in the list's order: each item is one record.
 fn in_order<'s, 'e: 's>(
-    parts: impl Iterator<Item = (&'s Event<'e>, (Vec<Record<'e>>, Vec<Outcome>))>,
-) -> (Vec<Record<'e>>, Vec<Outcome>) {
+    parts: impl Iterator<Item = (&'s Event<'e>, (Vec<Record<'e>>, Vec<Ended>))>,
+) -> (Vec<Record<'e>>, Vec<Ended>) {
     let all = parts.flat_map(|(share, (records, outcomes))| {
         let places = share.places.iter().flatten().copied();
         places.zip(records.into_iter().zip(outcomes))

@@ -214,6 +214,7 @@ mod free;
 mod from_env;
 mod function;
 mod function_builder;
+mod guarded;
 pub mod guide;
 pub mod handler;
 #[cfg(feature = "http")]
@@ -237,6 +238,7 @@ mod route;
 mod run;
 mod run_context;
 mod run_many;
+mod sinks;
 pub mod source;
 pub mod store;
 pub mod testing;

@@ -1,6 +1,4 @@
 //! What some outcomes hold: see [`Outcome`](crate::Outcome).
 
 pub use lambda_idempotency_core::admission::Freed;
-pub use lambda_idempotency_core::outcome::{
-    Completion, DivertReason, Foreign, NotStarted, Rejected, ResultKept,
-};
+pub use lambda_idempotency_core::outcome::{Completion, Foreign, NotStarted, Rejected, ResultKept};

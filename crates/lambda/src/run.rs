@@ -137,10 +137,10 @@ where
     let job = job(operation, keeps, function, returned);
     let extraction = Extraction { operation, tenant: task.tenant };
     let work = work(engine, &extraction, &task.record, task.payload, job)?;
-    let (record, group, divert) = (task.record, None, None);
+    let (record, group, lets_pass) = (task.record, None, false);
     let batch = Batch {
         operation: &operation.name,
-        deliveries: vec![Delivery { record, delivered, group, receives, work, divert }],
+        deliveries: vec![Delivery { record, delivered, group, receives, work, lets_pass }],
         policy: &operation.policy,
         request_id: task.request_id,
         invocation_deadline: task.invocation_deadline,

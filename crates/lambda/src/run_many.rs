@@ -133,8 +133,14 @@ impl Idempotency {
             let invoked = context.invoked(&self.last_invoked);
             let delivered = invoked.map(Invoked::without_record).unwrap_or_default();
             let delivered = delivered.receives(Some(receives));
-            let delivery =
-                |work| Delivery { record, delivered, group: None, receives, work, divert: None };
+            let delivery = |work| Delivery {
+                record,
+                delivered,
+                group: None,
+                receives,
+                work,
+                lets_pass: false,
+            };
             refused.push(work.map(|work| deliveries.push(delivery(work))).err());
         }
         let mut policy = operation.policy.clone();

@@ -17,7 +17,7 @@ pub(crate) struct Totals {
     pub(crate) returned: usize,
     pub(crate) dead_lettered: usize,
     pub(crate) lost: usize,
-    /// Records that are done with another outcome, by outcome: `diverted`, `coalesced`, ...
+    /// Records that are done with another outcome, by outcome: `coalesced`, ...
     pub(crate) other: BTreeMap<String, usize>,
 }
 

@@ -35,16 +35,10 @@ pub enum Admission {
         error_type: Option<Arc<str>>,
         /// How often a handler failed for this key.
         failed_attempts: u32,
-        /// The fence of the record: see [`Mismatch`](Self::Mismatch).
-        fence: u64,
     },
     /// The key was used with another payload: for it the work was done, failed permanently, or had a step
     /// that finished.
-    Mismatch {
-        /// The fence of the mismatching record. A later record of the key, after this one is
-        /// deleted or has expired, has another fence.
-        fence: u64,
-    },
+    Mismatch,
     /// Another worker holds the key, up to and including this instant.
     Busy {
         /// A takeover can be tried after this instant.
@@ -85,7 +79,7 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
         }
         // Its steps were taken for another payload, and their results would answer those of this one.
         Status::InProgress if found.steps.is_some() && is_valid && claim.disagrees_with(found) => {
-            Admission::Mismatch { fence: final_fence(found) }
+            Admission::Mismatch
         }
         Status::InProgress => {
             // If the owner did not give the key up, its attempt was lost.
@@ -106,7 +100,7 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
             take_over(claim, found, claim.record(Some(found), now))
         }
         Status::Completed | Status::PermanentlyFailed if claim.disagrees_with(found) => {
-            Admission::Mismatch { fence: final_fence(found) }
+            Admission::Mismatch
         }
         Status::Completed if found.outbox.is_some() => {
             Admission::Unsent(held(claim, found.clone()))
@@ -116,15 +110,8 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
             result: found.result.clone(),
             error_type: found.error_type.clone(),
             failed_attempts: found.failed_attempts,
-            fence: final_fence(found),
         },
     }
-}
-
-/// Distinguishes this final record of a key from a later one. Records of other libraries have no
-/// fence.
-pub(super) const fn final_fence(found: &IdempotencyRecord) -> u64 {
-    if found.fence > 0 { found.fence } else { found.expires_at.as_millis() }
 }
 
 fn held(claim: &Claim, record: IdempotencyRecord) -> Held {

@@ -139,8 +139,7 @@ fn a_completion_with_messages_is_answered_after_they_were_sent() {
 fn another_payload_is_a_mismatch_only_if_both_are_known() {
     let mut found = IdempotencyRecord::new(Status::Completed, at(200));
     found.fingerprint = Some(Fingerprint::new("g"));
-    found.fence = 7;
-    assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch { fence: 7 });
+    assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Mismatch);
     found.fingerprint = None;
     assert_eq!(admit(&claim(), Some(&found), at(100)), Admission::Replay(None));
 }
@@ -176,10 +175,9 @@ fn steps_of_another_application_are_not_carried_on() {
 #[test]
 fn steps_for_another_payload_are_a_mismatch_until_the_record_expires() {
     let found = with_a_step("g");
-    let mismatch = Admission::Mismatch { fence: at(4000).as_millis() };
     assert_eq!(admit(&claim(), Some(&found), at(121)), Admission::Busy { until: at(121) });
     for now in [at(122), at(4001)] {
-        assert_eq!(admit(&claim(), Some(&found), now), mismatch);
+        assert_eq!(admit(&claim(), Some(&found), now), Admission::Mismatch);
     }
     tried(admit(&claim(), Some(&found), at(4002)));
     tried(admit(&claim(), Some(&IdempotencyRecord { steps: None, ..found }), at(122)));
@@ -230,12 +228,7 @@ fn a_permanent_failure_is_returned() {
     let mut found = IdempotencyRecord::new(Status::PermanentlyFailed, at(200));
     found.error_type = Some("Declined".into());
     found.failed_attempts = 3;
-    let permanent = |fence| {
-        let error_type = Some("Declined".into());
-        Admission::PermanentlyFailed { result: None, error_type, failed_attempts: 3, fence }
-    };
-    let of_another_library = permanent(at(200).as_millis());
-    assert_eq!(admit(&claim(), Some(&found), at(100)), of_another_library);
-    found.fence = 7;
-    assert_eq!(admit(&claim(), Some(&found), at(100)), permanent(7));
+    let error_type = Some("Declined".into());
+    let permanent = Admission::PermanentlyFailed { result: None, error_type, failed_attempts: 3 };
+    assert_eq!(admit(&claim(), Some(&found), at(100)), permanent);
 }

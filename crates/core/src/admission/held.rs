@@ -215,9 +215,11 @@ impl Held {
             }
             Settlement::MarkSent | Settlement::Forget => {}
         }
-        // Also after a permanent failure: an operator can have the key tried again, and a sink may still want the payload.
+        // Also after a permanent failure: an operator can have the key tried again.
         if record.status != Status::Completed {
             record.steps.clone_from(&self.record.steps);
+        }
+        if record.status == Status::InProgress {
             record.payload.clone_from(&self.record.payload);
         }
         Some(record)

@@ -37,7 +37,7 @@ pub(in crate::admission) fn release() -> Settlement {
 }
 
 #[test]
-fn a_payload_is_kept_until_the_key_is_completed() {
+fn a_payload_is_kept_until_the_key_is_completed_or_has_failed_permanently() {
     let keeps = Claim { payload: Some("{}".into()), ..claim(1) };
     let held = match admit(&keeps, None, at(100)) {
         Admission::Try { held, .. } => held,
@@ -45,13 +45,14 @@ fn a_payload_is_kept_until_the_key_is_completed() {
     };
     assert_eq!(held.record.payload, keeps.payload);
     let renews = Settlement::Renew { lease_until: at(9000) };
-    let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
-    for settlement in [release(), Settlement::LeaveStanding, renews, fails] {
+    for settlement in [release(), Settlement::LeaveStanding, renews] {
         let (_, record) = held.write(&settlement, at(110));
         assert_eq!(record.unwrap().payload, keeps.payload, "{settlement:?}");
     }
-    let (_, completed) = held.write(&complete(), at(110));
-    assert_eq!(completed.unwrap().payload, None);
+    let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
+    for settlement in [complete(), fails] {
+        assert_eq!(held.write(&settlement, at(110)).1.unwrap().payload, None, "{settlement:?}");
+    }
     // Another worker, which keeps no payload, has redelivered it.
     let (_, released) = held.write(&release(), at(110));
     match admit(&claim(2), released.as_ref(), at(111)) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Held, Settlement, admit::final_fence, held_until};
+use super::{Held, Settlement, held_until};
 use crate::{
     clock::Timestamp,
     record::{IdempotencyRecord, Json, Status},
@@ -36,8 +36,6 @@ pub enum Overtaken {
     PermanentlyFailed {
         /// The type of the error.
         error_type: Option<Arc<str>>,
-        /// The fence of the successor's record.
-        fence: u64,
     },
     /// A successor holds the key, or has given it up for the next one.
     InProgress {
@@ -45,10 +43,7 @@ pub enum Overtaken {
         until: Timestamp,
     },
     /// A successor settled the key for another payload, so its result does not apply to ours.
-    Mismatch {
-        /// The fence of the successor's record.
-        fence: u64,
-    },
+    Mismatch,
     /// Another application claimed the key, so its record does not apply to our work.
     Foreign {
         /// The other application.
@@ -101,13 +96,12 @@ impl Held {
         }
         Settled::Overtaken(match found.status {
             Status::Completed | Status::PermanentlyFailed if self.claim.disagrees_with(found) => {
-                Overtaken::Mismatch { fence: final_fence(found) }
+                Overtaken::Mismatch
             }
             Status::Completed => Overtaken::Completed(found.result.clone()),
-            Status::PermanentlyFailed => Overtaken::PermanentlyFailed {
-                error_type: found.error_type.clone(),
-                fence: final_fence(found),
-            },
+            Status::PermanentlyFailed => {
+                Overtaken::PermanentlyFailed { error_type: found.error_type.clone() }
+            }
             Status::InProgress => {
                 Overtaken::InProgress { until: held_until(found, self.claim.clock_skew) }
             }

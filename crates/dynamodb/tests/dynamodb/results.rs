@@ -46,7 +46,7 @@ async fn deliver(
             delivered: Delivered::default(),
             group: None,
             receives: 0,
-            divert: None,
+            lets_pass: false,
             work: Work::Keyed {
                 key: key(at),
                 fingerprint: None,

@@ -35,10 +35,8 @@ pub struct Ask<'a> {
     pub receives: u32,
     /// What to do with the record.
     pub task: Task,
-    /// Whether the host can put it aside if it fails permanently.
-    pub can_be_put_aside: bool,
-    /// Whether its handler puts a record aside.
-    pub is_aside: bool,
+    /// Whether somebody takes care of it if it will never be processed, so that its group need not wait.
+    pub lets_pass: bool,
     /// What its claim keeps, to do the work again where nothing redelivers it.
     pub kept: Option<Json>,
 }
@@ -51,8 +49,9 @@ pub(super) enum Same<'e> {
 }
 
 impl<'a> Ask<'a> {
-    /// The work of putting a record aside, under `key`.
-    pub(super) const fn aside(key: Key) -> Self {
+    /// A record that asks for its key alone.
+    #[cfg(test)]
+    pub(super) const fn keyed(key: Key) -> Self {
         Self {
             key: Some(key),
             fingerprint: None,
@@ -60,8 +59,7 @@ impl<'a> Ask<'a> {
             group: None,
             receives: 0,
             task: Task::Keyed,
-            can_be_put_aside: false,
-            is_aside: true,
+            lets_pass: false,
             kept: None,
         }
     }

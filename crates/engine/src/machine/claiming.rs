@@ -63,14 +63,10 @@ pub(super) fn claimed(step: &mut Step<'_, '_>, claimed: Claimed) -> Next {
             let outcome = replayed(step, result, completion);
             publish(step, stored, outcome)
         }
-        Claimed::PermanentlyFailed { error_type, failed_attempts, fence } => {
-            step.entry.found_final(fence);
+        Claimed::PermanentlyFailed { error_type, failed_attempts } => {
             Next::End(Outcome::PermanentlyFailed { error_type, failed_attempts })
         }
-        Claimed::Mismatch { fence } => {
-            step.entry.found_final(fence);
-            Next::End(Outcome::Mismatch)
-        }
+        Claimed::Mismatch => Next::End(Outcome::Mismatch),
         Claimed::Busy { until } => busy(step, until),
         Claimed::Foreign { application } => Next::End(Outcome::Foreign(step.foreign(application))),
         Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. }
@@ -104,11 +100,10 @@ fn replayed(step: &Step<'_, '_>, result: Option<Json>, completion: Option<Comple
     Outcome::Replayed { result, completion }
 }
 
-/// Whether the key has lost so many workers in a row that its handler is not called again. A sink is tried
-/// again all the same, and a mutex keeps no failure.
+/// Whether the key has lost so many workers in a row that its handler is not called again. A mutex keeps no
+/// failure.
 fn gives_up(step: &Step<'_, '_>, held: &Held) -> bool {
-    let keeps_failures = !step.entry.ask().is_aside && !step.is_mutex();
-    keeps_failures && step.setting.policy.gives_up(held.consecutive_losses())
+    !step.is_mutex() && step.setting.policy.gives_up(held.consecutive_losses())
 }
 
 /// Whether the policy runs handlers unprotected during an outage.

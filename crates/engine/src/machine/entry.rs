@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use super::{
     ask::{Ask, Task},
     carried::Carried,
-    outcomes::Why,
 };
 use lambda_idempotency_core::{
     admission::Held,
@@ -41,8 +40,6 @@ pub(super) enum Stage {
     Settling,
     /// Its messages are to be sent, or on their way.
     Sending,
-    /// It waits for what puts it aside.
-    Aside,
     /// It has its outcome.
     Done,
 }
@@ -87,13 +84,7 @@ pub(super) struct Entry<'a> {
     outage: Option<Box<Carried<StoreError>>>,
     /// Its outcome is known, but its turn in the group has not come.
     preset: Option<Box<Carried<Outcome>>>,
-    /// The fence of the final record that was found under its key.
-    final_fence: Option<u64>,
-    /// Why it is put aside, from when that begins.
-    why: Option<Box<Carried<Why>>>,
-    /// The record that this one puts aside, if that has its own entry.
-    stands_for: Option<usize>,
-    /// Why the store does not know that it was put aside.
+    /// Why the store does not know that its messages were sent.
     unrecorded: Option<Box<Carried<StoreError>>>,
     ran_for: Option<Duration>,
     busy_since: Option<Timestamp>,
@@ -111,19 +102,11 @@ impl<'a> Entry<'a> {
             losses: 0,
             outage: None,
             preset: None,
-            final_fence: None,
-            why: None,
-            stands_for: None,
             unrecorded: None,
             ran_for: None,
             busy_since: None,
             looks: 0,
         }
-    }
-
-    /// The work of putting record `of` aside, under `key`.
-    pub(super) fn aside(of: usize, key: Key) -> Self {
-        Self { stands_for: Some(of), ..Self::new(Ask::aside(key)) }
     }
 
     pub(super) const fn ask(&self) -> &Ask<'a> {
@@ -144,19 +127,6 @@ impl<'a> Entry<'a> {
 
     pub(super) fn outage(&self) -> Option<StoreError> {
         self.outage.as_ref().map(|error| error.0.clone())
-    }
-
-    /// The fence of the final record under its key, or else of its own claim.
-    pub(super) fn fence(&self) -> Option<u64> {
-        self.final_fence.or(self.held.as_ref().map(|held| held.record.fence))
-    }
-
-    pub(super) fn why(&self) -> Option<&Why> {
-        self.why.as_ref().map(|why| &why.0)
-    }
-
-    pub(super) const fn stands_for(&self) -> Option<usize> {
-        self.stands_for
     }
 
     pub(super) const fn ran_for(&self) -> Option<Duration> {
@@ -265,10 +235,6 @@ impl<'a> Entry<'a> {
         self.ran_for = since.map(|since| now.since(since));
     }
 
-    pub(super) const fn found_final(&mut self, fence: u64) {
-        self.final_fence = Some(fence);
-    }
-
     /// Its outcome, for when its turn comes.
     pub(super) fn preset(&mut self, outcome: Outcome) {
         self.preset = Some(Box::new(Carried(outcome)));
@@ -278,22 +244,12 @@ impl<'a> Entry<'a> {
         self.preset.take().map(|preset| preset.0)
     }
 
-    /// It is put aside from now on.
-    pub(super) fn put_aside(&mut self, why: Why) {
-        self.ask.can_be_put_aside = false;
-        self.why = Some(Box::new(Carried(why)));
-    }
-
     pub(super) fn set_unrecorded(&mut self, error: Option<StoreError>) {
         self.unrecorded = error.map(|error| Box::new(Carried(error)));
     }
 
     pub(super) fn take_unrecorded(&mut self) -> Option<StoreError> {
         self.unrecorded.take().map(|error| error.0)
-    }
-
-    pub(super) fn take_why(&mut self) -> Option<Why> {
-        self.why.take().map(|why| why.0)
     }
 }
 
@@ -306,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_record_that_met_a_busy_key_has_waited_since_the_first_time() {
-        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        let mut entry = Entry::new(Ask::keyed(Key::from_text("op#a")));
         assert!(!entry.has_waited());
         assert_eq!([entry.met_busy(START), entry.met_busy(after(100))], [START, START]);
         assert!(entry.has_waited());
@@ -314,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_record_with_its_outcome_keeps_nothing_of_its_claim() {
-        let ask = Ask { kept: Some("{}".into()), ..Ask::aside(Key::from_text("op#a")) };
+        let ask = Ask { kept: Some("{}".into()), ..Ask::keyed(Key::from_text("op#a")) };
         let mut entry = Entry::new(ask);
         entry.assumed(held(1_000), Box::new(Guard::Absent));
         assert!(entry.key().is_some() && entry.held().is_some() && entry.assumption().is_some());
@@ -326,7 +282,7 @@ mod tests {
 
     #[test]
     fn looks_at_a_busy_key_are_counted() {
-        let mut entry = Entry::new(Ask::aside(Key::from_text("op#a")));
+        let mut entry = Entry::new(Ask::keyed(Key::from_text("op#a")));
         assert_eq!(entry.looks(), 0);
         entry.looked();
         entry.looked();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Collected, Ended,
-    outcomes::{Why, done},
+    outcomes::done,
     settling::{failed, not_started, settle, settle_with, settlement_of},
     step::{Next, Step},
 };
@@ -34,12 +34,7 @@ fn through(
     collected: Collected,
 ) -> Next {
     let Collected { effects, outbox, retention } = collected;
-    let result = if step.entry.ask().is_aside {
-        result.map_err(Failure::of_sink)
-    } else {
-        step.host.took(step.entry.ran_for().unwrap_or_default());
-        result
-    };
+    step.host.took(step.entry.ran_for().unwrap_or_default());
     let Some(held) = step.entry.held().cloned() else {
         // Without a claim there is no completion to commit the effects with, or to store messages with.
         let result = match (effects, outbox) {
@@ -71,11 +66,6 @@ fn through(
 /// It ran without a claim, so nothing is recorded; the rest is the same.
 fn through_unprotected(step: &mut Step<'_, '_>, result: Result<Returned, Failure>) -> Next {
     match result.map(done) {
-        Ok(diverted @ Outcome::Diverted(_)) => {
-            let outage = step.entry.outage();
-            step.entry.set_unrecorded(outage);
-            Next::End(diverted)
-        }
         Ok(done) => {
             let result = done.result().cloned();
             Next::End(Outcome::Unprotected { result, outage: step.entry.outage() })
@@ -83,11 +73,10 @@ fn through_unprotected(step: &mut Step<'_, '_>, result: Result<Returned, Failure
         Err(failure) => {
             let failed_attempts = 1;
             let settlement = settlement_of(step, &failure, failed_attempts);
-            let permanent = matches!(settlement, Settlement::FailPermanently { .. });
-            if permanent && step.can_put_aside() {
-                return Next::Aside(Why::failed(failure, failed_attempts));
-            }
-            Next::End(Outcome::Failed { failure, failed_attempts, permanent: false })
+            // Nothing records it, so without somebody who takes care of the record its next delivery calls the handler.
+            let permanent = matches!(settlement, Settlement::FailPermanently { .. })
+                && step.entry.ask().lets_pass;
+            Next::End(Outcome::Failed { failure, failed_attempts, permanent })
         }
     }
 }
@@ -100,11 +89,9 @@ pub(super) fn stopped(step: &mut Step<'_, '_>) -> Next {
     if since.is_none() {
         return not_started(step, NotStarted::Deadline);
     }
-    // A sink that times out is tried again: only a record's handler can fail permanently, and only where
-    // that is recorded.
+    // A timeout is permanent only where that is recorded.
     let policy = step.setting.policy;
-    let is_recorded = !step.entry.ask().is_aside && policy.mode.keeps_completions();
-    let permanent = policy.on_timeout.fails_permanently() && is_recorded;
+    let permanent = policy.on_timeout.fails_permanently() && policy.mode.keeps_completions();
     let Some(held) = step.entry.held().cloned() else {
         return Next::End(Outcome::TimedOut { permanent: false });
     };

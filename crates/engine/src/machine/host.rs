@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    outcome::DivertReason,
     record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
     store::StoreError,
 };
@@ -32,16 +31,6 @@ pub trait Host {
 
     /// The completed record of a key, if this process remembers it.
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>>;
-
-    /// Makes the work of putting record `at` aside, as record `aside`; returns its key. `None` if
-    /// there is none for the record.
-    fn put_aside(
-        &mut self,
-        at: usize,
-        aside: usize,
-        reason: DivertReason,
-        fence: Option<u64>,
-    ) -> Option<Key>;
 
     /// The lease of record `at` was renewed: its handler may begin up to and including `lease_until`.
     fn renewed(&mut self, at: usize, lease_until: Timestamp);

@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-use super::{calls::CallId, carried::Carried, outcomes::Why};
+use super::{calls::CallId, carried::Carried};
 use crate::delivery::Returned;
 
 /// What is the same for the whole batch.
@@ -179,7 +179,6 @@ pub struct RecordOutcome {
     /// Which record.
     pub at: usize,
     pub(super) outcome: Carried<Outcome>,
-    pub(super) why: Option<Box<Carried<Why>>>,
     pub(super) unrecorded: Option<Box<Carried<StoreError>>>,
     /// How long the handler ran, if it did.
     pub ran_for: Option<Duration>,
@@ -193,12 +192,7 @@ impl RecordOutcome {
         &self.outcome.0
     }
 
-    /// Why it was to be put aside, if it was.
-    pub fn why(&self) -> Option<&Why> {
-        self.why.as_ref().map(|why| &why.0)
-    }
-
-    /// Why the store does not know that it was put aside.
+    /// Why the store does not know that its messages were sent.
     pub fn unrecorded(&self) -> Option<&StoreError> {
         self.unrecorded.as_ref().map(|error| &error.0)
     }

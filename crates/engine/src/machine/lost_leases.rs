@@ -89,10 +89,7 @@ fn lose(step: &mut Step<'_, '_>, by: Overtaken, found: Option<IdempotencyRecord>
         Overtaken::Completed(result) => Outcome::Replayed { result, completion },
         _ if running => Outcome::Fenced,
         Overtaken::Foreign { application } => Outcome::Foreign(step.foreign(application)),
-        Overtaken::Mismatch { fence } => {
-            step.entry.found_final(fence);
-            Outcome::Mismatch
-        }
+        Overtaken::Mismatch => Outcome::Mismatch,
         Overtaken::InProgress { until } => Outcome::Busy { until },
         Overtaken::PermanentlyFailed { .. } | Overtaken::Gone => {
             Outcome::Returned(NotStarted::Lease)

@@ -3,8 +3,8 @@
 //! A [`Machine`] has the records of one batch. It takes what happened and the time ([`Machine::handle`]),
 //! and returns what to do ([`Machine::next`], [`Machine::rest`]) and when to ask again ([`Machine::wake`]).
 //! It awaits nothing, reads no clock, and calls neither the store nor a handler. Its driver does that, and
-//! decides nothing. Questions that its surroundings answer at once (owner tokens, what the process remembers,
-//! which user code puts a record aside) go to the [`Host`]. The same inputs give the same
+//! decides nothing. Questions that its surroundings answer at once (owner tokens, what the process remembers)
+//! go to the [`Host`]. The same inputs give the same
 //! outputs, and a machine can be cloned, compared and hashed, so that a model checker can drive this very
 //! code.
 //!
@@ -36,7 +36,7 @@
 //! | *The machine, for all records* | |
 //! | What is looked at, claimed and started next? | `launching` |
 //! | What is sent next? Whom does an answer concern? | `sending`, `store_answers` |
-//! | Which records get the outcome of one, stop or begin after it? How is a record put aside? | `ending` |
+//! | Which records get the outcome of one, stop or begin after it? | `ending` |
 //! | When do starts and handlers end? | `stopping` |
 //! | *Parts, which own their state* | |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
@@ -103,7 +103,6 @@ pub use self::{
     carried::Carried,
     host::Host,
     inputs_outputs::{Action, Collected, Ended, Input, RecordOutcome, Setting},
-    outcomes::Why,
 };
 use self::{
     budget::Budget,
@@ -167,9 +166,9 @@ impl<'a> Machine<'a> {
         let asks = records.all().iter().map(Entry::ask);
         let mut order = Order::new(asks.map(|ask| (ask.key.as_ref(), ask.group.as_ref())));
         // In a mutex each of them runs.
-        let can_be_copy =
-            |entry: &&Entry<'_>| setting.policy.mode.keeps_completions() || entry.ask().is_aside;
-        order.find_copies(|at| records.get(at).filter(can_be_copy).map(|entry| entry.ask().same()));
+        if setting.policy.mode.keeps_completions() {
+            order.find_copies(|at| records.get(at).map(|entry| entry.ask().same()));
+        }
         let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));
         let budget = Budget::new(now, end);
         // A batch of one, as each call of `run` is, has few at a time.

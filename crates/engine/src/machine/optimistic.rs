@@ -59,19 +59,15 @@ pub(super) fn met(
             Overtaken::Completed(result)
         }
         // A next delivery need not look at the record before it runs, so this one gets the answer that a claim gets.
-        Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {
-            step.entry.found_final(fence);
+        Admission::PermanentlyFailed { error_type, failed_attempts, .. } => {
             return Next::End(Outcome::PermanentlyFailed { error_type, failed_attempts });
         }
-        Admission::Mismatch { fence } => {
-            step.entry.found_final(fence);
-            Overtaken::Mismatch { fence }
-        }
+        Admission::Mismatch => Overtaken::Mismatch,
         Admission::Busy { until } => Overtaken::InProgress { until },
         Admission::Foreign { application } => Overtaken::Foreign { application },
     };
     let outcome = match (&by, settling.outcome.0) {
-        (Overtaken::Mismatch { .. }, Outcome::Executed { .. }) => Outcome::Mismatch,
+        (Overtaken::Mismatch, Outcome::Executed { .. }) => Outcome::Mismatch,
         (Overtaken::InProgress { until }, Outcome::Executed { .. }) => {
             Outcome::Busy { until: *until }
         }

@@ -6,44 +6,9 @@ use super::settlements::Settling;
 use crate::delivery::Returned;
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},
-    failure::Failure,
-    outcome::{Completion, DivertReason, Foreign, Outcome, ResultKept},
+    outcome::{Completion, Foreign, Outcome, ResultKept},
     store::{StoreError, StoreErrorKind},
 };
-
-/// Why a record is put aside.
-#[derive(Clone, Debug)]
-pub struct Why {
-    /// The reason that its sink gets.
-    pub reason: DivertReason,
-    /// The handler's error, if it failed in this invocation.
-    pub failure: Option<Failure>,
-}
-
-impl Why {
-    /// Why a record with this outcome will never be processed, if that is so.
-    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
-        match outcome {
-            Outcome::Failed { failure, failed_attempts, permanent: true } => {
-                Some(Self::failed(failure.clone(), *failed_attempts))
-            }
-            Outcome::PermanentlyFailed { error_type, failed_attempts } => {
-                let (error_type, failed_attempts) = (error_type.clone(), *failed_attempts);
-                let reason = DivertReason::PermanentFailure { error_type, failed_attempts };
-                Some(Self { reason, failure: None })
-            }
-            Outcome::Mismatch => Some(Self { reason: DivertReason::Mismatch, failure: None }),
-            _ => None,
-        }
-    }
-
-    /// Its handler has just failed permanently.
-    pub(super) fn failed(failure: Failure, failed_attempts: u32) -> Self {
-        let error_type = Some(failure.error_type().into());
-        let reason = DivertReason::PermanentFailure { error_type, failed_attempts };
-        Self { reason, failure: Some(failure) }
-    }
-}
 
 /// The outcome of the copies of a record. `None` if the record was never started: its copies are then
 /// processed separately.
@@ -55,7 +20,6 @@ pub(super) fn shared(outcome: &Outcome) -> Option<Outcome> {
             let (result, completion) = (result.clone(), outcome.completion());
             Some(Outcome::Coalesced { result, completion })
         }
-        Outcome::Diverted(_) => Some(Outcome::Coalesced { result: None, completion: None }),
         Outcome::Returned(_) | Outcome::Rejected(_) | Outcome::Unprotected { .. } => None,
         other => Some(other.clone()),
     }
@@ -67,7 +31,6 @@ pub(super) fn done(returned: Returned) -> Outcome {
         Returned::Value(value) => (Some(value), ResultKept::Whole),
         Returned::Nothing => (None, ResultKept::Whole),
         Returned::Unserializable => (None, ResultKept::Unserializable),
-        Returned::Diverted(rejection) => return Outcome::Diverted(rejection),
         Returned::Declined => return Outcome::Declined,
     };
     Outcome::Executed { result: outcome, kept, completion: None }
@@ -93,10 +56,10 @@ pub(super) fn overtaken(
         (_, ours @ Outcome::Returned(_)) => ours,
         (Overtaken::Completed(result), _) => Outcome::Superseded { result, completion },
         (Overtaken::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
-        (_, Outcome::Executed { .. } | Outcome::Diverted(_)) => Outcome::Fenced,
+        (_, Outcome::Executed { .. }) => Outcome::Fenced,
         // A successor has the key and may succeed, so our failure is not permanent.
         (
-            Overtaken::InProgress { .. } | Overtaken::Mismatch { .. } | Overtaken::Gone,
+            Overtaken::InProgress { .. } | Overtaken::Mismatch | Overtaken::Gone,
             Outcome::Failed { failure, failed_attempts, .. },
         ) => Outcome::Failed { failure, failed_attempts, permanent: false },
         (_, ours) => ours,

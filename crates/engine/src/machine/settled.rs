@@ -58,9 +58,6 @@ pub(super) fn answered(
             in_store(step, settling, found.map(Box::new), completion)
         }
         Settled::Overtaken(by) => {
-            if let Overtaken::PermanentlyFailed { fence, .. } = by {
-                step.entry.found_final(fence);
-            }
             let ours = settling.outcome.0;
             let outcome = overtaken(by, completion, ours, |theirs| step.foreign(theirs));
             overtaken_by(step, &settling.held, found, outcome)

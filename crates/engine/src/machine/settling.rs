@@ -35,11 +35,9 @@ pub(super) fn settlement_of(
     failed_attempts: u32,
 ) -> Settlement {
     let error = failure.error_type().into();
-    // A mutex keeps no failure. It is permanent for a sink only, which takes the record at once.
-    let is_kept = !step.is_mutex() || step.can_put_aside();
-    let is_permanent = is_kept
-        && !step.entry.ask().is_aside
-        && step.setting.policy.fails_permanently(failure, failed_attempts);
+    // A mutex keeps no failure. It is permanent only if somebody takes care of the record at once.
+    let is_kept = !step.is_mutex() || step.entry.ask().lets_pass;
+    let is_permanent = is_kept && step.setting.policy.fails_permanently(failure, failed_attempts);
     if !is_permanent {
         return Settlement::Release { error_type: error };
     }
@@ -84,13 +82,12 @@ pub(super) fn settle_with(
     {
         return Next::End(outcome);
     }
-    let held = as_it_is_needed(step, held, &settlement);
     let settlement = in_its_mode(step, settlement);
     // An optimistic commit records no give-up; reserve no time for it.
     let kept_for = effects.as_ref().filter(|_| assumed.is_none());
     let until = settle_until(step, &settlement, kept_for);
     // Effects that are not committed did not happen, so the next delivery may repeat the work.
-    let insists = !step.entry.ask().is_aside && effects.is_none();
+    let insists = effects.is_none();
     let Some(key) = step.entry.key().cloned() else { return Next::End(outcome) };
     Next::Settle(Box::new(Settling {
         at: step.at,
@@ -111,15 +108,6 @@ pub(super) fn settle_with(
         in_doubt: false,
         committed: None,
     }))
-}
-
-/// The claim, without its payload if the record has failed permanently and no sink may still want it.
-fn as_it_is_needed(step: &Step<'_, '_>, mut held: Arc<Held>, settlement: &Settlement) -> Arc<Held> {
-    let is_final = matches!(settlement, Settlement::FailPermanently { .. });
-    if is_final && !step.entry.ask().can_be_put_aside && held.record.payload.is_some() {
-        Arc::make_mut(&mut held).record.payload = None;
-    }
-    held
 }
 
 /// Until when to try a settlement. If it has messages, half of the time is left for sending them. A mark only

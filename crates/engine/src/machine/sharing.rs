@@ -23,11 +23,9 @@ pub(super) fn turn(step: &mut Step<'_, '_>, looks: bool) -> Next {
     let known = step.host.known(&key, step.now).and_then(|record| judge(step, &record));
     // A cached mismatch would put the record aside. If its idempotency record was deleted since,
     // it is to be processed, so the store is asked.
-    let can_be_put_aside = step.entry.ask().can_be_put_aside;
+    let lets_pass = step.entry.ask().lets_pass;
     match known {
-        Some(known) if !(can_be_put_aside && matches!(known, Claimed::Mismatch { .. })) => {
-            claimed(step, known)
-        }
+        Some(known) if !(lets_pass && matches!(known, Claimed::Mismatch)) => claimed(step, known),
         _ => ask(step, key, looks),
     }
 }
@@ -62,7 +60,7 @@ fn ask(step: &mut Step<'_, '_>, key: Key, looks: bool) -> Next {
         let soon = now.plus(PATIENCE);
         (until, last) = (until.min(soon), last.min(soon));
     }
-    let is_optimistic = !step.setting.policy.mode.claims() && !step.entry.ask().is_aside;
+    let is_optimistic = !step.setting.policy.mode.claims();
     let claim = step.claim_by(owner, provenance);
     Next::Claim(Wanted { at: step.at, key, claim, begins, losses, until, last, is_optimistic })
 }

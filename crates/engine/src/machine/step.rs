@@ -12,7 +12,6 @@ use super::{
     entry::{Entry, Stage},
     leases::{Kept, Terms},
     outboxes::Outbox,
-    outcomes::Why,
     quarantine::Attempts,
     settlements::{Settling, Written},
     wanted::{Claimed, Wanted},
@@ -54,8 +53,6 @@ pub(super) enum Event {
     Sent(Outbox, Result<(), SendError>),
     /// It is not started any more.
     Close(NotStarted),
-    /// The second record, which puts it aside, has this outcome.
-    Aside(Outcome),
     /// The response is due, and its claim has no answer.
     Unanswered,
     /// The response is due, and its settlement has no answer.
@@ -76,8 +73,6 @@ pub(super) enum Next {
     Settle(Box<Settling>),
     /// Its messages are sent.
     Send(Outbox),
-    /// It is put aside.
-    Aside(Why),
     /// It has this outcome.
     End(Outcome),
 }
@@ -93,8 +88,6 @@ pub(super) struct Step<'s, 'a> {
     pub(super) terms: Terms,
     /// Why it will not be started, if that is decided.
     pub(super) closed: Option<NotStarted>,
-    /// The time for handlers is over.
-    pub(super) is_stopped: bool,
     /// Whether it is in the quarantine group that has its turn.
     pub(super) has_turn: bool,
     /// Whether other records have no outcome yet.
@@ -124,14 +117,9 @@ impl Step<'_, '_> {
         Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
     }
 
-    /// Whether nothing is kept of its attempts. What puts a record aside is done once.
+    /// Whether nothing is kept of its attempts.
     pub(super) fn is_mutex(&self) -> bool {
-        !self.setting.policy.mode.keeps_completions() && !self.entry.ask().is_aside
-    }
-
-    /// Whether it can be put aside now.
-    pub(super) fn can_put_aside(&self) -> bool {
-        self.entry.ask().can_be_put_aside && self.closed.is_none() && !self.is_stopped
+        !self.setting.policy.mode.keeps_completions()
     }
 
     /// Whether the response is due.

@@ -46,9 +46,6 @@ impl Machine<'_> {
 
     /// What becomes of a record to which this happens.
     fn step(&mut self, at: usize, event: Event, present: &mut Present<'_>) -> Next {
-        let position = self.records.position(at);
-        // The work of putting a record aside has an entry of its own, and nobody waits for it but that record.
-        let own = if position == at { 1 } else { 2 };
         let mut step = Step {
             at,
             now: present.now,
@@ -57,9 +54,8 @@ impl Machine<'_> {
             budget: *self.starts.budget(),
             terms: *self.leases.terms(),
             closed: self.starts.closed(),
-            is_stopped: self.starts.is_stopped(),
             has_turn: self.quarantine.has_turn(at),
-            is_beside_others: self.records.open() > own,
+            is_beside_others: self.records.open() > 1,
             held_up: false,
             entry: self.records.at(at),
         };
@@ -96,7 +92,6 @@ impl Machine<'_> {
                 unsettled::give_up(s, settling, unsettled::too_late())
             }
             (Stage::Sending, Event::Sent(outbox, answer)) => publishing::sent(s, outbox, answer),
-            (Stage::Aside, Event::Aside(outcome)) => Next::End(outcome),
             (stage, Event::Close(why)) => match stage {
                 Stage::Queued
                 | Stage::ToLook
@@ -138,7 +133,6 @@ impl Machine<'_> {
                 self.moved(at, Stage::Sending);
                 self.outboxes.add(outbox);
             }
-            Next::Aside(why) => self.put_aside(at, why, work, present),
             Next::End(outcome) => self.end(at, outcome, work, present),
         }
     }

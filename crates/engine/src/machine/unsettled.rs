@@ -88,11 +88,6 @@ pub(super) fn give_up(step: &mut Step<'_, '_>, settling: Box<Settling>, error: S
             Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
         }
         Outcome::Executed { .. } => return unrecorded(step, settling, error),
-        // The sink has the record: if it were returned, it would be put aside again.
-        diverted @ Outcome::Diverted(_) => {
-            step.entry.set_unrecorded(Some(error));
-            diverted
-        }
         Outcome::Failed { failure, failed_attempts, .. } => {
             Outcome::Failed { failure, failed_attempts, permanent: false }
         }

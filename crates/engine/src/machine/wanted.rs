@@ -53,9 +53,9 @@ pub(super) enum Claimed {
     /// The work was done, and its messages may not have been sent.
     Unsent(Arc<Held>),
     /// The work failed permanently.
-    PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32, fence: u64 },
+    PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32 },
     /// The key was used with another payload.
-    Mismatch { fence: u64 },
+    Mismatch,
     /// The key is held.
     Busy { until: Timestamp },
     /// The key belongs to another application.
@@ -84,10 +84,10 @@ impl Claimed {
             Admission::Won(held) => Self::Held(Arc::new(held)),
             Admission::Unsent(held) => Self::Unsent(Arc::new(held)),
             Admission::Replay(result) => Self::Replay(result, found.and_then(Completion::of)),
-            Admission::PermanentlyFailed { error_type, failed_attempts, fence, .. } => {
-                Self::PermanentlyFailed { error_type, failed_attempts, fence }
+            Admission::PermanentlyFailed { error_type, failed_attempts, .. } => {
+                Self::PermanentlyFailed { error_type, failed_attempts }
             }
-            Admission::Mismatch { fence } => Self::Mismatch { fence },
+            Admission::Mismatch => Self::Mismatch,
             Admission::Busy { until } => Self::Busy { until },
             Admission::Foreign { application } => Self::Foreign { application },
         })

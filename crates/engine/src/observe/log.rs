@@ -1,6 +1,6 @@
 //! The log line of each record.
 
-use lambda_idempotency_core::{failure::Failure, outcome::Outcome};
+use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_keys::Key;
 
 use super::{Observer, Report};
@@ -35,14 +35,18 @@ impl TracingObserver {
         self
     }
 
-    /// What the handler said and, if the record could not be put aside, the sink.
+    /// Whether what errors say is shown.
+    #[must_use]
+    pub const fn shows_error_messages(self) -> bool {
+        self.error_messages
+    }
+
+    /// What the handler said.
     fn message(self, report: &Report<'_>) -> Option<String> {
-        let last = match report.outcome {
-            Outcome::Failed { failure, .. } => Some(failure),
+        match report.outcome {
+            Outcome::Failed { failure, .. } if self.error_messages => Some(failure.messages()),
             _ => None,
-        };
-        let failures = report.failure.into_iter().chain(last).filter(|_| self.error_messages);
-        failures.map(Failure::messages).reduce(|first, last| format!("{first}; {last}"))
+        }
     }
 }
 
@@ -65,7 +69,7 @@ impl Observer for TracingObserver {
                 )
             };
         }
-        match (report.outcome, report.problem()) {
+        match (report.outcome, report.outcome.problem()) {
             (Outcome::CompletionLost { error, .. }, _) => event!(
                 ERROR,
                 problem = %error,
@@ -76,21 +80,6 @@ impl Observer for TracingObserver {
                 problem = %error,
                 "record settled: processed without protection; a duplicate would be processed again"
             ),
-            (Outcome::Diverted(reason), _) => match report.unrecorded {
-                None => event!(
-                    WARN,
-                    problem = %reason,
-                    error_message = self.message(report),
-                    "record settled: it was not processed, and was put aside"
-                ),
-                Some(error) => event!(
-                    ERROR,
-                    problem = format!("{reason}; {error}"),
-                    error_message = self.message(report),
-                    "record settled: it was not processed, and was put aside, but that is not \
-                     recorded; a duplicate would be put aside again"
-                ),
-            },
             (_, None) if report.unrecorded.is_some() => event!(
                 WARN,
                 problem = report.unrecorded.map(tracing::field::display),

@@ -12,12 +12,7 @@ pub use store_call::{StoreCall, StorePurpose};
 use std::time::Duration;
 
 use crate::call::RecordId;
-use lambda_idempotency_core::{
-    clock::Timestamp,
-    failure::Failure,
-    outcome::{DivertReason, Outcome},
-    store::StoreError,
-};
+use lambda_idempotency_core::{clock::Timestamp, outcome::Outcome, store::StoreError};
 use lambda_idempotency_keys::Key;
 
 /// Gets reports of what happens. It must return quickly. If it panics, neither records nor other observers are
@@ -95,12 +90,8 @@ pub struct Report<'a> {
     /// How long it took from the handler's return until the outcome was known, which includes the completion. `None` if
     /// the handler did not return.
     pub settled_in: Option<Duration>,
-    /// Why the record was to be put aside, if it was; `outcome` says whether that has been done.
-    pub aside: Option<&'a DivertReason>,
-    /// What the handler said in this invocation, if that is why the record was to be put aside.
-    pub failure: Option<&'a Failure>,
-    /// Why the store does not know that the record was put aside, so that a duplicate would be put aside again; or that
-    /// its messages were sent, so that they may be sent again, with the same ids.
+    /// Why the store does not know that the record's messages were sent, so that they may be sent again, with the same
+    /// ids.
     pub unrecorded: Option<&'a StoreError>,
     /// How many attempts for the key failed before this one, if that is known.
     pub failed_attempts: u32,
@@ -123,21 +114,9 @@ impl<'a> Report<'a> {
             waited: None,
             ran_for: None,
             settled_in: None,
-            aside: None,
-            failure: None,
             unrecorded: None,
             failed_attempts: 0,
             lost_attempts: 0,
         }
-    }
-
-    /// What is wrong, in words that hold no payload: why the delivery is returned, and why it was to be
-    /// put aside if that could not be done.
-    fn problem(&self) -> Option<String> {
-        let problem = self.outcome.problem()?;
-        Some(match self.aside {
-            Some(reason) => format!("{problem}; it was to be put aside: {reason}"),
-            None => problem,
-        })
     }
 }

@@ -19,6 +19,10 @@ impl Observers {
         self.log = log;
     }
 
+    pub(crate) const fn log(&self) -> Option<TracingObserver> {
+        self.log
+    }
+
     pub(crate) fn add(&mut self, observer: Arc<dyn Observer>) {
         self.wants_usage |= caught(|| observer.wants_usage()).unwrap_or(false);
         self.others = self.others.iter().cloned().chain([observer]).collect();

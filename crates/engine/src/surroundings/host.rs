@@ -4,14 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    contained::Contained,
-    outcome::DivertReason,
     record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance, Status},
     store::StoreError,
 };
 use lambda_idempotency_keys::Key;
 
-use super::{Slot, Surroundings};
+use super::Surroundings;
 use crate::machine::Host;
 
 impl Host for Surroundings<'_> {
@@ -45,37 +43,6 @@ impl Host for Surroundings<'_> {
         let known = self.parts.completed.get(key, now);
         self.cache_hits += usize::from(known.is_some());
         known
-    }
-
-    fn put_aside(
-        &mut self,
-        at: usize,
-        aside: usize,
-        reason: DivertReason,
-        fence: Option<u64>,
-    ) -> Option<Key> {
-        debug_assert_eq!(
-            aside,
-            self.slots.len(),
-            "the slot of a record that is put aside is added last"
-        );
-        let slot = self.slot(at);
-        let work = (slot.divert.take()?)(reason, fence);
-        let (record, delivered) = (slot.record.clone(), slot.delivered.clone());
-        let key = work.key.clone();
-        self.slots.push(Slot {
-            record,
-            delivered,
-            key: Some(work.key),
-            identity: None,
-            job: Contained::new(work.job),
-            divert: None,
-            is_aside: true,
-            handler: None,
-            times: (None, None),
-            outcome: None,
-        });
-        Some(key)
     }
 
     fn renewed(&mut self, at: usize, lease_until: Timestamp) {

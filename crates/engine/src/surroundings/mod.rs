@@ -24,7 +24,7 @@ use lambda_idempotency_keys::Key;
 use crate::{
     call::{AllShared, Call, History, RecordId, Subject},
     delivered::Delivered,
-    delivery::{Delivery, Divert, Job},
+    delivery::{Delivery, Job},
     handler::{Due, Handler, Latest},
     machine::Ask,
     pace::Pace,
@@ -42,10 +42,6 @@ struct Slot<'a> {
     identity: Option<Key>,
     /// Until the handler starts. It holds the user's payload.
     job: Contained<Job<'a>>,
-    /// Whether it is put aside, which commits no effects.
-    is_aside: bool,
-    /// How the record is put aside, until that begins.
-    divert: Option<Divert<'a>>,
     /// The slot in which its handler runs.
     handler: Option<usize>,
     /// When its handler was started, and when it returned.
@@ -134,12 +130,8 @@ impl<'a> Surroundings<'a> {
             handler: None,
             times: (None, None),
             outcome: None,
-            divert: delivery.divert,
-            is_aside: ask.is_aside,
         });
-        let can_be_put_aside = self.slots.last().is_some_and(|slot| slot.divert.is_some());
-        let kept = kept.filter(|_| !ask.is_aside);
-        Ask { can_be_put_aside, kept, ..ask }
+        Ask { lets_pass: delivery.lets_pass, kept, ..ask }
     }
 
     #[expect(clippy::indexing_slicing, reason = "records are numbered as `slots` is")]
@@ -158,25 +150,24 @@ impl<'a> Surroundings<'a> {
         let keeps = self.keeps;
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
-        let effects = effects.filter(|_| !slot.is_aside).map(|kind| Arc::new(Collector::new(kind)));
-        // What puts a record aside is one effect, and has neither messages nor steps.
+        let effects = effects.map(|kind| Arc::new(Collector::new(kind)));
         let publishes = match (held, keeps) {
-            (_, Keeps::Nothing) if !slot.is_aside => Err(PublishError::Mutex),
+            (_, Keeps::Nothing) => Err(PublishError::Mutex),
             _ if !has_sender => Err(PublishError::NoSender),
-            (Some(_), Keeps::All) if !slot.is_aside => Ok(()),
+            (Some(_), Keeps::All) => Ok(()),
             _ => Err(PublishError::Unprotected),
         };
         let record = held.map(|held| &held.record);
         let steps = match (record, keeps) {
             (_, Keeps::Completions) => KeptSteps::Refused(Refusal::Unclaimed),
             (_, Keeps::Nothing) => KeptSteps::Refused(Refusal::Mutex),
-            (Some(record), Keeps::All) if !slot.is_aside => KeptSteps::Stored(record.steps.clone()),
+            (Some(record), Keeps::All) => KeptSteps::Stored(record.steps.clone()),
             _ => KeptSteps::NotStored,
         };
         let history = record.map_or_else(|| History::none(clock.now()), History::of);
         let lease = record.and_then(|record| record.lease_until);
         // The key of a mutex is not that of the work.
-        let is_mutex = keeps == Keeps::Nothing && !slot.is_aside;
+        let is_mutex = keeps == Keeps::Nothing;
         let attempt = held.filter(|_| is_mutex).map(|held| held.claim.owner);
         let subject = Subject { key: slot.key.clone(), identity: slot.identity.clone(), attempt };
         let (record, delivered) = (slot.record.clone(), slot.delivered.clone());

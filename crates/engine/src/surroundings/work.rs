@@ -25,8 +25,7 @@ impl<'a> Work<'a> {
             group,
             receives,
             task,
-            can_be_put_aside: false,
-            is_aside: false,
+            lets_pass: false,
             kept: None,
         };
         match self {
@@ -36,10 +35,6 @@ impl<'a> Work<'a> {
             }
             Self::Unprotected { identity, job } => {
                 (ask(Task::Unprotected), Some(identity), Contained::new(job))
-            }
-            Self::Divert { aside, payload } => {
-                let ask = Ask { key: Some(aside.key), payload, is_aside: true, ..ask(Task::Keyed) };
-                (ask, None, Contained::new(aside.job))
             }
             Self::Reject(rejection) => {
                 (ask(Task::Reject(Carried(rejection))), None, Contained::none())

@@ -78,7 +78,7 @@ fn delivery<'d>(n: usize, key: usize) -> Delivery<'d> {
         delivered: Delivered::default(),
         group: None,
         receives: 0,
-        divert: None,
+        lets_pass: false,
         work: Work::Keyed {
             key: Key::from_text(format!("op#{key}")),
             fingerprint: None,

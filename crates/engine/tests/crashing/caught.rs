@@ -12,7 +12,7 @@ use lambda_idempotency_engine::call::Call;
 
 use crate::{
     log::Log,
-    message::{Message, key, message},
+    message::{Message, message},
     source::{Answer, Fifo, Gone, Queue, Received, Source, Twice, Whole},
     store::{Mutant, Treatment},
     story::Story,
@@ -66,19 +66,6 @@ async fn a_store_that_forgets_completions() {
     let expected =
         ["acknowledged and not done: lost", "not recorded, and no worker died", "left over"];
     caught(story(forgets), &expected).await;
-}
-
-#[tokio::test]
-async fn a_store_that_forgets_diverted_records() {
-    let forgets = |write: Write| match &write.record {
-        Some(record) if record.status == Status::Completed && write.key == key("a aside") => {
-            Treatment::Forget
-        }
-        _ => Treatment::Apply(write),
-    };
-    let messages = [message("a").fails_permanently().aside("a aside", 0), message("b")];
-    let story = Story { mutant: forgets, ..Story::new(Queue::boxed, messages) };
-    caught(story, &["a is acknowledged and not done: lost"]).await;
 }
 
 #[tokio::test]

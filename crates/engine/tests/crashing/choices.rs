@@ -7,7 +7,7 @@ use lambda_idempotency_core::policy::{Lease, OnTimeout};
 
 use crate::{
     message::message,
-    source::{Fifo, Queue, Stream, Twice},
+    source::{Queue, Stream, Twice},
     story::Story,
 };
 
@@ -30,20 +30,16 @@ async fn leases_that_are_renewed() {
     alone.sampled(300, 11).await.assert_sound();
 }
 
-/// A key with too many failed attempts fails permanently and is put aside, and its group continues.
+/// A key with too many failed attempts fails permanently, and its message goes to the dead-letter queue.
 #[tokio::test]
 async fn keys_that_fail_permanently_after_failures() {
     let story = Story {
-        deliveries: 4,
-        within: Duration::from_secs(122),
+        deliveries: 6,
+        within: Duration::from_secs(182),
+        gives_up: |given_up, _| given_up == [1],
         ..Story::new(
-            |messages| Fifo::boxed(messages, 10),
-            [
-                message("a1").group("a"),
-                message("a2").group("a").fails(9).aside("a2 aside", 0),
-                message("a3").group("a"),
-                message("b1").group("b").fails(1),
-            ],
+            |messages| Queue::redriving(messages, 6),
+            [message("a"), message("b").fails(9), message("c").fails(1)],
         )
         .choosing(|policy| policy.max_failed_attempts = Some(2))
     };

@@ -90,17 +90,14 @@ impl Log {
     /// The engine has decided about a delivery.
     pub(crate) fn settled(&self, invocation: usize, id: usize, outcome: &Outcome) {
         let mut state = self.lock();
-        let Message { label, group, aside, .. } = state.messages[id];
+        let Message { label, group, .. } = state.messages[id];
         state.note(|| format!("  {label} is settled: {outcome:?}"));
         if outcome.is_acknowledged() {
             return;
         }
         state.closed.push((invocation, group));
         if matches!(outcome, Outcome::TimedOut { .. }) {
-            let aside = aside.map(|(aside, _)| aside).filter(|aside| {
-                state.calls.iter().any(|c| c.invocation == invocation && c.label == *aside)
-            });
-            state.timed_out(invocation, aside.unwrap_or(label));
+            state.timed_out(invocation, label);
         }
     }
 
@@ -199,13 +196,13 @@ impl Log {
                 let may_go = |(landed, _, status): &(&str, u64, Status)| {
                     *landed == label && *status == Status::Completed
                 };
-                let done = !state.is_other_payload(message) && state.landed.iter().any(may_go);
+                let done = state.landed.iter().any(may_go);
                 if state.publishes && !state.are_sent(label) {
                     state
                         .violations
                         .insert(format!("{label} is acknowledged before its messages arrived"));
                 }
-                if !done && !state.is_put_aside(message) {
+                if !done {
                     state.violations.insert(format!("{label} is acknowledged and not done: lost"));
                 }
             }
@@ -247,13 +244,6 @@ impl Log {
     /// How many steps ran more than once.
     pub(crate) fn repeated_steps(&self) -> usize {
         self.lock().step_runs.values().filter(|runs| **runs > 1).count()
-    }
-
-    /// Whether a message of this label is put aside.
-    pub(crate) fn is_put_aside(&self, label: &str) -> bool {
-        let state = self.lock();
-        let mut of = state.messages.iter().filter(|message| message.label == label);
-        of.any(|message| state.is_put_aside(message))
     }
 
     /// The messages that the source gave up.
@@ -328,48 +318,21 @@ impl State {
         keys(&self.messages).len().div_ceil(4_usize.saturating_pow(suspicion))
     }
 
-    /// Whether its key belongs to the first message of that label, with another fingerprint. (Where
-    /// nothing keeps their order it may belong to either; those stories put nothing aside.)
-    fn is_other_payload(&self, message: &Message) -> bool {
-        let first = self.messages.iter().find(|other| other.label == message.label);
-        message.aside.is_some() && first.is_some_and(|f| f.fingerprint != message.fingerprint)
-    }
-
-    /// Whether this message or, if its key failed permanently, a copy of it is put aside.
-    fn is_put_aside(&self, message: &Message) -> bool {
-        let same = |other: &&Message| {
-            (other.label, other.fingerprint) == (message.label, message.fingerprint)
-        };
-        self.messages
-            .iter()
-            .filter(same)
-            .any(|copy| copy.aside.is_some_and(|(aside, _)| self.is_final(aside)))
-    }
-
     fn is_final(&self, label: &str) -> bool {
         self.landed.iter().any(|(landed, ..)| *landed == label)
-    }
-
-    /// A permanent failure is done with when it is put aside, if it can be.
-    fn is_done(&self, message: &Message) -> bool {
-        let failed = (message.label, Status::PermanentlyFailed);
-        let has_failed = self.landed.iter().any(|(label, _, status)| (*label, *status) == failed);
-        let waits = has_failed && message.aside.is_some();
-        self.is_final(message.label) && (!waits || self.is_put_aside(message))
     }
 
     /// Whether all before message `id` of its group are done or given up.
     fn is_next(&self, group: Option<&str>, id: usize, label: &str) -> bool {
         let before = self.messages.iter().take(id);
-        before
-            .filter(|other| other.group == group && other.label != label)
-            .all(|other| self.is_done(other) || self.gone.iter().any(|(gone, _)| *gone == other.id))
+        before.filter(|other| other.group == group && other.label != label).all(|other| {
+            self.is_final(other.label) || self.gone.iter().any(|(gone, _)| *gone == other.id)
+        })
     }
 }
 
 /// The keys of some messages, each once.
 pub(crate) fn keys(messages: &[Message]) -> Vec<(&'static str, Key)> {
-    let asides = messages.iter().filter_map(|message| message.aside.map(|(label, _)| label));
-    let labels: BTreeSet<_> = messages.iter().map(|message| message.label).chain(asides).collect();
+    let labels: BTreeSet<_> = messages.iter().map(|message| message.label).collect();
     labels.into_iter().map(|label| (label, key(label))).collect()
 }

@@ -23,7 +23,7 @@
 //! | `worker`, `store` | one invocation, and its store |
 //! | `log` | the checks; in `log/calls` those of calls of handlers, in `log/sent` those of messages |
 //! | `story`, `sweep` | a story from the first delivery to the last; stories with every stop, every pair of stops, and samples |
-//! | `queues`, `streams`, `wholes`, `choices`, `diverting`, `committing`, `publishing`, `stepping` | the stories |
+//! | `queues`, `streams`, `wholes`, `choices`, `committing`, `publishing`, `stepping` | the stories |
 //! | `mutex` | stories and checks of its own: keys that only exclude each other |
 //! | `caught` | that the checks find mistakes |
 
@@ -32,7 +32,6 @@
 mod caught;
 mod choices;
 mod committing;
-mod diverting;
 mod log;
 mod message;
 mod mutex;

@@ -24,8 +24,6 @@ pub(crate) struct Message {
     pub(crate) refused: u32,
     /// Whether the handler has a step before its effect.
     pub(crate) has_step: bool,
-    /// If it has a sink: the label under which it is put aside, and how often the sink fails first.
-    pub(crate) aside: Option<(&'static str, u32)>,
 }
 
 /// A message whose handler has its effect at once.
@@ -42,7 +40,6 @@ pub(crate) fn message(label: &'static str) -> Message {
         takes: Duration::ZERO,
         refused: 0,
         has_step: false,
-        aside: None,
     }
 }
 
@@ -73,19 +70,6 @@ impl Message {
 
     pub(crate) fn fails_permanently(self) -> Self {
         Self { fails: u32::MAX, permanent: true, ..self }
-    }
-
-    /// Gives the message a sink, which fails this often and then puts it aside under this label.
-    pub(crate) fn aside(self, label: &'static str, fails: u32) -> Self {
-        Self { aside: Some((label, fails)), ..self }
-    }
-
-    /// The call of its sink, as a message with its own label.
-    pub(crate) fn diverting(&self) -> Option<Self> {
-        let (label, fails) = self.aside?;
-        let aside = message(label).fails(fails);
-        // The engine must not treat a sink's failure as permanent, although the sink says so.
-        Some(Self { id: self.id, permanent: true, ..aside })
     }
 
     pub(crate) fn takes(self, seconds: u64) -> Self {

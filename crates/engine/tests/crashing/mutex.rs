@@ -202,7 +202,7 @@ impl World {
             delivered: Delivered::default(),
             group: None,
             receives: 0,
-            divert: None,
+            lets_pass: false,
             work: Work::Keyed { key, fingerprint: None, payload, job },
         }
     }

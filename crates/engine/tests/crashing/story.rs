@@ -241,8 +241,7 @@ impl Story {
         if !(self.gives_up)(&given_up, &log.timed_out()) {
             log.violation(format!("given up against the script: {given_up:?}"));
         }
-        let mut lost = log.ledger.lost();
-        lost.retain(|label| !log.is_put_aside(label));
+        let lost = log.ledger.lost();
         if !lost.is_empty() {
             log.violation(format!("lost: {lost:?}"));
         }
@@ -255,19 +254,13 @@ impl Story {
     /// Checks that no claim is left: the records of all messages that were not given up are final.
     async fn check_records(&self, log: &Log, store: &DelayedStore<Watched>) {
         let ids = log.given_up();
-        let is_aside = |message: &&Message, label| message.aside.is_some_and(|(l, _)| l == label);
         let given_up = |label| {
-            let of = |message: &&Message| message.label == label || is_aside(message, label);
+            let of = |message: &&Message| message.label == label;
             self.messages.iter().filter(of).all(|message| ids.contains(&message.id))
         };
         for (label, key) in keys(&self.messages) {
             let found = store.inner().read(&[key], START).await.remove(0).unwrap();
             let status = found.map(|record| record.status);
-            // A copy may have been put aside instead.
-            let is_optional = self.messages.iter().any(|message| is_aside(&message, label));
-            if status.is_none() && is_optional {
-                continue;
-            }
             if !given_up(label) && matches!(status, None | Some(Status::InProgress)) {
                 log.violation(format!("{label} is left over as {status:?}"));
             }

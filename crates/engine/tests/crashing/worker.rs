@@ -14,7 +14,7 @@ use lambda_idempotency_core::{
     record::Fingerprint,
 };
 use lambda_idempotency_engine::{
-    batch::{Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
+    batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     delivered::Delivered,
     observe::{Observer, Report},
@@ -119,22 +119,12 @@ impl<'w> Handlers<'w> {
         let job: Job<'d> = Box::new(move |call| {
             Box::pin(async move { self.handle(message, call).await.map(|()| Returned::Nothing) })
         });
-        let divert = message.diverting().map(|aside| -> Divert<'d> {
-            Box::new(move |reason, _| Aside {
-                key: aside.key(),
-                job: Box::new(move |call| {
-                    Box::pin(async move {
-                        self.handle(&aside, call).await.map(|()| Returned::Diverted(reason))
-                    })
-                }),
-            })
-        });
         Delivery {
             record: RecordId::new("test", message.id.to_string()),
             delivered: Delivered::default(),
             group: message.group.filter(|_| self.worker.ordered).map(Into::into),
             receives: message.receives,
-            divert,
+            lets_pass: false,
             work: Work::Keyed {
                 key: message.key(),
                 fingerprint: message.fingerprint.map(Fingerprint::new),

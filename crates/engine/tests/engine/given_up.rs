@@ -12,7 +12,7 @@ use lambda_idempotency_core::{outcome::Outcome, record::Status};
 use crate::{
     killers::QUICK,
     queue::Queue,
-    support::{failing, ok, rec},
+    support::{failing, ok},
 };
 
 /// As each call of `run` is: a batch of one, without a count of receives.
@@ -45,21 +45,6 @@ async fn an_attempt_that_was_heard_of_ends_a_row_of_losses() {
         assert_eq!(queue.world.deliver(vec![failing(label)]).await, ["failed"]);
     }
     assert_eq!(queue.world.deliver(vec![ok(label)]).await, ["executed"]);
-}
-
-/// The first delivery says what happened; it is put aside where the user said so, and the others go on.
-#[tokio::test]
-async fn a_record_that_is_given_up_is_put_aside() {
-    let mut queue = Queue::new(1, &[0], QUICK);
-    queue.world.policy.max_lost_attempts = Some(2);
-    for _ in 0..2 {
-        queue.receive(&[vec![0]], false).await;
-    }
-    let label = queue.messages[0].label;
-    let given_up = rec(label, |_, _| async { panic!("it was called") });
-    let outcomes =
-        queue.world.deliver(vec![given_up.aside().receives(3), ok("b").receives(3)]).await;
-    assert_eq!(outcomes, ["diverted", "executed"]);
 }
 
 #[tokio::test]

@@ -178,20 +178,6 @@ async fn steps_of_another_payload_are_a_mismatch() {
     assert_eq!(world.deliver(vec![without_steps]).await, ["executed"]);
 }
 
-/// The work whose steps are kept is not final, and nothing of its record stays the same from attempt to attempt.
-#[tokio::test]
-async fn a_mismatch_with_unfinished_steps_is_put_aside_again_after_another_attempt() {
-    let world = World::new();
-    let one = || stepping("a", 9).fingerprint("f");
-    let other = || ok("a").payload("other").fingerprint("g").aside();
-    for times in 1..=2 {
-        assert_eq!(world.deliver(vec![one()]).await, ["failed"]);
-        assert_eq!(world.deliver(vec![other()]).await, ["diverted"]);
-        assert_eq!(world.deliver(vec![other()]).await, ["replayed"]);
-        assert_eq!(world.ledger.executed("aside: a"), times);
-    }
-}
-
 /// The step ends when the handler fails: the store learns of both by the same write.
 #[tokio::test]
 async fn a_step_that_ends_in_the_poll_in_which_its_handler_fails_does_not_run_again() {

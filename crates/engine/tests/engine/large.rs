@@ -56,7 +56,7 @@ async fn run(shape: &Shape, records: usize) {
             delivered: Delivered::default(),
             group: (shape.group)(n).map(|group| Arc::from(group.to_string())),
             receives: 0,
-            divert: None,
+            lets_pass: false,
             work: Work::Keyed {
                 key: key((shape.key)(n)),
                 fingerprint: None,

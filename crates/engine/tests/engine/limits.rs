@@ -1,9 +1,6 @@
 //! What happens at the very instant of a limit: a millisecond more or less decides.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::select;
 use lambda_idempotency_core::{
@@ -13,7 +10,6 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_engine::observe::{Observer, Report};
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::{
     deadlines::BrokenRule,
@@ -21,10 +17,7 @@ use lambda_idempotency_testkit::{
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::{
-    diverting::hopeless,
-    support::{ROUND_TRIP, Rec, START, World, assert_took, key, labels, ok, rec, slow},
-};
+use crate::support::{ROUND_TRIP, Rec, START, World, key, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -206,31 +199,4 @@ async fn a_waiting_claim_whose_lease_has_ended_is_undone_while_others_run() {
         Ok(())
     });
     assert_eq!(world.deliver(vec![runs_on, ok("b")]).await, ["executed", "returned"]);
-}
-
-/// Whether the reports say that a record was put aside, and that the store does not know it.
-#[derive(Clone, Default)]
-struct Unrecorded(Arc<Mutex<Vec<(&'static str, bool)>>>);
-
-impl Observer for Unrecorded {
-    fn reported(&self, report: &Report<'_>) {
-        self.0.lock().unwrap().push((report.outcome.label(), report.unrecorded.is_some()));
-    }
-}
-
-#[tokio::test]
-async fn observers_learn_that_the_store_does_not_know_of_a_record_that_was_put_aside() {
-    for is_refused in [false, true] {
-        let (world, told) = (World::new(), Unrecorded::default());
-        if is_refused {
-            let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
-            world.store.inject(refused.always());
-        }
-        let engine = world.engine().with_observer(told.clone());
-        let batch = vec![hopeless("a").aside()];
-        world.clock.drive(world.invoke_by(&engine, batch)).await;
-        // The records behind it do not wait until a refusal may pass.
-        assert_took(&world, START, Duration::ZERO);
-        assert_eq!(*told.0.lock().unwrap(), [("diverted", is_refused)]);
-    }
 }

@@ -117,15 +117,14 @@ async fn a_failure_frees_the_key_and_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_goes_to_the_sink_at_once() {
+async fn a_permanent_failure_is_one_for_who_takes_care_of_the_record_at_once() {
     let world = world();
-    for _ in 0..2 {
-        let fails = rec("a", |_, _| async { Err(Failure::permanent("no")) }).aside();
-        assert_eq!(world.deliver(vec![fails]).await, ["diverted"]);
-        assert_eq!(world.stored("a").await, None);
-        world.clock.advance(SECOND);
-    }
-    assert_eq!(world.ledger.executed("aside: a"), 2);
+    let permanent = || rec("a", |_, _| async { Err(Failure::permanent("no")) }).passing();
+    let batch = vec![permanent().group("g"), ok("b").group("g")];
+    let outcomes = world.clock.drive(world.invoke(batch)).await;
+    assert!(matches!(outcomes[0], Outcome::Failed { permanent: true, .. }), "{outcomes:?}");
+    assert_eq!(outcomes[1].label(), "executed");
+    assert_eq!(world.stored("a").await, None);
 }
 
 #[tokio::test]

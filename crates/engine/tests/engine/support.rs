@@ -11,13 +11,13 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
     memory::MemoryStore,
-    outcome::{DivertReason, Outcome},
+    outcome::{Outcome, Rejected},
     policy::Policy,
     record::{Fingerprint, IdempotencyRecord},
     store::{Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_engine::{
-    batch::{Aside, Batch, Delivery, Divert, Engine, Job, Pace, Returned, Work},
+    batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::{Call, RecordId},
     delivered::Delivered,
 };
@@ -55,8 +55,6 @@ pub(crate) struct World {
 
 type Handler = Box<dyn FnOnce(World, Call) -> BoxFuture<'static, Result<(), Failure>> + Send>;
 
-type Sink = Box<dyn FnOnce(World, DivertReason) -> BoxFuture<'static, Result<(), Failure>> + Send>;
-
 /// One record of a batch.
 pub(crate) struct Rec {
     label: &'static str,
@@ -68,8 +66,9 @@ pub(crate) struct Rec {
     /// The handler does no work, and declines the record.
     declines: bool,
     handler: Handler,
-    sink: Option<Sink>,
+    lets_pass: bool,
     has_key: bool,
+    is_rejected: bool,
     /// What is kept with its claim.
     kept: Option<&'static str>,
 }
@@ -95,8 +94,9 @@ where
         group: None,
         receives: 0,
         declines: false,
-        sink: None,
+        lets_pass: false,
         has_key: true,
+        is_rejected: false,
         kept: None,
         handler: Box::new(move |world, call| {
             Box::pin(async move {
@@ -158,25 +158,14 @@ impl Rec {
         self
     }
 
-    /// Gives the record a sink, which notes `aside: LABEL` and the reason in the ledger.
-    pub(crate) fn aside(self) -> Self {
-        let label = self.label;
-        self.sink(move |world, reason| async move {
-            world.ledger.record(format!("aside: {label}"), reason);
-            Ok(())
-        })
+    /// Says that somebody takes care of the record if it will never be processed.
+    pub(crate) fn passing(self) -> Self {
+        Self { lets_pass: true, ..self }
     }
 
-    /// Gives the record this sink.
-    pub(crate) fn sink<Fut>(
-        mut self,
-        sink: impl FnOnce(World, DivertReason) -> Fut + Send + 'static,
-    ) -> Self
-    where
-        Fut: Future<Output = Result<(), Failure>> + Send + 'static,
-    {
-        self.sink = Some(Box::new(move |world, reason| Box::pin(sink(world, reason))));
-        self
+    /// Rejects the record, which cannot be processed.
+    pub(crate) fn rejected(self) -> Self {
+        Self { is_rejected: true, ..self }
     }
 
     /// Declines the record when the handler has returned.
@@ -200,16 +189,6 @@ impl Rec {
         self.receives = receives;
         self
     }
-}
-
-/// The label of the key under which the sink's call is recorded, for a record whose payload is its
-/// label and whose failed attempt was claimed at [`START`].
-pub(crate) fn aside(label: &str) -> String {
-    aside_of(label, label, Some(START.as_millis()))
-}
-
-fn aside_of(label: &str, payload: &str, fence: Option<u64>) -> String {
-    format!("aside/{label}/{payload}/{fence:?}")
 }
 
 pub(crate) fn key(label: &str) -> Key {
@@ -300,7 +279,7 @@ impl World {
 
     fn delivery<'d>(&self, record: Rec) -> Delivery<'d> {
         let world = self.clone();
-        let (handler, label, payload) = (record.handler, record.label, record.payload);
+        let (handler, payload) = (record.handler, record.payload);
         let returned = match record.declines {
             true => Returned::Declined,
             false => Returned::Value("true".into()),
@@ -309,17 +288,8 @@ impl World {
             let running = handler(world, call);
             Box::pin(async move { running.await.map(|()| returned) })
         });
-        let aside = self.clone();
-        let divert = record.sink.map(|sink| -> Divert<'d> {
-            Box::new(move |reason, fence| {
-                let job: Job<'d> = Box::new(move |_| {
-                    let putting = sink(aside, reason.clone());
-                    Box::pin(async move { putting.await.map(|()| Returned::Diverted(reason)) })
-                });
-                Aside { key: key(&aside_of(label, payload, fence)), job }
-            })
-        });
         let work = match record.has_key {
+            _ if record.is_rejected => Work::Reject(Rejected::new(std::io::Error::other("bad"))),
             false => Work::Unprotected { identity: key(record.label), job },
             true => Work::Keyed { key: record.key, fingerprint: record.fingerprint, payload, job },
         };
@@ -329,7 +299,7 @@ impl World {
             group: record.group.map(Into::into),
             receives: record.receives,
             work,
-            divert,
+            lets_pass: record.lets_pass,
         }
     }
 

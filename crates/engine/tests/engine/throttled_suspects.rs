@@ -8,12 +8,11 @@ use lambda_idempotency_core::{
     policy::OnOutage,
     store::{Guard, StoreErrorKind, Write},
 };
-use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
+use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
-    diverting::hopeless,
     quarantine::{SECOND, dies_with},
-    support::{World, aside, key, labels, noting, ok, slow},
+    support::{World, key, labels, noting, ok, slow},
     throttled::Throttled,
 };
 
@@ -44,31 +43,6 @@ async fn a_throttled_claim_of_a_suspect_that_is_alone_is_tried_for_as_long_as_an
     let begun = world.clock.now();
     let throttled = Throttled { world: world.clone(), hot: claims_suspect };
     let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("s").receives(2)])).await;
-    assert_eq!(labels(&outcomes), ["unavailable"]);
-    let tried = world.clock.now().since(begun);
-    assert!(tried > 4 * SECOND, "{tried:?}");
-}
-
-/// Nobody waits for it but the record that it puts aside.
-#[tokio::test]
-async fn a_throttled_claim_of_a_sink_that_is_alone_is_tried_for_as_long_as_any_other() {
-    let mut polls = 0;
-    let world = loop {
-        let world = World::yielding();
-        polls += 1;
-        let stuck = hopeless("a").sink(|_, _| std::future::pending());
-        assert!(drop_after(polls, world.invoke(vec![stuck])).await.is_none());
-        if world.stored(&aside("a")).await.is_some() {
-            break world;
-        }
-    };
-    world.clock.advance(40 * SECOND);
-    let begun = world.clock.now();
-    let hot =
-        |write: &Write| write.key == key(&aside("a")) && matches!(write.guard, Guard::Unchanged(_));
-    let throttled = Throttled { world: world.clone(), hot };
-    let batch = vec![hopeless("a").aside().receives(2)];
-    let outcomes = world.clock.drive(world.invoke_on(throttled, batch)).await;
     assert_eq!(labels(&outcomes), ["unavailable"]);
     let tried = world.clock.now().since(begun);
     assert!(tried > 4 * SECOND, "{tried:?}");

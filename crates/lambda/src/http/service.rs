@@ -180,7 +180,7 @@ impl Settings {
                 group: None,
                 receives: 0,
                 work,
-                divert: None,
+                lets_pass: false,
             }],
             policy: &self.operation.policy,
             request_id: request_id.as_deref(),

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use lambda_idempotency_core::{
-    outcome::{DivertReason, Outcome},
-    store::StoreErrorKind,
-};
+use lambda_idempotency_core::{outcome::Outcome, store::StoreErrorKind};
 use lambda_idempotency_engine::observe::{BatchEnd, Report, StoreCall, StorePurpose};
 
 /// The names of the metrics are a stable contract: the guide lists them.
@@ -75,15 +72,11 @@ impl Sums {
 }
 
 /// Whether this delivery made the failure permanent, as opposed to a copy of it, and to one that
-/// met an earlier permanent failure. What became of its record afterwards does not matter: it may
-/// have been put aside or not.
+/// met an earlier permanent failure.
 fn is_new_permanent_failure(report: &Report<'_>) -> bool {
-    let is_permanent = match (report.outcome, report.aside) {
-        (Outcome::Failed { permanent: true, .. } | Outcome::TimedOut { permanent: true }, _) => {
-            true
-        }
-        (_, Some(DivertReason::PermanentFailure { .. })) => report.failure.is_some(),
-        _ => false,
-    };
+    let is_permanent = matches!(
+        report.outcome,
+        Outcome::Failed { permanent: true, .. } | Outcome::TimedOut { permanent: true }
+    );
     is_permanent && report.ran_for.is_some()
 }

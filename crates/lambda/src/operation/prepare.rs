@@ -75,8 +75,6 @@ impl Operation {
             policy,
             on_conflict: self.on_conflict,
             on_missing_key: self.on_missing_key,
-            bad_records: source.bad_records.clone(),
-            failures: source.failures.clone(),
             pace: Pace::default(),
         })
     }

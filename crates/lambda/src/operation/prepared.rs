@@ -9,7 +9,6 @@ use lambda_idempotency_keys::{
 };
 
 use super::{OnMissingKey, compiled_powertools::CompiledPowertools};
-use crate::source::Sink;
 
 /// An operation whose expressions are compiled.
 #[derive(Debug)]
@@ -29,10 +28,6 @@ pub(crate) struct Prepared {
     /// For sources, which have defaults of their own.
     pub(crate) on_conflict: Option<OnConflict>,
     pub(crate) on_missing_key: OnMissingKey,
-    /// The sink for bad records.
-    pub(crate) bad_records: Option<Sink>,
-    /// The sink for permanent failures and mismatches.
-    pub(crate) failures: Option<Sink>,
     pub(crate) pace: Pace,
 }
 

@@ -8,9 +8,9 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Swept},
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     store::StoreError,
-    sweep::{CALL, Sweep},
+    sweep::Sweep,
 };
 use lambda_idempotency_keys::Key;
 
@@ -61,10 +61,10 @@ pub struct Recovery<S> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
-    /// Records whose handler was called and succeeded, or that were put aside.
+    /// Records whose handler was called and succeeded.
     pub recovered: u64,
-    /// Records whose handler did not succeed, or could not be called, or whose sink did not take them. A later run tries
-    /// again, as long as there are attempts left. Also records whose messages could not be sent: a
+    /// Records whose handler did not succeed, or could not be called. A later run tries again, as long as there are
+    /// attempts left and the failure is not permanent. Also records whose messages could not be sent: a
     /// [`Relay`](crate::outbox::Relay) sends them.
     pub failed: u64,
     /// Records that another worker held, or had completed, when this run came to them.
@@ -85,9 +85,7 @@ impl Recovered {
         match outcome {
             Some(Outcome::Returned(NotStarted::Deadline)) => return false,
             None | Some(Outcome::Foreign(_)) => self.unknown += 1,
-            Some(
-                Outcome::Executed { .. } | Outcome::CompletionLost { .. } | Outcome::Diverted(_),
-            ) => self.recovered += 1,
+            Some(Outcome::Executed { .. } | Outcome::CompletionLost { .. }) => self.recovered += 1,
             Some(
                 Outcome::Busy { .. }
                 | Outcome::Replayed { .. }
@@ -172,13 +170,9 @@ impl<S: Browse> Recovery<S> {
                     left.push((key, record));
                 }
             }
-            order(&mut left, start);
-            let mut left = left.into_iter();
-            while let Some((key, record)) = left.next() {
-                let is_for_sink = has_failed(&record);
-                if is_for_sink && self.now().plus(CALL) > record.expires_at {
-                    continue; // it would be new work by the time of its claim
-                }
+            // Those with more attempts may be what kills the process.
+            left.sort_by_key(|(_, record)| attempts(record));
+            for (key, record) in left {
                 let kept = record.payload.as_deref().and_then(|kept| kept::event(kept, until));
                 let Some(invoked) = kept.map(|kept| Invoked::new(kept, deadline)) else {
                     sweep.swept.unreadable += 1;
@@ -193,15 +187,7 @@ impl<S: Browse> Recovery<S> {
                 } else {
                     self.function.0.recover(&key, &record, &invoked, request_id).await
                 };
-                if is_for_sink && outcome.as_ref().is_some_and(Outcome::is_acknowledged) {
-                    self.function.0.engine.forget_payload(&key, record).await;
-                }
                 if !recovered.count(outcome) {
-                    if is_for_sink {
-                        // The others of the page wait for sinks as well, which must not keep the next run from later pages.
-                        recovered.failed += left.len() as u64;
-                        return Ok(Recovered { swept: sweep.swept, ..recovered });
-                    }
                     // What was recovered is not found any more.
                     return Ok(Recovered { swept: sweep.end_before_page(), ..recovered });
                 }
@@ -239,26 +225,8 @@ impl<S: Browse> Recovery<S> {
 /// The outcome of a record for which there is no time.
 const LATE: Option<Outcome> = Some(Outcome::Returned(NotStarted::Deadline));
 
-/// Puts the records with the fewest attempts first, because the others may kill the process. No attempts are counted for a
-/// sink: records that only wait for theirs come last, and in each run another of them is the first.
-fn order(left: &mut [(Key, IdempotencyRecord)], now: Timestamp) {
-    left.sort_by_key(|(_, record)| (has_failed(record), attempts(record)));
-    let others = left.partition_point(|(_, record)| !has_failed(record));
-    let sinks = left.get_mut(others..).unwrap_or_default();
-    let turn = usize::try_from(now.as_millis()).unwrap_or_default();
-    sinks.rotate_left(turn.checked_rem(sinks.len()).unwrap_or_default());
-}
-
-/// Whether only its sink is still to be called.
-const fn has_failed(record: &IdempotencyRecord) -> bool {
-    matches!(record.status, Status::PermanentlyFailed)
-}
-
-/// How many attempts were made: a claim that was not given up is one that was lost. None counts for a sink.
+/// How many attempts were made: a claim that was not given up is one that was lost.
 fn attempts(record: &IdempotencyRecord) -> u32 {
-    if has_failed(record) {
-        return 0;
-    }
     let lost = u32::from(!record.is_given_up());
     record.failed_attempts.saturating_add(record.lost_attempts).saturating_add(lost)
 }

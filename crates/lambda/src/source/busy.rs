@@ -3,10 +3,8 @@
 use std::{
     fmt,
     future::{Future, poll_fn},
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::Poll,
     time::Duration,
 };
 
@@ -17,7 +15,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_engine::call::RecordId;
 
-use crate::source::Record;
+use crate::{guarded::guarded, source::Record};
 
 /// How long all hooks of an invocation may take together.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -90,14 +88,7 @@ impl Hook {
         }
         let Self(hook) = self;
         // A panic in a hook is ignored: the outcomes are already decided.
-        let hooks = join_all(busy.into_iter().map(|busy| {
-            let running = catch_unwind(AssertUnwindSafe(|| hook(busy)));
-            async {
-                if let Ok(running) = running {
-                    let _ = AssertUnwindSafe(RunningHook(Some(running))).catch_unwind().await;
-                }
-            }
-        }));
+        let hooks = join_all(busy.into_iter().map(|busy| guarded(|| hook(busy))));
         let mut hooks = std::pin::pin!(hooks);
         let mut timer = clock.sleep(time_left.min(MAX_TIME));
         poll_fn(|context| match hooks.poll_unpin(context) {
@@ -105,24 +96,6 @@ impl Hook {
             Poll::Pending => timer.poll_unpin(context),
         })
         .await;
-    }
-}
-
-/// A running hook. It is dropped when the time is up, and its destructors may panic.
-struct RunningHook(Option<BoxFuture<'static, ()>>);
-
-impl Future for RunningHook {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().map_or(Poll::Ready(()), |running| running.poll_unpin(context))
-    }
-}
-
-impl Drop for RunningHook {
-    fn drop(&mut self) {
-        let running = self.0.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(running)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
+use lambda_idempotency_core::policy::OnConflict;
 use lambda_idempotency_keys::View;
 use serde_json::value::RawValue;
 
@@ -10,7 +10,7 @@ use super::{
     Settings, changes::Changes, event::Event, identity::Identity, record::Record,
     response::all_or_error,
 };
-use crate::error::InvocationError;
+use crate::{error::InvocationError, sinks::Ended};
 
 /// One kind of event source.
 pub(crate) trait EventSource: fmt::Debug + Send + Sync {
@@ -81,7 +81,7 @@ pub(crate) trait EventSource: fmt::Debug + Send + Sync {
         &self,
         _event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Outcome],
+        outcomes: &[Ended],
     ) -> Result<Box<RawValue>, InvocationError> {
         all_or_error(self.name(), records, outcomes)
     }

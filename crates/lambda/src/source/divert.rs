@@ -1,29 +1,31 @@
-//! Putting aside the records that will never be processed.
+//! What a sink gets: a record that will never be processed, and why.
 
 use std::{fmt, future::Future, sync::Arc};
 
 use lambda_idempotency_core::{
-    clock::BoxFuture, failure::Failure, outcome::DivertReason, record::Fingerprint,
+    clock::BoxFuture,
+    failure::Failure,
+    outcome::{Outcome, Rejected},
 };
-use lambda_idempotency_engine::{
-    batch::{Aside, Divert, Job, Returned},
-    call::RecordId,
-};
-use lambda_idempotency_keys::{Key, KeyFormat, Scope};
+use lambda_idempotency_engine::call::RecordId;
 
-use crate::source::Record;
+use super::settings::Settings;
 
 /// A record that was not processed and never will be, as a sink receives it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct DivertedRecord {
+    /// Identifies the record and its content: a sink that is called again for the record gets the same id. It is a hash
+    /// of the operation, the key (or, without a key, the record's identity) and the content, so it holds no payload.
+    ///
+    /// A record that is sent again after its key was freed, and fails again, has the same id too.
+    pub id: String,
     /// The operation's name.
     pub operation: Arc<str>,
     /// Which record.
     pub record: RecordId,
-    /// The hash of its idempotency key, as in the log. For a bad record, the hash of the key under
-    /// which the store records that it was put aside. Delete the item with this key before you send
-    /// the record again. `None` if the record ran without a key: then the store has no item.
+    /// The hash of its idempotency key, as in the log. To send the record again after a permanent failure, delete the
+    /// item with this key first. `None` if the record has no key.
     pub key_hash: Option<String>,
     /// The record as AWS delivers it. For Kafka, as key expressions see it: key, value and headers
     /// are decoded, and bytes that are not text are `{"base64": ".."}` (in a header, a list of
@@ -31,6 +33,50 @@ pub struct DivertedRecord {
     pub raw: String,
     /// Why it is not processed. The text contains no payload.
     pub reason: DivertReason,
+}
+
+/// Why a record was put aside instead of being processed. The text holds no payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DivertReason {
+    /// The record cannot be processed as it is.
+    #[error(transparent)]
+    BadRecord(#[from] Rejected),
+    /// Its handler failed permanently: by its own declaration, by the number of failed attempts or of those that were lost
+    /// in a row, or by a timeout with a policy that makes it permanent.
+    #[error(
+        "its handler failed permanently, with {}, after {failed_attempts} failed attempt(s) for \
+         this key",
+        .error_type.as_deref().unwrap_or("an error of unknown type")
+    )]
+    PermanentFailure {
+        /// The type of the error, or `a panic`, `a timeout` or `lost attempts`.
+        error_type: Option<Arc<str>>,
+        /// How often the handler failed for this key.
+        failed_attempts: u32,
+    },
+    /// Its key was used before with another payload: the fingerprints differ.
+    #[error("its key was used before with another payload: the fingerprints differ")]
+    Mismatch,
+}
+
+impl DivertReason {
+    /// Why a record with this outcome will never be processed, if that is so.
+    fn of(outcome: &Outcome) -> Option<Self> {
+        let (error_type, failed_attempts) = match outcome {
+            Outcome::Failed { failure, failed_attempts, permanent: true } => {
+                (Some(failure.error_type().into()), *failed_attempts)
+            }
+            Outcome::PermanentlyFailed { error_type, failed_attempts } => {
+                (error_type.clone(), *failed_attempts)
+            }
+            Outcome::Mismatch => return Some(Self::Mismatch),
+            Outcome::Rejected(rejected) => return Some(Self::BadRecord(rejected.clone())),
+            // Also a timeout that is permanent: no time is left, and the next delivery finds the failure.
+            _ => return None,
+        };
+        Some(Self::PermanentFailure { error_type, failed_attempts })
+    }
 }
 
 /// The user's function that puts records aside.
@@ -48,63 +94,31 @@ impl Sink {
     {
         Self(Arc::new(move |diverted| {
             let sending = sink(diverted);
-            Box::pin(async move { sending.await.map_err(|error| error.into()) })
+            Box::pin(async move { sending.await.map_err(Into::into) })
         }))
     }
 
-    /// Putting a record aside, as a job for the engine.
-    pub(crate) fn job<'a>(&self, diverted: DivertedRecord) -> Job<'a> {
-        let Self(sink) = self.clone();
-        Box::new(move |_| {
-            Box::pin(async move {
-                let reason = diverted.reason.clone();
-                sink(diverted).await?;
-                Ok(Returned::Diverted(reason))
-            })
-        })
+    /// Begins to put a record aside. The user's function may panic.
+    pub(crate) fn call(&self, diverted: DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> {
+        let Self(sink) = self;
+        sink(diverted)
+    }
+}
+
+impl Settings {
+    /// Whether records are put aside.
+    pub(crate) const fn has_sink(&self) -> bool {
+        self.failures.is_some() || self.bad_records.is_some()
     }
 
-    /// How `record` is put aside once the reason is known. This work has its own key. The key
-    /// contains the idempotency key and the fence of its final record, so that a record that was
-    /// sent again and has failed again is put aside again. It contains the record's identity *and*
-    /// its content, because a producer may give one id to different messages.
-    pub(crate) fn divert<'a>(
-        &self,
-        (operation, key_format): (&'a Arc<str>, &'a KeyFormat),
-        tenant: Option<&'a str>,
-        record: &'a Record<'a>,
-        key: Option<Key>,
-        fingerprint: Option<Fingerprint>,
-    ) -> Divert<'a> {
-        let sink = self.clone();
-        Box::new(move |reason, fence| {
-            let kind = match reason {
-                DivertReason::Mismatch => "mismatch",
-                _ => "permanent failure",
-            };
-            let RecordId { source, id, arn, .. } = &record.id;
-            let key_text = key.as_ref().map_or("", Key::as_str);
-            let fence = fence.map(|fence| fence.to_string()).unwrap_or_default();
-            let fingerprint = fingerprint.as_ref().map_or("", Fingerprint::as_str);
-            let arn = arn.as_deref().unwrap_or_default();
-            let mut parts =
-                vec![kind, key_text, &fence, fingerprint, record.content(), source, arn, id];
-            match &record.identity {
-                Ok(identity) => parts.extend(identity.iter().map(|part| &**part)),
-                // The raw record may differ at each delivery, so the record may be put aside twice;
-                // that is better than losing one.
-                Err(_) => parts.push(&record.raw),
-            }
-            let scope = Scope { operation, tenant };
-            let diverted = DivertedRecord {
-                operation: Arc::clone(operation),
-                record: record.id.clone(),
-                key_hash: key.as_ref().map(|key| key.hash().to_owned()),
-                raw: record.raw.clone().into_owned(),
-                reason,
-            };
-            Aside { key: key_format.identity(&scope, &parts), job: sink.job(diverted) }
-        })
+    /// The sink for a record with this outcome, and why it will never be processed, if that is so.
+    pub(crate) fn sink_for(&self, outcome: &Outcome) -> Option<(&Sink, DivertReason)> {
+        let reason = DivertReason::of(outcome)?;
+        let sink = match reason {
+            DivertReason::BadRecord(_) => self.bad_records.as_ref(),
+            _ => self.failures.as_ref(),
+        };
+        sink.map(|sink| (sink, reason))
     }
 }
 
@@ -118,6 +132,7 @@ impl fmt::Debug for Sink {
 impl fmt::Debug for DivertedRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DivertedRecord")
+            .field("id", &self.id)
             .field("operation", &self.operation)
             .field("record", &self.record)
             .field("key", &self.key_hash)

@@ -9,7 +9,6 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,7 +21,7 @@ use super::{
     response::partial,
     setters::source,
 };
-use crate::{error::InvocationError, rejection::Rejection};
+use crate::{error::InvocationError, rejection::Rejection, sinks::Ended};
 
 source! {
     /// Changes of a DynamoDB table, in order for each item; the payload is the change in plain JSON: `eventName`, `keys`,
@@ -124,7 +123,7 @@ impl EventSource for DynamoDbEvents {
         &self,
         event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Outcome],
+        outcomes: &[Ended],
     ) -> Result<Box<RawValue>, InvocationError> {
         partial(NAME, event.window_state(), records, outcomes)
     }

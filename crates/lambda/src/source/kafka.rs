@@ -5,7 +5,6 @@
 
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
-use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_engine::{
     call::RecordId,
     delivered::{ReadFunctions, Reads},
@@ -21,7 +20,7 @@ use super::{
     response::partial,
     setters::source,
 };
-use crate::{decode::Format, error::InvocationError, rejection::Rejection};
+use crate::{decode::Format, error::InvocationError, rejection::Rejection, sinks::Ended};
 
 source! {
     /// Records of a Kafka topic, in the order of their partitions; the payload is their value as text, `null` for a
@@ -132,7 +131,7 @@ impl EventSource for KafkaEvents {
         &self,
         _: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Outcome],
+        outcomes: &[Ended],
     ) -> Result<Box<RawValue>, InvocationError> {
         partial(NAME, None, records, outcomes)
     }

@@ -6,7 +6,6 @@
 use std::{borrow::Cow, io::Read as _, sync::Arc};
 
 use flate2::read::GzDecoder;
-use lambda_idempotency_core::outcome::Outcome;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -18,7 +17,7 @@ use super::{
     response::partial,
     setters::source,
 };
-use crate::{decode::Format, error::InvocationError};
+use crate::{decode::Format, error::InvocationError, sinks::Ended};
 
 source! {
     /// Records of a Kinesis stream, in the order of their partition keys; the payload is their data as text.
@@ -93,7 +92,7 @@ impl EventSource for KinesisEvents {
         &self,
         event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Outcome],
+        outcomes: &[Ended],
     ) -> Result<Box<RawValue>, InvocationError> {
         partial(NAME, event.window_state(), records, outcomes)
     }

@@ -63,18 +63,22 @@
 //! * mismatches: records whose key was used before with another [`fingerprint`](crate::Operation::fingerprint);
 //! * bad records, which are not readable, have no key, or do not fit the handler's type.
 //!
-//! A sink is called once for each permanent failure, however often the record is delivered within the operation's retention;
-//! twice if a worker dies in it, or if the store does not record that it returned. It is also called for another record with
-//! the key of a permanent failure, and for the same record with another payload, but not for a copy with the same payload in
-//! the same batch. After an `Ok`, the later records of its order group are processed in the same invocation.
+//! **A sink gets each of them at least once, always with one [id](DivertedRecord::id), and the record is acknowledged only
+//! after its `Ok`.** It may get a record again: when the batch is delivered again, or when the worker dies before the
+//! response. So let a queue, a bucket or a table recognise the id. Copies in one event are given to it once.
+//!
+//! Sinks are called after the handlers of the invocation, 16 at a time, until shortly before its deadline. The records behind
+//! such a record in its order group do not wait for the sink. A sink that returns an error, panics or takes too long has not
+//! taken the record, which returns to its source.
 //!
 //! A record that runs without a claim (because it has no key or the store was unavailable, and a policy is to run it
-//! unprotected) is given to the sink at each delivery that fails permanently. Its failures are not counted, so neither
-//! [`max_failed_attempts`](crate::Operation::max_failed_attempts) above 1 nor a timeout makes them permanent.
+//! unprotected), or in [mutex mode](crate::Mode::Mutex), has its handler called at each delivery. Without a claim its failures
+//! are not counted, so neither [`max_failed_attempts`](crate::Operation::max_failed_attempts) above 1 nor a timeout makes them
+//! permanent.
 //!
-//! The outcome is [`Outcome::Diverted`](crate::Outcome::Diverted). Its log line is a warning with the reason, or an error if
-//! the outcome could not be recorded. The permanent failure stays recorded: to process the record after all, delete its item
-//! from the table before you send the record again.
+//! The log has the outcome of the record (`failed`, `permanently_failed`, `mismatch` or `rejected`), and a warning that it was
+//! put aside, or why not. The permanent failure stays recorded: to process the record after all, delete its item from the
+//! table before you send the record again.
 //!
 //! A sink that returns `Ok` without doing anything discards the record.
 
@@ -129,7 +133,7 @@ mod sqs;
 
 pub use active_mq::ActiveMq;
 pub use busy::BusyRecord;
-pub use divert::DivertedRecord;
+pub use divert::{DivertReason, DivertedRecord};
 pub use document_db::DocumentDb;
 pub use dynamodb::DynamoDbStream;
 pub use envelope::Envelope;
@@ -138,7 +142,6 @@ pub use invoke::Invoke;
 pub use kafka::Kafka;
 pub use keep_order::KeepOrder;
 pub use kinesis::Kinesis;
-pub use lambda_idempotency_core::outcome::DivertReason;
 pub use lambda_idempotency_engine::{
     call::{RecordId, TraceContext},
     delivered::RecordError,

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{outcome::Outcome, policy::OnConflict};
+use lambda_idempotency_core::policy::OnConflict;
 use lambda_idempotency_engine::call::RecordId;
 use lambda_idempotency_keys::View;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ use super::{
     sealed::Sealed,
     sqs,
 };
-use crate::{error::InvocationError, rejection::Rejection};
+use crate::{error::InvocationError, rejection::Rejection, sinks::Ended};
 
 /// Records that EventBridge Pipes deliver from `S`, with the settings of `S`. Payloads and default keys are those of `S`.
 ///
@@ -254,7 +254,7 @@ impl EventSource for PipeEvents {
         &self,
         event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Outcome],
+        outcomes: &[Ended],
     ) -> Result<Box<RawValue>, InvocationError> {
         let first = event.items.iter().flatten().next();
         match first.and_then(|first| object::<Origin<'_>>(Some(first)).from()) {

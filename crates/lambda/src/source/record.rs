@@ -61,8 +61,8 @@ impl<'e> Record<'e> {
 
     /// The record's content, whether it can be read or not. It stays the same at each delivery. The
     /// whole record does not, because receipt handles and counts differ; it is used only if there
-    /// is nothing else, because putting a record aside twice is better than confusing it with
-    /// another.
+    /// is nothing else, because a record with two ids for its sink is better than one that is
+    /// confused with another.
     pub(crate) fn content(&self) -> &str {
         self.body.as_deref().or(self.payload.as_deref().ok()).unwrap_or(&self.raw)
     }

@@ -5,12 +5,14 @@
 
 use std::collections::HashSet;
 
-use lambda_idempotency_core::outcome::Outcome;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::record::{Item, Record};
-use crate::error::{InvocationError, NotJson};
+use crate::{
+    error::{InvocationError, NotJson},
+    sinks::Ended,
+};
 
 #[derive(Serialize)]
 struct Response<'a> {
@@ -39,7 +41,7 @@ pub(super) fn partial(
     source_name: &'static str,
     state: Option<&RawValue>,
     records: &[Record<'_>],
-    outcomes: &[Outcome],
+    outcomes: &[Ended],
 ) -> Result<Box<RawValue>, InvocationError> {
     let mut failures = Vec::new();
     let mut named = HashSet::new();
@@ -64,11 +66,11 @@ pub(super) fn partial(
 pub(crate) fn all_or_error(
     source_name: &'static str,
     records: &[Record<'_>],
-    outcomes: &[Outcome],
+    outcomes: &[Ended],
 ) -> Result<Box<RawValue>, InvocationError> {
     /// How many problems the error contains; the log has the others.
     const SHOWN: usize = 3;
-    let problem = |(at, (record, outcome)): (usize, (&Record<'_>, &Outcome))| {
+    let problem = |(at, (record, outcome)): (usize, (&Record<'_>, &Ended))| {
         let problem = outcome.problem()?;
         // A record without an id is named by its position.
         let position = if record.id.id.is_empty() {

@@ -54,8 +54,7 @@ macro_rules! group {
             }
 
             /// Keeps each record of up to this many bytes with the claim of its key, until the key is completed or has
-            /// failed permanently (with [`divert`](Self::divert), until a recovery finds that the sink has the record): if
-            /// the worker dies and nothing delivers the record again, a
+            /// failed permanently: if the worker dies and nothing delivers the record again, a
             /// [`Recovery`](crate::recovery::Recovery) finds it and calls the handler. Larger records are processed as
             /// always, and the log has a warning. Default: nothing is kept.
             ///
@@ -73,7 +72,7 @@ macro_rules! group {
             /// return to their source until it discards them or moves them to a dead-letter queue.
             ///
             /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its next delivery
-            /// calls `sink` again. See [how records are put aside](crate::source#records-that-will-never-be-processed).
+            /// calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are put aside](crate::source#records-that-will-never-be-processed).
             pub fn divert<F, Fut, E>(mut self, sink: F) -> Self
             where
                 F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,

@@ -19,7 +19,7 @@ use super::{
     setters::source,
     sns,
 };
-use crate::{decode::Format, error::InvocationError, rejection::Rejection};
+use crate::{decode::Format, error::InvocationError, rejection::Rejection, sinks::Ended};
 
 source! {
     /// SQS messages: those of standard queues are processed concurrently, starting with the ones that were received most
@@ -136,7 +136,7 @@ impl EventSource for SqsEvents {
         &self,
         _: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Outcome],
+        outcomes: &[Ended],
     ) -> Result<Box<RawValue>, InvocationError> {
         respond(records, outcomes)
     }
@@ -146,12 +146,12 @@ impl EventSource for SqsEvents {
 /// makes Lambda's pollers slow down.
 pub(super) fn respond(
     records: &[Record<'_>],
-    outcomes: &[Outcome],
+    outcomes: &[Ended],
 ) -> Result<Box<RawValue>, InvocationError> {
-    let is_outage = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
+    let is_outage = |ended: &Ended| matches!(ended.outcome, Outcome::Unavailable(_));
     // In a FIFO queue, the rest of a group is returned with the message that met the outage.
     let is_outage_or_not_started =
-        |outcome: &Outcome| is_outage(outcome) || matches!(outcome, Outcome::Returned(_));
+        |ended: &Ended| is_outage(ended) || matches!(ended.outcome, Outcome::Returned(_));
     if outcomes.iter().any(is_outage) && outcomes.iter().all(is_outage_or_not_started) {
         return all_or_error(NAME, records, outcomes);
     }

@@ -11,7 +11,9 @@ fn with_the_switch_of_the_environment_nothing_is_claimed_and_sources_are_answere
 
 mod child {
     use lambda_idempotency::{
-        Operation, outcome::DivertReason, source::Sqs, store::StoreErrorKind,
+        Operation,
+        source::{DivertReason, Sqs},
+        store::StoreErrorKind,
     };
     use lambda_idempotency_testkit::faults::Fault;
     use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};

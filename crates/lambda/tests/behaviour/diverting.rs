@@ -1,13 +1,9 @@
 //! Bad records can be put aside, so that they do not block other records.
 
-use std::sync::{Arc, Mutex};
-
 use lambda_idempotency::{
-    Idempotency, Operation, Outcome,
+    Operation,
     error::Rejection,
-    observe::{Observer, Report},
-    outcome::DivertReason,
-    source::{Kinesis, Sqs},
+    source::{DivertReason, Kinesis, Sqs},
 };
 use serde_json::{Value, json};
 
@@ -58,9 +54,11 @@ async fn a_bad_record_is_put_aside_and_the_shard_continues() {
         assert!(ids(&answer).is_empty(), "{answer}");
     }
     world.ledger.assert_each_once(["a", "b"]);
+    assert_eq!(world.store.inner().len(), 2, "bad records need no store");
     let put_aside = aside.records();
-    assert_eq!(put_aside.len(), records.len(), "each once, although it was delivered twice");
-    for (found, (record, is_expected)) in put_aside.iter().zip(&records) {
+    assert_eq!(put_aside.len(), 2 * records.len(), "at each delivery,");
+    assert_eq!(aside.ids(), records.len(), "with the same ids");
+    for (found, (record, is_expected)) in put_aside.iter().zip(records.iter().cycle()) {
         assert_eq!(serde_json::from_str::<Value>(&found.raw).unwrap(), *record);
         let DivertReason::BadRecord(why) = &found.reason else { panic!("{found:?}") };
         assert!(is_expected(&Rejection::from(why.clone())), "{why:?}");
@@ -68,43 +66,22 @@ async fn a_bad_record_is_put_aside_and_the_shard_continues() {
     }
 }
 
-/// The labels and reasons of outcomes.
-#[derive(Clone, Default)]
-struct Outcomes(Arc<Mutex<Vec<String>>>);
-
-impl Observer for Outcomes {
-    fn reported(&self, report: &Report<'_>) {
-        let why = match report.outcome {
-            Outcome::Diverted(_) if report.unrecorded.is_some() => ", not recorded".to_owned(),
-            Outcome::Diverted(why) => format!(": {why}"),
-            _ => String::new(),
-        };
-        self.0.lock().unwrap().push(format!("{}{why}", report.outcome.label()));
-    }
-}
-
-/// The handler was not called, and observers can count such records separately.
+/// Copies of a message have one key or identity and one content.
 #[tokio::test]
-async fn a_record_that_was_put_aside_has_the_outcome_diverted() {
-    let world = World::new();
-    let (aside, outcomes) = (Aside::default(), Outcomes::default());
-    aside.refuse(1);
+async fn copies_in_an_event_are_put_aside_together() {
+    let (world, aside) = (World::new(), Aside::default());
     let operation = Operation::new("index").key("id");
-    let idempotency = Idempotency::new(world.store.clone())
-        .with_clock(world.clock.clone())
-        .with_observer(outcomes.clone());
-    let function = idempotency
-        .on(Sqs::new().divert_bad_records(aside.sink()), &operation, world.handler())
-        .unwrap();
-    let twice = [with_body("m-1", "not JSON"), with_body("m-1", "not JSON")];
-    for returned in [vec!["m-1"], vec![], vec![]] {
-        assert_eq!(world.returned(&function, &batch(twice.clone())).await, returned);
-    }
-    let outcomes = outcomes.0.lock().unwrap();
-    let aside = format!("diverted: {}", aside.records()[0].reason);
-    assert_eq!(outcomes[..2], ["failed", "failed"], "the sink failed");
-    assert_eq!(outcomes[2..4], [&*aside, "coalesced"]);
-    assert_eq!(outcomes[4..], ["replayed", "replayed"]);
+    let function = world.on(Sqs::new().divert(aside.sink()), &operation);
+    let event = batch([
+        with_body("m-1", "not JSON"),
+        order("m-2", "a", "give up"),
+        with_body("m-1", "not JSON"),
+        order("m-3", "a", "give up"),
+    ]);
+    aside.refuse(1);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!((aside.records().len(), aside.ids()), (3, 2));
 }
 
 /// On a queue, even a message that the answer could not name can be put aside.

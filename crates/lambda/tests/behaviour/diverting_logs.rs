@@ -1,12 +1,19 @@
 //! The log of records that are put aside, and of records that could not be put aside.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
 use lambda_idempotency::{
     Failure,
     observe::TracingObserver,
     source::{DivertedRecord, Sqs},
 };
-use lambda_idempotency_core::{record::Status, store::StoreErrorKind};
-use lambda_idempotency_testkit::faults::Fault;
+use lambda_idempotency_core::clock::Clock as _;
 
 use crate::{
     diverting_failures::{Aside, index},
@@ -37,28 +44,30 @@ async fn the_message_of_a_handlers_error_is_logged_only_if_enabled() {
     assert_eq!(aside.records().len(), 2);
 }
 
-/// If the sink fails, the log contains the error of the record, too.
 #[tokio::test]
-async fn a_failing_sink_is_logged_with_the_failure_of_the_record() {
+async fn a_failing_sink_is_logged_after_the_failure_of_the_record() {
     let (world, aside) = (World::new(), Aside::default());
     aside.refuse(1);
     let shown = TracingObserver::new().showing_error_messages();
     let log = logged(&world, shown, Sqs::new().divert(aside.sink())).await;
-    assert!(log.contains(r#"error_message="never again; cannot be reached""#), "{log}");
-    let why = "it was to be put aside: its handler failed permanently, with a message";
-    assert!(log.contains(why), "{log}");
+    let [failed, not_taken] = &log.lines().collect::<Vec<_>>()[..] else { panic!("{log}") };
+    assert!(failed.contains(r#"error_message="never again""#), "{log}");
+    assert!(not_taken.contains("the sink failed with a message"), "{log}");
+    assert!(not_taken.contains(r#"error_message="cannot be reached""#), "{log}");
+    let world = World::new();
+    aside.refuse(1);
+    let log = logged(&world, TracingObserver::new(), Sqs::new().divert(aside.sink())).await;
+    assert!(!log.contains("cannot be reached"), "{log}");
 }
 
 #[tokio::test]
-async fn a_diverted_record_that_could_not_be_recorded_is_not_logged_as_processed() {
-    let (world, aside) = (World::new(), Aside::default());
-    let refused = Fault::refuse(StoreErrorKind::Denied).that_writes(Status::Completed);
-    world.store.inject(refused.always());
-    let log = logged(&world, TracingObserver::new(), Sqs::new().divert(aside.sink())).await;
-    assert_eq!(aside.records().len(), 1);
-    assert!(!log.contains(": processed"), "{log}");
-    assert!(log.contains("ERROR") && log.contains("put aside, but that is not recorded"), "{log}");
-    assert!(log.contains(r#"outcome="diverted""#), "{log}");
+async fn a_record_that_was_put_aside_is_logged_with_the_reason() {
+    let log =
+        logged(&World::new(), TracingObserver::new(), Sqs::new().divert(Aside::default().sink()))
+            .await;
+    let put_aside = log.lines().find(|line| line.contains("record put aside")).unwrap();
+    assert!(put_aside.contains("its handler failed permanently, with a message"), "{log}");
+    assert!(put_aside.contains("WARN") && put_aside.contains("m-1"), "{log}");
 }
 
 #[tokio::test]
@@ -68,6 +77,51 @@ async fn a_panic_of_the_sink_is_not_logged_as_one_of_the_handler() {
     }
     let source = Sqs::new().divert(sink);
     let log = logged(&World::new(), TracingObserver::new(), source).await;
-    assert!(log.contains("putting the record aside failed with a panic"), "{log}");
+    assert!(log.contains("the sink failed with a panic"), "{log}");
     assert!(!log.contains("the handler failed with a panic"), "{log}");
+}
+
+/// Others are acknowledged all the same, and the next delivery calls the sink again.
+#[tokio::test]
+async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
+    let world = World::new();
+    let aside = Aside::default();
+    let (sink, hangs) = (aside.sink(), Arc::new(AtomicBool::new(true)));
+    let is_hanging = Arc::clone(&hangs);
+    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
+        let hangs = is_hanging.load(Ordering::Relaxed) && &*diverted.record.id == "m-1";
+        let taken = if hangs { None } else { Some(sink(diverted)) };
+        async move {
+            match taken {
+                Some(taken) => taken.await,
+                None => std::future::pending().await,
+            }
+        }
+    });
+    let captured = Captured::default();
+    let guard = captured.start();
+    let idempotency = world.idempotency().with_log(TracingObserver::new());
+    let function = idempotency.on(source, &index(), world.handler()).unwrap();
+    let event =
+        batch([order("m-1", "a", "give up"), order("m-2", "b", "give up"), order("m-3", "c", "")]);
+    let begun = world.clock.now();
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    let took = world.clock.now().since(begun);
+    assert_eq!(took, Duration::from_millis(29_750), "the answer is in time");
+    drop(guard);
+    let late = "the sink did not return before the invocation's deadline";
+    assert!(captured.text().contains(late), "{}", captured.text());
+    hangs.store(false, Ordering::Relaxed);
+    assert!(world.returned(&function, &event).await.is_empty());
+    assert_eq!(aside.ids(), 2);
+}
+
+/// A handler that uses up its time leaves some for the sinks of other records.
+#[tokio::test]
+async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
+    let (world, aside) = (World::new(), Aside::default());
+    let function = world.on(Sqs::new().divert(aside.sink()), &index());
+    let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "give up")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    assert_eq!(aside.records().len(), 1);
 }

@@ -18,6 +18,7 @@ mod diverting;
 mod diverting_failures;
 mod diverting_logs;
 mod diverting_same_ids;
+mod diverting_stops;
 mod documents;
 mod envelopes;
 mod environment;

@@ -186,14 +186,14 @@ async fn work_that_is_not_recorded_lost_attempts_and_throttles_are_counted() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_is_counted_once_also_if_its_record_cannot_be_put_aside() {
+async fn a_permanent_failure_is_counted_once_whether_its_record_is_put_aside_or_not() {
     let (world, lines, aside) = (World::new(), Lines::default(), Aside::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
     let (source, operation) = (Sqs::new().divert(aside.sink()), index().max_failed_attempts(1));
     let function = idempotency.on(source, &operation, world.handler()).unwrap();
     aside.refuse(1);
     let copies = [order("m-1", "a", "give up"), order("m-2", "a", "give up")];
-    for (outcome, counted) in [("failed", json!(1.0)), ("diverted", Value::Null)] {
+    for (outcome, counted) in [("failed", json!(1.0)), ("permanently_failed", Value::Null)] {
         world.invoke(&function, &batch(copies.clone())).await.unwrap();
         let document = &lines.take()[0];
         assert!(document[outcome].is_number(), "{document}");

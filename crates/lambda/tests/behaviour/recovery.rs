@@ -4,7 +4,7 @@ use std::{
     num::NonZeroUsize,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -27,7 +27,6 @@ use lambda_idempotency_core::{
     store::{StoreError, StoreErrorKind},
 };
 use lambda_idempotency_testkit::{
-    clock::ManualClock,
     crashing::drop_after,
     faults::{Fault, FaultyStore},
 };
@@ -229,154 +228,30 @@ async fn in_an_outage_no_record_is_recovered_without_a_claim() {
     mortal.world.ledger.assert_once("sqs record m-1");
 }
 
-/// Nothing delivers the record again, so a sink that could not take it would never get it.
+/// Nothing delivers it again, so the failure that is recorded is the last word, whatever its sink did.
 #[tokio::test]
-async fn a_permanent_failure_is_put_aside_by_a_later_run_if_its_sink_did_not_take_it() {
-    for first in ["a delivery", "a recovery"] {
-        let mortal = Mortal::new();
-        let (works, taken) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let (sink_works, sink_taken) = (Arc::clone(&works), Arc::clone(&taken));
-        let sink = move |diverted: DivertedRecord| {
-            let result = match sink_works.load(Ordering::SeqCst) {
-                true => {
-                    sink_taken.lock().unwrap().push(diverted.raw);
-                    Ok(())
-                }
-                false => Err("the sink is out of reach"),
-            };
-            async move { result }
-        };
-        let lives = Arc::clone(&mortal.lives);
-        let handler = move |_: Value, _: Call| {
-            let lives = lives.load(Ordering::SeqCst);
-            async move {
-                if !lives {
-                    std::future::pending::<()>().await;
-                }
-                Err::<(), _>(Failure::permanent("never"))
+async fn a_permanent_failure_is_given_to_its_sink_and_is_not_tried_again() {
+    for works in [true, false] {
+        let (mortal, called) = (Mortal::new(), Arc::new(AtomicUsize::new(0)));
+        let (lives, count) = (Arc::clone(&mortal.lives), Arc::clone(&called));
+        let handler = async move |_: Value, _: Call| {
+            if !lives.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
             }
+            Err::<(), _>(Failure::permanent("never"))
         };
-        let operation = Operation::new("place").key("id").max_failed_attempts(1);
-        let source = kept().divert(sink);
-        let function = mortal.world.idempotency().on(source, &operation, handler).unwrap();
-        if first == "a recovery" {
-            mortal.dies(&function, &message()).await;
-            mortal.world.clock.advance(LATER);
-            assert_eq!(mortal.recover(&function).await.failed, 1);
-        } else {
-            mortal.lives.store(true, Ordering::SeqCst);
-            let event = batch([order("m-1", "o-1", "")]);
-            assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
-        }
-        mortal.world.clock.advance(LATER);
-        let failed = mortal.recover(&function).await;
-        assert_eq!((failed.failed, failed.recovered), (1, 0), "{first}: {failed:?}");
-        works.store(true, Ordering::SeqCst);
+        let source = kept().divert(move |_: DivertedRecord| {
+            count.fetch_add(1, Ordering::SeqCst);
+            async move { if works { Ok(()) } else { Err("out of reach") } }
+        });
+        let function = mortal.world.with_handler(source, &place(), handler);
+        mortal.died(&function, &message()).await;
         let recovered = mortal.recover(&function).await;
-        assert_eq!((recovered.recovered, recovered.failed), (1, 0), "{first}: {recovered:?}");
-        assert_eq!(taken.lock().unwrap().len(), 1, "{first}");
-        let again = mortal.recover(&function).await;
-        assert_eq!((again.recovered, again.overtaken, again.failed), (0, 0, 0), "{first}");
-        assert!(mortal.stored().await.iter().all(|record| record.payload.is_none()), "{first}");
-
-        let event = batch([order("m-2", "o-2", "")]);
-        assert!(mortal.world.returned(&function, &event).await.is_empty());
+        assert_eq!((recovered.failed, recovered.recovered), (1, 0), "{recovered:?}");
+        assert!(mortal.stored().await.iter().all(|record| record.payload.is_none()));
         mortal.world.clock.advance(LATER);
-        for overtaken in [1, 0] {
-            assert_eq!(mortal.recover(&function).await.overtaken, overtaken, "{first}");
-        }
-        assert_eq!(taken.lock().unwrap().len(), 2, "{first}");
-    }
-}
-
-/// A sink: whether it answers, how long it takes, and what it took.
-#[derive(Clone, Default)]
-struct Aside {
-    hangs: Arc<AtomicBool>,
-    takes: Arc<Mutex<Option<(ManualClock, Duration)>>>,
-    taken: Arc<Mutex<Vec<String>>>,
-}
-
-impl Aside {
-    async fn take(self, diverted: DivertedRecord) -> Result<(), &'static str> {
-        if self.hangs.load(Ordering::SeqCst) {
-            std::future::pending::<()>().await;
-        }
-        let takes = self.takes.lock().unwrap().clone();
-        if let Some((clock, time)) = takes {
-            clock.sleep(time).await;
-        }
-        self.taken.lock().unwrap().push(diverted.record.to_string());
-        Ok(())
-    }
-}
-
-/// A function whose handler fails permanently for orders that say so.
-fn with_sink(mortal: &Mortal, aside: &Aside) -> Function {
-    let (this, sink) = (mortal.clone(), aside.clone());
-    let handler = async move |order: Value, call: Call| match order["do"].as_str() {
-        Some("give up") => {
-            this.world.ledger.record(call.record().to_string(), "gives up");
-            Err(Failure::permanent("never"))
-        }
-        _ => this.handle(&call).await,
-    };
-    let source = kept().divert(move |diverted| sink.clone().take(diverted));
-    mortal.world.with_handler(source, &place(), handler)
-}
-
-/// No attempts are counted for a sink: its records would come first in each run, and keep all others from theirs.
-#[tokio::test]
-async fn a_sink_that_hangs_keeps_no_other_record_from_being_recovered() {
-    let (mortal, aside) = (Mortal::new(), Aside::default());
-    let function = with_sink(&mortal, &aside);
-    aside.hangs.store(true, Ordering::SeqCst);
-    let fails = ["f-0", "f-1", "f-2"];
-    let event = batch(fails.map(|name| order(name, name, "give up")));
-    assert_eq!(mortal.world.returned(&function, &event).await, fails);
-    // More than a page.
-    let names: Vec<_> = (0..150).map(|n| format!("m-{n:03}")).collect();
-    for names in names.chunks(10) {
-        let event = batch(names.iter().map(|name| order(name, name, "")));
-        mortal.dies(&function, &event.to_string()).await;
-    }
-    mortal.world.clock.advance(LATER);
-    let run = async |next: Option<&Cursor>| {
-        let deadline = mortal.world.clock.now().plus(Duration::from_mins(5));
-        let recovery = mortal.recovery(&function);
-        mortal.world.clock.drive(recovery.run(next, deadline)).await.unwrap()
-    };
-    let (mut next, mut recovered, mut failed) = (None, 0, 0);
-    for _ in 0..6 {
-        let run = run(next.as_ref()).await;
-        (recovered, failed) = (recovered + run.recovered, failed + run.failed);
-        next = run.swept.next;
-    }
-    assert_eq!((recovered, aside.taken.lock().unwrap().len()), (150, 0));
-    assert!(failed >= 3, "{failed}");
-    aside.hangs.store(false, Ordering::SeqCst);
-    mortal.world.clock.advance(LATER);
-    assert_eq!(run(None).await.recovered, 3);
-}
-
-/// It is final until it expires, and new work after that: nothing has delivered it again.
-#[tokio::test]
-async fn a_permanent_failure_that_expires_during_a_run_is_not_tried_again() {
-    let (mortal, aside) = (Mortal::new(), Aside::default());
-    let function = with_sink(&mortal, &aside);
-    aside.hangs.store(true, Ordering::SeqCst);
-    let fails = ["f-0", "f-1", "f-2", "f-3"];
-    let event = batch(fails.map(|name| order(name, name, "give up")));
-    assert_eq!(mortal.world.returned(&function, &event).await, fails);
-    let expires_at = mortal.stored().await.iter().map(|record| record.expires_at).min().unwrap();
-    let soon = expires_at.minus(Duration::from_secs(30));
-    mortal.world.clock.advance(soon.since(mortal.world.clock.now()));
-    aside.hangs.store(false, Ordering::SeqCst);
-    *aside.takes.lock().unwrap() = Some((mortal.world.clock.clone(), Duration::from_secs(20)));
-    let recovered = mortal.recover(&function).await;
-    assert_eq!(recovered.recovered, 2, "{recovered:?}");
-    for name in fails {
-        mortal.world.ledger.assert_once(&format!("sqs record {name}"));
+        assert_eq!(mortal.recover(&function).await.failed, 0);
+        assert_eq!(called.load(Ordering::SeqCst), 1);
     }
 }
 
@@ -395,32 +270,19 @@ async fn an_attempt_of_a_recovery_keeps_the_record_whatever_its_limit_is() {
     assert_eq!(mortal.recover(&mortal.sqs()).await.recovered, 1);
 }
 
-/// Two records of an event of Kafka have one key, and the other one has only failed transiently before.
+/// Two records of an event of Kafka have one key.
 #[tokio::test]
 async fn the_record_that_is_recovered_is_the_one_that_was_claimed() {
-    let (mortal, aside) = (Mortal::new(), Aside::default());
-    let sink = aside.clone();
-    let failed = Arc::new(AtomicBool::new(false));
-    let handler = async move |_: Value, _: Call| {
-        Err::<(), _>(match failed.swap(true, Ordering::SeqCst) {
-            false => Failure::transient("no luck"),
-            true => Failure::permanent("never"),
-        })
-    };
+    let mortal = Mortal::new();
     let source = Kafka::new().order(KeepOrder::None).recoverable(64 * 1024);
-    let source = source.divert(move |diverted| sink.clone().take(diverted));
-    let function = mortal.world.with_handler(source, &place(), handler);
-    aside.hangs.store(true, Ordering::SeqCst);
+    let function = mortal.on(source, &place());
     let messages = [(0, "first"), (1, "second")]
         .map(|(partition, action)| support_streams::message(partition, 7, "o-1", action));
-    let event = support_streams::topic(messages).to_string();
-    mortal.world.invoke_raw(&function, &event).await.unwrap();
+    mortal.died(&function, &support_streams::topic(messages).to_string()).await;
     let left = mortal.stored().await.into_iter().find(|left| left.payload.is_some()).unwrap();
     let claimed = left.provenance.unwrap().record.unwrap();
-    aside.hangs.store(false, Ordering::SeqCst);
-    mortal.world.clock.advance(LATER);
     assert_eq!(mortal.recover(&function).await.recovered, 1);
-    assert_eq!(*aside.taken.lock().unwrap(), [format!("kafka record {claimed}")]);
+    mortal.world.ledger.assert_once(&format!("kafka record {claimed}"));
 }
 
 /// The claim of a long attempt was made long before it failed.
@@ -670,49 +532,4 @@ async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
     let seen = mortal.seen.lock().unwrap();
     assert_eq!(seen[0], seen[1]);
     assert!(seen[1].contains("request-1"), "{seen:?}");
-}
-
-#[tokio::test]
-async fn a_sink_that_is_slow_and_fails_keeps_no_later_page_waiting() {
-    let mortal = Mortal::new();
-    let slow = Arc::new(AtomicBool::new(false));
-    let (this, is_slow, clock) = (mortal.clone(), slow.clone(), mortal.world.clock.clone());
-    let handler = async move |order: Value, call: Call| match order["do"].as_str() {
-        Some("give up") => Err(Failure::permanent("never")),
-        _ => this.handle(&call).await,
-    };
-    let source = kept().divert(move |_: DivertedRecord| {
-        let (is_slow, clock) = (is_slow.clone(), clock.clone());
-        async move {
-            if is_slow.load(Ordering::SeqCst) {
-                clock.sleep(Duration::from_secs(20)).await;
-            }
-            Err::<(), _>("out of reach")
-        }
-    });
-    let function = mortal.world.with_handler(source, &place(), handler);
-    let fails: Vec<_> = (0..300).map(|n| format!("f-{n:03}")).collect();
-    for names in fails.chunks(10) {
-        mortal
-            .world
-            .returned(&function, &batch(names.iter().map(|name| order(name, name, "give up"))))
-            .await;
-    }
-    let names: Vec<_> = (0..30).map(|n| format!("m-{n:03}")).collect();
-    for names in names.chunks(10) {
-        let event = batch(names.iter().map(|name| order(name, name, "")));
-        mortal.dies(&function, &event.to_string()).await;
-    }
-    mortal.world.clock.advance(LATER);
-    slow.store(true, Ordering::SeqCst);
-    let (mut next, mut recovered): (Option<Cursor>, u64) = (None, 0);
-    for _ in 0..10 {
-        let deadline = mortal.world.clock.now().plus(Duration::from_mins(5));
-        let recovery = mortal.recovery(&function);
-        let run = mortal.world.clock.drive(recovery.run(next.as_ref(), deadline)).await.unwrap();
-        recovered += run.recovered;
-        next = run.swept.next;
-        mortal.world.clock.advance(Duration::from_mins(10));
-    }
-    assert_eq!(recovered, 30);
 }

@@ -120,8 +120,6 @@ outcomes! {
     Unprotected = "unprotected",
     /// An earlier execution's outcome answered it.
     Replayed = "replayed",
-    /// It cannot be processed, and was diverted.
-    Diverted = "diverted",
     /// Another record of the same batch, with the same key, answered it.
     Coalesced = "coalesced",
     /// The handler ran too long: its lease was taken over, and the successor's result answered the record.

@@ -184,10 +184,10 @@ pub async fn permanent_failure_is_final_for_its_own_owner(store: &dyn Store) {
     let failed = slot.read().await;
     for late in [complete("1"), release(), Settlement::Undo] {
         let settled = settle(&slot, &held, &late, now()).await;
-        let (error_type, fence) = (Some("Declined".into()), held.record.fence);
+        let error_type = Some("Declined".into());
         assert_eq!(
             settled,
-            Settled::Overtaken(Overtaken::PermanentlyFailed { error_type, fence }),
+            Settled::Overtaken(Overtaken::PermanentlyFailed { error_type }),
             "{late:?} after the permanent failure is refused"
         );
         slot.holds(failed.as_ref(), "a permanent failure is final").await;

@@ -6,12 +6,9 @@
 //! records of any size; a message in the queue can cause an alarm. Both contain payloads: encrypt them,
 //! and let few people read them.
 
-use std::time::SystemTime;
-
 use aws_config::BehaviorVersion;
 use lambda_idempotency::{
     Call, DynamoDbStore, Failure, Idempotency, Operation,
-    producer::new_key,
     source::{DivertedRecord, Kinesis},
 };
 use lambda_runtime::Error;
@@ -58,14 +55,14 @@ impl Aside {
         })
     }
 
-    /// If this returns `Ok`, the record is acknowledged. If not, it is returned to its source, and its
-    /// next delivery is diverted again.
+    /// If this returns `Ok`, the record is acknowledged. If not, it is returned to its source, and its next delivery comes
+    /// here again, with the same id.
     async fn put(self, record: DivertedRecord) -> Result<(), Failure> {
         let text = describe(&record);
         if text.len() <= LARGEST_MESSAGE {
             self.to_queue(text).await
         } else {
-            self.to_bucket(&record.operation, text).await
+            self.to_bucket(&record.id, text).await
         }
     }
 
@@ -74,13 +71,12 @@ impl Aside {
         Ok(())
     }
 
-    /// Each record gets a new object, because a record without an id must not overwrite another one.
-    async fn to_bucket(&self, operation: &str, text: String) -> Result<(), Failure> {
-        let object = format!("{operation}/{}.json", new_key(SystemTime::now())?);
+    /// A record that comes again overwrites its own object.
+    async fn to_bucket(&self, id: &str, text: String) -> Result<(), Failure> {
         self.s3
             .put_object()
             .bucket(&self.bucket)
-            .key(object)
+            .key(format!("{id}.json"))
             .content_type("application/json")
             .body(text.into_bytes().into())
             .send()
@@ -92,8 +88,10 @@ impl Aside {
 /// The record, and what an operator needs to decide about it. Before you send the record again, delete the
 /// idempotency record with this key, because it contains the permanent failure.
 fn describe(record: &DivertedRecord) -> String {
-    let DivertedRecord { operation, record: id, key_hash, raw, reason, .. } = record;
+    let DivertedRecord { id: diverted, operation, record: id, key_hash, raw, reason, .. } = record;
     serde_json::json!({
+        // The same at each delivery: whoever reads the queue recognises copies by it.
+        "divertedId": diverted,
         "operation": &**operation,
         "source": id.source,
         "arn": id.arn.as_deref(),

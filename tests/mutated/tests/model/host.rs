@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Duration};
 use crate::core::{
     clock::Timestamp,
     key::Key,
-    outcome::DivertReason,
     record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance, Status},
     store::StoreError,
 };
@@ -51,10 +50,6 @@ impl Host for Surroundings<'_> {
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
         let known = self.world.processes[self.own.process].completed[self.setup.key(key)].clone();
         known.filter(|record| now <= record.expires_at)
-    }
-
-    fn put_aside(&mut self, _: usize, _: usize, _: DivertReason, _: Option<u64>) -> Option<Key> {
-        None
     }
 
     fn renewed(&mut self, at: usize, lease_until: Timestamp) {

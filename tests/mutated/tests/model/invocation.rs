@@ -83,8 +83,7 @@ fn ask(setup: &Setup, world: &World, record: usize) -> Ask<'static> {
         group: setup.ordered.then(|| "g".into()),
         receives: world.source[record].receives.into(),
         task: Task::Keyed,
-        can_be_put_aside: false,
-        is_aside: false,
+        lets_pass: false,
         kept: None,
     }
 }

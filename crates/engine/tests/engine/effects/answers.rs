@@ -122,7 +122,7 @@ async fn a_commit_that_the_store_refuses_fails_at_once_and_frees_its_key() {
         world.policy.max_failed_attempts = Some(1);
         world.store.inject(refusals(kind));
         let before = world.clock.now();
-        let outcomes = world.clock.drive(world.invoke(vec![collecting("a").aside()])).await;
+        let outcomes = world.clock.drive(world.invoke(vec![collecting("a").passing()])).await;
         assert!(
             matches!(&outcomes[0], Outcome::Failed { permanent: false, .. }),
             "{kind:?}: {outcomes:?}"

@@ -154,9 +154,6 @@ async fn a_permanent_failure_is_recorded_and_excludes_the_effects() {
     assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["permanently_failed"]);
     // It runs before its record is read, and is answered as if it had been claimed.
     assert_eq!(world.deliver(vec![collecting("a")]).await, ["permanently_failed"]);
-    assert_eq!(world.deliver(vec![collecting("a").aside()]).await, ["diverted"]);
-    assert_eq!(world.deliver(vec![permanent().aside()]).await, ["replayed"], "it is put aside");
-    assert_eq!(world.ledger.executed("aside: a"), 1);
     assert_eq!(world.effects("a"), 0);
 
     world.policy.on_timeout = OnTimeout::FailPermanently;
@@ -166,9 +163,6 @@ async fn a_permanent_failure_is_recorded_and_excludes_the_effects() {
     });
     assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
     assert_eq!(world.stored("b").await.unwrap().status, Status::PermanentlyFailed);
-    let fails = rec("c", |_: World, _| async { Err(Failure::permanent("no luck")) });
-    assert_eq!(world.deliver(vec![fails.aside()]).await, ["diverted"]);
-    assert_eq!(world.ledger.executed("aside: c"), 1);
 }
 
 /// A copy of it was completed meanwhile.
@@ -193,7 +187,6 @@ async fn another_payload_under_the_key_is_a_mismatch_and_applies_nothing() {
         world.store.inner().insert(key("a"), theirs);
         let ours = || collecting("a").fingerprint("ours").receives(receives);
         assert_eq!(world.deliver(vec![ours()]).await, ["mismatch"]);
-        assert_eq!(world.deliver(vec![ours().aside()]).await, ["diverted"]);
         assert_eq!(world.effects("a"), 0);
     }
 }

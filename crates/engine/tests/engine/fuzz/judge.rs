@@ -46,7 +46,12 @@ impl World {
         if now_running > self.scenario.policy.concurrency {
             say(format!("is the {now_running}th at once"));
         }
-        let reported = flight.reported.lock().unwrap();
+        let mut reported = flight.reported.lock().unwrap().clone();
+        for (at, is_final) in flight.is_final.lock().unwrap().iter().enumerate() {
+            if *is_final && all[at].lets_pass {
+                reported[at] = Some(true);
+            }
+        }
         if let Some(group) = plan.group {
             for (before, other) in all.iter().enumerate().take(at) {
                 if other.group == Some(group) && reported[before] != Some(true) {
@@ -54,7 +59,6 @@ impl World {
                 }
             }
         }
-        drop(reported);
         let suspicion = self.suspicion(at, plan, call, flight);
         self.begins_beside(suspicion, all.len(), flight, &say);
         if !matches!(plan.kind, Kind::Keyed) {
@@ -131,6 +135,7 @@ impl World {
         killed.as_mut().enable();
         let flight = Arc::new(Flight {
             reported: Mutex::new(vec![None; all.len()]),
+            is_final: Mutex::new(vec![false; all.len()]),
             labels: Mutex::new(vec![None; all.len()]),
             began: Mutex::new(vec![false; all.len()]),
             running: AtomicUsize::new(0),
@@ -225,7 +230,7 @@ impl World {
             outcome,
             Outcome::Executed { .. } | Outcome::CompletionLost { .. } | Outcome::Unprotected { .. }
         );
-        if ran && !began && plan.sink.is_none() && !matches!(plan.kind, Kind::Bad) {
+        if ran && !began {
             say("did not begin");
         }
         if !matches!(plan.kind, Kind::Keyed) {
@@ -239,26 +244,22 @@ impl World {
             record.status == Status::InProgress
                 && record.lease_until.is_some_and(|until| self.clock.now() <= until)
         });
-        let is_aside = self.aside.lock().unwrap().contains(&(plan.key, plan.payload));
-        if !is_aside {
-            self.judge_messages(plan.key, outcome);
-        }
+        self.judge_messages(plan.key, outcome);
+        let may_be_unclaimed = plan.lets_pass && self.scenario.policy.on_outage.runs_unprotected();
         match outcome {
             Outcome::Executed { .. } if !completed => say("but is not completed"),
-            Outcome::Diverted(_) if !is_aside => say("but the sink does not have it"),
             Outcome::PermanentlyFailed { .. } if !permanent => say("but that is not stored"),
-            Outcome::Failed { permanent: true, .. } if !permanent => say("but that is not stored"),
-            Outcome::Replayed { .. } | Outcome::Superseded { .. } if !completed && !is_aside => {
+            // Without a claim nothing records it, and somebody takes care of the record.
+            Outcome::Failed { permanent: true, .. } if !permanent && !may_be_unclaimed => {
+                say("but that is not stored")
+            }
+            Outcome::Replayed { .. } | Outcome::Superseded { .. } if !completed => {
                 say("but nothing is completed")
             }
-            Outcome::Coalesced { .. }
-                if !is_aside && !self.done.lock().unwrap().contains(&plan.key) =>
-            {
+            Outcome::Coalesced { .. } if !self.done.lock().unwrap().contains(&plan.key) => {
                 say("but nothing was done")
             }
-            Outcome::Returned(_) if self.is_undisturbed() && plan.sink.is_none() && locked => {
-                say("but its key is locked")
-            }
+            Outcome::Returned(_) if self.is_undisturbed() && locked => say("but its key is locked"),
             Outcome::TimedOut { .. }
                 if self.is_undisturbed()
                     && self.scenario.policy.mode.claims()

@@ -27,7 +27,6 @@ pub(super) enum Kind {
     Keyed,
     Unprotected,
     Reject,
-    Bad,
 }
 
 #[derive(Clone, Debug)]
@@ -39,8 +38,8 @@ pub(super) struct Plan {
     pub(super) kind: Kind,
     pub(super) steps: Vec<Step>,
     pub(super) end: End,
-    /// What its sink does, if it has one.
-    pub(super) sink: Option<(Vec<Step>, bool)>,
+    /// Whether somebody takes care of it if it will never be processed.
+    pub(super) lets_pass: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -141,7 +140,7 @@ impl Plan {
             kind: Kind::Keyed,
             steps: vec![Step::Yield],
             end: End::Ok,
-            sink: Some((vec![], true)),
+            lets_pass: true,
         }
     }
 }
@@ -167,9 +166,7 @@ impl Scenario {
         let kills = |steps: &[Step]| steps.iter().any(|step| matches!(step, Step::Kill));
         self.waves.iter().flat_map(|(_, wave)| wave).any(|invocation| {
             invocation.dies_after.is_some()
-                || invocation.records.iter().any(|plan| {
-                    kills(&plan.steps) || plan.sink.as_ref().is_some_and(|(steps, _)| kills(steps))
-                })
+                || invocation.records.iter().any(|plan| kills(&plan.steps))
         })
     }
 }

@@ -36,8 +36,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     let kind = prop_oneof![
         16 => Just(Kind::Keyed),
         1 => Just(Kind::Unprotected),
-        1 => Just(Kind::Reject),
-        1 => Just(Kind::Bad),
+        2 => Just(Kind::Reject),
     ];
     let steps = || prop::collection::vec(step(), 0..3);
     (
@@ -48,9 +47,9 @@ fn plan() -> impl Strategy<Value = Plan> {
         kind,
         steps(),
         end,
-        prop::option::weighted(0.3, (steps(), prop::bool::weighted(0.8))),
+        prop::bool::weighted(0.3),
     )
-        .prop_map(|(key, payload, group, receives, kind, steps, end, sink)| Plan {
+        .prop_map(|(key, payload, group, receives, kind, steps, end, lets_pass)| Plan {
             key,
             payload,
             group,
@@ -58,7 +57,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             kind,
             steps,
             end,
-            sink,
+            lets_pass,
         })
 }
 
@@ -325,11 +324,10 @@ fn streams() -> impl Strategy<Value = Scenario> {
     });
     let faults = prop_oneof![1 => Just(vec![]), 1 => prop::collection::vec(fault(), 1..4)];
     (policy(), any::<bool>(), any::<bool>(), rounds, faults).prop_map(
-        |(policy, is_ordered, sinks, rounds, faults)| {
+        |(policy, is_ordered, lets_pass, rounds, faults)| {
             let plan = |(key, (step, end)): (u8, (Step, End))| {
-                let sink = sinks.then(|| (vec![], true));
                 let group = is_ordered.then_some(0);
-                Plan { steps: vec![step], end, group, sink, ..Plan::quick(key, 0) }
+                Plan { steps: vec![step], end, group, lets_pass, ..Plan::quick(key, 0) }
             };
             let wave = |behaviours: Vec<_>| {
                 let records = (0u8..).zip(behaviours).map(plan).collect();
@@ -365,7 +363,7 @@ pub(super) fn starving() -> impl Strategy<Value = Scenario> {
                     true => vec![Step::Sleep(takes / 2), Step::Kill],
                     false => vec![Step::Sleep(takes)],
                 };
-                Plan { steps, group: *group, sink: None, ..Plan::quick(key, 0) }
+                Plan { steps, group: *group, lets_pass: false, ..Plan::quick(key, 0) }
             };
             let wave = |round: usize| {
                 let all = (0u8..).zip(&records).filter(|(_, (_, _, joins))| *joins <= round);

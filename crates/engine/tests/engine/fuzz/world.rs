@@ -20,7 +20,7 @@ use lambda_idempotency_core::{
     store::Store,
 };
 use lambda_idempotency_engine::{
-    batch::{Aside, Delivery, Divert, Engine, Job, Pace, Returned, Work},
+    batch::{Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
     delivered::Delivered,
     observe::{Observer, Report},
@@ -75,8 +75,6 @@ pub(super) struct World {
     pub(super) effects: Mutex<BTreeMap<u8, usize>>,
     /// Keys of which a handler succeeded, protected or not.
     pub(super) done: Mutex<BTreeSet<u8>>,
-    /// Records whose sink has taken them.
-    pub(super) aside: Mutex<BTreeSet<(u8, u8)>>,
     /// Messages and effects.
     pub(super) post: Post,
     /// For how long handlers have kept the processor.
@@ -101,6 +99,8 @@ pub(super) struct Process {
 pub(super) struct Flight {
     /// By record: acknowledged or not, once it is reported.
     pub(super) reported: Mutex<Vec<Option<bool>>>,
+    /// By record: whether it will never be processed.
+    pub(super) is_final: Mutex<Vec<bool>>,
     pub(super) labels: Mutex<Vec<Option<&'static str>>>,
     pub(super) began: Mutex<Vec<bool>>,
     pub(super) running: AtomicUsize,
@@ -131,6 +131,7 @@ impl Observer for Reports {
             self.1.say(format!("record {at} is reported twice"));
         }
         self.0.reported.lock().unwrap()[at] = Some(report.outcome.is_acknowledged());
+        self.0.is_final.lock().unwrap()[at] = report.outcome.is_final();
     }
 }
 
@@ -190,7 +191,6 @@ impl World {
             running: Mutex::default(),
             effects: Mutex::default(),
             done: Mutex::default(),
-            aside: Mutex::default(),
             post: Post::default(),
             blocked: Mutex::default(),
             pace: Pace::default(),
@@ -273,23 +273,7 @@ impl World {
                 }
             })
         });
-        let (steps, works) = plan.sink.clone().unwrap_or((vec![], true));
-        let sink = move |reason: lambda_idempotency_core::outcome::DivertReason| -> Job<'a> {
-            let steps = steps.clone();
-            Box::new(move |_| {
-                Box::pin(async move {
-                    world.work(&steps, process).await;
-                    if !works {
-                        return Err(Failure::permanent("out of reach"));
-                    }
-                    world.aside.lock().unwrap().insert((plan.key, plan.payload));
-                    Ok(Returned::Diverted(reason))
-                })
-            })
-        };
         let payload: &'a str = &texts[at];
-        let has_sink = plan.sink.is_some() && matches!(plan.kind, Kind::Keyed | Kind::Unprotected);
-        let rejected = || Rejected::new(std::io::Error::other("bad"));
         let work = match plan.kind {
             Kind::Keyed => {
                 let fingerprint =
@@ -299,21 +283,10 @@ impl World {
             Kind::Unprotected => {
                 Work::Unprotected { identity: Key::from_text(format!("id/{at}")), job }
             }
-            Kind::Reject => Work::Reject(rejected()),
-            Kind::Bad => {
-                let key = Key::from_text(format!("bad/{}/{}", plan.key, plan.payload));
-                Work::Divert { aside: Aside { key, job: sink(rejected().into()) }, payload }
-            }
+            Kind::Reject => Work::Reject(Rejected::new(std::io::Error::other("bad"))),
         };
-        let sink = sink.clone();
-        let divert = has_sink.then(|| -> Divert<'a> {
-            Box::new(move |reason, fence| {
-                let text = format!("aside/{}/{}/{fence:?}", plan.key, plan.payload);
-                Aside { key: Key::from_text(text), job: sink(reason) }
-            })
-        });
         let group = plan.group.map(|group| Arc::from(group.to_string()));
         let (delivered, receives) = (Delivered::default(), flight.receives[at]);
-        Delivery { record, delivered, group, receives, work, divert }
+        Delivery { record, delivered, group, receives, work, lets_pass: plan.lets_pass }
     }
 }
