@@ -12,7 +12,6 @@
 //! | [`memory`] | a store in memory |
 //! | [`retry`], [`request_slots`], [`settings`] | what stores have in common: requests that are repeated, how many are on their way, and what builders set |
 //! | [`tls`] | encrypted connections of stores, with the feature `tls` |
-//! | [`usage`] | what calls of a store consume |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
 //! | [`clock`] | time, as a parameter, so that tests control it |
 //! | [`key`] | `Key`, re-exported from the crate `lambda-idempotency-keys` |
@@ -43,7 +42,6 @@ pub mod store;
 #[doc(hidden)]
 pub mod sweep;
 pub mod tls;
-pub mod usage;
 
 #[doc(no_inline)]
 pub use lambda_idempotency_keys as key;

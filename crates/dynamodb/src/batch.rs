@@ -14,7 +14,6 @@ use lambda_idempotency_core::store::{Guard, StoreErrorKind};
 
 use crate::{
     attributes::Attributes,
-    capacity,
     codes::service_failure,
     config::Config,
     error::{self, Doing, Failure},
@@ -47,11 +46,7 @@ impl DynamoDbStore {
             }
         }
         let doing = Doing { config: &self.config, operation: OPERATION, permission: "" };
-        let request = self
-            .client
-            .batch_execute_statement()
-            .set_statements(Some(statements))
-            .set_return_consumed_capacity(capacity::wanted());
+        let request = self.client.batch_execute_statement().set_statements(Some(statements));
         match budget.attempt(request.send()).await {
             Err(late) => same(members, Answer::Failed(error::timed_out(doing, late))),
             Ok(Err(error)) => {
@@ -63,7 +58,6 @@ impl DynamoDbStore {
                 same(members, if alone { Answer::Alone(None) } else { Answer::Failed(failure) })
             }
             Ok(Ok(output)) => {
-                capacity::consumed(output.consumed_capacity());
                 let responses = output.responses.unwrap_or_default().into_iter().map(Some);
                 let responses = responses.chain(std::iter::repeat_with(|| None));
                 let answers = members.iter().zip(responses);

@@ -159,7 +159,6 @@ mod attributes;
 mod batch;
 mod browse;
 mod builder;
-mod capacity;
 mod codes;
 mod config;
 mod config_error;

@@ -8,7 +8,6 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    capacity,
     error::{self, Doing, Failure},
     item::{Item, decode, key_text, primary_key},
     limits::fit_key,
@@ -138,15 +137,11 @@ impl DynamoDbStore {
             .get_item()
             .table_name(&self.config.table)
             .set_key(Some(primary_key(&self.config.attributes, key)))
-            .consistent_read(true)
-            .set_return_consumed_capacity(capacity::wanted());
+            .consistent_read(true);
         match budget.attempt(request.send()).await {
             Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
-            Ok(Ok(output)) => {
-                capacity::consumed(&output.consumed_capacity);
-                Ok(Page { items: output.item.into_iter().collect(), left: vec![] })
-            }
+            Ok(Ok(output)) => Ok(Page { items: output.item.into_iter().collect(), left: vec![] }),
         }
     }
 
@@ -161,16 +156,11 @@ impl DynamoDbStore {
         let asked = keys.iter().map(|key| primary_key(names, key)).collect();
         let asked = KeysAndAttributes::builder().set_keys(Some(asked)).consistent_read(true);
         let asked = asked.build().map_err(|_| error::unprocessed(&self.config))?;
-        let request = self
-            .client
-            .batch_get_item()
-            .request_items(&self.config.table, asked)
-            .set_return_consumed_capacity(capacity::wanted());
+        let request = self.client.batch_get_item().request_items(&self.config.table, asked);
         match budget.attempt(request.send()).await {
             Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
-                capacity::consumed(output.consumed_capacity());
                 // The request named one table, by name or ARN, so all items are from it.
                 let items = output.responses.unwrap_or_default().into_values().flatten().collect();
                 let left = output.unprocessed_keys.unwrap_or_default();

@@ -6,7 +6,6 @@ use futures_util::stream::{self, StreamExt};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     retry,
-    usage::{self, Usage},
 };
 use tracing::{Dispatch, dispatcher::get_default, instrument::WithSubscriber};
 
@@ -38,7 +37,7 @@ impl<'a> Budget<'a> {
         self.config.patience.limit(&self.time)
     }
 
-    /// Waits for `request` until its time limit, and counts it.
+    /// Waits for `request` until its time limit.
     pub(crate) fn attempt<F: Future>(
         &self,
         request: F,
@@ -48,7 +47,6 @@ impl<'a> Budget<'a> {
     }
 
     async fn attempt_boxed<F: Future>(&self, request: Pin<Box<F>>) -> Result<F::Output, TimedOut> {
-        usage::add(Usage { requests: 1, capacity_units: 0.0 });
         // The SDK's log lines show requests, with the content of records.
         let log = if self.config.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
         self.config.patience.attempt(&self.time, request.with_subscriber(log)).await

@@ -10,7 +10,6 @@ use aws_sdk_dynamodb::{
 use lambda_idempotency_core::store::Guard;
 
 use crate::{
-    capacity,
     error::{self, Doing},
     guard::{Condition, condition, terms},
     item::{Item, primary_key},
@@ -42,15 +41,11 @@ impl DynamoDbStore {
             .condition_expression(expression)
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(values)
-            .set_return_consumed_capacity(capacity::wanted())
             .return_values_on_condition_check_failure(AllOld);
         let doing = Doing { config: &self.config, operation: "PutItem", permission: "PutItem" };
         match budget.attempt(request.send()).await {
             Err(late) => Answer::Failed(error::timed_out(doing, late)),
-            Ok(Ok(output)) => {
-                capacity::consumed(&output.consumed_capacity);
-                Answer::Written
-            }
+            Ok(Ok(_)) => Answer::Written,
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
                 match error.into_service_error() {
@@ -73,16 +68,12 @@ impl DynamoDbStore {
             .condition_expression(expression)
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(values)
-            .set_return_consumed_capacity(capacity::wanted())
             .return_values_on_condition_check_failure(AllOld);
         let doing =
             Doing { config: &self.config, operation: "DeleteItem", permission: "DeleteItem" };
         match budget.attempt(request.send()).await {
             Err(late) => Answer::Failed(error::timed_out(doing, late)),
-            Ok(Ok(output)) => {
-                capacity::consumed(&output.consumed_capacity);
-                Answer::Written
-            }
+            Ok(Ok(_)) => Answer::Written,
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
                 match error.into_service_error() {

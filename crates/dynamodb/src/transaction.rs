@@ -23,7 +23,6 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    capacity,
     codes::{service_failure, unquoted},
     config::Config,
     effects::{DynamoDbEffects, plain_name},
@@ -60,14 +59,10 @@ impl DynamoDbStore {
             .client
             .transact_write_items()
             .set_transact_items(Some(items.collect()))
-            .set_client_request_token(request_token(member.write))
-            .set_return_consumed_capacity(capacity::wanted());
+            .set_client_request_token(request_token(member.write));
         match budget.attempt(request.send()).await {
             Err(late) => Answer::Failed(error::timed_out(doing, late)),
-            Ok(Ok(output)) => {
-                capacity::consumed(output.consumed_capacity());
-                Answer::Written
-            }
+            Ok(Ok(_)) => Answer::Written,
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
                 match error.into_service_error() {

@@ -5,7 +5,7 @@
 
 use std::{
     future::ready,
-    pin::{Pin, pin},
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -17,7 +17,6 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     outbox::{OutgoingMessage, SendError, calling},
     outcome::Outcome,
-    usage::{Usage, measured},
 };
 
 use crate::{
@@ -46,8 +45,6 @@ struct OfStore {
     purpose: StorePurpose,
     members: usize,
     since: Timestamp,
-    /// If an observer wants it.
-    usage: Option<Usage>,
 }
 
 /// One batch on its way.
@@ -146,19 +143,9 @@ impl<'a> Driver<'a> {
         call: impl Future<Output = Input> + Send + 'static,
     ) {
         let since = self.now();
-        let called = move |answer, usage| {
-            let of_store = Some(OfStore { purpose, members, since, usage });
-            Called { answer, of_store }
-        };
+        let of_store = Some(OfStore { purpose, members, since });
         // An `async` block would have room for the call twice.
-        self.calls.push(if self.parts.observers.want_usage() {
-            Box::pin(async move {
-                let (answer, usage) = measured(pin!(call)).await;
-                called(answer, Some(usage))
-            })
-        } else {
-            Box::pin(call.map(move |answer| called(answer, None)))
-        });
+        self.calls.push(Box::pin(call.map(move |answer| Called { answer, of_store })));
     }
 
     /// Hands messages to the sender.
@@ -191,7 +178,6 @@ impl<'a> Driver<'a> {
             members: called.members,
             took: self.now().since(called.since),
             errors: &errors(answer),
-            usage: called.usage,
         };
         self.parts.observers.tell(|observer| observer.store_called(&call));
     }

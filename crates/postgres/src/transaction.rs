@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{
-    request_slots::Slot,
-    store::StoreErrorKind,
-    usage::{self, Usage},
-};
+use lambda_idempotency_core::{request_slots::Slot, store::StoreErrorKind};
 use tokio_postgres::{Row, error::SqlState};
 
 use crate::{
@@ -81,7 +77,6 @@ impl PostgresStore {
             lease.give_back(&self.config);
             return Err(error::too_late(&self.config));
         }
-        usage::add(Usage { requests: 1, capacity_units: 0.0 });
         let began = self.config.timing.clock.now();
         let begin = begin(limit, planning);
         let answered = lease.connection.run(&begin, statements, Some("COMMIT"));

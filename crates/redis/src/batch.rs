@@ -179,3 +179,31 @@ impl RedisStore {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lambda_idempotency_core::clock::{Clock as _, SystemClock};
+
+    use super::*;
+    use crate::{retry::budget, servers::Map};
+
+    /// The server reads a pipeline as a whole.
+    #[tokio::test]
+    async fn other_clients_wait_for_pipelines_of_a_mebibyte_at_most() {
+        let store = RedisStore::builder("redis://db").build().unwrap();
+        store.servers.keep(Map::One(store.servers.node(&store.config.address)));
+        let budget = budget(&store.config, SystemClock.now().plus(Duration::from_secs(600)));
+        for (count, size, pipelines) in
+            [(4, 400 * 1024, 2), (MOST + 1, 1, 2), (1, 2 * MOST_BYTES, 1)]
+        {
+            let (name, command) = (String::new, Cmd::new);
+            let request =
+                |_| Request { name: name(), command: command(), size, writes: true, go_to: None };
+            let parcels = store.parcels((0..count).map(request).collect(), &budget).await;
+            let (parcels, refused) = parcels.map_err(|failure| failure.report(false)).unwrap();
+            assert_eq!((parcels.len(), refused.len()), (pipelines, 0), "{count} of {size} bytes");
+        }
+    }
+}

@@ -2,10 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use lambda_idempotency_core::{
-    clock::Timestamp,
-    usage::{self, Usage},
-};
+use lambda_idempotency_core::clock::Timestamp;
 
 pub(crate) use lambda_idempotency_core::retry::{Backoff, Budget, TimedOut};
 
@@ -27,12 +24,11 @@ pub(crate) fn backoff(config: &Config) -> Backoff {
     config.timing.backoff(SHORTEST)
 }
 
-/// Waits for `request` until its time limit, and counts it.
+/// Waits for `request` until its time limit.
 pub(crate) async fn attempt<F: Future>(
     budget: &Budget<'_>,
     request: F,
 ) -> Result<F::Output, TimedOut> {
-    usage::add(Usage { requests: 1, capacity_units: 0.0 });
     budget.attempt(budget.limit(), request).await
 }
 

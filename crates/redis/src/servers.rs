@@ -154,7 +154,7 @@ impl Servers {
         known.ok_or_else(|| failed.unwrap_or_else(|| error::no_server(&self.config.address)))
     }
 
-    fn keep(&self, map: Map) -> Map {
+    pub(crate) fn keep(&self, map: Map) -> Map {
         let mut known = self.known();
         known.map = Some(map.clone());
         known.stale = false;

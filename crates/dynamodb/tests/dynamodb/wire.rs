@@ -13,7 +13,6 @@ use lambda_idempotency_core::{
     key::Key,
     record::{Fingerprint, IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict},
-    usage::measured,
 };
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore};
 use serde_json::{Value, json};
@@ -363,21 +362,4 @@ async fn unknown_attributes_are_removed_only_by_single_writes() {
     }
     assert_eq!(fixture.item("op#0").unwrap()["tags"], Value::Null);
     assert_eq!(fixture.item("op#1").unwrap()["tags"], json!({"SS": ["x"]}));
-}
-
-#[tokio::test]
-async fn requests_and_capacity_of_a_measured_call_are_counted() {
-    let fixture = Fixture::start().await;
-    let store = fixture.store();
-    let writes = claims(34);
-    for (writes, requests) in [(&writes[..1], 1), (&writes[1..4], 1), (&writes[4..], 2)] {
-        let (_, usage) = measured(store.write(writes, soon())).await;
-        assert_eq!(usage.requests, requests, "{} writes", writes.len());
-        assert!(usage.capacity_units >= f64::from(requests), "{usage:?}");
-    }
-    for keys in [vec![key(0)], vec![key(1), key(2)]] {
-        let (_, usage) = measured(store.read(&keys, soon())).await;
-        assert_eq!(usage.requests, 1);
-        assert!(usage.capacity_units > 0.0, "{usage:?}");
-    }
 }

@@ -35,14 +35,6 @@ pub trait Observer: Send + Sync + 'static {
     fn batch_ended(&self, end: &BatchEnd<'_>) {
         let _ = end;
     }
-
-    /// Whether [`StoreCall::usage`] is wanted. The DynamoDB store then asks for the consumed capacity with each
-    /// request.
-    ///
-    /// Default: `false`.
-    fn wants_usage(&self) -> bool {
-        false
-    }
 }
 
 /// The end of an operation's records in one invocation.

@@ -11,7 +11,6 @@ use super::{Observer, Report, TracingObserver};
 pub(crate) struct Observers {
     log: Option<TracingObserver>,
     others: Arc<[Arc<dyn Observer>]>,
-    wants_usage: bool,
 }
 
 impl Observers {
@@ -24,17 +23,12 @@ impl Observers {
     }
 
     pub(crate) fn add(&mut self, observer: Arc<dyn Observer>) {
-        self.wants_usage |= caught(|| observer.wants_usage()).unwrap_or(false);
         self.others = self.others.iter().cloned().chain([observer]).collect();
     }
 
     /// Whether there are others beside the log, which gets outcomes of records only.
     pub(crate) fn are_any(&self) -> bool {
         !self.others.is_empty()
-    }
-
-    pub(crate) const fn want_usage(&self) -> bool {
-        self.wants_usage
     }
 
     /// Reports a record to the log and to the others.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
     store::{StoreErrorKind, Verdict, Write},
-    usage::Usage,
 };
 
 use crate::machine::Input;
@@ -26,9 +25,6 @@ pub struct StoreCall<'a> {
     pub took: Duration,
     /// The errors of those that failed.
     pub errors: &'a [StoreErrorKind],
-    /// What it consumed, if an observer [wants](super::Observer::wants_usage) to know it. If calls of a process share a
-    /// request, it counts for one of them, and its units by the number of writes.
-    pub usage: Option<Usage>,
 }
 
 /// What a call of the store is for.

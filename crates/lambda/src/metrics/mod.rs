@@ -43,7 +43,6 @@ const OTHERS: &str = "others";
 pub struct CloudWatchMetrics {
     namespace: Arc<str>,
     output: Box<Output>,
-    counts_capacity: bool,
     state: Mutex<State>,
 }
 
@@ -76,20 +75,7 @@ impl CloudWatchMetrics {
                  `.-_/#:`, but not only spaces, and no `:` or `AWS/` at the beginning"
             )));
         }
-        Ok(Self {
-            namespace: namespace.into(),
-            output: Box::new(print),
-            counts_capacity: false,
-            state: Mutex::default(),
-        })
-    }
-
-    /// Counts requests and consumed capacity units as well, for which the DynamoDB store asks with each request
-    /// (`ReturnConsumedCapacity`), at no charge. Default: off.
-    #[must_use]
-    pub const fn with_capacity(mut self) -> Self {
-        self.counts_capacity = true;
-        self
+        Ok(Self { namespace: namespace.into(), output: Box::new(print), state: Mutex::default() })
     }
 
     /// Gives each line, without a line break, to `output` in place of the standard output.
@@ -150,10 +136,6 @@ impl Observer for CloudWatchMetrics {
         for line in documents(&self.namespace, (&operation, end.source), end.at, sums) {
             (self.output)(&line);
         }
-    }
-
-    fn wants_usage(&self) -> bool {
-        self.counts_capacity
     }
 }
 

@@ -29,10 +29,6 @@ impl Sums {
         self.count("store_errors", call.errors.len());
         let throttled = call.errors.iter().filter(|kind| **kind == StoreErrorKind::Throttled);
         self.count("store_throttled", throttled.count());
-        if let Some(usage) = call.usage {
-            self.add("store_requests", f64::from(usage.requests));
-            self.add("capacity_units", usage.capacity_units);
-        }
         let name = match call.purpose {
             StorePurpose::Look => "look_call_time",
             StorePurpose::Claim => "claim_call_time",
@@ -49,16 +45,11 @@ impl Sums {
         self.time("batch_time", Some(end.took));
     }
 
+    /// What is 0 is not written: CloudWatch charges for each metric.
     fn count(&mut self, name: &'static str, more: usize) {
         #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-        self.add(name, more as f64);
-    }
-
-    /// What is 0 is not written: CloudWatch charges for each metric. A store of the user's may report
-    /// NaN or infinity, which JSON cannot express, and CloudWatch would refuse the document.
-    fn add(&mut self, name: &'static str, more: f64) {
-        if more > 0.0 && more.is_finite() {
-            *self.counts.entry(name).or_default() += more;
+        if more > 0 {
+            *self.counts.entry(name).or_default() += more as f64;
         }
     }
 

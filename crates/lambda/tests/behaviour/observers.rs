@@ -66,10 +66,6 @@ impl Observer for Panicking {
     fn batch_ended(&self, _: &BatchEnd<'_>) {
         panic!("deliberate");
     }
-
-    fn wants_usage(&self) -> bool {
-        panic!("deliberate");
-    }
 }
 
 #[tokio::test]

@@ -7,7 +7,6 @@ use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock},
     record::{IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
-    usage::measured,
 };
 use lambda_idempotency_redis::RedisStore;
 use lambda_idempotency_testkit::tcp::TcpFault;
@@ -15,10 +14,7 @@ use redis::Value;
 
 use crate::{
     faults::{before, url},
-    server::{
-        Server, claim, claimed, complete, completed, key, one, owner, soon, unknown, within,
-        written, wrote,
-    },
+    server::{Server, claim, claimed, complete, key, one, owner, soon, unknown, within, wrote},
 };
 
 /// When the server removes the record, in milliseconds since the epoch.
@@ -347,20 +343,6 @@ async fn a_write_whose_answer_was_lost_is_confirmed_by_replicas_before_it_counts
     store.check().await.unwrap();
     proxy.faults().add(TcpFault::lose_answer().times(1));
     in_doubt(&store, &claim(1, 1)).await;
-}
-
-/// Others of the server's clients wait while it reads a pipeline.
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn large_records_are_sent_in_several_pipelines() {
-    let server = Server::start(&[]).await;
-    let store = server.store();
-    store.check().await.unwrap();
-    let large = |n| Write::new(key(n), Guard::Absent, Some(completed(1, &"x".repeat(400 * 1024))));
-    let writes: Vec<Write> = (0..4).map(large).collect();
-    let (verdicts, usage) = measured(store.write(&writes, soon())).await;
-    written(&verdicts);
-    assert_eq!(usage.requests, 2, "at most 1 MiB in each");
 }
 
 /// A replica stops, and a worker's claim and completion stay in doubt. When the worker repeats them, they count only once
