@@ -19,7 +19,7 @@ use crate::{
     store::DynamoDbStore,
 };
 
-/// The least number of writes that are sent as a batch. Measured (`examples/forms.rs`): two claims
+/// The least number of writes that are sent as a batch. Measured: two claims
 /// cost 146 us of processor in a batch and 231 us by themselves, ten 206 us and 871 us, at the same
 /// latency. Only claims whose guard fails are faster as single writes, by one round trip, and they
 /// are rare.

@@ -11,7 +11,6 @@ use lambda_idempotency_core::{
 use crate::{
     config::Config,
     config_error::PostgresConfigError,
-    own_session,
     pool::{Pool, Target},
     statements::Statements,
     store::PostgresStore,
@@ -50,7 +49,7 @@ impl PostgresStore {
     }
 
     /// A builder of the store in the database of this URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with
-    /// special characters percent-encoded. Several hosts, separated by commas, are tried in turn; with
+    /// special characters percent-encoded. Several hosts, separated by commas, are tried in turn until one takes the connection; with
     /// `?target_session_attrs=read-write` the one that takes writes is used. Connections are encrypted, unless the
     /// URL ends with `?sslmode=disable`; `?sslrootcert=FILE` names the certificates to trust.
     ///
@@ -69,10 +68,9 @@ pub struct PostgresStoreBuilder {
     password: Option<LoadPassword>,
     root_certificates: Option<Vec<u8>>,
     timing: Timing,
-    connect_timeout: Duration,
+    connect_timeout: Option<Duration>,
     max_connections: usize,
     max_idle: Duration,
-    prepared_statements: bool,
 }
 
 impl PostgresStoreBuilder {
@@ -83,10 +81,9 @@ impl PostgresStoreBuilder {
             password: None,
             root_certificates: None,
             timing: Timing::default(),
-            connect_timeout: CONNECT_TIMEOUT,
+            connect_timeout: None,
             max_connections: MAX_CONNECTIONS,
             max_idle: MAX_IDLE,
-            prepared_statements: false,
         }
     }
 
@@ -139,11 +136,11 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default 1 s. Of several
-    /// hosts each may take so long, or its share of what the call has left. Waiting while
-    /// [all connections](Self::max_connections) are in use does not count.
+    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default: the
+    /// `connect_timeout` of the URL, in seconds, or else 1 s. Of several hosts each may take so long to answer, or its share of what the
+    /// call has left. Waiting while [all connections](Self::max_connections) are in use does not count.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
+        self.connect_timeout = Some(timeout);
         self
     }
 
@@ -178,28 +175,6 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// Whether the server keeps the statements that write a single record, for as long as a connection is open. Default
-    /// `false`. It then reads and plans them once, which is most of what it spends on such a write.
-    ///
-    /// The URL has to name the server itself. Behind a proxy that gives each transaction another connection, a kept
-    /// statement would meet other clients: the store connects to none, and says so. RDS Proxy and PgBouncer in transaction
-    /// mode are such proxies.
-    ///
-    /// ```no_run
-    /// # use lambda_idempotency_postgres::PostgresStore;
-    /// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = PostgresStore::builder("postgres://orders@orders.abc123.eu-west-1.rds.amazonaws.com/orders")
-    ///     .prepared_statements(true)
-    ///     .build()?;
-    /// store.check().await?; // fails behind a proxy
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn prepared_statements(mut self, are_kept: bool) -> Self {
-        self.prepared_statements = are_kept;
-        self
-    }
-
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.timing.clock = Arc::new(clock);
@@ -213,17 +188,12 @@ impl PostgresStoreBuilder {
     /// connection is made.
     pub fn build(self) -> Result<PostgresStore, PostgresConfigError> {
         let table = Table::parse(&self.table)?;
-        let Url { mut servers, tls, root_certificates } = Url::parse(&self.url)?;
+        let Url { mut server, tls, root_certificates } = Url::parse(&self.url)?;
         if self.max_connections == 0 {
             return Err(PostgresConfigError::NoConnections);
         }
-        for server in &mut servers {
-            if server.get_application_name().is_none() {
-                server.application_name("lambda-idempotency");
-            }
-            if self.prepared_statements {
-                own_session::ask(server);
-            }
+        if server.get_application_name().is_none() {
+            server.application_name("lambda-idempotency");
         }
         let pem = match (self.root_certificates, root_certificates) {
             (Some(given), _) => Some(given),
@@ -233,18 +203,20 @@ impl PostgresStoreBuilder {
             (None, _) => None,
         };
         let tls = if tls { Some(Tls(tls::Tls::new(pem.as_deref())?)) } else { None };
-        let hosts = u32::try_from(servers.len()).unwrap_or(u32::MAX);
-        let server = servers.pop().ok_or(PostgresConfigError::UnfitUrl)?;
-        let target = Target { before: servers, server, password: self.password, tls };
+        let hosts = server.get_hosts().len().max(server.get_hostaddrs().len());
+        let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
+        // That of the URL counts unless the program says otherwise.
+        let of_url = server.get_connect_timeout().copied();
+        let connect_timeout = self.connect_timeout.or(of_url).unwrap_or(CONNECT_TIMEOUT);
+        let target = Target { server, password: self.password, tls };
         let statements = Arc::new(Statements::of(&table));
         let config = Config {
             table,
             timing: self.timing,
-            connect_timeout: self.connect_timeout,
+            connect_timeout,
             hosts,
             max_connections: self.max_connections,
             max_idle: self.max_idle,
-            prepared_statements: self.prepared_statements,
         };
         let pool = Arc::new(Pool::new(target, &config));
         Ok(PostgresStore { pool, config: Arc::new(config), statements })

@@ -13,11 +13,10 @@ pub(crate) struct Config {
     pub(crate) timing: Timing,
     /// How long a host may take until there is a connection.
     pub(crate) connect_timeout: Duration,
-    /// How many hosts are tried.
+    /// How many hosts the URL names.
     pub(crate) hosts: u32,
     pub(crate) max_connections: usize,
     pub(crate) max_idle: Duration,
-    pub(crate) prepared_statements: bool,
 }
 
 impl Config {
@@ -34,7 +33,6 @@ impl fmt::Debug for Config {
             .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("max_connections", &self.max_connections)
             .field("max_idle", &self.max_idle)
-            .field("prepared_statements", &self.prepared_statements)
             .finish_non_exhaustive()
     }
 }

@@ -135,7 +135,6 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
         Unconnected::NoPassword => {
             unavailable(format!("could not {doing}: the function given to `password` failed"))
         }
-        Unconnected::Shared => shared(doing),
         Unconnected::Encoding(encoding) => Failure::new(
             StoreErrorKind::Misconfigured,
             format!(
@@ -148,27 +147,10 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
                 "could not {doing}: no connection; check host, port, security group and certificates"
             ))
             .because(chain(&error)),
-            // A proxy does not take what the store asks for.
-            Some(said) if doing.config.prepared_statements && is_protocol(said) => {
-                shared(doing).because(told(said))
-            }
             Some(_) => failure(doing, &error),
         },
     };
     failure.with_doubt(false)
-}
-
-fn is_protocol(said: &DbError) -> bool {
-    *said.code() == SqlState::PROTOCOL_VIOLATION
-}
-
-/// Prepared statements would meet those of other clients.
-fn shared(doing: Doing<'_>) -> Failure {
-    let context = format!(
-        "could not {doing}: a proxy shares the connections of the server; leave `prepared_statements` off, or connect to \
-         the server itself"
-    );
-    Failure::new(StoreErrorKind::Misconfigured, context)
 }
 
 /// Classifies an error of a statement, which was not applied if the server says so.
@@ -179,18 +161,6 @@ pub(crate) fn failure(doing: Doing<'_>, error: &Error) -> Failure {
             let failure = Failure::unanswered(format!("could not {doing}: the connection failed"));
             failure.because(chain(error))
         }
-    }
-}
-
-/// Classifies an error of a statement that the server had kept. It may have lost it, or the columns of the table have other
-/// types now. The next attempt sends the whole text, and what the server says of that is final.
-pub(crate) fn kept_failure(doing: Doing<'_>, error: &Error) -> Failure {
-    match error.as_db_error() {
-        Some(said) if matches!(said.code().code(), "26000" | "0A000") => unavailable(format!(
-            "could not {doing}: the server refused a statement that it had prepared"
-        ))
-        .because(told(said)),
-        _ => failure(doing, error),
     }
 }
 

@@ -52,7 +52,7 @@
 //! |---|---|
 //! | `SET` of a setting of the session | sends none; each transaction has up to six `SET LOCAL` |
 //! | `RESET`, `DISCARD` | sends them after each transaction with effects, so an operation that is transactional pins, and loses what the initialization query has set |
-//! | `PREPARE`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol unless [you say so](PostgresStoreBuilder::prepared_statements) |
+//! | `PREPARE`, `DEALLOCATE`, `EXECUTE` | sends none, and prepares nothing by name in the protocol |
 //! | cursors, temporary tables, `LISTEN`, libraries, sequences | uses none |
 //! | advisory locks of the session | uses none; `migrate` has one of its transaction |
 //! | a statement of more than 16 KB | has none; values are parameters |
@@ -114,8 +114,7 @@
 //! * **The server ends** what this process began, should it be frozen or killed: each transaction sets
 //!   `statement_timeout`, `lock_timeout` and `idle_in_transaction_session_timeout`.
 //! * **Nothing stays on the server** between transactions: no prepared statement, no setting of the session, no
-//!   advisory lock. So a proxy may give each transaction another connection. Without a proxy,
-//!   [`prepared_statements`](PostgresStoreBuilder::prepared_statements) saves most of what a single write costs the server.
+//!   advisory lock. So a proxy may give each transaction another connection.
 //! * **A lost response** (a timeout, a broken connection): the write is sent again on a new connection. If it then
 //!   finds the record that it was to write, with its own token, the first request was applied.
 //! * **A server that cannot serve now** (it starts, ends, is read-only since a failover, has no connection left): the
@@ -154,7 +153,6 @@ mod env;
 mod error;
 mod limits;
 mod member;
-mod own_session;
 mod parameters;
 mod pool;
 mod read;

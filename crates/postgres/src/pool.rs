@@ -16,11 +16,13 @@ use lambda_idempotency_core::{
     store::StoreErrorKind,
 };
 
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::{Client, Error, Socket};
+
 use crate::{
     config::Config,
-    connection::Connection,
+    connection::{Connection, Wire},
     error::{Failure, Scope},
-    own_session::IS_OWN,
     retry::Budget,
     tls::Tls,
     unconnected::Unconnected,
@@ -29,8 +31,6 @@ use crate::{
 /// Where to connect to, and how.
 #[derive(Clone)]
 pub(crate) struct Target {
-    /// The hosts that are tried before the last one.
-    pub(crate) before: Vec<tokio_postgres::Config>,
     pub(crate) server: tokio_postgres::Config,
     pub(crate) password: Option<LoadPassword>,
     pub(crate) tls: Option<Tls>,
@@ -80,13 +80,7 @@ impl Pool {
                 return Ok(Lease { pool: self, connection, waited: Duration::ZERO, slot });
             }
         }
-        let mut connection = self.target.connect(config, budget).await?;
-        if config.prepared_statements {
-            let is_own = connection.keep_statements_if(IS_OWN).await;
-            if !is_own.map_err(Unconnected::Failed)? {
-                return Err(Unconnected::Shared);
-            }
-        }
+        let connection = self.target.connect(config, budget).await?;
         Ok(Lease { pool: self, connection, waited: Duration::ZERO, slot })
     }
 
@@ -157,50 +151,38 @@ impl Target {
             Some(load) => Some(load.load().await.ok_or(Unconnected::NoPassword)?),
             None => None,
         };
-        let mut said = None;
-        for (hosts, server) in (2..=config.hosts).rev().zip(&self.before) {
-            // One that does not answer, such as a machine without power, keeps no time of those behind it.
-            let limit = config.connect_timeout.min(budget.left() / hosts);
-            match budget.within(limit, self.open(server, password.as_deref())).await {
-                Ok(Ok(open)) => return Ok(open),
-                Ok(Err(why)) if why.is_of_server() => said = Some(why),
-                _ => {}
-            }
-        }
-        let last = self.open(&self.server, password.as_deref()).await;
-        // The answer of one server says more than the silence of another.
-        last.map_err(|why| if why.is_of_server() { why } else { said.unwrap_or(why) })
-    }
-
-    async fn open(
-        &self,
-        server: &tokio_postgres::Config,
-        password: Option<&str>,
-    ) -> Result<Connection, Unconnected> {
-        let mut server = server.clone();
-        if let Some(password) = password {
+        let mut server = self.server.clone();
+        if let Some(password) = &password {
             server.password(password);
         }
-        if let Some(tls) = &self.tls {
-            let (client, wire) = server.connect(tls.clone()).await.map_err(Unconnected::Failed)?;
-            check_encoding(wire.parameter(ENCODING))?;
-            return Ok(Connection::new(client, Box::pin(wire)));
+        // A machine without power keeps no time of those behind it.
+        if config.hosts > 1 {
+            server.connect_timeout(config.connecting().min(budget.left()) / config.hosts);
         }
-        let plain = tokio_postgres::NoTls;
-        let (client, wire) = server.connect(plain).await.map_err(Unconnected::Failed)?;
-        check_encoding(wire.parameter(ENCODING))?;
-        Ok(Connection::new(client, Box::pin(wire)))
+        let (client, wire, encoding) = match &self.tls {
+            Some(tls) => opened(server.connect(tls.clone()).await),
+            None => opened(server.connect(tokio_postgres::NoTls).await),
+        }?;
+        match encoding.as_deref() {
+            Some("UTF8") | None => Ok(Connection::new(client, wire)),
+            Some(other) => Err(Unconnected::Encoding(other.to_owned())),
+        }
     }
 }
 
 /// What the server says of the encoding of the database, on each new connection.
 const ENCODING: &str = "server_encoding";
 
-fn check_encoding(encoding: Option<&str>) -> Result<(), Unconnected> {
-    match encoding {
-        Some("UTF8") | None => Ok(()),
-        Some(other) => Err(Unconnected::Encoding(other.to_owned())),
-    }
+type Opened<S> = Result<(Client, tokio_postgres::Connection<Socket, S>), Error>;
+
+/// A connection, and the encoding of its database.
+fn opened<S>(opened: Opened<S>) -> Result<(Client, Wire, Option<String>), Unconnected>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (client, wire) = opened.map_err(Unconnected::Failed)?;
+    let encoding = wire.parameter(ENCODING).map(str::to_owned);
+    Ok((client, Box::pin(wire), encoding))
 }
 
 impl fmt::Debug for Pool {

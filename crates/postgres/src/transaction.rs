@@ -9,7 +9,7 @@ use crate::{
     connection::{Answers, Ran, Statement},
     error::{
         self, Doing, Failure, Scope, begin_failure, commit_failure, connect_failure, failure,
-        is_fatal, kept_failure,
+        is_fatal,
     },
     pool::Lease,
     retry::{Budget, SHORTEST},
@@ -118,15 +118,14 @@ pub(crate) fn begin(limit: Duration, planning: &str) -> String {
 
 /// What became of the transaction. It was rolled back if one of its statements failed.
 fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
-    let Answers { begin, statements, were_kept, end } = answers;
+    let Answers { begin, statements, end } = answers;
     if let Err(error) = &begin {
         // Without a transaction, the statements may have been applied one by one.
         return Err(begin_failure(doing, error).with_doubt(!nothing_was_written(&statements)));
     }
     let mut rows = Vec::with_capacity(statements.len());
-    for (answer, was_kept) in statements.into_iter().zip(were_kept) {
-        let classify = if was_kept { kept_failure } else { failure };
-        rows.push(answer.map_err(|error| classify(doing, &error))?.rows);
+    for answer in statements {
+        rows.push(answer.map_err(|error| failure(doing, &error))?.rows);
     }
     end.map_err(|error| commit_failure(doing, &error))?;
     Ok(rows)

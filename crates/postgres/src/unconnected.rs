@@ -8,19 +8,6 @@ pub(crate) enum Unconnected {
     NoPassword,
     /// The server could not be reached, or refused.
     Failed(Error),
-    /// A proxy shares the sessions of the server among its clients.
-    Shared,
     /// The database has this encoding, which cannot hold each text.
     Encoding(String),
-}
-
-impl Unconnected {
-    /// Whether a server has answered, and says what is wrong.
-    pub(crate) fn is_of_server(&self) -> bool {
-        match self {
-            Self::Failed(error) => error.as_db_error().is_some(),
-            Self::Shared | Self::Encoding(_) => true,
-            Self::NoPassword => false,
-        }
-    }
 }

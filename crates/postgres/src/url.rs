@@ -15,8 +15,7 @@ const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(10), Duration
 
 /// What a URL says.
 pub(crate) struct Url {
-    /// One for each host, in their order.
-    pub(crate) servers: Vec<Config>,
+    pub(crate) server: Config,
     /// Whether to encrypt.
     pub(crate) tls: bool,
     /// The file with the certificates to trust: `sslrootcert`.
@@ -34,10 +33,9 @@ impl Url {
         if has_stray_sign(&text) {
             return Err(PostgresConfigError::UnfitUrl);
         }
-        let servers =
-            each_host(&text).iter().map(|text| server(text)).collect::<Result<Vec<_>, _>>()?;
-        let tls = servers.iter().any(|server| server.get_ssl_mode() != SslMode::Disable);
-        Ok(Self { servers, tls, root_certificates })
+        let server = server(&text)?;
+        let tls = server.get_ssl_mode() != SslMode::Disable;
+        Ok(Self { server, tls, root_certificates })
     }
 }
 
@@ -49,7 +47,7 @@ fn server(text: &str) -> Result<Config, PostgresConfigError> {
     if server.get_hosts().iter().any(is_dsql) {
         return Err(PostgresConfigError::AuroraDsql);
     }
-    keep_alive(&mut server, text);
+    keep_alive(&mut server);
     if server.get_ssl_mode() != SslMode::Disable {
         server.ssl_mode(SslMode::Require);
     }
@@ -60,29 +58,11 @@ fn server(text: &str) -> Result<Config, PostgresConfigError> {
 /// would be taken for the host or the database.
 fn has_stray_sign(url: &str) -> bool {
     let (server, query) = url.split_once('?').unwrap_or((url, ""));
-    scheme(url).is_some()
+    ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme))
         && match server.matches('@').count() {
             0 => query.contains('@'),
             signs => signs > 1,
         }
-}
-
-/// The length of the scheme of a URL. `tokio-postgres` also reads `host=.. user=..`.
-fn scheme(url: &str) -> Option<usize> {
-    let is_its = |scheme: &&str| url.starts_with(scheme);
-    ["postgres://", "postgresql://"].into_iter().find(is_its).map(str::len)
-}
-
-/// The same URL for each of its hosts. `tokio-postgres` would try them in turn, and wait for one that does not answer for as
-/// long as there is time. It tries them in another order each time if the URL says so, and wants as many `hostaddr` as hosts.
-fn each_host(url: &str) -> Vec<String> {
-    let is_one = parameters(url).any(|(name, value)| {
-        name == "hostaddr" || (name, value) == ("load_balance_hosts", "random")
-    });
-    let Some(scheme) = scheme(url).filter(|_| !is_one) else { return vec![url.to_owned()] };
-    let (head, rest) = url.split_at(url.find('@').map_or(scheme, |at| at.saturating_add(1)));
-    let (hosts, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    hosts.split(',').map(|host| format!("{head}{host}{tail}")).collect()
 }
 
 /// Whether this is a cluster of Aurora DSQL, at its public endpoint (`CLUSTER.dsql.REGION.on.aws`) or at one of a VPC
@@ -98,18 +78,14 @@ fn is_dsql(host: &Host) -> bool {
 }
 
 /// Asks the server whether it is there, as often as the URL says, or else [so often](KEEPALIVES).
-fn keep_alive(server: &mut Config, url: &str) {
+fn keep_alive(server: &mut Config) {
     let (idle, interval, retries) = KEEPALIVES;
-    let says = |name| parameters(url).any(|(other, _)| other == name);
-    if !says("keepalives_idle") {
+    if server.get_keepalives_idle() == Config::new().get_keepalives_idle() {
         server.keepalives_idle(idle);
     }
-    if !says("keepalives_interval") {
-        server.keepalives_interval(interval);
-    }
-    if !says("keepalives_retries") {
-        server.keepalives_retries(retries);
-    }
+    let interval = server.get_keepalives_interval().unwrap_or(interval);
+    let retries = server.get_keepalives_retries().unwrap_or(retries);
+    server.keepalives_interval(interval).keepalives_retries(retries);
 }
 
 /// The parameters after the question mark, as they are written.
@@ -177,7 +153,7 @@ mod tests {
             ("postgres://orders@db/orders?connect_timeout=3&sslmode=disable", false),
         ] {
             let url = read(url);
-            assert_eq!((url.tls, url.servers[0].get_user()), (tls, Some("orders")));
+            assert_eq!((url.tls, url.server.get_user()), (tls, Some("orders")));
         }
     }
 
@@ -231,7 +207,7 @@ mod tests {
     #[test]
     fn keepalives_are_those_of_the_url_or_else_short() {
         let of = |url| {
-            let server = &read(url).servers[0];
+            let server = &read(url).server;
             let seconds = |duration: Duration| duration.as_secs();
             let interval = server.get_keepalives_interval().map(seconds);
             (seconds(server.get_keepalives_idle()), interval, server.get_keepalives_retries())
@@ -241,30 +217,7 @@ mod tests {
             "postgres://db/orders?keepalives_idle=60&keepalives_interval=20&keepalives_retries=9";
         assert_eq!(of(all), (60, Some(20), Some(9)));
         assert_eq!(of("postgres://db/orders?keepalives_idle=60"), (60, Some(5), Some(3)));
-        assert!(!read("postgres://db/orders?keepalives=0").servers[0].get_keepalives());
-    }
-
-    #[test]
-    fn each_host_is_a_server_with_all_else_that_the_url_says() {
-        let url = read("postgres://u:p%40@a,b:1,[::1]:2/orders?sslmode=disable&keepalives_idle=60");
-        let servers = url.servers.iter().map(|server| {
-            assert_eq!((server.get_user(), server.get_password()), (Some("u"), Some(&b"p@"[..])));
-            assert_eq!(server.get_dbname(), Some("orders"));
-            assert_eq!(server.get_keepalives_idle(), Duration::from_secs(60));
-            (server.get_hosts().to_vec(), server.get_ports().to_vec())
-        });
-        let host = |name: &str, port| (vec![Host::Tcp(name.to_owned())], vec![port]);
-        let expected = [host("a", 5432), host("b", 1), host("::1", 2)];
-        assert_eq!(servers.collect::<Vec<_>>(), expected);
-        assert_eq!(read("postgres://a,b").servers.len(), 2);
-        assert_eq!(read("postgres:///orders?host=a,b").servers.len(), 1);
-        assert_eq!(read("postgres://a,b/orders?load_balance_hosts=random").servers.len(), 1);
-        let addressed = read("postgres://a,b/orders?hostaddr=10.0.0.1,10.0.0.2");
-        let [server] = &*addressed.servers else { unreachable!("one address is for one host") };
-        assert_eq!(server.get_hosts().len(), server.get_hostaddrs().len());
-        let url = read("host=a,b dbname=orders password=s3?cr,3t@@");
-        assert_eq!(url.servers.len(), 1);
-        assert_eq!(url.servers[0].get_password(), Some(&b"s3?cr,3t@@"[..]));
+        assert!(!read("postgres://db/orders?keepalives=0").server.get_keepalives());
     }
 
     #[test]

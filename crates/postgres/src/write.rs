@@ -177,7 +177,7 @@ impl PostgresStore {
         let change = |change, columns: Columns<'s>| {
             let (parameters, are_arrays) = columns.parameters();
             let text = self.statements.change(change, &are_arrays);
-            Statement::new(text, parameters).kept(!are_arrays.contains(&true))
+            Statement::new(text, parameters)
         };
         if !inserts.are_empty() {
             statements.push(change(Change::Insert, inserts));

@@ -25,24 +25,12 @@ pub(crate) struct Request {
     pub(crate) command: Cmd,
     /// About how many bytes it has, or its answer.
     pub(crate) size: usize,
-    /// Whether replicas have to confirm it, if the store waits for replicas.
-    pub(crate) writes: bool,
     /// The server that is receiving the record.
     pub(crate) go_to: Option<Address>,
 }
 
 /// The answer to a [`Request`].
-pub(crate) struct Reply {
-    pub(crate) answer: Result<Value, Failure>,
-    /// Whether as many replicas have it as the store waits for.
-    pub(crate) confirmed: Result<(), Failure>,
-}
-
-impl From<Failure> for Reply {
-    fn from(failure: Failure) -> Self {
-        Self { answer: Err(failure), confirmed: Ok(()) }
-    }
-}
+pub(crate) type Reply = Result<Value, Failure>;
 
 /// Some requests for one server, each with its position among all.
 struct Parcel {
@@ -59,7 +47,7 @@ impl RedisStore {
         let count = requests.len();
         let (parcels, refused) = match self.parcels(requests, budget).await {
             Ok(parcels) => parcels,
-            Err(failure) => return (0..count).map(|_| failure.clone().into()).collect(),
+            Err(failure) => return (0..count).map(|_| Err(failure.clone())).collect(),
         };
         let sent =
             join_all(parcels.into_iter().map(|parcel| self.send_parcel(parcel, budget))).await;
@@ -85,7 +73,7 @@ impl RedisStore {
             };
             let Some(node) = node else {
                 self.servers.forget_map(None);
-                refused.push((position, error::no_server(&self.config.address).into()));
+                refused.push((position, Err(error::no_server(&self.config.address))));
                 continue;
             };
             let empty = || Parcel { node: Arc::clone(&node), asking, requests: vec![], size: 0 };
@@ -104,7 +92,6 @@ impl RedisStore {
     async fn send_parcel(&self, parcel: Parcel, budget: &Budget<'_>) -> Vec<(usize, Reply)> {
         let Parcel { node, asking, requests, .. } = parcel;
         let at = &node.address;
-        let replicas = self.config.replicas.filter(|_| requests.iter().any(|(_, r)| r.writes));
         let mut commands = Pipeline::with_capacity(requests.len());
         let mut positions = Vec::with_capacity(requests.len());
         for (position, request) in requests {
@@ -114,12 +101,8 @@ impl RedisStore {
             commands.add_command(request.command);
             positions.push(position);
         }
-        if let Some(replicas) = replicas {
-            let millis = u64::try_from(replicas.within.as_millis()).unwrap_or(u64::MAX);
-            commands.cmd("WAIT").arg(replicas.least).arg(millis);
-        }
         let same = |failure: Failure| -> Vec<(usize, Reply)> {
-            positions.iter().map(|position| (*position, failure.clone().into())).collect()
+            positions.iter().map(|position| (*position, Err(failure.clone()))).collect()
         };
         let link = match node.link(&self.config, budget).await {
             Ok(link) => link,
@@ -131,16 +114,6 @@ impl RedisStore {
         let failure = match attempt(budget, link.send(&commands)).await {
             Ok(Ok(answers)) if answers.len() == commands.len() => {
                 let mut answers = answers.into_iter();
-                let confirmed = match replicas {
-                    None => Ok(()),
-                    Some(replicas) => match answers.next_back() {
-                        Some(Value::Int(count)) if count >= i64::from(replicas.least) => Ok(()),
-                        Some(Value::ServerError(error)) => {
-                            Err(server_failure(at, &error).with_doubt(true))
-                        }
-                        _ => Err(error::not_replicated(at, replicas.least)),
-                    },
-                };
                 let mut replies = Vec::with_capacity(positions.len());
                 for position in positions {
                     if asking {
@@ -154,7 +127,7 @@ impl RedisStore {
                     if let Err(failure) = &answer {
                         self.prepare(&node, Some(&link), failure);
                     }
-                    replies.push((position, Reply { answer, confirmed: confirmed.clone() }));
+                    replies.push((position, answer));
                 }
                 return replies;
             }
@@ -199,8 +172,7 @@ mod tests {
             [(4, 400 * 1024, 2), (MOST + 1, 1, 2), (1, 2 * MOST_BYTES, 1)]
         {
             let (name, command) = (String::new, Cmd::new);
-            let request =
-                |_| Request { name: name(), command: command(), size, writes: true, go_to: None };
+            let request = |_| Request { name: name(), command: command(), size, go_to: None };
             let parcels = store.parcels((0..count).map(request).collect(), &budget).await;
             let (parcels, refused) = parcels.map_err(|failure| failure.report(false)).unwrap();
             assert_eq!((parcels.len(), refused.len()), (pipelines, 0), "{count} of {size} bytes");

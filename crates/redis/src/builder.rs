@@ -9,10 +9,7 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    address::Url,
-    config::{Config, Replicas},
-    config_error::RedisConfigError,
-    script::Scripts,
+    address::Url, config::Config, config_error::RedisConfigError, script::Scripts,
     store::RedisStore,
 };
 
@@ -65,7 +62,6 @@ pub struct RedisStoreBuilder {
     connect_timeout: Duration,
     expiry_margin: Duration,
     allow_eviction: bool,
-    replicas: Option<Replicas>,
 }
 
 impl RedisStoreBuilder {
@@ -79,7 +75,6 @@ impl RedisStoreBuilder {
             connect_timeout: CONNECT_TIMEOUT,
             expiry_margin: EXPIRY_MARGIN,
             allow_eviction: false,
-            replicas: None,
         }
     }
 
@@ -156,23 +151,6 @@ impl RedisStoreBuilder {
         self
     }
 
-    /// Lets a write count only once so many replicas have it (`WAIT`), for which the server waits so long. Without
-    /// them the write is repeated until the deadline of the call, and is then in doubt.
-    ///
-    /// It makes it less likely that a failover loses a write, not impossible: a replica that has not confirmed it may
-    /// be promoted. If a server has had no replica before, it counts the first one as soon as all data is sent. The replica
-    /// may not have read it yet. Each write takes as long as the replication. A deletion is not waited for: if it is lost, the key is
-    /// held until its lease ends.
-    ///
-    /// A worker that repeats a write in doubt, in another call, waits for replicas again: what it finds of its own claim
-    /// is written over itself, and counts once they have it. What another worker finds counts at once: a delivery that
-    /// finds a completion is answered with it, because its work was done, and to return it would only let that work run again
-    /// if the primary is lost. Default: a write counts as soon as the primary has it.
-    pub fn wait_for_replicas(mut self, least: u32, within: Duration) -> Self {
-        self.replicas = Some(Replicas { least, within }).filter(|_| least > 0);
-        self
-    }
-
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.timing.clock = Arc::new(clock);
@@ -198,7 +176,6 @@ impl RedisStoreBuilder {
             connect_timeout: self.connect_timeout,
             expiry_margin: self.expiry_margin,
             allow_eviction: self.allow_eviction,
-            replicas: self.replicas,
             scripts: Scripts::new(),
         }))
     }
@@ -210,7 +187,6 @@ impl fmt::Debug for RedisStoreBuilder {
             .field("prefix", &self.prefix)
             .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("allow_eviction", &self.allow_eviction)
-            .field("replicas", &self.replicas)
             .finish_non_exhaustive()
     }
 }

@@ -26,15 +26,7 @@ pub(crate) struct Config {
     pub(crate) connect_timeout: Duration,
     pub(crate) expiry_margin: Duration,
     pub(crate) allow_eviction: bool,
-    pub(crate) replicas: Option<Replicas>,
     pub(crate) scripts: Scripts,
-}
-
-/// How many replicas have to have a write before it counts, and how long the server waits for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Replicas {
-    pub(crate) least: u32,
-    pub(crate) within: Duration,
 }
 
 impl Config {
@@ -58,7 +50,6 @@ impl fmt::Debug for Config {
             .field("prefix", &self.prefix)
             .field("attempt_timeout", &self.timing.attempt_timeout)
             .field("allow_eviction", &self.allow_eviction)
-            .field("replicas", &self.replicas)
             .finish_non_exhaustive()
     }
 }

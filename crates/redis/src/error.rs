@@ -107,14 +107,6 @@ pub(crate) fn no_server(at: &Address) -> Failure {
     transient(First::FindServer, context)
 }
 
-/// The server has the write; its replicas did not say so in time.
-pub(crate) fn not_replicated(at: &Address, least: u32) -> Failure {
-    let context = format!(
-        "fewer than {least} replicas of the Redis server {at} have confirmed a write that it has"
-    );
-    transient(First::Nothing, context).with_doubt(true)
-}
-
 /// The steps of a listing count no more.
 pub(crate) fn listing_ended(at: &Address) -> Failure {
     let context = format!(
@@ -150,8 +142,7 @@ pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
         "MOVED" | "ASK" => redirected(at, code, detail),
         // It was restarted, or somebody removed the scripts. A new connection loads them.
         "NOSCRIPT" => first(First::Reconnect, "has lost the scripts of this store"),
-        // `UNBLOCKED` is the end of a `WAIT` at a primary that becomes a replica.
-        "READONLY" | "MASTERDOWN" | "UNBLOCKED" => {
+        "READONLY" | "MASTERDOWN" => {
             first(First::FindServer, "is a replica, after a failover perhaps")
         }
         "CLUSTERDOWN" | "TRYAGAIN" => {

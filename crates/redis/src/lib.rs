@@ -57,9 +57,7 @@
 //!
 //! So with asynchronous replication this store makes duplicates rare, and cannot exclude them. Where a duplicate costs
 //! money, use DynamoDB or PostgreSQL, or MemoryDB, which confirms a write once a log in several zones has it.
-//! [`RedisStoreBuilder::wait_for_replicas`] narrows the gap: a write counts once so many replicas have it. It does not
-//! close it, because another replica may be promoted. Without any replica and without `appendonly`, a server that
-//! restarts has forgotten everything.
+//! Without any replica and without `appendonly`, a server that restarts has forgotten everything.
 //!
 //! # Permissions
 //!
@@ -138,10 +136,9 @@ pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, stor
 
 /// The commands that a user of the server needs, as rules of its access control list: `ACL SETUSER orders on
 /// >PASSWORD ~idempotency:*`, and then these. `INFO` is not needed with
-/// [`allow_eviction`](RedisStoreBuilder::allow_eviction), `WAIT` only with
-/// [`wait_for_replicas`](RedisStoreBuilder::wait_for_replicas), `CLUSTER SLOTS` and `ASKING` only in a cluster, and
+/// [`allow_eviction`](RedisStoreBuilder::allow_eviction), `CLUSTER SLOTS` and `ASKING` only in a cluster, and
 /// `SCAN` and `TIME` only to list records, as the command line does.
-pub const COMMANDS: [&str; 14] = [
+pub const COMMANDS: [&str; 13] = [
     "+evalsha",
     "+script|load",
     "+get",
@@ -151,7 +148,6 @@ pub const COMMANDS: [&str; 14] = [
     "+info",
     "+ping",
     "+select",
-    "+wait",
     "+cluster|slots",
     "+asking",
     "+scan",

@@ -3,9 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use lambda_idempotency_core::{
-    record::IdempotencyRecord,
     retry::PendingWrite,
-    store::{Guard, RecordVersion, StoreError},
+    store::{Guard, StoreError},
 };
 use redis::Cmd;
 
@@ -22,18 +21,14 @@ pub(crate) struct Member<'w> {
     pub(crate) go_to: Option<Address>,
 }
 
-/// Which request a write sends next. A record that too few replicas have is written again, over itself, until they have
-/// it: `WAIT` speaks of the writes of its own connection.
+/// Which request a write sends next.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The write.
     Write,
     /// A claim was refused, because the server has no memory left. What it would have met is read, which needs none: a
     /// duplicate can be answered from it.
     Look,
-    /// The server has the write.
-    Confirm,
-    /// The server has this record, which another write of the same claim has left.
-    ConfirmFound(Box<IdempotencyRecord>),
 }
 
 impl<'w> Member<'w> {
@@ -52,29 +47,14 @@ impl<'w> Member<'w> {
     /// What to send.
     pub(crate) fn request(&mut self, config: &Config) -> Request {
         let name = config.name(&self.write.key);
-        let own = self.write.record.as_ref();
-        let over_itself = match &self.next {
-            Next::Write | Next::Look => None,
-            Next::Confirm => own,
-            Next::ConfirmFound(found) => Some(&**found),
-        };
-        let guard = match over_itself {
-            Some(record) => Guard::Unchanged(RecordVersion::of(record)),
-            None => self.write.guard.clone(),
-        };
-        let found = match &self.next {
-            Next::ConfirmFound(found) => Some(item::encode(found)),
-            Next::Write | Next::Look | Next::Confirm => None,
-        };
-        let text = found.as_ref().or(self.text.as_ref());
-        let record = text.zip(over_itself.or(own));
+        let guard = self.write.guard.clone();
+        let record = self.text.as_ref().zip(self.write.record.as_ref());
         let record =
             record.map(|(text, record)| (text, item::removal(record, config.expiry_margin)));
-        let size = text.map_or(0, String::len).saturating_add(name.len());
-        // What is written over itself needs no more memory.
-        let settles = over_itself.is_some() || !self.write.is_claim();
+        let size = self.text.as_ref().map_or(0, String::len).saturating_add(name.len());
+        let settles = !self.write.is_claim();
         let mut command = Cmd::new();
-        let looks = matches!(self.next, Next::Look);
+        let looks = self.next == Next::Look;
         match (guard, record.filter(|_| !looks)) {
             (Guard::Absent, Some((text, removal))) if !settles => {
                 command.arg("SET").arg(&name).arg(text).arg("NX").arg("GET");
@@ -94,19 +74,12 @@ impl<'w> Member<'w> {
                 }
             }
         }
-        Request { name, command, size, writes: !looks, go_to: self.go_to.take() }
+        Request { name, command, size, go_to: self.go_to.take() }
     }
 
     /// Whether the answer without a record means that the write was applied: there was none, as its guard says.
     pub(crate) fn applies_to_nothing(&self) -> bool {
-        matches!(self.next, Next::Write) && self.write.applies(None)
-    }
-
-    /// Whether `found` was left by a write of the same claim: by one of an earlier call, which may be in doubt.
-    pub(crate) fn is_of_same_claim(&self, found: &IdempotencyRecord) -> bool {
-        let token = |record: &IdempotencyRecord| record.owner.or(record.last_owner);
-        let own = self.write.record.as_ref().and_then(token);
-        own.is_some() && token(found) == own
+        self.next == Next::Write && self.write.applies(None)
     }
 }
 

@@ -44,7 +44,7 @@ impl RedisStore {
             let replies = self.send(requests, budget).await;
             let (mut again, mut redirected) = (Vec::new(), true);
             for (mut pending, reply) in pending.into_iter().zip(replies) {
-                let failure = match reply.answer {
+                let failure = match reply {
                     Ok(Value::Nil) => {
                         answers.push((pending.index, Ok(None)));
                         continue;
@@ -89,6 +89,6 @@ impl RedisStore {
         let name = self.config.name(pending.key);
         let mut command = Cmd::new();
         command.arg("EVALSHA").arg(&self.config.scripts.read.hash).arg(1).arg(&name);
-        Request { size: name.len(), name, command, writes: false, go_to: pending.go_to.take() }
+        Request { size: name.len(), name, command, go_to: pending.go_to.take() }
     }
 }

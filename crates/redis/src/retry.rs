@@ -11,12 +11,9 @@ use crate::config::Config;
 /// The least time for a request.
 const SHORTEST: Duration = Duration::from_millis(5);
 
-/// The time of one call of the store. The server itself may wait for replicas.
+/// The time of one call of the store.
 pub(crate) fn budget(config: &Config, call_deadline: Timestamp) -> Budget<'_> {
-    let replicas = config.replicas.map_or(Duration::ZERO, |replicas| replicas.within);
-    let budget = config.timing.budget(call_deadline);
-    budget.be_patient(config.timing.attempt_timeout.saturating_add(replicas));
-    budget
+    config.timing.budget(call_deadline)
 }
 
 /// The pauses between the requests of a call.

@@ -11,7 +11,7 @@ use redis::Value;
 use crate::{
     batch::Reply,
     config::Config,
-    error::{self, Failure, First, is_redirection},
+    error::{self, First, is_redirection},
     item::decode,
     member::{Member, Next},
     retry::{backoff, budget},
@@ -55,23 +55,22 @@ impl RedisStore {
 }
 
 /// Handles the answer to a write.
-fn take<'w>(rounds: &mut Rounds<'w>, config: &Config, member: Member<'w>, reply: Reply) {
-    match reply.answer {
-        Ok(Value::Nil) if matches!(member.next, Next::Look) => looked(rounds, config, member, None),
-        Ok(Value::Int(_)) => written(rounds, member, reply.confirmed),
-        Ok(Value::Nil) if member.applies_to_nothing() => written(rounds, member, reply.confirmed),
-        Ok(Value::Nil) => found(rounds, config, member, None),
+fn take<'w>(rounds: &mut Rounds<'w>, config: &Config, mut member: Member<'w>, reply: Reply) {
+    match reply {
+        Ok(Value::Nil) if member.next == Next::Look => looked(rounds, config, member, None),
+        Ok(Value::Int(_)) => rounds.settle(&member, Verdict::Written),
+        Ok(Value::Nil) if member.applies_to_nothing() => rounds.settle(&member, Verdict::Written),
+        Ok(Value::Nil) => rounds.settle(&member, Verdict::Found(None)),
         Ok(Value::BulkString(text)) => match decode(&text) {
-            Ok(record) if matches!(member.next, Next::Look) => {
+            Ok(record) if member.next == Next::Look => {
                 looked(rounds, config, member, Some(record));
             }
-            Ok(record) => found(rounds, config, member, Some(record)),
+            Ok(record) => found(rounds, &member, record),
             Err(problem) => rounds.fail(member, error::corrupt(&config.address, &problem)),
         },
         Ok(_) => rounds.fail(member, error::unreadable(&config.address)),
         Err(failure) => {
-            let mut member = member;
-            let is_claim = member.write.is_claim() && matches!(member.next, Next::Write);
+            let is_claim = member.write.is_claim() && member.next == Next::Write;
             if failure.detail == First::Look && is_claim {
                 member.next = Next::Look;
                 return rounds.again(member);
@@ -93,62 +92,14 @@ fn looked<'w>(
 ) {
     member.next = Next::Write;
     match record {
-        Some(record) if !member.write.applies(Some(&record)) => {
-            found(rounds, config, member, Some(record));
-        }
+        Some(record) if !member.write.applies(Some(&record)) => found(rounds, &member, record),
         _ => rounds.fail(member, error::no_memory(&config.address)),
     }
 }
 
-/// The guard did not hold for what is there.
-fn found<'w>(
-    rounds: &mut Rounds<'w>,
-    config: &Config,
-    mut member: Member<'w>,
-    found: Option<IdempotencyRecord>,
-) {
-    let waits = config.replicas.is_some();
-    match (&member.next, found) {
-        (_, Some(found)) if member.is_own_work(&found) && waits => {
-            // It was written, and has to be confirmed.
-            member.next = Next::Confirm;
-            rounds.again(member);
-        }
-        (_, Some(found)) if member.is_own_work(&found) => rounds.settle(&member, Verdict::Written),
-        // What was to be confirmed is not there any more: another write replaced it, or a failover lost it.
-        (Next::ConfirmFound(_), _) => {
-            member.next = Next::Write;
-            rounds.again(member);
-        }
-        (Next::Confirm, found) if member.write.applies(found.as_ref()) => {
-            member.next = Next::Write;
-            rounds.again(member);
-        }
-        (_, Some(found)) if waits && member.is_of_same_claim(&found) => {
-            member.next = Next::ConfirmFound(Box::new(found));
-            rounds.again(member);
-        }
-        (_, found) => rounds.settle(&member, Verdict::Found(found)),
-    }
-}
-
-/// The server has it.
-fn written<'w>(rounds: &mut Rounds<'w>, mut member: Member<'w>, confirmed: Result<(), Failure>) {
-    let is_found = matches!(member.next, Next::ConfirmFound(_));
-    match confirmed {
-        // A deletion that a failover loses only holds the key until its lease ends.
-        Err(failure) if is_found || member.write.record.is_some() => {
-            if !is_found {
-                member.next = Next::Confirm;
-            }
-            rounds.fail(member, failure);
-        }
-        _ => {
-            let verdict = match std::mem::replace(&mut member.next, Next::Write) {
-                Next::ConfirmFound(found) => Verdict::Found(Some(*found)),
-                Next::Write | Next::Look | Next::Confirm => Verdict::Written,
-            };
-            rounds.settle(&member, verdict);
-        }
-    }
+/// The guard did not hold for what is there, perhaps because an earlier request of this call has written it.
+fn found<'w>(rounds: &mut Rounds<'w>, member: &Member<'w>, found: IdempotencyRecord) {
+    let verdict =
+        if member.is_own_work(&found) { Verdict::Written } else { Verdict::Found(Some(found)) };
+    rounds.settle(member, verdict);
 }

@@ -48,8 +48,9 @@ impl Sums {
     /// What is 0 is not written: CloudWatch charges for each metric.
     fn count(&mut self, name: &'static str, more: usize) {
         #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-        if more > 0 {
-            *self.counts.entry(name).or_default() += more as f64;
+        let more = more as f64;
+        if more > 0.0 {
+            *self.counts.entry(name).or_default() += more;
         }
     }
 

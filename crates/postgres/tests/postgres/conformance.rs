@@ -7,11 +7,7 @@ use lambda_idempotency_core::store::Store;
 use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_testkit::conformance::{SCENARIOS, browsing};
 
-use crate::{
-    pgbouncer::PgBouncer,
-    server::Postgres,
-    table::{new_store, new_table},
-};
+use crate::{pgbouncer::PgBouncer, server::Postgres, table::new_store};
 
 /// How many scenarios run at once.
 const AT_ONCE: usize = 8;
@@ -44,13 +40,6 @@ async fn postgresql_conforms_with_other_defaults() {
     // Creating the table needs a transaction that may write.
     let url = format!("{}&options=-cdefault_transaction_read_only%3Doff", server.url());
     conforms(&url).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn postgresql_conforms_with_prepared_statements() {
-    let store = new_table(&Postgres::shared().url()).await.prepared_statements(true);
-    conforms_in(Arc::new(store.build().unwrap())).await;
 }
 
 async fn conforms(url: &str) {

@@ -124,40 +124,33 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
     trigger(&counts.url, table, AT_COMMIT, late).await;
     let into = format!("INSERT INTO {table} VALUES ");
     let raise = "DO $$ BEGIN RAISE EXCEPTION 's3cr3t'; END $$";
-    for are_kept in [false, true] {
-        let builder = new_table(&server.url()).await.prepared_statements(are_kept);
-        let store = builder.build().unwrap();
-        // Twice, so that its own statements are among those that the server keeps.
-        for name in ["a", "b"] {
-            wrote(&store, claim(name, 1)).await;
-        }
-        for (text, reason, position) in [
-            (format!("{into} ('there', 1)"), RefusalReason::ConditionFailed, Some(1)),
-            (raise.to_owned(), RefusalReason::ConditionFailed, Some(1)),
-            ("SELECT * FROM nowhere".to_owned(), RefusalReason::Invalid, Some(1)),
-            ("SELECT 's3cr3t'::int".to_owned(), RefusalReason::Invalid, Some(1)),
-            // What the server also says of a statement that it kept: 0A000 and 26000.
-            (format!("SELECT count(*) FROM {table} FOR UPDATE"), RefusalReason::Invalid, Some(1)),
-            ("EXECUTE nothing".to_owned(), RefusalReason::Invalid, Some(1)),
-            (format!("{into} ('s3cr3t', 7)"), RefusalReason::ConditionFailed, None),
-            (format!("{into} ('s3cr3t', -1)"), RefusalReason::ConditionFailed, None),
-        ] {
-            let effects = [counts.adding_one("first"), PostgresStatement::new(&*text)];
-            match one(&store, with(complete("a", 1), effects), in_secs(20)).await {
-                Verdict::EffectRefused(refused) => {
-                    let told = (refused.reason(), refused.position());
-                    assert_eq!(told, (reason, position), "{text}, {are_kept}");
-                    assert!(!refused.to_string().contains("s3cr3t"), "{refused}");
-                }
-                other => panic!("{text}, {are_kept}: {other:?}"),
+    let store = new_table(&server.url()).await.build().unwrap();
+    wrote(&store, claim("a", 1)).await;
+    for (text, reason, position) in [
+        (format!("{into} ('there', 1)"), RefusalReason::ConditionFailed, Some(1)),
+        (raise.to_owned(), RefusalReason::ConditionFailed, Some(1)),
+        ("SELECT * FROM nowhere".to_owned(), RefusalReason::Invalid, Some(1)),
+        ("SELECT 's3cr3t'::int".to_owned(), RefusalReason::Invalid, Some(1)),
+        (format!("SELECT count(*) FROM {table} FOR UPDATE"), RefusalReason::Invalid, Some(1)),
+        ("EXECUTE nothing".to_owned(), RefusalReason::Invalid, Some(1)),
+        (format!("{into} ('s3cr3t', 7)"), RefusalReason::ConditionFailed, None),
+        (format!("{into} ('s3cr3t', -1)"), RefusalReason::ConditionFailed, None),
+    ] {
+        let effects = [counts.adding_one("first"), PostgresStatement::new(&*text)];
+        match one(&store, with(complete("a", 1), effects), in_secs(20)).await {
+            Verdict::EffectRefused(refused) => {
+                let told = (refused.reason(), refused.position());
+                assert_eq!(told, (reason, position), "{text}");
+                assert!(!refused.to_string().contains("s3cr3t"), "{refused}");
             }
-            assert_eq!(stored(&store, "a").await.unwrap().status, Status::InProgress, "{text}");
-            assert_eq!(counts.of("first").await, 0, "{text}");
+            other => panic!("{text}: {other:?}"),
         }
-        let before = counts.of("a").await;
-        wrote(&store, counts.counted("a", 1)).await;
-        assert_eq!(counts.of("a").await, before + 1);
+        assert_eq!(stored(&store, "a").await.unwrap().status, Status::InProgress, "{text}");
+        assert_eq!(counts.of("first").await, 0, "{text}");
     }
+    let before = counts.of("a").await;
+    wrote(&store, counts.counted("a", 1)).await;
+    assert_eq!(counts.of("a").await, before + 1);
 }
 
 /// The worst moment: the server has committed, and nobody hears of it.

@@ -23,7 +23,6 @@ mod failing_effects;
 mod faults;
 mod hosts;
 mod pgbouncer;
-mod prepared;
 mod server;
 mod sharing;
 mod sweeping;

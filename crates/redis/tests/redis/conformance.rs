@@ -1,11 +1,8 @@
 //! The conformance suites of the testkit. A cluster and a replica take a second to start, so all scenarios run with one
 //! store.
 
-use std::time::Duration;
-
 use lambda_idempotency_redis::RedisStoreBuilder;
 use lambda_idempotency_testkit::conformance::{SCENARIOS, browsing};
-use redis::Value;
 
 use crate::{cluster::Cluster, server::Server};
 
@@ -27,15 +24,6 @@ async fn conforms(builder: impl Fn() -> RedisStoreBuilder) {
 async fn every_scenario_passes() {
     let server = Server::start(&[]).await;
     conforms(|| server.builder()).await;
-}
-
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn every_scenario_passes_if_each_write_waits_for_a_replica() {
-    let primary = Server::start(&["--repl-diskless-sync-delay", "0"]).await;
-    let _replica = Server::start(&["--replicaof", "127.0.0.1", &primary.port.to_string()]).await;
-    primary.wait_until(&["WAIT", "1", "100"], |answer| *answer == Value::Int(1)).await;
-    conforms(|| primary.builder().wait_for_replicas(1, Duration::from_secs(5))).await;
 }
 
 /// In a cluster of three, in which the records of a call are with different servers.

@@ -76,20 +76,6 @@ async fn a_call_that_connects_and_is_not_polled_any_more_stops_no_other() {
     written(&[one(&store, claim(6, 1), 21_000).await, first.await]);
 }
 
-/// The server answers when its replicas have, or that time is over.
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_connection_is_not_left_while_its_server_waits_for_replicas() {
-    let server = Server::start(&[]).await;
-    let proxy = before(&server).await;
-    let store = RedisStore::builder(&url(&proxy)).attempt_timeout(Duration::from_millis(100));
-    let store = store.wait_for_replicas(1, Duration::from_secs(60)).build().unwrap();
-    store.check().await.unwrap();
-    let write = one(&store, claim(1, 1), 60_000);
-    assert!(tokio::time::timeout(Duration::from_secs(2), write).await.is_err(), "it has none");
-    assert_eq!(proxy.connections(), 1);
-}
-
 /// Its server never answers on that connection. Who waits for it as well gives it up in time, and makes another.
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
