@@ -11,6 +11,7 @@
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
 //! | [`retry`], [`request_slots`], [`settings`] | what stores have in common: requests that are repeated, how many are on their way, and what builders set |
+//! | [`together`] | a future that several calls of a store drive together |
 //! | [`tls`] | encrypted connections of stores, with the feature `tls` |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
 //! | [`clock`] | time, as a parameter, so that tests control it |
@@ -42,6 +43,7 @@ pub mod store;
 #[doc(hidden)]
 pub mod sweep;
 pub mod tls;
+pub mod together;
 
 #[doc(no_inline)]
 pub use lambda_idempotency_keys as key;

@@ -11,6 +11,7 @@ use lambda_idempotency_core::{
 use crate::{
     config::Config,
     config_error::PostgresConfigError,
+    isolation::Isolation,
     pool::{Pool, Target},
     statements::Statements,
     store::PostgresStore,
@@ -71,6 +72,7 @@ pub struct PostgresStoreBuilder {
     connect_timeout: Option<Duration>,
     max_connections: usize,
     max_idle: Duration,
+    isolation: Option<Isolation>,
 }
 
 impl PostgresStoreBuilder {
@@ -84,6 +86,7 @@ impl PostgresStoreBuilder {
             connect_timeout: None,
             max_connections: MAX_CONNECTIONS,
             max_idle: MAX_IDLE,
+            isolation: None,
         }
     }
 
@@ -97,8 +100,9 @@ impl PostgresStoreBuilder {
     /// Loads the password of each new connection, in place of one in the URL: from AWS Secrets Manager, or a
     /// token of RDS IAM authentication, which is valid for a quarter of an hour.
     ///
-    /// If it fails, the store is unavailable for that attempt. Its error is not logged, since it may hold the
-    /// password.
+    /// It may take ten seconds, which do not count as connecting: a call that ends meanwhile leaves it to the next one. It is
+    /// called once more if the server refuses the password, so let it not keep one that somebody may change. If it fails, no
+    /// connection is made, and the call is repeated until its deadline. Its error is not logged, since it may hold the password.
     ///
     /// ```
     /// use lambda_idempotency_postgres::PostgresStore;
@@ -175,6 +179,23 @@ impl PostgresStoreBuilder {
         self
     }
 
+    /// How isolated the transactions of this store are, effects included. Default: as the server, the database, the role or
+    /// the URL says (`default_transaction_isolation`), which is `READ COMMITTED` unless somebody changed it. The records are
+    /// right at each level.
+    ///
+    /// ```
+    /// use lambda_idempotency_postgres::{Isolation, PostgresStore};
+    ///
+    /// // Two orders that look for a free seat never take the same one.
+    /// let store = PostgresStore::builder("postgres://orders@db.example.com/orders")
+    ///     .isolation(Isolation::Serializable);
+    /// # let _ = store;
+    /// ```
+    pub fn isolation(mut self, level: Isolation) -> Self {
+        self.isolation = Some(level);
+        self
+    }
+
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.timing.clock = Arc::new(clock);
@@ -217,6 +238,7 @@ impl PostgresStoreBuilder {
             hosts,
             max_connections: self.max_connections,
             max_idle: self.max_idle,
+            isolation: self.isolation,
         };
         let pool = Arc::new(Pool::new(target, &config));
         Ok(PostgresStore { pool, config: Arc::new(config), statements })
@@ -226,5 +248,26 @@ impl PostgresStoreBuilder {
 impl fmt::Debug for PostgresStoreBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStoreBuilder").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_connect_timeout_is_that_of_the_program_or_of_the_url_or_a_second() {
+        let of = |url: &str, own: Option<u64>| {
+            let mut builder = PostgresStore::builder(url);
+            if let Some(seconds) = own {
+                builder = builder.connect_timeout(Duration::from_secs(seconds));
+            }
+            builder.build().unwrap().config.connecting().as_secs()
+        };
+        let url = "postgres://db/orders?sslmode=disable";
+        assert_eq!(of(url, None), 1);
+        assert_eq!(of(&format!("{url}&connect_timeout=3"), None), 3);
+        assert_eq!(of(&format!("{url}&connect_timeout=3"), Some(2)), 2);
+        assert_eq!(of("postgres://a,b/orders?sslmode=disable&connect_timeout=3", None), 6);
     }
 }

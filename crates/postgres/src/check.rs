@@ -25,8 +25,8 @@ const TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::
 
 impl PostgresStore {
     /// Connects to the server and checks that it can keep idempotency records: it accepts the login, is PostgreSQL
-    /// 13 or later, has a database with the encoding `UTF8`, and the table with all its columns, which the role may write,
-    /// and does not forget what it has confirmed (`fsync` and `synchronous_commit` are on, and neither the table nor a partition
+    /// 13 or later, has a database with the encoding `UTF8`, and the table with all its columns, which the role may write and
+    /// from which no row security hides anything, its primary key, and a session that may write, and does not forget what it has confirmed (`fsync` and `synchronous_commit` are on, and neither the table nor a partition
     /// of it is `UNLOGGED`). What may pass is tried again for up to five seconds.
     ///
     /// Call it once, before the runtime starts: then a function that cannot work does not start. Without it the
@@ -82,6 +82,18 @@ impl PostgresStore {
             return unfit(
                 "the table, or a partition of it, is UNLOGGED or temporary, so the server empties it after a crash, and \
                  work that was done runs again; turn it into a permanent one by ALTER TABLE ... SET LOGGED",
+            );
+        }
+        if !flag(4) {
+            return unfit(
+                "the table has no primary key, so that two workers could have one key; add it by ALTER TABLE ... ADD PRIMARY \
+                 KEY (key)",
+            );
+        }
+        if !flag(5) {
+            return unfit(
+                "row security may hide or refuse records of the role; disable it for the table, or let the role pass it by \
+                 ALTER ROLE ... BYPASSRLS",
             );
         }
         Ok(())

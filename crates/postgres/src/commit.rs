@@ -16,10 +16,11 @@ use lambda_idempotency_core::{
 use tokio_postgres::Error;
 
 use crate::{
-    connection::{Answers, Statement},
+    connection::{Access, Answers, Statement},
     effects::PostgresEffects,
     error::{
-        self, Cause, Doing, Failure, Scope, begin_failure, cause, commit_failure, failure, told,
+        self, Cause, Doing, Failure, Scope, begin_failure, cause, commit_failure, failure,
+        read_only, told,
     },
     member::{GivenUp, Member},
     pool::Lease,
@@ -31,9 +32,12 @@ use crate::{
 
 /// Makes the connection what it was when it was opened, for what effects can leave on it: cursors, a role, settings (also
 /// by `set_config`), channels, advisory locks, temporary tables. It is sent with `COMMIT` or `ROLLBACK`, so that a proxy sends both
-/// to one connection. What `DISCARD ALL` does besides would end statements that the server keeps.
+/// to one connection. Statements are ended that SQL has prepared: others, which `DISCARD ALL` would end as well, are a
+/// proxy's.
 const CLEAN: &str = "CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
-     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
+     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; \
+     DO $$ DECLARE s record; BEGIN FOR s IN SELECT name FROM pg_prepared_statements WHERE from_sql LOOP \
+     EXECUTE format('DEALLOCATE %I', s.name); END LOOP; END $$";
 
 /// What is to become of the transaction.
 enum Prepared {
@@ -92,7 +96,7 @@ impl PostgresStore {
         statements.extend(of_effects.map(|s| Statement::counted(s.text(), s.parameters())));
         let limit = member.commit_limit(budget);
         let began = self.config.timing.clock.now();
-        let begin = begin(limit, "");
+        let begin = begin(self.config.isolation, limit, "");
         let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None)).await;
         drop(statements);
         let Answers { begin, statements: mut answers, .. } = match running {
@@ -114,10 +118,14 @@ impl PostgresStore {
                 return Err(self.pool.unanswered(failure, lease.waited, limits));
             }
         };
-        if let Err(error) = &begin {
-            // Without a transaction, the statements may have been applied one by one.
-            let in_doubt = error.as_db_error().is_some() && !nothing_was_written(&answers);
-            return Err(begin_failure(doing, error).with_doubt(in_doubt));
+        match &begin {
+            Ok(Access::ReadWrite) => {}
+            Ok(Access::ReadOnly) => return Err(read_only(doing)),
+            Err(error) => {
+                // Without a transaction, the statements may have been applied one by one.
+                let in_doubt = error.as_db_error().is_some() && !nothing_was_written(&answers);
+                return Err(begin_failure(doing, error).with_doubt(in_doubt));
+            }
         }
         let of_effects = answers.split_off(own.min(answers.len()));
         let mut rows = Vec::with_capacity(own);

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::settings::Timing;
 
-use crate::table::Table;
+use crate::{isolation::Isolation, table::Table};
 
 /// The settings of a store.
 #[derive(Clone)]
@@ -17,6 +17,8 @@ pub(crate) struct Config {
     pub(crate) hosts: u32,
     pub(crate) max_connections: usize,
     pub(crate) max_idle: Duration,
+    /// `None` leaves it to the session.
+    pub(crate) isolation: Option<Isolation>,
 }
 
 impl Config {

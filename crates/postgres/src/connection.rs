@@ -54,11 +54,19 @@ impl<'s> Statement<'s> {
 
 /// What the server answered to a transaction.
 pub(crate) struct Answers {
-    pub(crate) begin: Result<(), Error>,
+    pub(crate) begin: Result<Access, Error>,
     /// For each statement what it did, in order.
     pub(crate) statements: Vec<Result<Ran, Error>>,
     /// The answer to the end; `Ok` if none was sent.
     pub(crate) end: Result<(), Error>,
+}
+
+/// What the session may do, as it said when the transaction began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    ReadWrite,
+    /// A standby, or an administrator has set the session, its role or its database so.
+    ReadOnly,
 }
 
 /// What a statement did.
@@ -92,7 +100,7 @@ impl Connection {
     ) -> Answers {
         let Self { client, wire, answered } = self;
         let client = &*client;
-        let mut begin = Request::new(client.batch_execute(begin));
+        let mut begin = Request::new(begun(client, begin));
         let running = statements.iter().map(|statement| Request::new(one(client, statement)));
         let mut running: Vec<_> = running.collect();
         let mut ended = end.map(|end| Request::new(client.batch_execute(end)));
@@ -138,6 +146,16 @@ impl Connection {
         drive(wire, |cx| request.is_ready(cx)).await;
         request.answer().await
     }
+}
+
+/// Begins a transaction, and reads what `SHOW transaction_read_only` says, the only statement of these with a row.
+async fn begun(client: &Client, begin: &str) -> Result<Access, Error> {
+    let answers = client.simple_query(begin).await?;
+    let is_on = |answer: &SimpleQueryMessage| match answer {
+        SimpleQueryMessage::Row(row) => matches!(row.try_get(0), Ok(Some("on"))),
+        _ => false,
+    };
+    Ok(if answers.iter().any(is_on) { Access::ReadOnly } else { Access::ReadWrite })
 }
 
 /// What became of the first of these statements, and of the others. The server does not say which of them has failed.

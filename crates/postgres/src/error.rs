@@ -8,6 +8,7 @@ use std::{fmt, time::Duration};
 use lambda_idempotency_core::{
     request_slots::{Purpose, RequestSlots},
     retry::{self, chain, unquoted},
+    settings::NoPassword,
     store::StoreErrorKind,
 };
 use tokio_postgres::{
@@ -89,10 +90,13 @@ pub(crate) fn not_connected(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Fail
     })
 }
 
-/// A failover has made this server a standby, or is about to replace it.
-fn read_only(doing: Doing<'_>) -> Failure {
-    let context =
-        format!("could not {doing}: the server is read-only; connect to the one that takes writes");
+/// A failover has made this server a standby, or is about to replace it. Or an administrator has set the database so, perhaps
+/// because it moves to another server: then nothing is read here either.
+pub(crate) fn read_only(doing: Doing<'_>) -> Failure {
+    let context = format!(
+        "could not {doing}: the session is read-only, on a standby, or by `default_transaction_read_only` of the server, \
+         the database or the role; connect to the server that takes writes"
+    );
     unavailable(context).with_detail(Scope::Server)
 }
 
@@ -129,12 +133,14 @@ fn unavailable(context: String) -> Failure {
     Failure::transient(StoreErrorKind::Unavailable, context)
 }
 
+/// There is no password for a connection, so none was made.
+pub(crate) fn no_password(doing: Doing<'_>, why: NoPassword) -> Failure {
+    unavailable(format!("could not {doing}: {why}"))
+}
+
 /// Why there was no connection. Nothing was sent.
 pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
     let failure = match why {
-        Unconnected::NoPassword => {
-            unavailable(format!("could not {doing}: the function given to `password` failed"))
-        }
         Unconnected::Encoding(encoding) => Failure::new(
             StoreErrorKind::Misconfigured,
             format!(
@@ -164,7 +170,7 @@ pub(crate) fn failure(doing: Doing<'_>, error: &Error) -> Failure {
     }
 }
 
-/// Classifies an error of `BEGIN ... READ WRITE`, which a standby does not support.
+/// Classifies an error of `BEGIN`. A standby knows no `SERIALIZABLE`.
 pub(crate) fn begin_failure(doing: Doing<'_>, error: &Error) -> Failure {
     match error.as_db_error() {
         Some(said) if *said.code() == SqlState::FEATURE_NOT_SUPPORTED => {
@@ -182,7 +188,7 @@ pub(crate) fn commit_failure(doing: Doing<'_>, error: &Error) -> Failure {
     let rolled_back = error.as_db_error().is_some_and(|said| {
         let code = said.code();
         let class = code.code().get(..2);
-        let is_of_server = !is_fatal(error) && said.routine().is_some();
+        let is_of_server = !ends_connection(error) && said.routine().is_some();
         (is_of_server || matches!(class, Some("40" | "23" | "22" | "P0")))
             && (is_raised(said) || *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN)
     });
@@ -199,20 +205,27 @@ pub(crate) enum Cause {
     Statement,
 }
 
-/// Finds out why the server gave up an effect. A function may raise each SQLSTATE, and the routine of the server that
-/// reports it tells the difference.
+/// Finds out why the server gave up an effect: by the severity, and by what the server says of the statement.
+///
+/// What ends the connection is not the statement's: an administrator has ended the session, or the server ends. Each SQLSTATE
+/// may also be raised by a function, and the routine of the server that reports it tells the difference.
 pub(crate) fn cause(said: &DbError) -> Cause {
     let by_itself = matches!(said.routine(), None | Some("ProcessInterrupts" | "DeadLockReport"));
     let code = said.code().code();
-    let class = code.get(..2);
-    match code {
+    match (code, code.get(..2)) {
         // The second is `transaction_timeout` of PostgreSQL 17.
-        "57014" | "25P04" if by_itself => Cause::TimeLimit,
-        "40P01" | "55P03" if by_itself => Cause::Others,
+        ("57014" | "25P04", _) if by_itself => Cause::TimeLimit,
+        _ if is_fatal(said) => Cause::Others,
+        _ if is_raised(said) => Cause::Statement,
+        ("40P01" | "55P03", _) if by_itself => Cause::Others,
+        // Transactions at the same time, at a level of isolation above READ COMMITTED.
+        ("40001", _) => Cause::Others,
         // A limit that the server sets to one statement, for example `temp_file_limit`.
-        "53400" => Cause::Statement,
-        // The server, its disk or a proxy is out of resources.
-        _ if !is_raised(said) && matches!(class, Some("53" | "58" | "08")) => Cause::Others,
+        ("53400", _) => Cause::Statement,
+        // A file that the statement names; and values that it has not got.
+        ("58P01" | "58P02" | "08P01", _) => Cause::Statement,
+        // The server, its disk or a proxy is out of resources, or a server that the statement asks is away.
+        (_, Some("53" | "58" | "08")) => Cause::Others,
         _ => Cause::Statement,
     }
 }
@@ -222,11 +235,14 @@ pub(crate) fn is_raised(said: &DbError) -> bool {
     said.routine() == Some("exec_stmt_raise")
 }
 
-/// Whether the server ends the connection after this error.
-pub(crate) fn is_fatal(error: &Error) -> bool {
-    error.as_db_error().is_none_or(|said| {
-        !matches!(said.parsed_severity(), Some(Severity::Error | Severity::Warning))
-    })
+/// Whether the connection ends with this error.
+pub(crate) fn ends_connection(error: &Error) -> bool {
+    error.as_db_error().is_none_or(is_fatal)
+}
+
+/// Whether the server ends the connection after this error: it is fatal, a panic, or of a severity that is not known.
+fn is_fatal(said: &DbError) -> bool {
+    !matches!(said.parsed_severity(), Some(Severity::Error | Severity::Warning))
 }
 
 /// Classifies a SQLSTATE.
@@ -258,7 +274,14 @@ fn server_failure(doing: Doing<'_>, said: &DbError) -> Failure {
                 "could not {doing}: the database does not exist; create it, or correct the URL"
             ),
         ),
-        "42P01" | "42703" | "42P10" | "42804" | "42883" | "42601" | "3F000" => Failure::new(
+        "42P10" => Failure::new(
+            StoreErrorKind::Misconfigured,
+            format!(
+                "could not {doing}: table {table} has no primary key, so that two workers could have one key; add it: ALTER \
+                 TABLE .. ADD PRIMARY KEY (key)"
+            ),
+        ),
+        "42P01" | "42703" | "42804" | "42883" | "42601" | "3F000" => Failure::new(
             StoreErrorKind::Misconfigured,
             format!(
                 "could not {doing}: table {table} does not exist, or has other columns; create it \
@@ -268,7 +291,8 @@ fn server_failure(doing: Doing<'_>, said: &DbError) -> Failure {
         "42501" => Failure::new(
             StoreErrorKind::Denied,
             format!(
-                "could not {doing}: the role needs SELECT, INSERT, UPDATE and DELETE on {table}"
+                "could not {doing}: the role needs SELECT, INSERT, UPDATE and DELETE on {table}, and no row security may \
+                 refuse its rows"
             ),
         ),
         "54000" => {

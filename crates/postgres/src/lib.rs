@@ -40,6 +40,15 @@
 //! with effects: the `RESET ALL` after its transaction removes them from a connection that others share. Set them by
 //! `ALTER ROLE .. SET` or `ALTER DATABASE .. SET`, and name the table `SCHEMA.TABLE`.
 //!
+//! **What an administrator has set counts.** A session that is read-only, on a standby or by `default_transaction_read_only`, is
+//! refused for reads as well: nothing is written into a database that moves to another server. Transactions are as isolated
+//! as `default_transaction_isolation` says, effects included. Above `READ COMMITTED` the server gives up one of two that
+//! meet, and the store repeats it; [`PostgresStoreBuilder::isolation`] chooses a level for this store.
+//!
+//! **A synchronous standby that is gone** stops each `COMMIT`, and it goes on waiting when its client has given up: the
+//! connections of the server fill up. `client_connection_check_interval` ends that wait once the client has closed its connection,
+//! which a store does when a request runs into its limit; the transaction is committed then, and was in doubt.
+//!
 //! With **asynchronous replication**, a failover may lose the last writes: a claim that is lost leaves its key free
 //! while its handler runs, and a completion that is lost lets the next delivery run the handler again.
 //!
@@ -71,7 +80,7 @@
 //!
 //! | this store | Aurora DSQL |
 //! |---|---|
-//! | `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE` | [`BEGIN` takes only `READ ONLY` or `READ WRITE`][sql]; a transaction sees [one snapshot][occ], so what was found where a guard failed may be old |
+//! | a level of isolation, if [you ask for one](PostgresStoreBuilder::isolation) | [`BEGIN` takes only `READ ONLY` or `READ WRITE`][sql]; a transaction sees [one snapshot][occ], so what was found where a guard failed may be old |
 //! | `SET LOCAL lock_timeout`, `FOR UPDATE` | [no locks][occ]: who commits second gets `40001`. The store repeats a transaction that ends so, also at its `COMMIT` |
 //! | `CREATE TABLE` with `COLLATE "C"` | [refuses `COLLATE`][unsupported]; C is the only collation |
 //! | `CREATE INDEX`, in one transaction with the table and an advisory lock | [only `CREATE INDEX ASYNC`][unsupported] |
@@ -151,6 +160,7 @@ mod connection;
 mod effects;
 mod env;
 mod error;
+mod isolation;
 mod limits;
 mod member;
 mod parameters;
@@ -182,6 +192,7 @@ pub use crate::{
     builder::PostgresStoreBuilder,
     config_error::PostgresConfigError,
     effects::{PostgresEffectError, PostgresEffects, PostgresStatement, PostgresValue},
+    isolation::Isolation,
     store::PostgresStore,
 };
 

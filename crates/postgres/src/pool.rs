@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -12,7 +13,7 @@ use std::{
 use lambda_idempotency_core::{
     clock::Timestamp,
     request_slots::{RequestSlots, Slot},
-    settings::LoadPassword,
+    settings::{LoadPassword, NoPassword},
     store::StoreErrorKind,
 };
 
@@ -64,24 +65,51 @@ impl Pool {
         Self { target, idle: Mutex::default(), slots }
     }
 
-    /// An idle connection, or a new one.
+    /// An idle connection.
     ///
-    /// A connection that was idle for long may be dead without anybody having said so: a frozen process
-    /// answers no keep-alives, and networks forget idle connections. It is closed.
-    pub(crate) async fn take<'p>(
-        &'p self,
-        slot: Slot<'p>,
-        config: &Config,
-        budget: &Budget<'_>,
-    ) -> Result<Lease<'p>, Unconnected> {
+    /// One that was idle for long may be dead without anybody having said so: a frozen process answers no keep-alives, and
+    /// networks forget idle connections. It is closed.
+    pub(crate) fn idle(&self, config: &Config) -> Option<Connection> {
         while let Some(Idle { mut connection, since }) = self.pop() {
             if config.timing.clock.now().since(since) <= config.max_idle && !connection.is_closed()
             {
-                return Ok(Lease { pool: self, connection, waited: Duration::ZERO, slot });
+                return Some(connection);
             }
         }
-        let connection = self.target.connect(config, budget).await?;
-        Ok(Lease { pool: self, connection, waited: Duration::ZERO, slot })
+        None
+    }
+
+    /// A connection in use, of a call that has waited for its slot.
+    pub(crate) const fn lease<'p>(
+        &'p self,
+        connection: Connection,
+        slot: Slot<'p>,
+        waited: Duration,
+    ) -> Lease<'p> {
+        Lease { pool: self, connection, waited, slot }
+    }
+
+    /// How long loading a password may take.
+    pub(crate) fn loading(&self) -> Duration {
+        self.target.password.as_ref().map_or(Duration::ZERO, |_| LoadPassword::LIMIT)
+    }
+
+    /// The password that the user's function loads; `None` without one.
+    pub(crate) async fn password(&self, budget: &Budget<'_>) -> Result<Option<String>, NoPassword> {
+        match &self.target.password {
+            Some(password) => password.load(budget).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A new connection, with this password in place of one in the URL.
+    pub(crate) async fn connect(
+        &self,
+        config: &Config,
+        budget: &Budget<'_>,
+        password: Option<&str>,
+    ) -> Result<Connection, Unconnected> {
+        self.target.connect(config, budget, password).await
     }
 
     /// The failure of a request that had no answer within a limit, which has a usual value, after its call had waited for a slot.
@@ -146,13 +174,10 @@ impl Target {
         &self,
         config: &Config,
         budget: &Budget<'_>,
+        password: Option<&str>,
     ) -> Result<Connection, Unconnected> {
-        let password = match &self.password {
-            Some(load) => Some(load.load().await.ok_or(Unconnected::NoPassword)?),
-            None => None,
-        };
         let mut server = self.server.clone();
-        if let Some(password) = &password {
+        if let Some(password) = password {
             server.password(password);
         }
         // A machine without power keeps no time of those behind it.
@@ -182,7 +207,18 @@ where
 {
     let (client, wire) = opened.map_err(Unconnected::Failed)?;
     let encoding = wire.parameter(ENCODING).map(str::to_owned);
-    Ok((client, Box::pin(wire), encoding))
+    Ok((client, Box::pin(quiet(wire)), encoding))
+}
+
+/// Sends and receives. The driver by itself would log notices, which are texts of the database's functions.
+async fn quiet<S>(mut wire: tokio_postgres::Connection<Socket, S>) -> Result<(), Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(message) = poll_fn(|cx| wire.poll_message(cx)).await {
+        message?;
+    }
+    Ok(())
 }
 
 impl fmt::Debug for Pool {

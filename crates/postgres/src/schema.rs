@@ -6,7 +6,7 @@ use lambda_idempotency_core::{clock::Timestamp, request_slots::Purpose, store::S
 
 use crate::{
     config_error::PostgresConfigError,
-    error::{self, Doing, Failure, connect_failure, failure},
+    error::{self, Doing, Failure, failure},
     retry::budget,
     store::PostgresStore,
     table::Table,
@@ -74,10 +74,8 @@ impl PostgresStore {
         }
         budget.be_patient(limit);
         let slot = self.slot(doing, limit, &budget, || budget.limit()).await?;
-        let taken = budget.attempt(limit, self.pool.take(slot, &self.config, &budget)).await;
-        let mut lease = taken
-            .map_err(|late| error::not_connected(doing, late))?
-            .map_err(|why| connect_failure(doing, why))?;
+        let connection = self.connection(doing, Duration::ZERO, &budget).await?;
+        let mut lease = self.pool.lease(connection, slot, Duration::ZERO);
         // Two sessions that create the same table at once would fail.
         let text = format!(
             "BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {} COMMIT",

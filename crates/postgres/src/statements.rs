@@ -2,6 +2,8 @@
 //!
 //! A statement applies any number of writes: one row for each, of which [`rows`](crate::rows) has the text.
 //!
+//! At a higher level of isolation the server gives up one of two that meet (`40001`), and the store sends it again.
+//!
 //! An `insert` returns what it found for the keys that have a record: that is how duplicates are answered. At the isolation
 //! level `READ COMMITTED` it sees what was committed before it began, and may not insert because of a record that is
 //! newer. Then it finds none, and the write is sent again. Or it waits for a transaction that changes the record, and finds the
@@ -61,8 +63,8 @@ pub(crate) struct Statements {
     pub(crate) count: String,
     /// Deletes some records that expired before an age, by the server's clock and by that of its client.
     pub(crate) sweep: String,
-    /// Says of the server its version, whether it keeps what it has confirmed, whether the role may write,
-    /// and whether the server keeps the table.
+    /// Says of the server its version, whether it keeps what it has confirmed, whether the role may write, whether the server
+    /// keeps the table, whether it has one row for each key, and whether the role sees all of them.
     pub(crate) check: String,
 }
 
@@ -171,7 +173,11 @@ impl Statements {
                  has_table_privilege('{table}', 'SELECT') AND has_table_privilege('{table}', 'INSERT') \
                  AND has_table_privilege('{table}', 'UPDATE') AND has_table_privilege('{table}', 'DELETE'), \
                  NOT EXISTS (SELECT FROM pg_class WHERE relpersistence <> 'p' AND (oid = '{table}'::regclass \
-                 OR oid IN (SELECT relid FROM pg_partition_tree('{table}'))))"
+                 OR oid IN (SELECT relid FROM pg_partition_tree('{table}')))), \
+                 EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid \
+                 AND a.attnum = i.indkey[0] WHERE i.indrelid = '{table}'::regclass AND a.attname = 'key' \
+                 AND i.indnkeyatts = 1 AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL), \
+                 NOT row_security_active('{table}'::regclass::oid)"
             ),
             table,
         }

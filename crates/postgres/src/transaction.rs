@@ -6,11 +6,12 @@ use lambda_idempotency_core::{request_slots::Slot, store::StoreErrorKind};
 use tokio_postgres::{Row, error::SqlState};
 
 use crate::{
-    connection::{Answers, Ran, Statement},
+    connection::{Access, Answers, Connection, Ran, Statement},
     error::{
-        self, Doing, Failure, Scope, begin_failure, commit_failure, connect_failure, failure,
-        is_fatal,
+        self, Doing, Failure, Scope, begin_failure, commit_failure, connect_failure,
+        ends_connection, failure, no_password, read_only,
     },
+    isolation::Isolation,
     pool::Lease,
     retry::{Budget, SHORTEST},
     store::PostgresStore,
@@ -31,19 +32,44 @@ impl PostgresStore {
         let all = budget.left();
         let slot = self.slot(doing, all.saturating_sub(SHORTEST), budget, request).await?;
         let waited = all.saturating_sub(budget.left());
-        let limit = self.config.connecting().min(budget.left());
-        let taken = budget.attempt(limit, self.pool.take(slot, &self.config, budget)).await;
-        let taken = taken.map_err(|late| {
-            let limits = (late.0, self.config.connecting());
-            self.pool.unanswered(error::not_connected(doing, late), waited, limits)
-        })?;
-        let lease = taken.map_err(|why| connect_failure(doing, why));
-        if lease.is_err() {
-            self.pool.heard(&lease);
+        let connection = self.connection(doing, waited, budget).await?;
+        Ok(self.pool.lease(connection, slot, waited))
+    }
+
+    /// An idle connection, or a new one.
+    pub(crate) async fn connection(
+        &self,
+        doing: Doing<'_>,
+        waited: Duration,
+        budget: &Budget<'_>,
+    ) -> Result<Connection, Failure> {
+        if let Some(idle) = self.pool.idle(&self.config) {
+            return Ok(idle);
         }
-        let mut lease = lease?;
-        lease.waited = waited;
-        Ok(lease)
+        let mut was_refused = false;
+        loop {
+            let password = self.pool.password(budget).await;
+            let password = password.map_err(|why| no_password(doing, why))?;
+            let limit = self.config.connecting().min(budget.left());
+            let connecting = self.pool.connect(&self.config, budget, password.as_deref());
+            let connected = budget.attempt(limit, connecting).await.map_err(|late| {
+                let limits = (late.0, self.config.connecting());
+                self.pool.unanswered(error::not_connected(doing, late), waited, limits)
+            })?;
+            match connected {
+                // Somebody may have changed it since: it is loaded once more.
+                Err(why) if why.is_of_password() && password.is_some() && !was_refused => {
+                    was_refused = true;
+                }
+                connected => {
+                    let connection = connected.map_err(|why| connect_failure(doing, why));
+                    if connection.is_err() {
+                        self.pool.heard(&connection);
+                    }
+                    return connection;
+                }
+            }
+        }
     }
 
     /// A slot, if there is one within `limit`, for requests that may take as long as `request` says.
@@ -57,7 +83,8 @@ impl PostgresStore {
         // For connecting, for the statements, and for `COMMIT`.
         let time = move || {
             let requests = request().saturating_mul(2);
-            self.config.connecting().saturating_add(requests).min(budget.left())
+            let connecting = self.pool.loading().saturating_add(self.config.connecting());
+            connecting.saturating_add(requests).min(budget.left())
         };
         let slot = budget.within(limit, self.pool.slots.enter(doing.purpose, time)).await;
         slot.map_err(|late| self.pool.crowded(error::all_in_use(doing, late)))
@@ -78,14 +105,14 @@ impl PostgresStore {
             return Err(error::too_late(&self.config));
         }
         let began = self.config.timing.clock.now();
-        let begin = begin(limit, planning);
+        let begin = begin(self.config.isolation, limit, planning);
         let answered = lease.connection.run(&begin, statements, Some("COMMIT"));
         let answers = budget.attempt(limit, answered).await.map_err(|late| {
             self.pool.close_idle(began);
             let limits = (late.0, self.config.timing.attempt_timeout);
             self.pool.unanswered(error::timed_out(doing, late), lease.waited, limits)
         })?;
-        let is_usable = answers.errors().all(|error| !is_fatal(error));
+        let is_usable = answers.errors().all(|error| !ends_connection(error));
         let judged = judge(doing, answers);
         self.pool.heard(&judged);
         if judged.as_ref().is_err_and(|failure| failure.detail == Scope::Server) {
@@ -106,11 +133,15 @@ impl PostgresStore {
 ///
 /// The server stops a statement a little earlier than we stop waiting, so that we learn of it, and stops
 /// waiting for a lock earlier than that.
-pub(crate) fn begin(limit: Duration, planning: &str) -> String {
+///
+/// Whether it may write, and how isolated it is, is what the session says, unless the store was told to [isolate](Isolation) it
+/// otherwise. Whether it may write is asked first: a session that only reads may be one of a server that another has replaced.
+pub(crate) fn begin(isolation: Option<Isolation>, limit: Duration, planning: &str) -> String {
     let share = |eighths: u32| (limit.saturating_mul(eighths) / 8).as_millis().max(1);
     let (statement, lock) = (share(7), share(6));
+    let isolation = isolation.map_or("", Isolation::clause);
     format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+        "BEGIN{isolation}; SHOW transaction_read_only; \
          SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}; \
          SET LOCAL idle_in_transaction_session_timeout = {statement}{planning}"
     )
@@ -119,9 +150,13 @@ pub(crate) fn begin(limit: Duration, planning: &str) -> String {
 /// What became of the transaction. It was rolled back if one of its statements failed.
 fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
     let Answers { begin, statements, end } = answers;
-    if let Err(error) = &begin {
-        // Without a transaction, the statements may have been applied one by one.
-        return Err(begin_failure(doing, error).with_doubt(!nothing_was_written(&statements)));
+    match &begin {
+        Ok(Access::ReadWrite) => {}
+        Ok(Access::ReadOnly) => return Err(read_only(doing)),
+        Err(error) => {
+            // Without a transaction, the statements may have been applied one by one.
+            return Err(begin_failure(doing, error).with_doubt(!nothing_was_written(&statements)));
+        }
     }
     let mut rows = Vec::with_capacity(statements.len());
     for answer in statements {

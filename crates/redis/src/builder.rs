@@ -88,8 +88,9 @@ impl RedisStoreBuilder {
     /// Loads the password of each new connection, in place of one in the URL: from AWS Secrets Manager, or a token of
     /// IAM authentication for ElastiCache and MemoryDB, which is valid for a quarter of an hour.
     ///
-    /// If it fails, no connection is made, and the call is repeated until its deadline. Its error is not
-    /// logged, since it may hold the password.
+    /// It may take ten seconds, which do not count as connecting: a call that ends meanwhile leaves it to the next one. It is
+    /// called once more if the server refuses the password, so let it not keep one that somebody may change. If it fails, no
+    /// connection is made, and the call is repeated until its deadline. Its error is not logged, since it may hold the password.
     ///
     /// ```
     /// # use lambda_idempotency_redis::RedisStore;

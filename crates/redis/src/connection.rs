@@ -14,6 +14,7 @@ use std::{
 };
 
 use futures_util::future::{Either, select};
+use lambda_idempotency_core::together::Together;
 use redis::{
     AsyncConnectionConfig, IntoConnectionInfo as _, Pipeline, RedisError, Value,
     aio::MultiplexedConnection,
@@ -29,7 +30,6 @@ use crate::{
     error::{self, Failure, server_failure},
     handshake::{self, Facts},
     retry::{Budget, within},
-    together::Together,
 };
 
 /// How many requests may wait to be sent: more than there are calls. For room among fewer, calls would queue, and one that
@@ -49,17 +49,16 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Connects and logs in, loads the scripts, and refuses a server that cannot keep idempotency records.
+    /// Connects and logs in, loads the scripts, and refuses a server that cannot keep idempotency records. A password
+    /// counts in place of one in the URL.
     pub(crate) async fn open(
         config: &Config,
         address: &Address,
+        password: Option<String>,
         budget: &Budget<'_>,
     ) -> Result<Self, Failure> {
         let mut login = config.login.clone();
-        if let Some(load) = &config.load_password {
-            let password = load.load().await.ok_or_else(|| error::no_password(address))?;
-            login.password = Some(password);
-        }
+        login.password = password.or(login.password);
         let unreachable =
             |error: io::Error| error::not_connected(address, error.kind().to_string());
         let found = lookup_host((&*address.host, address.port)).await.map_err(unreachable)?;

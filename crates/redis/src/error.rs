@@ -5,6 +5,7 @@
 
 use lambda_idempotency_core::{
     retry::{self, unquoted},
+    settings::NoPassword,
     store::StoreErrorKind,
 };
 use redis::{RedisError, ServerError};
@@ -66,10 +67,15 @@ pub(crate) fn not_connected(at: &Address, cause: String) -> Failure {
     transient(First::FindServer, context).because(cause)
 }
 
-/// The user's function for the password returned an error.
-pub(crate) fn no_password(at: &Address) -> Failure {
-    let context = format!("the password for the Redis server {at} could not be loaded");
+/// There is no password for a connection.
+pub(crate) fn no_password(at: &Address, why: NoPassword) -> Failure {
+    let context = format!("the password for the Redis server {at} could not be loaded: {why}");
     transient(First::Reconnect, context)
+}
+
+/// Whether the server refused the password.
+pub(crate) fn is_of_password(failure: &Failure) -> bool {
+    failure.kind() == StoreErrorKind::Denied && failure.detail == First::Reconnect
 }
 
 /// The server, which is not of a cluster, follows another one.
@@ -159,7 +165,8 @@ pub(crate) fn server_failure(at: &Address, error: &ServerError) -> Failure {
         "NOAUTH" | "WRONGPASS" => Failure::new(
             StoreErrorKind::Denied,
             format!("the Redis server {at} refused user or password"),
-        ),
+        )
+        .with_detail(First::Reconnect),
         "NOPERM" => Failure::new(
             StoreErrorKind::Denied,
             format!(

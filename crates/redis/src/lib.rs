@@ -120,7 +120,6 @@ mod retry;
 mod script;
 mod servers;
 mod store;
-mod together;
 mod write;
 
 use lambda_idempotency_core::{

@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_core::clock::Timestamp;
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    settings::{LoadPassword, NoPassword},
+    together::{Together, WeakTogether},
+};
 
 use crate::{
     address::Address,
@@ -17,7 +21,6 @@ use crate::{
     connection::Link,
     error::{self, Failure},
     retry::{Budget, budget, within},
-    together::{Together, WeakTogether},
 };
 
 /// After so long without a request a connection is tried before it is used. The server, or something on the way, may
@@ -70,7 +73,10 @@ impl Node {
         match budget.within(budget.left(), connecting).await {
             Ok(link) => link,
             // That the server is not reached is known after `connect_timeout` only.
-            Err(_) => Err(error::ended_connecting(&self.address)),
+            Err(_) => Err(match loading_for(config, budget) {
+                Some(late) => error::no_password(&self.address, NoPassword::Late(late)),
+                None => error::ended_connecting(&self.address),
+            }),
         }
     }
 
@@ -87,8 +93,7 @@ impl Node {
         };
         // Not one that began long ago and that nobody has polled: the server may have closed it since. Nor one that has
         // failed, and is kept by a call that does not know yet.
-        let next =
-            links.next.as_ref().filter(|next| now.since(next.since) < config.connect_timeout);
+        let next = links.next.as_ref().filter(|next| now.since(next.since) < longest(config));
         let connecting = next.and_then(|next| next.connecting.upgrade());
         if let Some(connecting) = connecting.filter(|connecting| connecting.peek().is_none()) {
             return Err(connecting);
@@ -116,22 +121,57 @@ async fn connect(
     address: Address,
     idle: Option<Link>,
 ) -> Result<Link, Failure> {
-    let budget = budget(&config, config.timing.clock.now().plus(config.connect_timeout));
-    let connected = async {
-        if let Some(link) = idle {
-            let alive = within(&budget, TRIED_WITHIN, link.is_alive(&address)).await;
-            if matches!(alive, Ok(Ok(()))) && !link.was_left() {
-                return Ok(link);
-            }
+    let budget = budget(&config, config.timing.clock.now().plus(longest(&config)));
+    let mut alive = None;
+    if let Some(link) = idle {
+        let answer = within(&budget, TRIED_WITHIN, link.is_alive(&address)).await;
+        if matches!(answer, Ok(Ok(()))) && !link.was_left() {
+            alive = Some(link);
+        } else {
             link.leave();
         }
-        Link::open(&config, &address, &budget).await
+    }
+    let link = match alive {
+        Some(link) => link,
+        None => open(&config, &address, &budget).await?,
     };
-    let connected = within(&budget, config.connect_timeout, connected).await;
-    let link = connected.map_err(|_| timed_out(&address))??;
     let used = Used { link: link.clone(), at: config.timing.clock.now() };
     lock(&links).used = Some(used);
     Ok(link)
+}
+
+/// Makes a new connection. If the server refuses the password that was loaded, somebody may have changed it since: it is loaded
+/// once more.
+async fn open(config: &Config, address: &Address, budget: &Budget<'_>) -> Result<Link, Failure> {
+    let mut was_refused = false;
+    loop {
+        let password = match &config.load_password {
+            Some(password) => Some(password.load(budget).await),
+            None => None,
+        };
+        let password = password.transpose().map_err(|why| error::no_password(address, why))?;
+        let is_loaded = password.is_some();
+        let opening = Link::open(config, address, password, budget);
+        let opened = within(budget, config.connect_timeout, opening).await;
+        match opened.map_err(|_| timed_out(address))? {
+            Err(failure) if is_loaded && !was_refused && error::is_of_password(&failure) => {
+                was_refused = true;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// How long making a connection may take, with a password that is loaded twice.
+fn longest(config: &Config) -> Duration {
+    match config.load_password {
+        Some(_) => (LoadPassword::LIMIT.saturating_add(config.connect_timeout)).saturating_mul(2),
+        None => config.connect_timeout,
+    }
+}
+
+fn loading_for(config: &Config, budget: &Budget<'_>) -> Option<Duration> {
+    config.load_password.as_ref()?.loading_for(budget.now())
 }
 
 fn timed_out(address: &Address) -> Failure {

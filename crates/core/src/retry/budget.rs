@@ -34,6 +34,12 @@ impl<'a> Budget<'a> {
         Self { clock, call_deadline, patience: AtomicU64::new(patience) }
     }
 
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// The time left before the deadline.
     #[must_use]
     pub fn left(&self) -> Duration {

@@ -1,5 +1,6 @@
 //! What the store commits together with a completion.
 
+mod placeholders;
 mod statement;
 mod value;
 mod words;
@@ -57,6 +58,21 @@ pub enum PostgresEffectError {
         /// How many it has.
         values: usize,
     },
+    /// It has a placeholder without a value.
+    #[error(
+        "the statement has a placeholder ${placeholder} and {values} values: bind a value for each"
+    )]
+    MissingValue {
+        /// The highest placeholder.
+        placeholder: usize,
+        /// How many values are bound.
+        values: usize,
+    },
+    /// Its text has a NUL character.
+    #[error(
+        "the text of the statement has a NUL character, which PostgreSQL does not take: bind values, and never write them into it"
+    )]
+    NulInText,
     /// A text has a NUL character.
     #[error("value {} has a NUL character, which a text of PostgreSQL cannot hold: bind it as bytes", .position + 1)]
     Nul {
@@ -88,6 +104,13 @@ impl PostgresEffects {
         let values = statement.values().len();
         if values > MOST_VALUES {
             return Err(PostgresEffectError::TooManyValues { values });
+        }
+        if statement.text().contains('\0') {
+            return Err(PostgresEffectError::NulInText);
+        }
+        let placeholder = placeholders::highest(statement.text());
+        if placeholder > values {
+            return Err(PostgresEffectError::MissingValue { placeholder, values });
         }
         if let Some(position) = statement.values().iter().position(PostgresValue::has_nul) {
             return Err(PostgresEffectError::Nul { position });
@@ -173,6 +196,12 @@ mod tests {
         effects.add(half()).unwrap();
         let error = effects.add(half()).unwrap_err();
         assert!(matches!(error, PostgresEffectError::TooLarge { .. }), "{error}");
+        let refused = |text: &str| {
+            PostgresEffects::default().add(PostgresStatement::new(text).bind(1)).unwrap_err()
+        };
+        assert_eq!(refused("SELECT $1, 's3cr3t\0'"), PostgresEffectError::NulInText);
+        let error = refused("UPDATE seats SET taken = $2 WHERE seat = $1");
+        assert_eq!(error, PostgresEffectError::MissingValue { placeholder: 2, values: 1 });
         let many = (0..=MOST_VALUES).fold(PostgresStatement::new(""), |all, _| all.bind(true));
         let error = PostgresEffects::default().add(many).unwrap_err();
         assert_eq!(error, PostgresEffectError::TooManyValues { values: MOST_VALUES + 1 });

@@ -11,7 +11,7 @@ use crate::parameters::Parameter;
 /// another: `$1::uuid`, `$2::jsonb`, `$3::timestamptz`.
 ///
 /// The statements of a record have 16 MB of values together, and reach tables of the same database with the role of the store.
-/// Those that end the transaction are refused, and so is `COPY`; none may be on the table of idempotency records. What
+/// Those that end the transaction are refused, and so are `PREPARE` and `COPY`; none may be on the table of idempotency records. What
 /// they leave on the connection (settings, locks, temporary tables) is removed after the transaction. A constraint that is violated,
 /// and an exception that a function raises, are conditions that did not hold. An error that may pass (`40001`) is tried
 /// once more; deadlocks, locked rows and a server without resources are waited for until the deadline.

@@ -1,6 +1,7 @@
 //! Which statements would end the transaction, by their first word.
 
-/// Statements that would end the transaction, or belong to one. `PREPARE TRANSACTION` ends it.
+/// Statements that would end the transaction, or belong to one. `PREPARE TRANSACTION` ends it, and another `PREPARE` would stay
+/// on the connection.
 const OF_TRANSACTIONS: [&str; 9] =
     ["ABORT", "BEGIN", "COMMIT", "END", "PREPARE", "RELEASE", "ROLLBACK", "SAVEPOINT", "START"];
 
@@ -27,7 +28,7 @@ fn begun(mut text: &str) -> &str {
     loop {
         text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
         if let Some(comment) = text.strip_prefix("--") {
-            text = comment.split_once(['\n', '\r']).map_or("", |(_, rest)| rest);
+            text = after_line(comment);
         } else if let Some(comment) = text.strip_prefix("/*") {
             text = after_comment(comment);
         } else {
@@ -36,8 +37,13 @@ fn begun(mut text: &str) -> &str {
     }
 }
 
+/// What follows a comment to the end of its line.
+pub(super) fn after_line(text: &str) -> &str {
+    text.split_once(['\n', '\r']).map_or("", |(_, rest)| rest)
+}
+
 /// What follows a comment that has begun. Comments of PostgreSQL may contain others.
-fn after_comment(mut text: &str) -> &str {
+pub(super) fn after_comment(mut text: &str) -> &str {
     let mut depth = 1_usize;
     while depth > 0 {
         let Some(at) = text.find(['/', '*']) else { return "" };

@@ -26,7 +26,9 @@ use crate::{
 /// The message with which a client commits a transaction with effects.
 fn commit() -> Vec<u8> {
     let text = "COMMIT; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
-                SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES\0";
+                SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; \
+                DO $$ DECLARE s record; BEGIN FOR s IN SELECT name FROM pg_prepared_statements WHERE from_sql LOOP \
+                EXECUTE format('DEALLOCATE %I', s.name); END LOOP; END $$\0";
     let length = u32::try_from(text.len() + 4).unwrap();
     [b"Q", &length.to_be_bytes()[..], text.as_bytes()].concat()
 }

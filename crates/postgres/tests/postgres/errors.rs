@@ -7,12 +7,14 @@ use lambda_idempotency_core::{
     key::Key,
     store::{Guard, Store as _, StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_postgres::{PostgresConfigError, PostgresStatement, PostgresStore};
+use lambda_idempotency_postgres::{
+    Isolation, PostgresConfigError, PostgresStatement, PostgresStore,
+};
 use lambda_idempotency_testkit::tcp::TcpProxy;
 
 use crate::{
-    effects::with,
-    server::{Postgres, url},
+    effects::{Counts, with},
+    server::{Postgres, USER, new_directory, url},
     table::{
         ask, claim, complete, completed, in_secs, key, name_of, new_store, new_table, one, stored,
         trigger, unknown, written, wrote,
@@ -301,6 +303,138 @@ async fn the_password_of_each_connection_is_loaded_and_its_errors_are_not_shown(
     let error = unknown(one(&store, claim("c", 1), in_secs(1)).await);
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
     assert!(!whole(&error).contains("s3cr3t"), "{}", whole(&error));
+}
+
+/// Somebody has changed it since it was loaded. The function takes longer than a connection may, and longer than a call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_of_its_own() {
+    let directory = new_directory("hba");
+    let rules = directory.join("hba.conf");
+    std::fs::write(&rules, "host all locked all scram-sha-256\nhost all all all trust\n").unwrap();
+    let server = Postgres::start_with(&["fsync=off", &format!("hba_file={}", rules.display())]);
+    let table = new_table(&server.url()).await;
+    let name = name_of(&table);
+    run(&server, "CREATE ROLE locked LOGIN PASSWORD 'new'").await;
+    run(&server, &format!("GRANT ALL ON {name} TO locked")).await;
+    let locked = || PostgresStore::builder(&server.url().replace(USER, "locked")).table(&name);
+    let loaded = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = loaded.clone();
+    let changed = locked().password(move || {
+        let is_first = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        async move { Ok::<_, std::io::Error>(if is_first { "old" } else { "new" }.to_owned()) }
+    });
+    wrote(&changed.build().unwrap(), claim("a", 1)).await;
+    assert_eq!(loaded.load(std::sync::atomic::Ordering::Relaxed), 2);
+    let wrong = locked().password(async || Ok::<_, std::io::Error>("s3cr3t".to_owned()));
+    let error = unknown(one(&wrong.build().unwrap(), claim("b", 1), in_secs(60)).await);
+    assert_eq!(error.kind(), StoreErrorKind::Denied, "{}", whole(&error));
+    let slow = locked().connect_timeout(Duration::from_millis(500)).password(async || {
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        Ok::<_, std::io::Error>("new".to_owned())
+    });
+    let slow = slow.build().unwrap();
+    let error = unknown(one(&slow, claim("c", 1), in_secs(1)).await);
+    assert!(error.to_string().contains("`password` has not returned for"), "{}", whole(&error));
+    wrote(&slow, claim("c", 1)).await;
+    drop(server);
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// While the database moves to another server, for instance. What is read here may be old.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_database_that_its_administrator_has_set_read_only_is_neither_written_nor_read() {
+    let server = Postgres::start();
+    let table = new_table(&server.url()).await;
+    let counts = Counts::new(&server.url()).await;
+    wrote(&table.clone().build().unwrap(), claim("a", 1)).await;
+    run(&server, "ALTER DATABASE postgres SET default_transaction_read_only = on").await;
+    let store = table.clone().build().unwrap();
+    for write in [claim("b", 1), complete("a", 1), counts.counted("a", 1)] {
+        let error = unknown(one(&store, write, in_secs(2)).await);
+        let told = (error.kind(), error.may_have_applied());
+        assert_eq!(told, (StoreErrorKind::Unavailable, false), "{}", whole(&error));
+        assert!(error.to_string().contains("default_transaction_read_only"), "{}", whole(&error));
+    }
+    let read = store.read(&[key("a")], in_secs(2)).await.remove(0).unwrap_err();
+    assert_eq!(read.kind(), StoreErrorKind::Unavailable, "{}", whole(&read));
+    let checked = format!("{:?}", store.check().await.unwrap_err());
+    assert!(checked.contains("the session is read-only"), "{checked}");
+    let back =
+        "BEGIN READ WRITE; ALTER DATABASE postgres RESET default_transaction_read_only; COMMIT";
+    run(&server, back).await;
+    wrote(&store, counts.counted("a", 1)).await;
+    assert_eq!((counts.of("a").await, stored(&store, "b").await), (1, None));
+}
+
+/// The effects of handlers as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn transactions_are_as_isolated_as_the_database_or_the_store_says() {
+    let server = Postgres::start_with(&["fsync=off", "default_transaction_isolation=serializable"]);
+    let table = new_table(&server.url()).await;
+    for (store, level) in [
+        (table.clone(), "serializable"),
+        (table.clone().isolation(Isolation::ReadCommitted), "read committed"),
+        (table.isolation(Isolation::RepeatableRead), "repeatable read"),
+    ] {
+        let store = store.build().unwrap();
+        wrote(&store, claim(level, 1)).await;
+        let is = "SELECT 1 WHERE current_setting('transaction_isolation') = $1";
+        let is = PostgresStatement::new(is).bind(level).expect_rows(1);
+        wrote(&store, with(complete(level, 1), [is])).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_table_without_its_primary_key_or_with_row_security_is_refused_at_the_start() {
+    // One that forgets nothing.
+    let server = Postgres::start_with(&[]);
+    let table = new_table(&server.url()).await;
+    let name = name_of(&table);
+    run(&server, "CREATE ROLE plain LOGIN").await;
+    run(&server, &format!("GRANT ALL ON {name} TO plain")).await;
+    let plain = PostgresStore::builder(&server.url().replace(USER, "plain")).table(&name);
+    let plain = plain.build().unwrap();
+    plain.check().await.unwrap();
+    run(&server, &format!("ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")).await;
+    let hidden = format!("{:?}", plain.check().await.unwrap_err());
+    assert!(hidden.contains("row security"), "{hidden}");
+    let error = unknown(one(&plain, claim("a", 1), in_secs(60)).await);
+    assert!(error.to_string().contains("row security"), "{}", whole(&error));
+    run(&server, &format!("ALTER TABLE {name} DROP CONSTRAINT {name}_pkey")).await;
+    let store = table.build().unwrap();
+    let missing = format!("{:?}", store.check().await.unwrap_err());
+    assert!(missing.contains("has no primary key"), "{missing}");
+    let error = unknown(one(&store, claim("a", 1), in_secs(60)).await);
+    assert!(error.to_string().contains("ADD PRIMARY KEY (key)"), "{}", whole(&error));
+}
+
+/// They are texts of the database's functions, which may write data into them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn notices_of_the_database_are_not_logged() {
+    struct Heard(std::sync::Mutex<String>);
+    impl log::Log for Heard {
+        fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+            true
+        }
+        fn log(&self, record: &log::Record<'_>) {
+            *self.0.lock().unwrap() += &format!("{}\n", record.args());
+        }
+        fn flush(&self) {}
+    }
+    static HEARD: Heard = Heard(std::sync::Mutex::new(String::new()));
+    log::set_logger(&HEARD).unwrap();
+    log::set_max_level(log::LevelFilter::Trace);
+    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    wrote(&store, claim("a", 1)).await;
+    let raises = "DO $$ BEGIN RAISE NOTICE USING MESSAGE = reverse('eciton-t3rc3s'); END $$";
+    wrote(&store, with(complete("a", 1), [PostgresStatement::new(raises)])).await;
+    let heard = HEARD.0.lock().unwrap();
+    assert!(!heard.is_empty() && !heard.contains("s3cr3t-notice"), "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -131,14 +131,28 @@ async fn what_the_server_answers_twice_is_a_failure_of_the_handler() {
     }
 }
 
+/// As an administrator does, or a server that ends: it says nothing of the effect, however often it happens.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn an_effect_that_ends_its_connection_twice_is_a_failure_of_the_handler() {
+async fn a_session_that_is_ended_again_and_again_is_an_outage_and_no_failure_of_the_handler() {
     let store = new_table(&Postgres::shared().url()).await.build().unwrap();
     wrote(&store, claim("a", 1)).await;
     let ends = PostgresStatement::new("SELECT pg_terminate_backend(pg_backend_pid())");
-    let refused = refused(one(&store, with(complete("a", 1), [ends]), in_secs(5)).await);
+    let error = unknown(one(&store, with(complete("a", 1), [ends]), in_secs(3)).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    wrote(&store, complete("a", 1)).await;
+}
+
+/// Its SQLSTATE is of a class that is mostly about the server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_statement_that_names_what_is_not_there_is_a_failure_of_the_handler() {
+    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    wrote(&store, claim("a", 1)).await;
+    let missing = PostgresStatement::new("SELECT pg_read_file('nowhere')");
+    let refused = refused(one(&store, with(complete("a", 1), [missing]), in_secs(60)).await);
     assert_eq!(refused.position(), Some(0), "{refused}");
+    assert!(refused.to_string().contains("58P01"), "{refused}");
     wrote(&store, complete("a", 1)).await;
 }
 
@@ -240,6 +254,7 @@ async fn nothing_of_an_effect_stays_on_its_connection() {
             format!("CREATE TEMP TABLE {name} (key text)"),
             "DECLARE kept CURSOR WITH HOLD FOR SELECT 1".to_owned(),
             "LISTEN something".to_owned(),
+            "DO $$ BEGIN EXECUTE 'PREPARE \"left\" AS SELECT 1'; END $$".to_owned(),
         ];
         for (number, text) in leaves.iter().enumerate() {
             let before = format!("{number}-before");
@@ -258,6 +273,7 @@ async fn nothing_of_an_effect_stays_on_its_connection() {
                  AND NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory') \
                  AND NOT EXISTS (SELECT FROM pg_class WHERE relpersistence = 't') \
                  AND NOT EXISTS (SELECT FROM pg_cursors WHERE is_holdable) \
+                 AND NOT EXISTS (SELECT FROM pg_prepared_statements WHERE from_sql) \
                  AND NOT EXISTS (SELECT FROM pg_listening_channels())";
             let nothing = PostgresStatement::new(nothing).expect_rows(1);
             wrote(&store, with(complete(&before, 1), [nothing])).await;

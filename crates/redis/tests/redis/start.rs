@@ -160,6 +160,34 @@ async fn a_password_is_loaded_for_each_connection() {
     assert_eq!(LOADED.load(Ordering::Relaxed), 3);
 }
 
+/// Somebody has changed it since it was loaded. The function takes longer than a connection may, and longer than a call.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_of_its_own() {
+    static LOADED: AtomicU32 = AtomicU32::new(0);
+    let server = Server::start(&["--user", "orders", "on", ">new", "~*", "+@all"]).await;
+    let url = format!("redis://orders@127.0.0.1:{}", server.port);
+    let changed = RedisStore::builder(&url).password(async || {
+        let is_first = LOADED.fetch_add(1, Ordering::Relaxed) == 0;
+        Ok::<_, std::io::Error>(if is_first { "old" } else { "new" }.to_owned())
+    });
+    wrote(&changed.build().unwrap(), claim(1, 1)).await;
+    assert_eq!(LOADED.load(Ordering::Relaxed), 2);
+    let wrong = RedisStore::builder(&url);
+    let wrong = wrong.password(async || Ok::<_, std::io::Error>("s3cr3t".to_owned()));
+    unknown(one(&wrong.build().unwrap(), claim(2, 1), 60_000).await, StoreErrorKind::Denied, false);
+    let slow = RedisStore::builder(&url).connect_timeout(Duration::from_millis(500));
+    let slow = slow.password(async || {
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        Ok::<_, std::io::Error>("new".to_owned())
+    });
+    let slow = slow.build().unwrap();
+    let late = one(&slow, claim(3, 1), 500).await;
+    let text = unknown(late, StoreErrorKind::Unavailable, false).to_string();
+    assert!(text.contains("`password` has not returned for"), "{text}");
+    wrote(&slow, claim(3, 1)).await;
+}
+
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn each_database_and_each_prefix_has_its_own_records() {

@@ -12,12 +12,12 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 
 /// How long a password is kept, so that not each connection costs a request.
-const KEPT: Duration = Duration::from_secs(300);
+const KEPT: Duration = Duration::from_secs(10);
 
 /// The password in a secret, which the function's role may read (`secretsmanager:GetSecretValue`). The secret is the
 /// password itself, or JSON with a `password`, as RDS writes it.
 ///
-/// It is loaded again after five minutes: after a rotation, connections with the old password are refused for no longer
+/// It is loaded again after ten seconds: after a rotation, connections with the old password are refused for no longer
 /// than that. Neither the password nor the content of the secret is in its `Debug` or its errors.
 #[derive(Clone)]
 pub struct Secret {

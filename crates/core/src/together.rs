@@ -1,6 +1,7 @@
 //! A future that calls drive together: whichever of them is polled goes on for all.
 
 use std::{
+    fmt,
     pin::Pin,
     sync::{
         Arc,
@@ -10,34 +11,40 @@ use std::{
 };
 
 use futures_util::future::{FutureExt as _, Shared, WeakShared};
-use lambda_idempotency_core::clock::BoxFuture;
+
+use crate::clock::BoxFuture;
 
 /// One call's share in a future of all calls.
 ///
 /// A [`Shared`] that is polled while another call polls it leaves the work to that call, which need not come back: it may have
 /// its answer already. So each call counts its polls, and goes on for those that came while it polled.
-pub(crate) struct Together<T: Clone> {
+pub struct Together<T: Clone> {
     shared: Shared<BoxFuture<'static, T>>,
     polls: Arc<AtomicUsize>,
 }
 
 /// The same future, without keeping it.
-pub(crate) struct WeakTogether<T: Clone> {
+pub struct WeakTogether<T: Clone> {
     shared: WeakShared<BoxFuture<'static, T>>,
     polls: Arc<AtomicUsize>,
 }
 
 impl<T: Clone> Together<T> {
-    pub(crate) fn new(future: BoxFuture<'static, T>) -> Self {
+    /// Lets calls drive this future together.
+    #[must_use]
+    pub fn new(future: BoxFuture<'static, T>) -> Self {
         Self { shared: future.shared(), polls: Arc::default() }
     }
 
     /// Its result, if it has ended.
-    pub(crate) fn peek(&self) -> Option<&T> {
+    #[must_use]
+    pub fn peek(&self) -> Option<&T> {
         self.shared.peek()
     }
 
-    pub(crate) fn downgrade(&self) -> Option<WeakTogether<T>> {
+    /// The same future, without keeping it; `None` if it has ended.
+    #[must_use]
+    pub fn downgrade(&self) -> Option<WeakTogether<T>> {
         let shared = self.shared.downgrade()?;
         Some(WeakTogether { shared, polls: Arc::clone(&self.polls) })
     }
@@ -45,7 +52,8 @@ impl<T: Clone> Together<T> {
 
 impl<T: Clone> WeakTogether<T> {
     /// The future, if a call still waits for it.
-    pub(crate) fn upgrade(&self) -> Option<Together<T>> {
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Together<T>> {
         let shared = self.shared.upgrade()?;
         Some(Together { shared, polls: Arc::clone(&self.polls) })
     }
@@ -72,6 +80,18 @@ impl<T: Clone> Future for Together<T> {
             }
             polls = now;
         }
+    }
+}
+
+impl<T: Clone> fmt::Debug for Together<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Together")
+    }
+}
+
+impl<T: Clone> fmt::Debug for WeakTogether<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakTogether")
     }
 }
 
