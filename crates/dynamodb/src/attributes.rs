@@ -193,8 +193,8 @@ impl Default for Attributes {
             validation: "validation".into(),
             owner: "owner".into(),
             last_owner: "last_owner".into(),
-            failed_attempts: "failures".into(),
-            lost_attempts: "vanished".into(),
+            failed_attempts: "failed_attempts".into(),
+            lost_attempts: "lost_attempts".into(),
             consecutive_losses: "consecutive_losses".into(),
             fence: "fence".into(),
             error: "error".into(),
@@ -272,6 +272,32 @@ impl Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_names_are_those_that_are_documented() {
+        let (defaults, mut documented, mut fields) =
+            (format!("{:?}", Attributes::default()), String::new(), 0);
+        for line in include_str!("attributes.rs").lines().map(str::trim) {
+            if let Some(text) = line.strip_prefix("///") {
+                documented.push_str(text);
+            } else if let Some((name, _)) =
+                line.strip_prefix("pub ").and_then(|line| line.split_once(": Cow<'static, str>,"))
+            {
+                if let Some((_, value)) = documented.split_once("Default `") {
+                    let value = value.split('`').next().unwrap();
+                    assert!(
+                        defaults.contains(&format!(" {name}: \"{value}\"")),
+                        "{name}: {defaults}"
+                    );
+                    fields += 1;
+                }
+                documented.clear();
+            } else {
+                documented.clear();
+            }
+        }
+        assert_eq!(fields, Attributes::default().all().len());
+    }
 
     #[test]
     fn the_default_names_are_valid() {

@@ -135,7 +135,7 @@ fn what_is_not_a_record_is_named_and_not_quoted() {
         (("owner", s("me")), "owner"),
         (("owner", s("0000000000000000000000000000000A")), "owner"),
         (("last_owner", n("1")), "last_owner"),
-        (("failures", n("4294967296")), "failures"),
+        (("failed_attempts", n("4294967296")), "failed_attempts"),
         (("consecutive_losses", s("1")), "consecutive_losses"),
         (("data", n("NaN")), "data"),
         (("validation", n("1")), "validation"),

@@ -121,8 +121,8 @@ fn check(config: &Config, at: &Address, info: &str, now: Timestamp) -> Result<Fa
             let context = format!(
                 "the Redis server {at} may evict idempotency records, and with each of them the knowledge that its \
                  work was done: its `maxmemory-policy` is {policy}. Set it to noeviction (in ElastiCache by a \
-                 parameter group of your own), or accept that work runs twice with \
-                 `RedisStoreBuilder::allow_eviction`"
+                 parameter group of your own; a serverless cache has volatile-lru for ever, so use a cluster of nodes, MemoryDB \
+                 or DynamoDB), or accept that work runs twice with `RedisStoreBuilder::allow_eviction`"
             );
             Err(error::misconfigured(context))
         }

@@ -35,7 +35,7 @@
 //!
 //! Its `maxmemory-policy` has to be `noeviction`. With any other policy the server deletes records when its memory is
 //! used up, and then work that was done runs again. In ElastiCache the policy is `volatile-lru` unless a parameter
-//! group of your own says otherwise. Each new connection checks the policy, and refuses a server that evicts;
+//! group of your own says otherwise; a serverless cache has no parameter group, so it cannot keep records. Each new connection checks the policy, and refuses a server that evicts;
 //! [`RedisStoreBuilder::allow_eviction`] insists. [`RedisStore::connect`] checks when the function starts, and
 //! [`RedisStore::new`] leaves it to the first call.
 //!

@@ -122,10 +122,8 @@ impl Servers {
     pub(crate) async fn map(&self, budget: &Budget<'_>) -> Result<Map, Failure> {
         let (ask_at, doubted, others) = {
             let mut known = self.known();
-            match &known.map {
-                Some(map @ Map::One(_)) => return Ok(map.clone()),
-                Some(map) if !known.stale => return Ok(map.clone()),
-                _ => {}
+            if let Some(map) = known.map.as_ref().filter(|_| !known.stale) {
+                return Ok(map.clone());
             }
             let seed = &self.config.address;
             let others = known.nodes.keys().filter(|other| *other != seed).cloned();
@@ -151,6 +149,8 @@ impl Servers {
             self.known().doubted.clear();
         }
         let known = self.known().map.clone();
+        // The only server that is known has just not answered.
+        let known = known.filter(|map| matches!(map, Map::Cluster(_)));
         known.ok_or_else(|| failed.unwrap_or_else(|| error::no_server(&self.config.address)))
     }
 

@@ -28,7 +28,7 @@ impl Entry {
         self.found.as_ref().is_ok_and(|record| record.outbox.is_some())
     }
 
-    /// The name of the operation, which is in the key before the last `#`. Keys of other libraries have
+    /// The name of the operation, which is in the key before the first `#`. Keys of other libraries have
     /// their prefix there.
     pub(crate) fn operation(&self) -> &str {
         operation(&self.key)

@@ -63,15 +63,15 @@ async fn a_live_claim_is_not_evicted_or_released() {
 async fn release_frees_the_key_and_counts_a_lost_attempt() {
     let world = World::new().await;
     let mut claim = claimed(600);
-    claim["failures"] = json!({ "N": "2" });
+    claim["failed_attempts"] = json!({ "N": "2" });
     world.put("place#dead", "INPROGRESS", &claim);
     let ran = world.records(&["release", "place#dead", "--even-if-held", "--yes"]).code(0);
     assert!(ran.out.contains("released"), "{}", ran.out);
     let item = world.item("place#dead").unwrap();
     assert_eq!(item["in_progress_expiration"]["N"], "1");
-    assert_eq!((&item["owner"], &item["failures"]["N"]), (&Value::Null, &json!("2")));
+    assert_eq!((&item["owner"], &item["failed_attempts"]["N"]), (&Value::Null, &json!("2")));
     assert_eq!(
-        (&item["vanished"]["N"], &item["consecutive_losses"]["N"]),
+        (&item["lost_attempts"]["N"], &item["consecutive_losses"]["N"]),
         (&json!("1"), &json!("1"))
     );
     assert!(item["last_owner"]["S"].is_string() && item["provenance"]["M"].is_object());
@@ -109,7 +109,7 @@ async fn redrive_resets_what_failed_and_leaves_what_is_done() {
     let left: Vec<_> = keys.iter().map(|key| world.item(key).is_some()).collect();
     assert_eq!(left, [false, true, true, true, false]);
     let lost = world.item(&keys[2]).unwrap();
-    assert_eq!((&lost["vanished"]["N"], &lost["owner"]), (&json!("1"), &Value::Null));
+    assert_eq!((&lost["lost_attempts"]["N"], &lost["owner"]), (&json!("1"), &Value::Null));
 }
 
 /// The recipe of the guide in a shell, with an `aws` that has three pages of messages.
@@ -156,11 +156,10 @@ async fn the_recipe_of_a_redrive_resets_more_messages_than_one_call_receives() {
 async fn a_redrive_forgets_failures_and_not_lost_attempts() {
     let world = World::new().await;
     let keys = keys_of("redrive-lost-keys", &["failed", "released"]);
-    let losses =
-        json!({ "vanished": { "N": "2" }, "fence": { "N": "77" }, "failures": { "N": "3" } });
+    let losses = json!({ "lost_attempts": { "N": "2" }, "fence": { "N": "77" }, "failed_attempts": { "N": "3" } });
     world.put(&keys[0], "FAILED", &losses);
     let mut given_up = released();
-    given_up["vanished"] = json!({ "N": "1" });
+    given_up["lost_attempts"] = json!({ "N": "1" });
     given_up["consecutive_losses"] = json!({ "N": "1" });
     world.put(&keys[1], "INPROGRESS", &given_up);
     let event = file("redrive-lost", &orders(&["failed", "released"]).to_string());
@@ -168,14 +167,14 @@ async fn a_redrive_forgets_failures_and_not_lost_attempts() {
     assert!(ran.out.contains("told of lost attempts (2)"), "{}", ran.out);
     let item = world.item(&keys[0]).unwrap();
     assert_eq!(item["status"]["S"], "INPROGRESS");
-    assert_eq!((&item["vanished"]["N"], &item["fence"]["N"]), (&json!("2"), &json!("77")));
+    assert_eq!((&item["lost_attempts"]["N"], &item["fence"]["N"]), (&json!("2"), &json!("77")));
     let item = world.item(&keys[1]).unwrap();
     assert_eq!(
-        (&item["vanished"]["N"], &item["consecutive_losses"]["N"]),
+        (&item["lost_attempts"]["N"], &item["consecutive_losses"]["N"]),
         (&json!("1"), &json!("1"))
     );
     for key in &keys {
-        assert_eq!(world.item(key).unwrap()["failures"], Value::Null);
+        assert_eq!(world.item(key).unwrap()["failed_attempts"], Value::Null);
         let shown = world.records(&["show", key, "--json"]).json();
         assert_eq!(shown["records"][0]["state"], "released");
     }

@@ -19,7 +19,7 @@ async fn one_of_each() -> World {
         "refund#e",
         "FAILED",
         &json!({
-            "failures": { "N": "3" }, "error": { "S": "payments::Declined" },
+            "failed_attempts": { "N": "3" }, "error": { "S": "payments::Declined" },
             "application": { "S": "orders" }, "provenance": provenance(),
         }),
     );

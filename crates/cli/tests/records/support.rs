@@ -156,7 +156,7 @@ pub(crate) fn released() -> Value {
     json!({
         "last_owner": { "S": "00000000000000000000000000000001" },
         "in_progress_expiration": { "N": "1" },
-        "failures": { "N": "2" },
+        "failed_attempts": { "N": "2" },
         "error": { "S": "payments::Declined" },
         "provenance": provenance(),
     })

@@ -45,8 +45,8 @@ impl Message {
 
     /// Puts the message into an order group of its destination: the `MessageGroupId` of a FIFO queue or topic, which [has up to
     /// 128 letters, digits and signs](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html)
-    /// and no spaces. The queue or topic refuses any other group at each attempt, and the delivery stays `unsent`: hash
-    /// values that may not fit. Default: none, for destinations that keep no order.
+    /// and no spaces: any other is refused when the message is published. Hash values that may not fit. Default: none, for
+    /// destinations that keep no order.
     #[must_use]
     pub fn with_group(mut self, group: impl Into<Arc<str>>) -> Self {
         self.group = Some(group.into());

@@ -64,8 +64,8 @@ impl Publisher {
     /// Adds a message.
     ///
     /// # Errors
-    /// The message has no destination or no body, an empty group, an attribute that is empty or has a reserved name, or too
-    /// many attributes; there are too many messages or bytes; or the handler has ended. The message is then not published.
+    /// The message has no destination or no body, an empty group, an attribute that is empty or has a reserved name, too
+    /// many attributes, or a text that SQS and SNS refuse; there are too many messages or bytes; or the handler has ended. The message is then not published.
     pub fn publish(&self, message: &Message) -> Result<(), PublishError> {
         if is_incomplete(message) {
             return Err(PublishError::Incomplete);
@@ -75,6 +75,16 @@ impl Publisher {
         }
         if message.attributes().len() > MAX_ATTRIBUTES {
             return Err(PublishError::TooManyAttributes);
+        }
+        if !message.attributes().all(|(name, _)| is_name(name)) {
+            return Err(PublishError::UnfitAttribute);
+        }
+        if !message.group().is_none_or(is_group) {
+            return Err(PublishError::UnfitGroup);
+        }
+        let mut texts = message.attributes().map(|(_, value)| value).chain([message.body()]);
+        if !texts.all(is_text) {
+            return Err(PublishError::UnfitText);
         }
         let text = format::text(message);
         match &mut *self.lock() {
@@ -125,6 +135,35 @@ fn is_incomplete(message: &Message) -> bool {
     let texts = [Some(message.destination()), Some(message.body()), message.group()];
     let attributes = message.attributes().flat_map(|(name, value)| [name, value]);
     texts.into_iter().flatten().chain(attributes).any(str::is_empty)
+}
+
+/// Whether SQS and SNS take an attribute of this name.
+///
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
+fn is_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    name.len() <= 256
+        && name.bytes().all(is_fit)
+        && !name.starts_with('.')
+        && !name.ends_with('.')
+        && !name.contains("..")
+}
+
+/// Whether FIFO queues and topics take this group.
+///
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+fn is_group(group: &str) -> bool {
+    group.len() <= 128 && group.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether SQS takes this text.
+///
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+fn is_text(text: &str) -> bool {
+    let is_unfit = |c: char| {
+        (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}')
+    };
+    !text.contains(is_unfit)
 }
 
 /// Whether a sender sets the attribute of this name, or SQS and SNS refuse it. They compare names by case, their own
@@ -205,6 +244,23 @@ pub enum PublishError {
          others into the body"
     )]
     TooManyAttributes,
+    /// The name of an attribute is one that SQS and SNS refuse.
+    #[error(
+        "the name of an attribute may have up to 256 ASCII letters, digits, `_`, `-` and `.`, and no `.` at an end or after \
+         another: SQS and SNS would refuse the message at each attempt"
+    )]
+    UnfitAttribute,
+    /// The group is one that FIFO queues and topics refuse.
+    #[error(
+        "the group of a message may have up to 128 ASCII letters, digits and signs, and no spaces: hash what may not fit"
+    )]
+    UnfitGroup,
+    /// The body, or the value of an attribute, has a character that SQS refuses.
+    #[error(
+        "the body of a message and the values of its attributes may have no control characters but tabs and line breaks, and \
+         neither U+FFFE nor U+FFFF: escape them, as JSON does, or encode the text"
+    )]
+    UnfitText,
 }
 
 #[cfg(test)]
@@ -251,10 +307,34 @@ mod tests {
             let refused = publisher.publish(&message(reserved));
             assert_eq!(refused, Err(PublishError::ReservedAttribute), "{reserved}");
         }
-        for other in ["Idempotency-Key", "aws", "amazonian", "\u{e9}"] {
+        for other in ["Idempotency-Key", "aws", "amazonian"] {
             assert_eq!(publisher.publish(&message(other)), Ok(()), "{other}");
         }
-        assert_eq!(publisher.published().len(), 4);
+        assert_eq!(publisher.published().len(), 3);
+    }
+
+    /// They would refuse it at each attempt, when the completion is already stored.
+    #[test]
+    fn what_sqs_and_sns_refuse_is_refused_when_it_is_published() {
+        let publisher = Publisher::new();
+        let plain = || Message::new("q", "1");
+        for name in ["\u{e9}", "a b", ".a", "a.", "a..b", "a/b", &"a".repeat(257)] {
+            let refused = publisher.publish(&plain().with_attribute(name, "1"));
+            assert_eq!(refused, Err(PublishError::UnfitAttribute), "{name}");
+        }
+        for group in ["a b", "\u{e9}", &"a".repeat(129)] {
+            let refused = publisher.publish(&plain().with_group(group));
+            assert_eq!(refused, Err(PublishError::UnfitGroup), "{group}");
+        }
+        for text in ["\0", "a\u{1b}", "\u{fffe}", "\u{ffff}"] {
+            let body = publisher.publish(&Message::new("q", text));
+            let value = publisher.publish(&plain().with_attribute("a", text));
+            assert_eq!((body, value), (Err(PublishError::UnfitText), Err(PublishError::UnfitText)));
+        }
+        let (name, group) = ("a.b-C_9", "(p-1)");
+        let fit =
+            Message::new("q", "{\"a\":\t1}\r\n\u{fffd}\u{10ffff}").with_attribute(name, "é ü");
+        assert_eq!(publisher.publish(&fit.with_group(group)), Ok(()));
     }
 
     #[test]

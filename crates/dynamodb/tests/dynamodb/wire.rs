@@ -118,7 +118,7 @@ async fn statements_quote_names_and_carry_no_values() {
         text(1),
         "UPDATE \"idempotency\" SET \"status\" = ? SET \"expiration\" = ? \
          REMOVE \"in_progress_expiration\" SET \"data\" = ? REMOVE \"validation\" \
-         REMOVE \"last_owner\" REMOVE \"failures\" REMOVE \"vanished\" \
+         REMOVE \"last_owner\" REMOVE \"failed_attempts\" REMOVE \"lost_attempts\" \
          REMOVE \"consecutive_losses\" REMOVE \"fence\" REMOVE \"error\" \
          REMOVE \"application\" REMOVE \"steps\" REMOVE \"outbox\" REMOVE \"payload\" REMOVE \"unfinished\" \
          REMOVE \"provenance\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"

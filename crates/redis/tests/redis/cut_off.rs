@@ -21,7 +21,9 @@ struct Puppet {
     /// The ports of the servers that have the thirds of the slots.
     thirds: [u16; 3],
     /// The answer to a claim.
-    claim: &'static str,
+    claim: String,
+    /// Whether it says that it is one of a cluster.
+    is_in_cluster: bool,
     /// How far away it is.
     delay: Duration,
 }
@@ -42,9 +44,10 @@ impl Puppet {
                 self.thirds.map(|port| format!("*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n"));
             let answer = match &*words[0] {
                 "SCRIPT" => bulk(&"0".repeat(40)),
-                "INFO" => bulk(
-                    "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\ncluster_enabled:1\r\n",
-                ),
+                "INFO" => bulk(&format!(
+                    "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\ncluster_enabled:{}\r\n",
+                    u8::from(self.is_in_cluster)
+                )),
                 "CLUSTER" => {
                     thread::sleep(self.delay);
                     format!(
@@ -52,7 +55,7 @@ impl Puppet {
                          *3\r\n:12000\r\n:16383\r\n{third}"
                     )
                 }
-                _ => self.claim.to_owned(),
+                _ => self.claim.clone(),
             };
             stream.get_mut().write_all(answer.as_bytes()).ok()?;
         }
@@ -91,10 +94,15 @@ async fn who_has_the_slots_is_not_asked_of_servers_that_do_not_know() {
         let before = [ports[0], if near == 2 { ports[1] } else { far }, far];
         for (listener, port) in listeners.into_iter().zip(ports) {
             let puppet = if port == far {
-                Puppet { thirds: [far; 3], claim: "$-1\r\n", delay: Duration::from_millis(100) }
+                Puppet {
+                    thirds: [far; 3],
+                    claim: "$-1\r\n".to_owned(),
+                    delay: Duration::from_millis(100),
+                    is_in_cluster: true,
+                }
             } else {
-                let claim = "-CLUSTERDOWN The cluster is down\r\n";
-                Puppet { thirds: before, claim, delay: Duration::ZERO }
+                let claim = "-CLUSTERDOWN The cluster is down\r\n".to_owned();
+                Puppet { thirds: before, claim, delay: Duration::ZERO, is_in_cluster: true }
             };
             thread::spawn(move || puppet.serve(&listener));
         }
@@ -106,4 +114,19 @@ async fn who_has_the_slots_is_not_asked_of_servers_that_do_not_know() {
         let verdicts = store.write(&claims.collect::<Vec<_>>(), within(5_000)).await;
         written(&verdicts);
     }
+}
+
+/// As where ElastiCache turns the cluster mode on: the server of the URL sends on what another one has now.
+#[tokio::test]
+async fn a_server_that_has_become_one_of_a_cluster_is_asked_who_has_which_keys() {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [first, other] = [0, 1].map(|n| listeners[n].local_addr().unwrap().port());
+    let claims = [format!("-MOVED 0 127.0.0.1:{other}\r\n"), "$-1\r\n".to_owned()];
+    for ((listener, claim), is_in_cluster) in listeners.into_iter().zip(claims).zip([false, true]) {
+        let puppet = Puppet { thirds: [other; 3], claim, delay: Duration::ZERO, is_in_cluster };
+        thread::spawn(move || puppet.serve(&listener));
+    }
+    let store = RedisStore::builder(&format!("redis://127.0.0.1:{first}")).build().unwrap();
+    let claim = Write::new(Key::from_text("op#1"), Guard::Absent, Some(claimed(1)));
+    written(&store.write(&[claim], within(60_000)).await);
 }
