@@ -6,11 +6,11 @@ use crate::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Status},
-    store::StoreError,
+    store::{RecordVersion, StoreError},
 };
 
-/// A store whose idempotency records can be listed. It only reads: changes are writes of a
-/// [`Store`](crate::store::Store), under a guard that names what was listed.
+/// A store whose idempotency records can be listed. It changes nothing but [what was left](Self::forget) in a record: other
+/// changes are writes of a [`Store`](crate::store::Store), under a guard that names what was listed.
 ///
 /// [`page`](Self::page) and [`count`](Self::count) read every item of the store sooner or later, and cost that:
 /// [`DynamoDbStore`] reads with `Scan`, at one read unit for each 4 KB. [`left`](Self::left) reads less where the store
@@ -43,7 +43,7 @@ use crate::{
 /// [`DynamoDbStore`]: https://docs.rs/lambda-idempotency-dynamodb
 pub trait Browse: Send + Sync + 'static {
     /// The next items after `after`, or the first ones: at most `limit`, in any order. A page can be
-    /// shorter, also empty, and still have a next one.
+    /// shorter, also empty, and still have a next one: it is to end at some megabytes, because a result may have several.
     ///
     /// From the first page to the one without a [`next`](Page::next), each record that stays in the store
     /// meanwhile is on exactly one page, as it was when that page was read. Records that come, go or change
@@ -66,8 +66,9 @@ pub trait Browse: Send + Sync + 'static {
     /// As [`page`](Self::page), for a sweep over what is left: items without it may be missing. A store without an
     /// index of what is left returns the page of all items. Cursors are those of this method for the same `left`.
     ///
-    /// Each record is as it was when its page was read, but a store around another may not have fetched its result
-    /// ([`unread_result`](IdempotencyRecord::unread_result)). An index may learn of a write later than the store does, so a
+    /// Each record is as it was when its page was read. One with [messages](Left::Messages) has neither its result nor its
+    /// steps nor its payload, which are not read: write nothing back of it, but [forget](Self::forget) its messages. An item that
+    /// could not be read now fails the page; one that is not an idempotency record is an error in its place. An index may learn of a write later than the store does, so a
     /// record that was written a moment ago may be missing; the next sweep finds it.
     ///
     /// # Errors
@@ -79,6 +80,16 @@ pub trait Browse: Send + Sync + 'static {
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>>;
+
+    /// Removes what is left from each of these records that is still as it was read, and leaves everything else of it as it
+    /// is stored. One that was changed or deleted since is left alone. One answer each, in order; an error means that it may be
+    /// left as well. It can be repeated.
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>>;
 
     /// The number of items, expired and unreadable ones included. Costs as much as reading all pages.
     ///
@@ -105,6 +116,15 @@ impl<S: Browse + ?Sized> Browse for Arc<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         (**self).left(left, after, limit, call_deadline)
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        (**self).forget(left, records, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
@@ -143,6 +163,25 @@ impl Left {
             Self::Messages => matches!(record.status, Status::Completed) && record.outbox.is_some(),
             Self::Work => !matches!(record.status, Status::Completed) && record.payload.is_some(),
         }
+    }
+
+    /// The record as a page of what is left has it: see [`Browse::left`].
+    #[must_use]
+    pub fn of(self, mut record: IdempotencyRecord) -> IdempotencyRecord {
+        if self == Self::Messages {
+            (record.result, record.steps, record.payload) = (None, None, None);
+        }
+        record
+    }
+
+    /// The record without it.
+    #[must_use]
+    pub fn forgotten_by(self, mut record: IdempotencyRecord) -> IdempotencyRecord {
+        match self {
+            Self::Messages => record.outbox = None,
+            Self::Work => record.payload = None,
+        }
+        record
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 /// Keeps records in this process. Do not use it in production: Lambda execution environments do not
@@ -128,12 +128,36 @@ impl Browse for MemoryStore {
 
     fn left<'a>(
         &'a self,
-        _left: Left,
+        left: Left,
         after: Option<&'a Cursor>,
         limit: NonZeroUsize,
         deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        self.page(after, limit, deadline)
+        Box::pin(async move {
+            let page = self.page(after, limit, deadline).await?;
+            let items = page.items.into_iter();
+            let items = items.map(|(key, item)| (key, item.map(|record| left.of(record))));
+            Ok(Page::new(items.collect(), page.next))
+        })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        forgotten: &'a [(Key, RecordVersion)],
+        _deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        Box::pin(async move {
+            let mut records = self.lock();
+            for (key, seen) in forgotten {
+                if let Some(record) = records.get_mut(key)
+                    && RecordVersion::of(record) == *seen
+                {
+                    *record = left.forgotten_by(record.clone());
+                }
+            }
+            forgotten.iter().map(|_| Ok(())).collect()
+        })
     }
 
     fn count<'a>(&'a self, _deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -7,7 +7,7 @@ use crate::{
     clock::{Clock, Timestamp},
     key::Key,
     record::IdempotencyRecord,
-    store::StoreError,
+    store::{StoreError, StoreErrorKind},
 };
 
 /// How many idempotency records are read at a time.
@@ -45,7 +45,7 @@ impl<'s, S: Browse> Sweep<'s, S> {
     /// The records of the next page in which something is left; `None` at the end of the sweep.
     ///
     /// # Errors
-    /// The page could not be read.
+    /// The page, or a record of it, could not be read now.
     pub async fn page(&mut self) -> Result<Option<Vec<(Key, IdempotencyRecord)>>, StoreError> {
         let (is_late, until) = (self.is_late(), self.call_deadline());
         let swept = &mut self.swept;
@@ -62,7 +62,9 @@ impl<'s, S: Browse> Sweep<'s, S> {
             match item {
                 Ok(record) if self.left.is_in(&record) => found.push((key, record)),
                 Ok(_) => {}
-                Err(_) => swept.unreadable += 1,
+                Err(error) if error.kind() == StoreErrorKind::Corrupt => swept.unreadable += 1,
+                // It can be read another time.
+                Err(error) => return Err(error),
             }
         }
         Ok(Some(found))

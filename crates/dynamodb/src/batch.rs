@@ -169,7 +169,7 @@ fn where_clause(
     predicate(terms(&member.write.guard, names), text, parameters);
 }
 
-fn add(text: &mut String, parts: &[&str]) {
+pub(crate) fn add(text: &mut String, parts: &[&str]) {
     for part in parts {
         text.push_str(part);
     }

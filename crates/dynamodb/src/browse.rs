@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     request_slots::Purpose,
-    store::StoreError,
+    store::{RecordVersion, StoreError},
 };
 
 use crate::{
@@ -238,11 +238,34 @@ impl Browse for DynamoDbStore {
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        let Some(index) = &self.config.index else { return self.page(after, limit, call_deadline) };
+        Box::pin(async move {
+            let page = match &self.config.index {
+                None => self.page(after, limit, call_deadline).await?,
+                Some(index) => {
+                    let budget = Budget::new(&self.config, call_deadline);
+                    let page = self.left_in_index(index, left, after, limit, &budget).await;
+                    page.map_err(|failure| failure.report(false))?
+                }
+            };
+            let items = page.items.into_iter();
+            let items = items.map(|(key, item)| (key, item.map(|record| left.of(record))));
+            Ok(Page::new(items.collect(), page.next))
+        })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
         Box::pin(async move {
             let budget = Budget::new(&self.config, call_deadline);
-            let page = self.left_in_index(index, left, after, limit, &budget).await;
-            page.map_err(|failure| failure.report(false))
+            let forgotten = self.forget_all(left, records, &budget).await;
+            forgotten
+                .into_iter()
+                .map(|done| done.map_err(|failure| failure.report(false)))
+                .collect()
         })
     }
 

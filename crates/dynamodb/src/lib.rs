@@ -168,6 +168,7 @@ mod effects;
 #[cfg(feature = "from-env")]
 mod env;
 mod error;
+mod forget;
 mod guard;
 mod index;
 mod item;

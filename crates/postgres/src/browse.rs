@@ -5,16 +5,18 @@ use std::num::NonZeroUsize;
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     clock::{BoxFuture, Timestamp},
-    store::StoreError,
+    key::Key,
+    store::{Guard, RecordVersion, StoreError},
 };
-use tokio_postgres::types::Type;
+use tokio_postgres::{Row, types::Type};
 
 use crate::{
     connection::Statement,
     error::{self, Failure},
-    parameters::number,
-    retry::budget,
+    parameters::{Columns, guard_cells, key_cell, number},
+    retry::{Budget, budget},
     row::{decode, key},
+    statements::{Change, MANY},
     store::PostgresStore,
 };
 
@@ -29,8 +31,9 @@ impl PostgresStore {
         let budget = budget(&self.config, call_deadline);
         // No key is empty, so all come after the empty one.
         let after = after.map_or("", Cursor::as_str).to_owned();
-        let most = i64::try_from(limit.get()).unwrap_or(i64::MAX);
-        let parameters = vec![(Box::new(after) as _, Type::TEXT), number(most)];
+        let most = u64::try_from(limit.get()).unwrap_or(u64::MAX);
+        let limit = number(i64::try_from(most).unwrap_or(i64::MAX));
+        let parameters = vec![(Box::new(after) as _, Type::TEXT), limit];
         let statement = Statement::new(page, parameters);
         let rows = self.ask("list", statement, &budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
@@ -39,10 +42,35 @@ impl PostgresStore {
             let record = decode(row).map_err(|problem| corrupt(problem).report(false));
             items.push((key(row).map_err(corrupt)?, record));
         }
-        let is_full = items.len() == limit.get();
-        let last = items.last().filter(|_| is_full);
+        // There may be others behind the limit, and those that had no room are.
+        let of_limit = rows.first().map_or(0, found);
+        let has_next = of_limit == most || u64::try_from(items.len()).is_ok_and(|n| n < of_limit);
+        let last = items.last().filter(|_| has_next);
         let next = last.map(|(key, _)| Cursor::from_text(key.as_str()));
         Ok(Page::new(items, next))
+    }
+
+    /// Removes what is left from these records, if they are unchanged.
+    async fn forget_all(
+        &self,
+        left: Left,
+        records: &[&(Key, RecordVersion)],
+        budget: &Budget<'_>,
+    ) -> Result<(), Failure> {
+        let mut columns = Columns::default();
+        for (key, seen) in records {
+            let guard = guard_cells(&Guard::Unchanged(seen.clone()));
+            let key = std::iter::once(key_cell(key.as_str()));
+            columns.push(key.chain(guard.into_iter().flatten()));
+        }
+        let (parameters, are_arrays) = columns.parameters();
+        let column = match left {
+            Left::Messages => "outbox",
+            Left::Work => "payload",
+        };
+        let text = self.statements.change(Change::Forget(column), &are_arrays);
+        self.ask_with("write to", MANY, Statement::new(text, parameters), budget).await?;
+        Ok(())
     }
 
     async fn count_all(&self, call_deadline: Timestamp) -> Result<u64, Failure> {
@@ -54,8 +82,17 @@ impl PostgresStore {
 }
 
 /// The number in the first column.
-pub(crate) fn counted(row: &tokio_postgres::Row) -> u64 {
-    row.try_get::<_, i64>(0).ok().and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
+pub(crate) fn counted(row: &Row) -> u64 {
+    number_in(row, 0)
+}
+
+/// How many rows a page had before its bytes were counted.
+fn found(row: &Row) -> u64 {
+    number_in(row, row.len().saturating_sub(1))
+}
+
+fn number_in(row: &Row, column: usize) -> u64 {
+    row.try_get::<_, i64>(column).ok().and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
 }
 
 impl Browse for PostgresStore {
@@ -86,6 +123,23 @@ impl Browse for PostgresStore {
             };
             let page = self.page_after(statement, after, limit, call_deadline).await;
             page.map_err(|failure| failure.report(false))
+        })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        Box::pin(async move {
+            let budget = budget(&self.config, call_deadline);
+            // Rows are locked in the order of their keys.
+            let mut sorted: Vec<_> = records.iter().collect();
+            sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            let forgotten = self.forget_all(left, &sorted, &budget).await;
+            let forgotten = forgotten.map_err(|failure| failure.report(false));
+            records.iter().map(|_| forgotten.clone()).collect()
         })
     }
 

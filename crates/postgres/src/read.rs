@@ -83,7 +83,7 @@ impl PostgresStore {
     }
 
     /// As [`ask`](Self::ask), with these settings for the planner.
-    async fn ask_with(
+    pub(crate) async fn ask_with(
         &self,
         operation: &'static str,
         planning: &str,

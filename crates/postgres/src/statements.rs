@@ -77,6 +77,8 @@ pub(crate) enum Change {
     Update,
     /// Deletes records whose guard holds. Returns the keys that it deleted.
     Delete,
+    /// Removes the value of a column from records whose guard holds. Returns their keys.
+    Forget(&'static str),
 }
 
 impl Change {
@@ -84,7 +86,7 @@ impl Change {
 
     /// The columns of its rows.
     fn columns(self) -> Vec<(&'static str, &'static str)> {
-        let record = COLUMNS.iter().filter(|_| !matches!(self, Self::Delete));
+        let record = COLUMNS.iter().filter(|_| matches!(self, Self::Insert | Self::Update));
         let guard = GUARD_COLUMNS.iter().filter(|_| !matches!(self, Self::Insert));
         [("key", "text")].iter().chain(record).chain(guard).copied().collect()
     }
@@ -123,6 +125,13 @@ impl Change {
                     "DELETE FROM {table} AS t{rows} WHERE t.key = {key} AND {guard} RETURNING t.key"
                 )
             }
+            Self::Forget(column) => {
+                let (rows, guard) = (source("FROM"), guard(value));
+                format!(
+                    "UPDATE {table} AS t SET {column} = NULL{rows} WHERE t.key = {key} AND {guard} \
+                     RETURNING t.key"
+                )
+            }
         }
     }
 }
@@ -147,9 +156,6 @@ impl Statements {
     pub(crate) fn of(table: &Table) -> Self {
         let table = table.to_string();
         let returned = returned("");
-        let page = |also: &str| {
-            format!("SELECT {returned} FROM {table} WHERE key > $1{also} ORDER BY key LIMIT $2")
-        };
         Self {
             one: Change::ALL.map(|change| change.text(&table, &[])),
             lock: format!(
@@ -157,8 +163,11 @@ impl Statements {
                  ORDER BY key FOR UPDATE) AS locked"
             ),
             read: format!("SELECT {returned} FROM {table} WHERE key = ANY($1)"),
-            page: page(""),
-            left: [page(" AND outbox IS NOT NULL"), page(" AND payload IS NOT NULL")],
+            page: page(&table, "", &[]),
+            left: [
+                page(&table, " AND outbox IS NOT NULL", &["result", "steps", "payload"]),
+                page(&table, " AND payload IS NOT NULL", &[]),
+            ],
             count: format!("SELECT count(*) FROM {table}"),
             sweep: format!(
                 "DELETE FROM {table} WHERE key = ANY(ARRAY(SELECT key FROM {table} \
@@ -185,23 +194,51 @@ impl Statements {
 
     /// The text of a change whose parameters are arrays, or values that are the same in all rows.
     pub(crate) fn change(&self, change: Change, are_arrays: &[bool]) -> Cow<'_, str> {
-        if are_arrays.contains(&true) {
-            return Cow::Owned(change.text(&self.table, are_arrays));
-        }
         let [insert, update, delete] = &self.one;
-        Cow::Borrowed(match change {
+        let one = match change {
             Change::Insert => insert,
             Change::Update => update,
             Change::Delete => delete,
-        })
+            Change::Forget(_) => return Cow::Owned(change.text(&self.table, are_arrays)),
+        };
+        if are_arrays.contains(&true) {
+            return Cow::Owned(change.text(&self.table, are_arrays));
+        }
+        Cow::Borrowed(one)
     }
 }
 
 /// The key and all columns, as `row` reads them.
 fn returned(prefix: &str) -> String {
+    returned_without(prefix, &[])
+}
+
+/// The same, with nothing in these columns of text.
+fn returned_without(prefix: &str, unread: &[&str]) -> String {
     let columns = COLUMNS.map(|(name, sql_type)| match sql_type {
+        _ if unread.contains(&name) => "NULL::text".to_owned(),
         "json" => format!("{prefix}{name}::text"),
         _ => format!("{prefix}{name}"),
     });
     format!("{prefix}key, {}", columns.join(", "))
+}
+
+/// The columns that may have megabytes.
+const LARGE: [&str; 4] = ["result", "steps", "outbox", "payload"];
+/// The most bytes of a page, unless its first record has more.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Reads the next records of which this is true, without these columns, up to [`PAGE_BYTES`]. The last column says how many
+/// there were before the bytes were counted.
+fn page(table: &str, also: &str, unread: &[&str]) -> String {
+    let returned = returned_without("", unread);
+    let read = LARGE.iter().filter(|name| !unread.contains(*name));
+    let sizes: Vec<_> = read.map(|name| format!("coalesce(octet_length({name}), 0)")).collect();
+    let size = sizes.join(" + ");
+    format!(
+        "SELECT {returned}, of_limit FROM (SELECT *, sum({size}) OVER (ORDER BY key) AS of_bytes, \
+         row_number() OVER (ORDER BY key) AS of_row, count(*) OVER () AS of_limit FROM (SELECT * FROM {table} \
+         WHERE key > $1{also} ORDER BY key LIMIT $2) AS found) AS counted \
+         WHERE of_bytes <= {PAGE_BYTES} OR of_row = 1 ORDER BY key"
+    )
 }

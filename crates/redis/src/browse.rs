@@ -8,16 +8,20 @@
 
 use std::{num::NonZeroUsize, sync::Arc};
 
+use futures_util::future::join_all;
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     clock::{BoxFuture, Timestamp},
     key::Key,
-    store::{StoreError, StoreErrorKind},
+    record::IdempotencyRecord,
+    store::{Guard, RecordVersion, StoreError, StoreErrorKind},
 };
-use redis::{Pipeline, Value};
+use redis::{Cmd, Pipeline, Value};
 
 use crate::{
-    error::{self, Failure, server_failure},
+    batch::Request,
+    error::{self, Failure, First, server_failure},
+    guard::beginning,
     node::Node,
     retry::{Budget, attempt, backoff, budget},
     store::RedisStore,
@@ -25,6 +29,9 @@ use crate::{
 
 /// How many keys the server passes over in one step.
 const COUNT: usize = 256;
+/// How many records of a page are read at a time, and of how many bytes the last of them is, about.
+const AT_A_TIME: usize = 8;
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Where a page begins: with these names, and then at this step of the scan of this primary.
 ///
@@ -151,6 +158,79 @@ impl RedisStore {
         Ok(map.primaries().into_iter().nth(index).map(|node| (node, map.fingerprint())))
     }
 
+    /// The next records without these fields, up to [`PAGE_BYTES`].
+    async fn page_without(
+        &self,
+        unread: &[&str],
+        after: Option<&Cursor>,
+        limit: NonZeroUsize,
+        budget: &Budget<'_>,
+    ) -> Result<Page, Failure> {
+        let position = match after {
+            None => Position::default(),
+            Some(cursor) => Position::read(cursor.as_str()).ok_or_else(error::other_cursor)?,
+        };
+        let (mut names, mut next) = self.names(position, limit.get(), budget).await?;
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        while bytes <= PAGE_BYTES && !names.is_empty() {
+            let later = names.split_off(AT_A_TIME.min(names.len()));
+            let now = std::mem::replace(&mut names, later);
+            let keys: Vec<Key> = now.iter().filter_map(|name| self.config.key(name)).collect();
+            let records = self.read_without(unread, &keys, budget).await;
+            for (key, record) in keys.into_iter().zip(records) {
+                match record {
+                    Ok(None) => {} // it was deleted meanwhile
+                    Ok(Some(record)) => {
+                        bytes = bytes.saturating_add(size(&record));
+                        items.push((key, Ok(record)));
+                    }
+                    Err(failure) if failure.kind() == StoreErrorKind::Corrupt => {
+                        items.push((key, Err(failure.report(false))));
+                    }
+                    Err(failure) => return Err(failure),
+                }
+            }
+        }
+        if let Some(next) = &mut next {
+            // Those that had no room.
+            names.append(&mut next.names);
+            next.names = names;
+        }
+        Ok(Page::new(items, next.map(|next| Cursor::from_text(next.text()))))
+    }
+
+    /// Removes a field from a record that begins so.
+    async fn forget_one(
+        &self,
+        field: &str,
+        (key, seen): &(Key, RecordVersion),
+        budget: &Budget<'_>,
+    ) -> Result<(), Failure> {
+        let mut backoff = backoff(&self.config);
+        let mut go_to = None;
+        loop {
+            if budget.left().is_zero() {
+                return Err(error::too_late(&self.config.address));
+            }
+            let name = self.config.name(key);
+            let mut command = Cmd::new();
+            command.arg("EVALSHA").arg(&self.config.scripts.forget.hash).arg(1).arg(&name);
+            command.arg(beginning(&Guard::Unchanged(seen.clone()))).arg(field);
+            let request = Request { size: name.len(), name, command, go_to: go_to.take() };
+            let failure = match self.send(vec![request], budget).await.pop() {
+                Some(Ok(Value::Int(_))) => return Ok(()),
+                Some(Err(failure)) => failure,
+                _ => error::unreadable(&self.config.address),
+            };
+            if let First::GoTo(address) = &failure.detail {
+                go_to = Some(address.clone());
+            }
+            if !(failure.retry && backoff.pause(budget).await) {
+                return Err(failure);
+            }
+        }
+    }
+
     /// The names of the next records: at most `limit`, and some if there are any.
     async fn names(
         &self,
@@ -199,6 +279,12 @@ fn escaped(text: &str) -> String {
     pattern
 }
 
+/// How many bytes the texts of a record have.
+fn size(record: &IdempotencyRecord) -> usize {
+    let texts = [&record.result, &record.steps, &record.outbox, &record.payload];
+    texts.into_iter().flatten().map(|text| text.len()).sum()
+}
+
 impl Browse for RedisStore {
     fn page<'a>(
         &'a self,
@@ -208,32 +294,45 @@ impl Browse for RedisStore {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let budget = budget(&self.config, call_deadline);
-            let position = match after {
-                None => Position::default(),
-                Some(cursor) => Position::read(cursor.as_str()).ok_or_else(|| {
-                    StoreError::new(StoreErrorKind::Refused, "a cursor that is not of this store")
-                })?,
-            };
-            let names = self.names(position, limit.get(), &budget).await;
-            let (names, next) = names.map_err(|failure| failure.report(false))?;
-            let keys: Vec<Key> = names.iter().filter_map(|name| self.config.key(name)).collect();
-            let records = self.read_all(&keys, &budget).await;
-            let items = keys.into_iter().zip(records).filter_map(|(key, record)| match record {
-                Ok(record) => Some((key, Ok(record?))),
-                Err(failure) => Some((key, Err(failure.report(false)))),
-            });
-            Ok(Page::new(items.collect(), next.map(|next| Cursor::from_text(next.text()))))
+            let page = self.page_without(&[], after, limit, &budget).await;
+            page.map_err(|failure| failure.report(false))
         })
     }
 
     fn left<'a>(
         &'a self,
-        _left: Left,
+        left: Left,
         after: Option<&'a Cursor>,
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        self.page(after, limit, call_deadline)
+        Box::pin(async move {
+            let budget = budget(&self.config, call_deadline);
+            let unread: &[&str] = match left {
+                Left::Messages => &["result", "steps", "payload"],
+                Left::Work => &[],
+            };
+            let page = self.page_without(unread, after, limit, &budget).await;
+            page.map_err(|failure| failure.report(false))
+        })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        Box::pin(async move {
+            let budget = &budget(&self.config, call_deadline);
+            let field = match left {
+                Left::Messages => "outbox",
+                Left::Work => "payload",
+            };
+            let forgotten = records.iter().map(|record| self.forget_one(field, record, budget));
+            let forgotten = join_all(forgotten).await.into_iter();
+            forgotten.map(|done| done.map_err(|failure| failure.report(false))).collect()
+        })
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -113,6 +113,11 @@ pub(crate) fn no_server(at: &Address) -> Failure {
     transient(First::FindServer, context)
 }
 
+/// A position in the listing of another store.
+pub(crate) fn other_cursor() -> Failure {
+    Failure::new(StoreErrorKind::Refused, "a cursor that is not of this store".to_owned())
+}
+
 /// The steps of a listing count no more.
 pub(crate) fn listing_ended(at: &Address) -> Failure {
     let context = format!(

@@ -28,6 +28,16 @@ struct Pending<'k> {
 impl RedisStore {
     /// Reads each key, and repeats requests until the budget ends. The answers are in the order of the keys.
     pub(crate) async fn read_all(&self, keys: &[Key], budget: &Budget<'_>) -> Vec<Answer> {
+        self.read_without(&[], keys, budget).await
+    }
+
+    /// The same, without these fields of the records.
+    pub(crate) async fn read_without(
+        &self,
+        unread: &[&str],
+        keys: &[Key],
+        budget: &Budget<'_>,
+    ) -> Vec<Answer> {
         let mut backoff = backoff(&self.config);
         let mut answers: Vec<(usize, Answer)> = Vec::with_capacity(keys.len());
         let pending = keys.iter().enumerate();
@@ -40,7 +50,7 @@ impl RedisStore {
                 last = last.or_else(|| Some(error::too_late(&self.config.address)));
                 break;
             }
-            let requests = pending.iter_mut().map(|pending| self.request(pending)).collect();
+            let requests = pending.iter_mut().map(|one| self.request(unread, one)).collect();
             let replies = self.send(requests, budget).await;
             let (mut again, mut redirected) = (Vec::new(), true);
             for (mut pending, reply) in pending.into_iter().zip(replies) {
@@ -85,10 +95,13 @@ impl RedisStore {
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
-    fn request(&self, pending: &mut Pending<'_>) -> Request {
+    fn request(&self, unread: &[&str], pending: &mut Pending<'_>) -> Request {
         let name = self.config.name(pending.key);
         let mut command = Cmd::new();
-        command.arg("EVALSHA").arg(&self.config.scripts.read.hash).arg(1).arg(&name);
+        let scripts = &self.config.scripts;
+        let script = if unread.is_empty() { &scripts.read } else { &scripts.peek };
+        command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name);
+        command.arg(unread);
         Request { size: name.len(), name, command, go_to: pending.go_to.take() }
     }
 }

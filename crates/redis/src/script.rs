@@ -38,6 +38,52 @@ const READ: &str = "#!lua flags=allow-oom
 return redis.call('GET', KEYS[1])
 ";
 
+/// Answers with the text of a record without some of its fields; `nil` if it is not the text of one.
+const WITHOUT: &str = "
+local function without(text, names)
+  local at = string.find(text, '\\n', 1, true)
+  if not at then return nil end
+  local kept = {string.sub(text, 1, at)}
+  at = at + 1
+  while at <= #text do
+    local name, length, start = string.match(text, '^(%S+) (%d+) ()', at)
+    if not name then return nil end
+    local behind = start + tonumber(length) + 1
+    if not names[name] then
+      kept[#kept + 1] = string.sub(text, at, behind - 1)
+    end
+    at = behind
+  end
+  return table.concat(kept)
+end
+";
+
+/// Reads a record without these fields, of which nobody sees the megabytes.
+const PEEK: &str = "
+local text = redis.call('GET', KEYS[1])
+if not text then
+  return text
+end
+local names = {}
+for _, name in ipairs(ARGV) do
+  names[name] = true
+end
+return without(text, names) or text
+";
+
+/// What the record has to begin with, and the field to remove. The rest of its text stays as it is, and so does its removal.
+const FORGET: &str = "
+local text = redis.call('GET', KEYS[1])
+if not text or string.sub(text, 1, #ARGV[1]) ~= ARGV[1] then
+  return 0
+end
+local less = without(text, {[ARGV[2]] = true})
+if less then
+  redis.call('SET', KEYS[1], less, 'KEEPTTL')
+end
+return 1
+";
+
 /// A script, and the hash by which it is called.
 pub(crate) struct Script {
     pub(crate) text: String,
@@ -58,6 +104,10 @@ pub(crate) struct Scripts {
     /// All other writes. They have to succeed also if there is no memory left.
     pub(crate) settle: Script,
     pub(crate) read: Script,
+    /// Reads parts of a record.
+    pub(crate) peek: Script,
+    /// Removes a field of a record.
+    pub(crate) forget: Script,
 }
 
 impl Scripts {
@@ -66,10 +116,12 @@ impl Scripts {
             claim: Script::new(format!("#!lua{WRITE}")),
             settle: Script::new(format!("#!lua flags=allow-oom{WRITE}")),
             read: Script::new(READ.to_owned()),
+            peek: Script::new(format!("#!lua flags=allow-oom{WITHOUT}{PEEK}")),
+            forget: Script::new(format!("#!lua flags=allow-oom{WITHOUT}{FORGET}")),
         }
     }
 
-    pub(crate) fn all(&self) -> [&Script; 3] {
-        [&self.claim, &self.settle, &self.read]
+    pub(crate) fn all(&self) -> [&Script; 5] {
+        [&self.claim, &self.settle, &self.read, &self.peek, &self.forget]
     }
 }

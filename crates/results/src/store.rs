@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Json, Owner},
-    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 use crate::{codec::Place, envelope::is_form, form, part::Part, results::Results, turns::Turns};
@@ -98,6 +98,15 @@ impl<S: Browse> Browse for Results<S> {
             }
             Ok(self.decoded_page(page, call_deadline).await)
         })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        self.store.forget(left, records, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -12,7 +12,7 @@ use crate::{
     clock::{Clock, SystemClock, Timestamp},
     key::Key,
     record::IdempotencyRecord,
-    store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
+    store::{RecordVersion, StoreError},
     sweep::{CALL, Sweep},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 /// message that went to a dead-letter queue.
 ///
 /// Run it from a function with a schedule. Each run reads what is left in the store ([`Browse::left`]), which is all of it
-/// where it has no index, or as far as its deadline allows, and writes only the records whose messages it has sent. It is safe beside deliveries and beside
+/// where it has no index, or as far as its deadline allows, and takes the messages that it has sent from their records. It is safe beside deliveries and beside
 /// other relays: if two send a message, they send it with the same id. Build its store with the settings of the functions,
 /// for DynamoDB also with their form of results.
 ///
@@ -118,7 +118,7 @@ impl<S> Relay<S> {
     }
 }
 
-impl<S: Store + Browse> Relay<S> {
+impl<S: Browse> Relay<S> {
     /// Goes through the store from `from`, or from its beginning, until its end or `deadline`.
     ///
     /// # Errors
@@ -193,22 +193,17 @@ impl<S: Store + Browse> Relay<S> {
 
     /// Records that the messages of these records are sent.
     async fn record(&self, sent: Vec<Unsent>, relayed: &mut Relayed) {
-        let writes: Vec<_> = sent
-            .into_iter()
-            .map(|Unsent { key, record, .. }| {
-                let guard = Guard::Unchanged(RecordVersion::of(&record));
-                Write::new(key, guard, Some(IdempotencyRecord { outbox: None, ..record }))
-            })
-            .collect();
-        if writes.is_empty() {
+        if sent.is_empty() {
             return;
         }
+        let records = sent.iter().map(|sent| (sent.key.clone(), RecordVersion::of(&sent.record)));
+        let records: Vec<_> = records.collect();
         // The messages are sent, so this is worth a call even if the time is over.
         let until = self.clock.now().plus(CALL);
-        let verdicts = self.store.write(&writes, until).await;
-        for at in 0..writes.len() {
-            match verdicts.get(at) {
-                Some(Verdict::Written | Verdict::Found(_)) => relayed.sent += 1,
+        let answers = self.store.forget(Left::Messages, &records, until).await;
+        for at in 0..records.len() {
+            match answers.get(at) {
+                Some(Ok(())) => relayed.sent += 1,
                 _ => relayed.unrecorded += 1,
             }
         }

@@ -24,7 +24,7 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     clock::{Clock as _, Timestamp},
     record::Status,
-    store::{StoreError, StoreErrorKind},
+    store::{RecordVersion, StoreError, StoreErrorKind},
 };
 use lambda_idempotency_testkit::{
     crashing::drop_after,
@@ -485,6 +485,15 @@ impl Browse for SlowPages {
             self.0.clock.sleep(Duration::from_secs(55)).await;
             self.0.store.left(left, after, limit, until).await
         })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        until: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        self.0.store.forget(left, records, until)
     }
 
     fn count<'a>(&'a self, until: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    browse::Browse,
+    browse::{Browse, Left},
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     record::{IdempotencyRecord, Status},
     store::{Guard, Store, Write},
@@ -13,7 +13,7 @@ use lambda_idempotency_postgres::PostgresStore;
 
 use crate::{
     server::Postgres,
-    table::{Ahead, in_secs, key, new_store, new_table, wrote},
+    table::{Ahead, completed, in_secs, key, new_store, new_table, wrote},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,4 +87,31 @@ async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
     assert_eq!(swept(&behind).await, 0, "by the clock of the store it has not expired");
     assert_eq!(swept(&ahead).await, 1, "by the clock of the server the other has not");
     assert!(store.read(&[key("later")], in_secs(20)).await[0].as_ref().unwrap().is_some());
+}
+
+/// Results of 3 MB: a page of what is left reads none of them, and one of all records ends before it is too large.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
+    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    for name in ["a", "b", "c"] {
+        let mut record = completed(1);
+        record.result = Some("x".repeat(3 * 1024 * 1024).into());
+        record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
+        wrote(&store, Write::new(key(name), Guard::Absent, Some(record))).await;
+    }
+    let limit = std::num::NonZeroUsize::new(100).unwrap();
+    let page = store.left(Left::Messages, None, limit, in_secs(60)).await.unwrap();
+    let results = page.items.iter().map(|(_, item)| item.as_ref().unwrap().result.is_some());
+    assert_eq!((results.collect::<Vec<_>>(), page.next), (vec![false; 3], None));
+    let (mut pages, mut next) = (Vec::new(), None);
+    loop {
+        let page = store.page(next.as_ref(), limit, in_secs(60)).await.unwrap();
+        pages.push(page.items.len());
+        next = page.next;
+        if next.is_none() {
+            break;
+        }
+    }
+    assert_eq!(pages, [1, 1, 1]);
 }

@@ -3,15 +3,15 @@
 use std::{collections::HashMap, num::NonZeroUsize, time::Duration};
 
 use lambda_idempotency_core::{
-    browse::{Browse as _, Cursor},
-    store::{Store as _, StoreError, StoreErrorKind},
+    browse::{Browse as _, Cursor, Left},
+    store::{Guard, RecordVersion, Store as _, StoreError, StoreErrorKind, Write},
 };
 use lambda_idempotency_redis::RedisStore;
 use redis::Value;
 
 use crate::{
     cluster::Cluster,
-    server::{Server, claim, soon},
+    server::{Server, claim, completed, key, soon, wrote},
 };
 
 /// A page that ends in the middle of a step of `SCAN`, and then the records of that page are deleted: the server's next
@@ -111,4 +111,33 @@ async fn a_listing_ends_with_an_error_if_the_server_is_restarted_in_between() {
     assert!(server.run().await);
     is_said_plainly(&pages(&store, first.next).await.unwrap_err());
     assert_eq!(pages(&store, None).await.unwrap().len(), ALL);
+}
+
+/// Results of 1 MB: a page of what is left reads none of them, and one of all records ends before it is too large. What a
+/// later version has written into a record stays there.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
+    const ALL: usize = 20;
+    let server = Server::start(&[]).await;
+    let store = server.store();
+    let mut record = completed(1, &"x".repeat(1024 * 1024));
+    record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
+    for n in 0..ALL {
+        wrote(&store, Write::new(key(n), Guard::Absent, Some(record.clone()))).await;
+    }
+    server.command(&["APPEND", "idempotency:op#0", "colour 4 blue\n"]).await;
+    let page = store.left(Left::Messages, None, LIMIT, soon()).await.unwrap();
+    let results = page.items.iter().map(|(_, item)| item.as_ref().unwrap().result.is_some());
+    assert_eq!(results.collect::<Vec<_>>(), [false; ALL]);
+    let forgotten = [(key(0), RecordVersion::of(&record))];
+    store.forget(Left::Messages, &forgotten, soon()).await.pop().unwrap().unwrap();
+    let text = server.text(&["GET", "idempotency:op#0"]).await;
+    assert!(text.ends_with("\ncolour 4 blue\n") && !text.contains("outbox"), "the rest stays");
+    let Value::Int(removal) = server.command(&["PTTL", "idempotency:op#0"]).await else { panic!() };
+    assert!(removal > 0, "{removal}");
+    let first = store.page(None, LIMIT, soon()).await.unwrap();
+    assert!(first.items.len() < ALL, "{} of 1 MB each", first.items.len());
+    let listed = pages(&store, None).await.unwrap();
+    assert!(listed.len() == ALL && listed.values().all(|times| *times == 1), "{listed:?}");
 }

@@ -6,7 +6,7 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left},
     key::Key,
     record::{IdempotencyRecord, Status},
-    store::{Guard, Store},
+    store::{Guard, RecordVersion, Store},
 };
 
 use super::kit::{
@@ -126,13 +126,46 @@ pub async fn what_is_left_is_on_one_page(store: &impl Browsable) {
                     if found.as_mut().is_ok_and(|found| found.unread_result.take().is_some()) {
                         record.result = None;
                     }
-                    assert!(found == Ok(record), "{left:?}: a record is listed as it is stored");
+                    assert!(
+                        found == Ok(left.of(record)),
+                        "{left:?}: a record is listed as it is stored, without what is not needed"
+                    );
                 }
                 seen.push(key);
             }
             let missing = expected.len();
             assert!(missing == 0, "{left:?}: {missing} records are on no page (limit {limit})");
         }
+    }
+}
+
+/// What is left is removed from a record that was not changed since, and nothing else is.
+pub async fn what_is_forgotten_leaves_the_rest_of_its_record(store: &impl Browsable) {
+    let mut done = completed(token(), "{\"charged\":true}");
+    (done.outbox, done.steps) = (Some(r#"[{"to":"q","body":"1"}]"#.into()), Some("{}".into()));
+    done.provenance = Some(whole_provenance());
+    let mut begun = in_progress(token());
+    (begun.payload, begun.steps) = (Some("{\"id\":1}".into()), Some("{}".into()));
+    for (left, record) in [(Left::Messages, done), (Left::Work, begun)] {
+        let slots = [Slot::with(store, &record).await, Slot::with(store, &record).await];
+        let gone = Slot::fresh(store);
+        let seen = RecordVersion::of(&record);
+        let mut other = seen.clone();
+        other.owner = Some(token());
+        let [same, changed] = slots.each_ref().map(|slot| slot.key.clone());
+        let records = [(same, seen.clone()), (changed, other), (gone.key.clone(), seen)];
+        // Again, as after an answer that was lost.
+        for _ in 0..2 {
+            let answers = store.forget(left, &records, now().plus(PATIENCE)).await;
+            assert!(
+                answers.len() == 3 && answers.iter().all(Result::is_ok),
+                "{left:?}: each record is answered, also one that was changed; got {answers:?}"
+            );
+        }
+        let forgotten = left.forgotten_by(record.clone());
+        slots[0].holds(Some(&forgotten), "what was left is removed, and nothing else").await;
+        slots[1].holds(Some(&record), "a record that was changed since is left alone").await;
+        gone.holds(None, "a record that is gone stays gone").await;
     }
 }
 
@@ -179,6 +212,7 @@ macro_rules! browse_conformance {
         $crate::browse_conformance! { @each [$(#[$attribute])+] [$make]
             each_record_is_on_one_page
             what_is_left_is_on_one_page
+            what_is_forgotten_leaves_the_rest_of_its_record
             a_listing_shows_what_is_stored_now
             the_count_is_that_of_all_pages
         }

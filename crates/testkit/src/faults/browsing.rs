@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     clock::{BoxFuture, Timestamp},
-    store::{Store, StoreError},
+    key::Key,
+    store::{RecordVersion, Store, StoreError},
 };
 
 use super::FaultyStore;
@@ -28,6 +29,15 @@ impl<S: Store + Browse> Browse for FaultyStore<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         self.inner().left(left, after, limit, call_deadline)
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        self.inner().forget(left, records, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
     key::Key,
     memory::MemoryStore,
     record::IdempotencyRecord,
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_testkit::conformance::browsing;
 
@@ -33,6 +33,9 @@ enum Bug {
     LosesMessages,
     LosesWork,
     LeavesWhatIsLeftAtTheFirstPage,
+    ForgetsNothing,
+    ForgetsOfChangedRecords,
+    ForgetsTheResultAsWell,
 }
 
 struct Mutant {
@@ -153,7 +156,36 @@ impl Browse for Mutant {
                 (Bug::LeavesWhatIsLeftAtTheFirstPage, _) => page.next = None,
                 _ => {}
             }
-            Ok(page)
+            let items = page.items.into_iter();
+            let items = items.map(|(key, item)| (key, item.map(|record| left.of(record))));
+            Ok(Page::new(items.collect(), page.next))
+        })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        left: Left,
+        records: &'a [(Key, RecordVersion)],
+        deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
+        Box::pin(async move {
+            let mut records = records.to_vec();
+            for (key, seen) in &mut records {
+                let keys = [key.clone()];
+                let found = self.records.read(&keys, deadline).await.remove(0).unwrap();
+                let Some(mut found) = found else { continue };
+                if self.bug == Bug::ForgetsOfChangedRecords {
+                    *seen = RecordVersion::of(&found);
+                }
+                if self.bug == Bug::ForgetsTheResultAsWell && *seen == RecordVersion::of(&found) {
+                    found.result = None;
+                    self.records.insert(key.clone(), found);
+                }
+            }
+            if self.bug == Bug::ForgetsNothing {
+                return records.iter().map(|_| Ok(())).collect();
+            }
+            self.records.forget(left, &records, deadline).await
         })
     }
 
@@ -179,6 +211,10 @@ async fn failing(bug: Bug) -> Vec<&'static str> {
     let store = Mutant::new(bug);
     let run = AssertUnwindSafe(browsing::what_is_left_is_on_one_page(&store)).catch_unwind();
     note("what_is_left_is_on_one_page", run.await.is_ok());
+    let store = Mutant::new(bug);
+    let run = browsing::what_is_forgotten_leaves_the_rest_of_its_record(&store);
+    let run = AssertUnwindSafe(run).catch_unwind();
+    note("what_is_forgotten_leaves_the_rest_of_its_record", run.await.is_ok());
     let store = Mutant::new(bug);
     let run = AssertUnwindSafe(browsing::a_listing_shows_what_is_stored_now(&store)).catch_unwind();
     note("a_listing_shows_what_is_stored_now", run.await.is_ok());
@@ -206,6 +242,9 @@ async fn every_bug_is_found_by_the_scenario_that_is_named_for_it() {
         (Bug::LosesMessages, "what_is_left_is_on_one_page"),
         (Bug::LosesWork, "what_is_left_is_on_one_page"),
         (Bug::LeavesWhatIsLeftAtTheFirstPage, "what_is_left_is_on_one_page"),
+        (Bug::ForgetsNothing, "what_is_forgotten_leaves_the_rest_of_its_record"),
+        (Bug::ForgetsOfChangedRecords, "what_is_forgotten_leaves_the_rest_of_its_record"),
+        (Bug::ForgetsTheResultAsWell, "what_is_forgotten_leaves_the_rest_of_its_record"),
     ] {
         if !failing(bug).await.contains(&scenario) {
             missed.push((bug, scenario));
