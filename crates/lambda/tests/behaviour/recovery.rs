@@ -24,6 +24,7 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     clock::{Clock as _, Timestamp},
     record::Status,
+    key::Key,
     store::{RecordVersion, StoreError, StoreErrorKind},
 };
 use lambda_idempotency_testkit::{
@@ -493,7 +494,7 @@ impl Browse for SlowPages {
         records: &'a [(Key, RecordVersion)],
         until: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
-        self.0.store.forget(left, records, until)
+        Browse::forget(&self.0.store, left, records, until)
     }
 
     fn count<'a>(&'a self, until: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
