@@ -4,6 +4,7 @@
 //! Nothing is spawned: the whole batch is one future, and ends with it.
 
 use std::{
+    collections::BTreeMap,
     future::ready,
     pin::Pin,
     sync::Arc,
@@ -52,6 +53,8 @@ pub(crate) struct Driver<'a> {
     parts: &'a Parts,
     /// What observers get at the end.
     end: BatchEnd<'a>,
+    /// How many records had which outcome, for the log.
+    outcomes: BTreeMap<&'static str, usize>,
     begun: Timestamp,
     machine: Machine<'a>,
     surroundings: Surroundings<'a>,
@@ -90,6 +93,7 @@ impl<'a> Driver<'a> {
         Self {
             parts,
             end: BatchEnd::new(batch.operation, source, records),
+            outcomes: BTreeMap::new(),
             begun: now,
             machine,
             surroundings,
@@ -184,6 +188,9 @@ impl<'a> Driver<'a> {
 
     /// Reports to the observers that all records have their outcomes.
     fn tell_end(&mut self) {
+        if self.end.records > 1 {
+            self.parts.observers.log_end(&self.end, &self.outcomes);
+        }
         if self.end.records > 0 && self.parts.observers.are_any() {
             self.end.at = self.now();
             self.end.took = self.end.at.since(self.begun);
@@ -206,6 +213,9 @@ impl<'a> Driver<'a> {
                 report.lost_attempts = held.lost_attempts();
             }
             self.parts.observers.report(&report);
+        }
+        if self.end.records > 1 {
+            *self.outcomes.entry(ended.outcome().label()).or_default() += 1;
         }
         self.surroundings.set_outcome(ended.at, ended.into_outcome());
     }

@@ -45,7 +45,7 @@ async fn what_is_shown_of_a_delivery() {
     let [good, bad] = ["succeed", "report"].map(|step| messages(&[("m1", step)]));
     let unnamed = r#"{"Records":[{"messageId":"m1","body":"{}"}]}"#;
     let position = format!("{}:2:15: not valid JSON", path("shown").display());
-    let (silent, unsaid) = ("AWS_LAMBDA_LOG_LEVEL=ERROR", "IDEMPOTENCY_LOG_ERROR_MESSAGES=0");
+    let (silent, unsaid) = ("RUST_LOG=error", "IDEMPOTENCY_LOG_ERROR_MESSAGES=0");
     let (crash, said) =
         (r#"{"do":"abort"}"#, "failed, record m1: the handler failed with a message");
     let counts = ["2 deliveries: 2 executed", "table idempotency: 0 rows"];

@@ -1,14 +1,18 @@
-//! The log line of each record.
+//! The log line of each record, and of each batch.
+
+use std::collections::BTreeMap;
 
 use lambda_idempotency_core::outcome::Outcome;
 use lambda_idempotency_keys::Key;
 
-use super::{Observer, Report};
+use super::{BatchEnd, Observer, Report};
 
-/// Writes one `tracing` event a record, under the target `lambda_idempotency::record`.
+/// Writes one `tracing` event a record, under the target `lambda_idempotency::record`: `DEBUG` where there is nothing to say,
+/// `WARN` where the record was returned or something is wrong with it, `ERROR` where work is not recorded. Where a batch had
+/// several records, one event more with the target `lambda_idempotency::batch` and the level `INFO` counts their outcomes.
 ///
 /// The fields are a stable contract: `source`, `record`, `operation`, `key_hash`, `outcome`, `ms`,
-/// `failed_attempts`, `lost_attempts`, and `problem` where the delivery is returned or something is
+/// `failed_attempts` (with this one, if it failed), `lost_attempts`, and `problem` where the delivery is returned or something is
 /// wrong with it. Never a payload, a raw key or a result; and of a handler's error its type alone, unless
 /// [`showing_error_messages`](Self::showing_error_messages) asks for more. `record` is the record's
 /// [label](crate::call::RecordId::label), which hides an id that an application has chosen.
@@ -63,7 +67,7 @@ impl Observer for TracingObserver {
                     key_hash = report.key.map_or("", Key::hash),
                     outcome = report.outcome.label(),
                     ms = report.ran_for.map_or(0.0, |ran_for| ran_for.as_secs_f64() * 1000.0),
-                    failed_attempts = report.failed_attempts,
+                    failed_attempts = failed_attempts(report),
                     lost_attempts = report.lost_attempts,
                     $($extra)*
                 )
@@ -96,14 +100,40 @@ impl Observer for TracingObserver {
                 )
             }
             // A client's mistake, or one request too many: nothing is wrong with the function.
-            (Outcome::Declined, problem) => event!(INFO, problem = problem, "record settled"),
+            (Outcome::Declined, problem) => event!(DEBUG, problem = problem, "record declined"),
+            (Outcome::Rejected(_), Some(problem)) => {
+                event!(WARN, problem = problem, "record refused");
+            }
             (_, Some(problem)) => event!(
                 WARN,
                 problem = problem,
                 error_message = self.message(report),
-                "record settled"
+                "record returned"
             ),
-            (_, None) => event!(INFO, "record settled"),
+            (_, None) => event!(DEBUG, "record settled"),
         }
+    }
+}
+
+impl TracingObserver {
+    /// Counts the outcomes of a batch of several records.
+    pub(crate) fn summarise(self, end: &BatchEnd<'_>, outcomes: &BTreeMap<&'static str, usize>) {
+        let counts = outcomes.iter().map(|(outcome, number)| format!("{number} {outcome}"));
+        tracing::info!(
+            target: "lambda_idempotency::batch",
+            source = end.source,
+            operation = end.operation,
+            records = end.records,
+            outcomes = counts.collect::<Vec<_>>().join(", "),
+            "batch ended"
+        );
+    }
+}
+
+/// How many attempts for the key failed by now.
+const fn failed_attempts(report: &Report<'_>) -> u32 {
+    match report.outcome {
+        Outcome::Failed { failed_attempts, .. } => *failed_attempts,
+        _ => report.failed_attempts,
     }
 }

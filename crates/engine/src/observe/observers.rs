@@ -1,10 +1,10 @@
 //! All observers of an engine.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use lambda_idempotency_core::contained::caught;
 
-use super::{Observer, Report, TracingObserver};
+use super::{BatchEnd, Observer, Report, TracingObserver};
 
 /// The log, if there is one, and the user's observers, in the order in which they were added.
 #[derive(Clone, Default)]
@@ -37,6 +37,13 @@ impl Observers {
             caught(|| log.reported(report));
         }
         self.tell(|observer| observer.reported(report));
+    }
+
+    /// Counts the outcomes of a batch in the log.
+    pub(crate) fn log_end(&self, end: &BatchEnd<'_>, outcomes: &BTreeMap<&'static str, usize>) {
+        if let Some(log) = &self.log {
+            caught(|| log.summarise(end, outcomes));
+        }
     }
 
     /// Calls each of the others. If one panics, the rest are called all the same.

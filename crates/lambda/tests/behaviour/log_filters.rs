@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     secrets_capture::Captured,
-    support::{World, batch, with_body},
+    support::{World, batch, order, with_body},
 };
 
 /// A filter pattern for JSON lines, with the operators that the template uses:
@@ -115,4 +115,49 @@ async fn the_log_filters_of_the_template_match_the_logged_lines() {
     assert_eq!(outcomes(&not_recorded), ["completion_lost"]);
     assert_eq!(outcomes(&permanent), ["permanently_failed"]);
     assert!(lines.len() >= 7, "{lines:#?}");
+}
+
+/// What a function logs at the level that Lambda has by default.
+async fn lines_of(world: &World, event: &Value) -> Vec<Value> {
+    let captured = Captured::default();
+    let idempotency = world.idempotency().with_log(TracingObserver::new());
+    let place = Operation::new("place").key("id");
+    let function = idempotency.on(Sqs::new(), &place, world.handler()).unwrap();
+    let guard = captured.start_as_lambda_does();
+    world.invoke(&function, event).await.unwrap();
+    drop(guard);
+    captured.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_success_writes_no_line_and_a_batch_of_them_one() {
+    let world = World::new();
+    let messages = || (0..10).map(|id| order(&format!("m-{id}"), &format!("o-{id}"), ""));
+    for (event, outcomes) in [
+        (batch(messages().take(1)), None),
+        (batch(messages()), Some("9 executed, 1 replayed")),
+        (batch(messages()), Some("10 replayed")),
+    ] {
+        let lines = lines_of(&world, &event).await;
+        let counts: Vec<_> = lines.iter().map(|line| line["fields"]["outcomes"].as_str()).collect();
+        assert_eq!(counts, outcomes.into_iter().map(Some).collect::<Vec<_>>(), "{lines:?}");
+        assert!(lines.iter().all(|line| line["level"] == "INFO"), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_returns_is_not_said_to_be_settled() {
+    let world = World::new();
+    for (message, said, outcome, failed_attempts) in [
+        (order("m-1", "a", "fail"), "record returned", "failed", 1),
+        (order("m-1", "a", "fail"), "record returned", "failed", 2),
+        (with_body("m-2", "{}"), "record refused", "rejected", 0),
+    ] {
+        let lines = lines_of(&world, &batch([message])).await;
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        let fields = &line["fields"];
+        assert_eq!((&line["level"], &fields["message"]), (&json!("WARN"), &json!(said)));
+        assert_eq!(fields["outcome"], outcome);
+        assert_eq!(fields["failed_attempts"], failed_attempts, "{line}");
+    }
 }

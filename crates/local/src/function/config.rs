@@ -128,6 +128,8 @@ impl FunctionConfig {
             ("AWS_LAMBDA_LOG_STREAM_NAME", "local"),
             ("AWS_LAMBDA_RUNTIME_API", runtime_api),
             ("AWS_REGION", REGION),
+            // The line of each record, also where there is nothing to say of it.
+            ("RUST_LOG", "info,lambda_idempotency::record=debug"),
             ("AWS_SECRET_ACCESS_KEY", "local"),
             ("_HANDLER", "bootstrap"),
         ];

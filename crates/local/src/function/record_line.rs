@@ -1,7 +1,7 @@
 //! What a function logs of each record: one JSON line on its output.
 //!
 //! A function built on this project logs, through `tracing`, an event whose message begins with `record settled`,
-//! with the fields of [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the
+//! `record returned`, `record refused` or `record declined`, with the fields of [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the
 //! default of `lambda_runtime`) and flattened.
 
 use std::fmt;
@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 const TARGET: &str = "lambda_idempotency::record";
-const MESSAGE: &str = "record settled";
+const MESSAGES: [&str; 4] =
+    ["record settled", "record returned", "record refused", "record declined"];
 
 /// How one record was settled, as the function logged it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,7 +45,8 @@ impl RecordLine {
     pub fn parse(line: &str) -> Option<Self> {
         let Value::Object(line) = serde_json::from_str(line.trim()).ok()? else { return None };
         let fields = line.get("fields").and_then(Value::as_object).unwrap_or(&line);
-        if !text(fields, "message")?.starts_with(MESSAGE)
+        let message = text(fields, "message")?;
+        if !MESSAGES.iter().any(|begins| message.starts_with(begins))
             || line.get("target").is_some_and(|target| target != TARGET)
         {
             return None;
