@@ -1,8 +1,8 @@
 //! One function, several sources: each event goes to the first operation that accepts it.
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Function, Operation,
-    source::{EventBridge, Sns, Source, Sqs},
+    Operation,
+    source::{EventBridge, Sns, Sqs},
 };
 use serde_json::{Value, json};
 
@@ -39,31 +39,4 @@ async fn each_event_goes_to_the_handler_of_its_source() {
         }
         assert_eq!(noted.take(), [handler], "one id, six operations: six keys");
     }
-}
-/// Two operations for queues without a filter: the second handler would never be called.
-#[test]
-fn a_handler_that_no_event_reaches_is_refused() {
-    fn build(first: impl Source, second: impl Source) -> Result<Function, ConfigError> {
-        let [a, b] = ["a", "b"].map(|name| Operation::new(name).key("id"));
-        let nothing = async |_: Value, _: Call| Ok::<_, Failure>(());
-        World::new().idempotency().function().on(first, &a, nothing).on(second, &b, nothing).build()
-    }
-    for (first, second) in [
-        (Sqs::new(), Sqs::new()),
-        (Sqs::new(), Sqs::new().queue("orders")),
-        (Sqs::new().queue("orders"), Sqs::new().queue("orders")),
-    ] {
-        let error = build(first, second).unwrap_err();
-        assert!(matches!(error, ConfigError::Source(_)), "{error}");
-        let text = error.to_string();
-        let expected =
-            "operation `b` is never reached: `a` comes before it and takes all of its sqs";
-        assert!(text.starts_with(expected) && text.contains(".queue("), "{text}");
-    }
-    build(Sqs::new().queue("orders"), Sqs::new().queue("refunds")).unwrap();
-    let bus = || EventBridge::new().event_source("shop");
-    assert!(build(bus(), bus().detail_type("Placed")).is_err());
-    build(bus().detail_type("Placed"), bus()).unwrap();
-    // Operations of different sources do not compete.
-    build(Sqs::new(), Sns::new()).unwrap();
 }
