@@ -12,14 +12,12 @@ use super::{
     SelectionError,
     jmespath::{
         limits::MOST_BYTES,
+        presence::Optional,
+        read::EXACT_LIMIT,
         text::Text,
         value::{Kind, Number, Value},
     },
-    parts::Optional,
 };
-
-/// From this value on, neighbouring integers have the same double.
-const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 
 /// Written for an optional part that is missing.
 pub(super) const MISSING: u8 = b'~';
@@ -65,7 +63,8 @@ pub(super) fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), SelectionErr
         Value::Number(number) => write_number(number, out)?,
         Value::String(text) => match text.to_str() {
             Some(text) => write_string(text, out),
-            None => return Err(SelectionError::NotAValue),
+            // Half a surrogate pair, which only documents of Powertools have.
+            None => return Err(SelectionError::Missing),
         },
         Value::Array(items) => {
             write_list(items.iter(), (b'[', b']'), out, write)?;
@@ -101,22 +100,15 @@ fn write_list<T>(
 }
 
 fn write_number(number: &Number, out: &mut Vec<u8>) -> Result<(), SelectionError> {
-    let double = match &number.kind {
-        Kind::Integer(digits) => {
-            out.extend(digits.bytes());
-            return Ok(());
-        }
-        Kind::Decimal(decimal) => decimal.exact(),
-        Kind::Double(double) => Some(*double),
-    };
-    match double {
-        Some(double) if double.abs() < EXACT_LIMIT => {
+    match &number.kind {
+        Kind::Integer(digits) => out.extend(digits.bytes()),
+        Kind::Double(double) if number.exact && double.abs() < EXACT_LIMIT => {
             // Writing to a vector does not fail.
             let _ = write!(out, "{double:e}");
-            Ok(())
         }
-        _ => Err(SelectionError::InexactNumber),
+        Kind::Double(_) => return Err(SelectionError::InexactNumber),
     }
+    Ok(())
 }
 
 fn write_string(text: &str, out: &mut Vec<u8>) {

@@ -78,6 +78,8 @@ mod tests {
             (r#"{"secret":"s3cr3t","secret":"s3cr3t"}"#, "two members of the same name"),
             (r#"{"secret": s3cr3t}"#, "line 1, column 12"),
             (r#"{"secret""#, "ends too early"),
+            (" \n", "not valid JSON: it is empty"),
+            ("", "not valid JSON: it is empty"),
             (r#""\ud800 s3cr3t""#, "an invalid escape"),
             ("1 s3cr3t", "line 1"),
             (r#"["s3cr3t",1e999]"#, "larger than any double"),

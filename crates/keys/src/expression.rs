@@ -1,90 +1,74 @@
-//! JMESPath expressions: compiled when a function starts, evaluated for each record.
+//! Key expressions: compiled when a function starts, evaluated for each record.
 
 use std::{fmt, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::{
-    ExpressionError, Functions, Selection, SelectionError, Warning, canonical,
+    ExpressionError, Selection, SelectionError, canonical,
     document::Document,
-    fallback,
     field_set::FieldSet,
     field_sets::FieldSets,
     jmespath::{
-        Collisions, Variant,
-        absences::{Absence, Absences},
+        Variant,
         ast::Node,
-        error::EvaluationError,
-        evaluate::Evaluation,
-        limits, parser,
-        state::State,
-        value,
+        evaluate::{Evaluation, EvaluationError},
+        limits::{self, MOST_BYTES},
+        parser,
+        presence::{Absent, Optional},
+        value::{self, Kind},
         wanted::Wanted,
     },
-    parts::{self, Optional, Shape},
-    reach, user_functions, warning,
+    parts::{self, Shape},
 };
 
-/// A compiled JMESPath expression (<https://jmespath.org/specification.html>), with additional
-/// [`Functions`] that decode text.
+/// A compiled key expression: the part of JMESPath (<https://jmespath.org/specification.html>) that only selects, and
+/// three functions that decode text.
 ///
-/// Projections drop what is `null`, as the specification says: `items[*].id` is the same for
-/// `[{"id":1},{}]` and `[{"id":1}]`. `[]` flattens nested lists, and `*` drops the names of
-/// members; [`warnings`](Self::warnings) reports both.
+/// | | |
+/// |---|---|
+/// | `id`, `"order-id"`, `order.id` | a member of an object |
+/// | `@` | the value itself |
+/// | `items[0]`, `items[-1]` | an item of a list |
+/// | `items[*].sku` | a value of each item |
+/// | `[tenant, order.id]`, `{by: tenant, id: order.id}` | a key of several parts |
+/// | `a \| b` | `b` of what `a` selects as a whole |
+/// | `not_null(id, legacyId)` | the first that there is |
+/// | `json(body)`, `base64(data)`, `base64_gzip(data)` | the content of a text |
 ///
-/// Numbers of any size are compared exactly: `9007199254740993` does not equal `9007199254740992`.
-/// A number that a double cannot hold exactly can be compared, but it cannot be a key. Members of
-/// objects are ordered by name. There is no `sum` and no `avg`.
-///
-/// What is missing stays missing: where `paid` is not true, `paid && id` selects nothing, and so
-/// does `to_string(id)` where there is no `id`.
+/// All other expressions are refused, and so is a record in which an item of `items[*].sku` has no `sku`: distinct
+/// values never become equal. The values that `base64_gzip` decompresses for a record have at most 8 MiB together.
 ///
 /// ```
 /// use lambda_idempotency_keys::Expression;
 /// assert!(Expression::compile("json(body).orderId").is_ok());
 /// let error = Expression::compile("order.{").unwrap_err();
 /// assert_eq!(error.offset(), 7);
+/// let error = Expression::compile("items[?paid].id").unwrap_err();
+/// assert_eq!(error.offset(), 5);
+/// assert!(error.reason().starts_with("`[?` is a filter"));
 /// ```
 #[derive(Clone)]
 pub struct Expression {
     text: String,
     node: Node,
     optional: Optional,
-    warnings: Vec<Warning>,
     pub(super) looks: FieldSets,
 }
 
 impl Expression {
-    /// Compiles an expression and checks what can be checked without an event: syntax, names of
-    /// functions, numbers of arguments.
+    /// Compiles an expression.
     ///
     /// # Errors
     /// The first mistake, with its offset.
     pub fn compile(text: &str) -> Result<Self, ExpressionError> {
-        Self::compile_with(text, &Functions::standard())
-    }
-
-    /// Compiles an expression that may call these functions.
-    ///
-    /// # Errors
-    /// The first mistake, with its offset; or a function has an invalid name.
-    pub fn compile_with(text: &str, functions: &Functions) -> Result<Self, ExpressionError> {
-        let error = |offset, reason| ExpressionError::at(text, offset, reason);
+        let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
         if text.trim().is_empty() {
-            let reason = "it is empty; write `@` for the whole payload";
-            return Err(error(0, reason.to_owned()));
+            return Err(error((0, "it is empty; write `@` for the whole payload".to_owned())));
         }
-        functions.check().map_err(|reason| error(0, reason))?;
-        let node = limits::check_size(text)
-            .and_then(|()| parser::parse(Variant::Standard, text, &functions.own))
-            .map_err(|(offset, reason)| error(offset, reason))?;
-        Ok(Self {
-            text: text.to_owned(),
-            optional: Optional::default(),
-            warnings: warning::of(&node, text),
-            looks: FieldSets::of(&node),
-            node,
-        })
+        let node = parser::parse(Variant::Standard, text).map_err(error)?;
+        let optional = Optional::default();
+        Ok(Self { text: text.to_owned(), optional, looks: FieldSets::of(&node), node })
     }
 
     /// How many of its parts may be missing.
@@ -145,7 +129,7 @@ impl Expression {
     ///
     /// ```
     /// # use lambda_idempotency_keys::Expression;
-    /// let expression = Expression::compile("[tenant, order.id, to_string(n)]").unwrap();
+    /// let expression = Expression::compile("[tenant, order.id, items[0]]").unwrap();
     /// assert_eq!(expression.parts(), ["tenant", "order.id", "3"]);
     /// assert!(Expression::compile("order.id").unwrap().parts().is_empty());
     /// ```
@@ -168,94 +152,17 @@ impl Expression {
         Shape::of(&self.node)
     }
 
-    /// Whether it selects the same value from every record that it selects a value from:
-    /// `'orderId'` is a text, `orderId` is a field.
-    #[must_use]
-    pub fn is_constant(&self) -> bool {
-        self.looks.document.is_nothing() || reach::is_constant(&self.node)
-    }
-
-    /// The function or operator, for a message, because of which it selects one of only a few
-    /// values (a length, the name of a type, `true` or `false`), from all records or from some kind
-    /// of records. For instance, ``(paid == `true`) || id`` selects `true` from every paid order.
-    ///
-    /// ```
-    /// # use lambda_idempotency_keys::Expression;
-    /// let few = |text| Expression::compile(text).unwrap().few_values();
-    /// assert_eq!(few("length(items)"), Some("`length`"));
-    /// assert_eq!(few("[order.id, length(items)]"), None);
-    /// ```
-    #[must_use]
-    pub fn few_values(&self) -> Option<&'static str> {
-        reach::few_values(&self.node)
-    }
-
-    /// Whether it takes a value that many records share where a record lacks a field, so that all
-    /// records without the field select the same. A constant beside a field is no fallback.
-    ///
-    /// ```
-    /// # use lambda_idempotency_keys::Expression;
-    /// let has_fallback = |text| Expression::compile(text).unwrap().has_fallback();
-    /// assert!(has_fallback("[tenant, id || 'none']") && has_fallback("not_null(id, 'none')"));
-    /// assert!(!has_fallback("['orders', id]"));
-    /// ```
-    #[must_use]
-    pub fn has_fallback(&self) -> bool {
-        fallback::is_in(&self.node)
-    }
-
-    /// Whether the selected value always contains the member with this path, such as `a.b`, a part
-    /// of the member, or a value that contains it. `false` if that depends on the record.
+    /// Whether it reads the member with this path, or a part of the member, for any record.
     ///
     /// ```
     /// # use lambda_idempotency_keys::Expression;
     /// let expression = Expression::compile("[messageId, attributes]").unwrap();
-    /// assert!(expression.selects("attributes.ApproximateReceiveCount"));
+    /// assert!(expression.reads("attributes.ApproximateReceiveCount"));
+    /// assert!(!expression.reads("body"));
     /// ```
     #[must_use]
-    pub fn selects(&self, member: &str) -> bool {
-        reach::selects(&self.node, member)
-    }
-
-    /// Whether it reads the member with this path, or a part of the member, for any record.
-    #[must_use]
-    pub fn looks_at(&self, member: &str) -> bool {
+    pub fn reads(&self, member: &str) -> bool {
         self.looks.document.reaches(member)
-    }
-
-    /// The paths of the members that it reads, such as `a.b`, in alphabetical order. The path of the
-    /// whole document is empty.
-    ///
-    /// ```
-    /// # use lambda_idempotency_keys::Expression;
-    /// let expression = Expression::compile("[tenant, order.id, items[?paid].id]").unwrap();
-    /// assert_eq!(expression.reads(), ["items", "order.id", "tenant"]);
-    /// ```
-    #[must_use]
-    pub fn reads(&self) -> Vec<String> {
-        self.looks.document.paths()
-    }
-
-    /// The paths of the members whose values its value can contain: as [`reads`](Self::reads), without members that
-    /// only conditions read.
-    // For `lambda-idempotency`.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn value_paths(&self) -> Vec<String> {
-        FieldSets::of_values(&self.node).document.paths()
-    }
-
-    /// The places where it can make distinct values equal, and so give distinct records the same
-    /// key.
-    ///
-    /// ```
-    /// # use lambda_idempotency_keys::Expression;
-    /// let expression = Expression::compile("join('-', [tenant, id])").unwrap();
-    /// assert_eq!(expression.warnings().len(), 1);
-    /// ```
-    #[must_use]
-    pub fn warnings(&self) -> &[Warning] {
-        &self.warnings
     }
 
     /// Evaluates the expression and returns the canonical bytes of what it selects.
@@ -264,12 +171,8 @@ impl Expression {
     /// The selected value cannot be a key: it is missing, `null`, empty, or holds a number that a
     /// double cannot hold exactly.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
-        let absences = Absences::but_of(self.node.listed());
-        let (selected, absent) = self.run(document, Some(absences))?;
-        parts::check(&self.node, &selected, &self.optional)?;
-        if let Some(absent) = absent {
-            return Err(absent.into());
-        }
+        let (selected, absent) = self.run(document)?;
+        parts::check(&selected, absent, &self.optional)?;
         let mut bytes = Vec::with_capacity(64);
         canonical::write_parts(&selected, &self.optional, &mut bytes)?;
         Ok(Selection(bytes))
@@ -282,23 +185,17 @@ impl Expression {
     /// The evaluation fails, or the selected value holds a number that a double cannot hold exactly
     /// or is larger than 8 MiB.
     pub fn evaluate(&self, document: &Document) -> Result<Value, SelectionError> {
-        Ok(user_functions::value(&self.run(document, None)?.0)?)
+        shown(&self.run(document)?.0, &mut { MOST_BYTES })
     }
 
     /// The selected value, and the first missing part of a list in it.
-    fn run(
-        &self,
-        document: &Document,
-        absences: Option<Absences<'_>>,
-    ) -> Result<(value::Value, Option<Absence>), SelectionError> {
+    fn run(&self, document: &Document) -> Result<(value::Value, Option<Absent>), SelectionError> {
         if !document.has(&self.looks.document) {
             return Err(SelectionError::Unread);
         }
-        let collisions = Collisions::default();
-        let evaluation = Evaluation {
-            state: State::new(Variant::Standard, &collisions).with_texts(&self.looks.texts),
-            absences,
-        };
+        let evaluation = Evaluation::new(Variant::Standard)
+            .with_texts(&self.looks.texts)
+            .with_optional(self.node.listed(), &self.optional);
         let selected =
             evaluation.run(&self.node, &document.value).map_err(|error| match error {
                 EvaluationError::Failed { reason, offset } => {
@@ -307,8 +204,40 @@ impl Expression {
                 }
                 error => error.into(),
             })?;
-        Ok((selected, evaluation.absences.and_then(Absences::first)))
+        Ok((selected, evaluation.absent()))
     }
+}
+
+/// The value as a `serde_json` value. `room` limits the number of values and bytes of text, because an expression can
+/// list one value many times.
+fn shown(value: &value::Value, room: &mut usize) -> Result<Value, SelectionError> {
+    let text = match value {
+        value::Value::String(text) => text.shown(),
+        _ => String::new(),
+    };
+    *room = room.checked_sub(1 + text.len()).ok_or(SelectionError::TooLong)?;
+    Ok(match value {
+        value::Value::Null | value::Value::Undefined => Value::Null,
+        value::Value::Bool(value) => Value::Bool(*value),
+        value::Value::Number(number) => {
+            let number = match &number.kind {
+                Kind::Integer(digits) => (digits.parse::<u64>().map(Number::from))
+                    .or_else(|_| digits.parse::<i64>().map(Number::from))
+                    .ok(),
+                Kind::Double(double) => Number::from_f64(*double).filter(|_| number.exact),
+            };
+            Value::Number(number.ok_or(SelectionError::InexactNumber)?)
+        }
+        value::Value::String(_) => Value::String(text),
+        value::Value::Array(items) => {
+            Value::Array(items.iter().map(|item| shown(item, room)).collect::<Result<_, _>>()?)
+        }
+        value::Value::Object(members) => {
+            let members =
+                members.iter().map(|(name, member)| Ok((name.shown(), shown(member, room)?)));
+            Value::Object(members.collect::<Result<_, SelectionError>>()?)
+        }
+    })
 }
 
 impl FieldSet {

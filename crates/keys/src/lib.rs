@@ -11,13 +11,12 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Document`], [`Expression`], [`Functions`] | the parsed JSON, JMESPath expressions on it, and the functions they may call |
+//! | [`Document`], [`Expression`] | the parsed JSON, and expressions on it: a part of JMESPath |
 //! | [`Selection`] | what an expression selects, as canonical bytes |
 //! | [`Scope`], [`KeyFormat`], [`Secret`] | how a selection becomes a [`Key`]: hashed, readable, with a secret |
 //! | [`KeyPath`], [`payload`], [`record`] | where in a record the key is found |
 //! | [`producer`] | the same key, computed before the event is sent |
-//! | [`external`] | keys in the form of another library |
-//! | `powertools` | those of Powertools for AWS Lambda; a feature |
+//! | `powertools` | keys of Powertools for AWS Lambda; a feature |
 //!
 //! ```
 //! use lambda_idempotency_keys::{Document, Expression, Scope};
@@ -39,11 +38,8 @@ mod canonical;
 mod digest;
 mod document;
 mod expression;
-pub mod external;
-mod fallback;
 mod field_set;
 mod field_sets;
-mod functions;
 mod invalid;
 #[cfg_attr(
     not(feature = "powertools"),
@@ -51,26 +47,23 @@ mod invalid;
 )]
 mod jmespath;
 mod key;
-mod known;
+mod key_fn;
 mod make_key;
 mod parts;
 mod path;
 #[cfg(feature = "powertools")]
 pub mod powertools;
 pub mod producer;
-mod reach;
 mod readable;
 mod secret;
 mod selection;
+mod selector;
 mod unwinding;
-mod user_functions;
-mod warning;
 
 pub use digest::Digest;
 pub use document::Document;
 pub use expression::Expression;
 pub use field_set::FieldSet;
-pub use functions::Functions;
 pub use invalid::ExpressionError;
 pub use jmespath::{Collision, DocumentError};
 pub use key::Key;
@@ -81,7 +74,6 @@ pub use path::{
 };
 pub use secret::{Secret, SecretError};
 pub use selection::{Selection, SelectionError};
-pub use warning::Warning;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -4,16 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{
     SelectionError,
-    jmespath::{ast::Node, presence::Presence, value::Value},
+    jmespath::{
+        ast::Node,
+        presence::{Absent, Optional, Presence},
+        value::Value,
+    },
 };
-
-/// The optional parts of an expression: by name if the expression names its parts (`{x: a}`),
-/// otherwise by index, from 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Optional {
-    pub(super) names: BTreeSet<String>,
-    pub(super) positions: BTreeSet<usize>,
-}
 
 impl Optional {
     pub(super) fn is_empty(&self) -> bool {
@@ -90,32 +86,25 @@ impl Shape {
 /// `a.b.c`, if the part is a path of fields.
 fn path(node: &Node) -> Option<String> {
     match node {
-        Node::Field { name, .. } => Some(name.shown()),
+        Node::Field(name) => Some(name.shown()),
         Node::Then(first, last) => Some(format!("{}.{}", path(first)?, path(last)?)),
         _ => None,
     }
 }
 
-/// Refuses a value that is missing, `null` or empty, and a list (`[a, b]`, `{x: a, y: b}`) with
-/// such a part.
-///
-/// Every part that the expression lists must be present, unless the list only decides what is
-/// selected (a condition, a comparison, an order). A `null` inside the data is allowed. At least
-/// one part must be present, even if all are optional.
+/// Refuses a value that is missing, `null` or empty, or that was made with a missing part. At least one part must be
+/// present, even if all are optional.
 pub(super) fn check(
-    node: &Node,
     selected: &Value,
+    absent: Option<Absent>,
     optional: &Optional,
 ) -> Result<(), SelectionError> {
-    match Presence::of(selected) {
-        Presence::Missing => return Err(SelectionError::Missing),
-        Presence::Empty => return Err(SelectionError::Empty),
-        Presence::Present => {}
+    match (Presence::of(selected), absent) {
+        (Presence::Missing, _) => return Err(SelectionError::Missing),
+        (Presence::Empty, None) => return Err(SelectionError::Empty),
+        (_, Some(absent)) => return Err(absent.into()),
+        (Presence::Present, None) => {}
     }
-    check_parts(node, selected, optional).map_err(|absent| {
-        let part = absent.path.into_iter().rev().collect::<Vec<_>>().join(", ");
-        SelectionError::of_part(absent.presence, part)
-    })?;
     let is_there = |part: &Value| Presence::of(part).is_present();
     let any = match selected {
         _ if optional.is_empty() => true,
@@ -124,69 +113,4 @@ pub(super) fn check(
         _ => true,
     };
     if any { Ok(()) } else { Err(SelectionError::AllMissing) }
-}
-
-/// A part that is missing or empty, with its path from the innermost list outwards.
-struct Absent {
-    presence: Presence,
-    path: Vec<String>,
-}
-
-/// Follows the expression to the lists that make up its value, as far as possible, so that an error
-/// names the whole path of the part. Lists that it does not reach were checked during the
-/// evaluation.
-fn check_parts(node: &Node, value: &Value, optional: &Optional) -> Result<(), Absent> {
-    let none = Optional::default();
-    match (node, value) {
-        (Node::List(parts), Value::Array(items)) => {
-            parts.iter().zip(items.iter()).enumerate().try_for_each(|(at, (part, item))| {
-                let label = || (at + 1).to_string();
-                check_part(part, item, optional.positions.contains(&at), label)
-            })
-        }
-        (Node::Hash(parts), Value::Object(members)) => {
-            parts.iter().try_for_each(|(name, part)| match members.get(name) {
-                Some(member) => {
-                    let label = || format!("`{}`", name.shown());
-                    check_part(part, member, optional.names.contains(&name.shown()), label)
-                }
-                None => Ok(()),
-            })
-        }
-        (
-            Node::Each(_, each) | Node::Values { each, .. } | Node::Filter { each, .. },
-            Value::Array(items),
-        ) => items.iter().enumerate().try_for_each(|(at, item)| {
-            check_parts(each, item, &none).map_err(|absent| absent.within((at + 1).to_string()))
-        }),
-        (Node::Then(_, last), value) => check_parts(last, value, optional),
-        // The value can be from either side.
-        (Node::Or(left, right) | Node::And(left, right), value) => {
-            check_parts(left, value, &none)?;
-            check_parts(right, value, &none)
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_part(
-    node: &Node,
-    value: &Value,
-    optional: bool,
-    label: impl Fn() -> String,
-) -> Result<(), Absent> {
-    match Presence::of(value) {
-        Presence::Present => {
-            check_parts(node, value, &Optional::default()).map_err(|absent| absent.within(label()))
-        }
-        _ if optional => Ok(()),
-        presence => Err(Absent { presence, path: vec![label()] }),
-    }
-}
-
-impl Absent {
-    fn within(mut self, label: String) -> Self {
-        self.path.push(label);
-        self
-    }
 }

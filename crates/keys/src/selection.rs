@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use super::jmespath::{Collision, absences::Absence, error::EvaluationError, presence::Presence};
+use super::jmespath::{
+    Collision,
+    evaluate::EvaluationError,
+    presence::{Absent, Presence},
+};
 
 /// The canonical bytes of what an expression selected.
 #[derive(Clone, PartialEq, Eq)]
@@ -49,7 +53,7 @@ pub enum SelectionError {
     #[error("all of its parts are missing, null or empty; at least one must be present")]
     AllMissing,
     /// The selected value has more than 8 MiB, or 64 MiB as text with Powertools keys; or the
-    /// expression makes more than 8 Mi items or 64 MiB of text while it is evaluated.
+    /// expression makes more than 8 Mi items while it is evaluated.
     #[error("it selects more data than a key can be made of; select less of the record")]
     TooLong,
     /// The document was [read](super::Document::read) for other expressions.
@@ -61,34 +65,26 @@ pub enum SelectionError {
          send it as a string, or as an integer of at most 64 bits"
     )]
     InexactNumber,
-    /// An expression reference (`&name`), which is not a value.
-    #[error("it selects an expression reference, which is not a value")]
-    NotAValue,
     /// With Powertools keys: distinct records could have this key.
     #[error(
         "{0}, so that distinct records could share its key; \
          send what is exact, or choose `PowertoolsKeys::accept_collisions`"
     )]
     Collision(Collision),
-    /// A function was called with a value of the wrong type.
+    /// A text cannot be decoded, or it is not a text.
     #[error("it cannot be evaluated here: {reason} (at offset {offset})")]
     Evaluation {
-        /// What went wrong, with types and counts but without values.
+        /// What went wrong, with types but without values.
         reason: String,
         /// The position in the expression, in characters.
         offset: usize,
     },
+    /// The function that makes the key refuses the payload.
+    #[error("the function that makes it refuses the payload: {0}")]
+    Function(&'static str),
 }
 
 impl SelectionError {
-    /// The error of a part that is missing or empty.
-    pub(super) fn of_part(presence: Presence, part: String) -> Self {
-        match presence {
-            Presence::Empty => Self::PartEmpty { part },
-            Presence::Missing | Presence::Present => Self::PartMissing { part },
-        }
-    }
-
     /// Whether the key is missing, that is, the value or a part is missing, `null` or empty.
     /// Otherwise there is a key, but it cannot be used.
     #[must_use]
@@ -104,11 +100,11 @@ impl SelectionError {
     }
 }
 
-impl From<Absence> for SelectionError {
-    fn from(Absence { presence, part }: Absence) -> Self {
-        match part {
-            Some(part) => Self::of_part(presence, part),
-            None => Self::Missing,
+impl From<Absent> for SelectionError {
+    fn from(absent: Absent) -> Self {
+        match absent.presence {
+            Presence::Empty => Self::PartEmpty { part: absent.place() },
+            Presence::Missing | Presence::Present => Self::PartMissing { part: absent.place() },
         }
     }
 }
@@ -118,8 +114,6 @@ impl From<EvaluationError> for SelectionError {
         match error {
             EvaluationError::Failed { reason, offset } => Self::Evaluation { reason, offset },
             EvaluationError::TooLong => Self::TooLong,
-            EvaluationError::InexactNumber => Self::InexactNumber,
-            EvaluationError::NotAValue => Self::NotAValue,
         }
     }
 }

@@ -8,11 +8,13 @@ use lambda_idempotency_engine::{
     call::RecordId,
     delivered::Delivered,
 };
-use lambda_idempotency_keys::{Document, Key, Scope, Selection, SelectionError, View};
+use lambda_idempotency_keys::{
+    Document, DocumentError, Key, Scope, Selection, SelectionError, View, producer::Selector,
+};
 use serde_json::Value;
 
 use crate::{
-    operation::{CompiledPowertools, FieldSets, OnMissingKey, Path, Prepared},
+    operation::{FieldSets, OnMissingKey, Prepared},
     rejection::Rejection,
     source::{Record, Settings},
 };
@@ -38,7 +40,7 @@ struct Views<'a> {
     record: &'a str,
     /// `None` if the whole payload is the key and has to be parsed completely.
     field_sets: Option<&'a FieldSets>,
-    parsed: [Option<Result<Document, Rejection>>; 2],
+    parsed: [Option<Result<Document, DocumentError>>; 2],
 }
 
 /// A key, and what an expression selected for it, if one did.
@@ -164,9 +166,9 @@ impl<'a> Extraction<'a> {
         let mut views = self.views(&texts);
         let (key, selection) = self.find(texts.identity, &mut views)?;
         let fingerprint = self.fingerprint(&mut views).map_err(Missing::Reject)?;
-        let parts = match (&self.operation.powertools, &self.operation.key) {
-            (None, Some(path)) => views.parts(path).map_err(Missing::Reject)?,
-            _ => Vec::new(),
+        let parts = match &self.operation.key {
+            Some(selector) => views.parts(selector).map_err(Missing::Reject)?,
+            None => Vec::new(),
         };
         Ok(Inspected { key, selection, parts, fingerprint })
     }
@@ -186,11 +188,8 @@ impl<'a> Extraction<'a> {
         identity: Option<Result<Vec<&str>, Rejection>>,
         views: &mut Views<'_>,
     ) -> Result<Found, Missing> {
-        if let Some(powertools) = &self.operation.powertools {
-            return self.powertools_key(powertools, views);
-        }
         match (&self.operation.key, identity) {
-            (Some(path), _) => self.select(path, views),
+            (Some(selector), _) => self.select(selector, views),
             (None, None) => self.select(&self.operation.whole, views),
             (None, Some(Ok(identity))) => {
                 Ok((self.operation.key_format.identity(&self.scope(), &identity), None))
@@ -199,25 +198,13 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    fn select(&self, path: &Path, views: &mut Views<'_>) -> Result<Found, Missing> {
-        match views.select(path).map_err(Missing::Reject)? {
-            Ok(selection) => {
-                Ok((self.operation.key_format.key(&self.scope(), &selection), Some(selection)))
-            }
-            Err(error) => Err(self.no_key(Arc::clone(&path.text), error)),
-        }
-    }
-
-    /// The key as Powertools makes it.
-    fn powertools_key(
-        &self,
-        powertools: &CompiledPowertools,
-        views: &Views<'_>,
-    ) -> Result<Found, Missing> {
-        let texts = (views.payload, views.record);
-        match powertools.key(texts, self.tenant).map_err(Missing::Reject)? {
+    fn select(&self, selector: &Selector, views: &mut Views<'_>) -> Result<Found, Missing> {
+        let text = views.text(selector.view);
+        let form = (&self.operation.key_format, &self.scope());
+        let made = selector.key(text, || views.document(selector.view), form);
+        match made.map_err(|error| Missing::Reject(Rejection::Payload(error)))? {
             Ok((key, selection)) => Ok((key, Some(selection))),
-            Err(error) => Err(self.no_key(powertools.key_text(), error)),
+            Err(error) => Err(self.no_key(Arc::clone(&selector.text), error)),
         }
     }
 
@@ -247,17 +234,16 @@ impl<'a> Extraction<'a> {
     }
 
     fn fingerprint(&self, views: &mut Views<'_>) -> Result<Option<Fingerprint>, Rejection> {
-        if let Some(powertools) = &self.operation.powertools {
-            return powertools.fingerprint((views.payload, views.record));
+        let Some(selector) = &self.operation.fingerprint else { return Ok(None) };
+        let text = views.text(selector.view);
+        let format = &self.operation.key_format;
+        let made = selector.fingerprint(text, || views.document(selector.view), format);
+        match made.map_err(Rejection::Payload)? {
+            Ok(hash) => Ok(Some(Fingerprint::new(hash))),
+            Err(error) => {
+                Err(Rejection::Fingerprint { expression: Arc::clone(&selector.text), error })
+            }
         }
-        let Some(path) = &self.operation.fingerprint else { return Ok(None) };
-        let selection = views.select(path)?.map_err(|error| Rejection::Fingerprint {
-            expression: Arc::clone(&path.text),
-            error,
-        })?;
-        let mut digest = self.operation.key_format.digest(b"lambda-idempotency fingerprint 1");
-        digest.part(selection.canonical_bytes());
-        Ok(Some(Fingerprint::new(digest.hex())))
     }
 }
 
@@ -278,19 +264,15 @@ pub(crate) enum Missing {
     RunUnprotected,
 }
 
-impl Views<'_> {
-    /// The outer result fails if the text cannot be parsed; the inner result is that of the
-    /// expression.
-    fn select(&mut self, path: &Path) -> Result<Result<Selection, SelectionError>, Rejection> {
-        Ok(path.expression.select(self.document(path.view)?))
-    }
-
-    /// The selected values, part by part; a missing part is `null`.
-    fn parts(&mut self, path: &Path) -> Result<Vec<(String, Value)>, Rejection> {
-        let selected = path.expression.evaluate(self.document(path.view)?);
-        let selected = selected
-            .map_err(|error| Rejection::Key { expression: Arc::clone(&path.text), error })?;
-        let names = path.expression.parts();
+impl<'a> Views<'a> {
+    /// The selected values, part by part; a missing part is `null`. Only of an expression of this library.
+    fn parts(&mut self, selector: &Selector) -> Result<Vec<(String, Value)>, Rejection> {
+        let Some(expression) = selector.expression() else { return Ok(Vec::new()) };
+        let document = self.document(selector.view).map_err(Rejection::Payload)?;
+        let selected = expression
+            .evaluate(document)
+            .map_err(|error| Rejection::Key { expression: Arc::clone(&selector.text), error })?;
+        let names = expression.parts();
         Ok(match selected {
             Value::Array(items) if !names.is_empty() => names.into_iter().zip(items).collect(),
             Value::Object(mut members) if !names.is_empty() => names
@@ -300,27 +282,31 @@ impl Views<'_> {
                     (name, member)
                 })
                 .collect(),
-            whole => vec![(path.expression.as_str().to_owned(), whole)],
+            whole => vec![(expression.as_str().to_owned(), whole)],
         })
     }
 
+    /// The text of this view.
+    const fn text(&self, view: View) -> &'a str {
+        match view {
+            View::Payload => self.payload,
+            View::Record => self.record,
+        }
+    }
+
     /// The text of this view, parsed at the first call.
-    fn document(&mut self, view: View) -> Result<&Document, Rejection> {
+    fn document(&mut self, view: View) -> Result<&Document, DocumentError> {
+        let text = self.text(view);
         let [payload, record] = &mut self.parsed;
-        let (parsed, text) = match view {
-            View::Payload => (payload, self.payload),
-            View::Record => (record, self.record),
+        let parsed = match view {
+            View::Payload => payload,
+            View::Record => record,
         };
-        let parsed = parsed
-            .get_or_insert_with(|| {
-                let document = match self.field_sets {
-                    Some(field_sets) => Document::read(text, field_sets.at(view)),
-                    None => Document::parse(text),
-                };
-                document.map_err(Rejection::Payload)
-            })
-            .as_ref();
-        parsed.map_err(Clone::clone)
+        let read = || match self.field_sets {
+            Some(field_sets) => Document::read(text, field_sets.at(view)),
+            None => Document::parse(text),
+        };
+        parsed.get_or_insert_with(read).as_ref().map_err(Clone::clone)
     }
 }
 

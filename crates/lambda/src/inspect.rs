@@ -27,8 +27,8 @@ use std::{borrow::Cow, fmt};
 
 use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::call::RecordId;
+pub use lambda_idempotency_keys::View;
 use lambda_idempotency_keys::{Key, KeyPath, Selection};
-pub use lambda_idempotency_keys::{View, Warning};
 
 #[doc(inline)]
 pub use crate::source::AnySource;
@@ -83,8 +83,8 @@ pub struct RecordKey {
     /// What the expression selects, as canonical JSON; `None` for the default key.
     pub selected: Option<String>,
     /// The selected parts, each with its name, its path, or its position; a missing part is `null`.
-    /// An expression that is not a list of parts is one part. Empty for the default key and for
-    /// Powertools keys.
+    /// An expression that is not a list of parts is one part. Empty for the default key, for Powertools keys and for keys
+    /// of a function.
     pub parts: Vec<(String, Value)>,
     /// The fingerprint that a later delivery of the key is compared with, if the operation has one.
     pub fingerprint: Option<Fingerprint>,
@@ -199,17 +199,12 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
     source::ALL.iter().map(|source| source.name())
 }
 
-/// Warnings about the places where the key expression, that of the source or of the operation, can give distinct records the
-/// same key. They are also logged when a function starts.
+/// Checks the operation for a source with these settings, as when a function starts.
 ///
 /// # Errors
 /// The operation has a mistake.
-pub fn warnings(
-    AnySource(settings): &AnySource,
-    operation: &Operation,
-) -> Result<Vec<Warning>, ConfigError> {
-    let prepared = operation.prepared_for(settings)?;
-    Ok(prepared.key.iter().flat_map(|path| path.expression.warnings()).cloned().collect())
+pub fn check(AnySource(settings): &AnySource, operation: &Operation) -> Result<(), ConfigError> {
+    operation.prepared_for(settings).map(drop)
 }
 
 impl InspectError {

@@ -1,8 +1,8 @@
-//! How keys are found and written: paths, their functions, and the format of keys.
+//! How keys are found and written: paths, and the format of keys.
 //!
 //! [`Operation::key`](crate::Operation::key) takes a text; the types here are for what a text cannot say.
 
 pub use lambda_idempotency_keys::{
-    Functions, IntoKeyPath, IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, RecordPath,
-    Secret, SecretError, View, external::ExternalKeys,
+    IntoKeyPath, IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, RecordPath, Secret,
+    SecretError, View,
 };

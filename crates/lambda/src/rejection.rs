@@ -29,8 +29,8 @@ pub enum NoDefaultKey {
 pub enum Rejection {
     /// The payload is not JSON, but the key or the handler's type requires JSON.
     #[error(
-        "the payload is {0}; send JSON, or take the key from the raw record \
-         (`record(\"...\")`)"
+        "the payload is {0}; send JSON, or make the key from the text with `.key_fn(..)`, or, where a source has a record \
+         around the payload, from that (`record(\"...\")`)"
     )]
     Payload(#[source] DocumentError),
     /// The record does not have this member, or not in the form in which its source sends it.

@@ -172,14 +172,12 @@ where
     Box::new(move |call| {
         Box::pin(async move {
             let value = function(call).await.map_err(Into::into)?;
-            let kept = match (serialized(&value), &operation.powertools) {
-                (Returned::Value(json), _) if !is_kept(keeps.as_deref(), &json) => {
-                    Returned::Declined
+            let kept = match serialized(&value) {
+                Returned::Value(json) if !is_kept(keeps.as_deref(), &json) => Returned::Declined,
+                Returned::Value(json) if operation.is_of_powertools() => {
+                    Returned::Value(operation.kept(json.to_string()).into())
                 }
-                (Returned::Value(json), Some(powertools)) => {
-                    Returned::Value(powertools.result(json.to_string()).into())
-                }
-                (kept, _) => kept,
+                kept => kept,
             };
             returned(Some(value));
             Ok(kept)

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use lambda_idempotency::{
     Operation,
     inspect::{self, AnySource},
-    payload, record,
+    payload,
+    powertools::PowertoolsKeys,
+    record,
 };
 use lambda_runtime::Context;
 use serde_json::{Value, json};
@@ -115,6 +117,10 @@ fn of_event(
             (operation.key(expression), source.whole_record())
         }
         None => (operation.key(expression), source),
+    };
+    let operation = match expression.contains("powertools_") {
+        true => operation.powertools(PowertoolsKeys::python("work")),
+        false => operation,
     };
     let event: Value = serde_json::from_str(&crate::read(&format!("events/{file}.json")))
         .expect("as in the sample");

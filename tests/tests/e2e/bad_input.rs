@@ -27,7 +27,11 @@ async fn each_bad_record_is_returned_with_a_reason_and_the_others_are_processed(
     let world = World::new().await;
     let bad = [
         ("text", message_of_text("text", "order o-9"), "is not valid JSON"),
-        ("empty", message_of_text("empty", ""), "send JSON, or take the key from the raw record"),
+        (
+            "empty",
+            message_of_text("empty", ""),
+            "not valid JSON: it is empty; send JSON, or make the key from",
+        ),
         ("array", message_of_text("array", "[1,2]"), "no idempotency key under `orderId`"),
         ("missing", message("missing", &json!({ "sku": "x" })), "it selects nothing (or null)"),
         ("null", message("null", &keyed(Value::Null)), "it selects nothing (or null)"),

@@ -55,7 +55,7 @@ async fn each_source_has_a_variable_of_its_own() {
 #[tokio::test]
 async fn a_function_with_a_mistake_in_an_expression_does_not_start() {
     for (expression, reason) in
-        [("order[", "offset 6"), ("customer || nosuch(orderId)", "nosuch"), ("", "it is empty")]
+        [("order[", "offset 6"), ("[customer, nosuch(orderId)]", "nosuch"), ("", "it is empty")]
     {
         let world = World::of(orders().env("ORDERS_SNS_KEY", expression)).await;
         let invocation = world.invoke(&batch_of([order("o-1")])).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::value::{Kind, Members, Number, Value};
+use super::value::{Members, Number};
 
 /// How distinct records can get the same key under Powertools. The message never quotes the
 /// selected value.
@@ -28,9 +28,6 @@ pub enum Collision {
     /// Text that is not UTF-8, which TypeScript replaces.
     #[error("it decodes bytes that are not UTF-8, which the variant replaces")]
     Text,
-    /// Numbers with a fraction, whose sum differs between Python versions before and since 3.12.
-    #[error("it adds numbers whose sum depends on the version of Python")]
-    Addition,
     /// The record belongs to a tenant, which the variant does not add to its keys.
     #[error("the record has a tenant, which the variant leaves out")]
     Tenant,
@@ -56,12 +53,7 @@ impl Collisions {
     }
 
     pub(crate) fn see_number(&self, number: &Number) {
-        let in_doubt = match number.kind {
-            Kind::Double(double) => !double.is_finite(),
-            Kind::Decimal(ref decimal) => decimal.exact().is_none(),
-            Kind::Integer(_) => false,
-        };
-        if !number.exact || in_doubt {
+        if !number.exact {
             self.note(Collision::Number);
         }
     }
@@ -69,19 +61,6 @@ impl Collisions {
     pub(crate) fn see_members(&self, members: &Members) {
         if members.repeated {
             self.note(Collision::RepeatedMember);
-        }
-    }
-
-    /// Records the collisions in a value that affects the result.
-    pub(crate) fn see(&self, value: &Value) {
-        match value {
-            Value::Number(number) => self.see_number(number),
-            Value::Array(items) => items.iter().for_each(|item| self.see(item)),
-            Value::Object(members) => {
-                self.see_members(members);
-                members.iter().for_each(|(_, value)| self.see(value));
-            }
-            Value::Undefined | Value::Null | Value::Bool(_) | Value::String(_) => {}
         }
     }
 }

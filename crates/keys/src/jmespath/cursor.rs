@@ -23,12 +23,6 @@ impl Cursor {
         self.at = self.at.saturating_sub(1);
     }
 
-    /// The offset of the previous token.
-    pub(super) fn last_offset(&self) -> usize {
-        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
-        before.map_or(0, |(offset, _)| *offset)
-    }
-
     pub(super) fn peek(&self) -> &Token {
         self.ahead(0)
     }

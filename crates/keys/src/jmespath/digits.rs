@@ -64,11 +64,6 @@ pub(crate) fn python(double: f64) -> String {
     if plain.contains('.') { plain } else { plain + ".0" }
 }
 
-/// `String(number)`.
-pub(crate) fn javascript_text(double: f64) -> String {
-    if double.is_finite() { javascript(double) } else { python(double) }
-}
-
 /// `JSON.stringify(number)`: <https://tc39.es/ecma262/#sec-numeric-types-number-tostring>.
 pub(crate) fn javascript(double: f64) -> String {
     if !double.is_finite() {

@@ -1,232 +1,195 @@
 //! Evaluates an expression on a value.
 
-use std::sync::Arc;
+use std::{cell::Cell, collections::BTreeMap, ptr, sync::Arc};
 
 use super::{
-    absences::Absences,
-    ast::{Comparator, Node},
-    compare,
-    error::EvaluationError,
-    fields::{self, failed},
-    functions::{self, Argument, Evaluated},
-    lists::{at, slice},
-    presence::Presence,
-    state::State,
+    Collision, Collisions, Variant,
+    ast::{Encoding, Node},
+    decode,
+    limits::MOST_BYTES,
+    presence::{Absent, Optional, Presence},
+    read::{is_beyond_us, read, read_wanted},
+    strict,
     text::Text,
     value::{Members, Value},
+    wanted::Wanted,
 };
 
-const STEP: &str = "the step of a slice cannot be 0";
+/// The most items that an evaluation may make, because an expression can multiply the data of a record. A document has
+/// fewer.
+const MOST_ITEMS: usize = MOST_BYTES;
+
+/// Why an expression has no value for a document. The message never quotes a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EvaluationError {
+    /// A text cannot be decoded, or it is not a text.
+    Failed {
+        /// What went wrong, with types but without values.
+        reason: String,
+        /// The byte offset in the expression.
+        offset: usize,
+    },
+    /// More items than an evaluation may make.
+    TooLong,
+}
+
+type Evaluated = Result<Value, EvaluationError>;
 
 /// One evaluation.
 pub(crate) struct Evaluation<'e> {
-    pub(crate) state: State<'e>,
-    /// Records the first missing part of a list that becomes a value, if the caller needs it.
-    pub(crate) absences: Option<Absences<'e>>,
+    pub(crate) variant: Variant,
+    /// How distinct documents could have the same value, in the variants of Powertools.
+    pub(crate) collisions: Collisions,
+    /// The first missing part of a list that becomes a value.
+    absent: Cell<Option<Absent>>,
+    /// The list with optional parts.
+    optional: Option<(&'e Node, &'e Optional)>,
+    /// The fields that the expression reads of nested JSON, by the offset of the call that parses it. Other nested JSON
+    /// is parsed completely.
+    texts: Option<&'e BTreeMap<usize, Wanted>>,
+    /// How many bytes may still be decompressed.
+    room: Cell<usize>,
+    /// How many items may still be made.
+    items: Cell<usize>,
 }
 
-impl Evaluation<'_> {
-    pub(crate) fn run(&self, node: &Node, value: &Value) -> Evaluated {
-        let selected = self.step(node, value)?;
-        match (node, &selected) {
-            // These make no new lists or objects, or have counted them already.
-            (
-                Node::Current
-                | Node::Field { .. }
-                | Node::Literal(_)
-                | Node::Index(_)
-                | Node::Indexed(_)
-                | Node::Then(..)
-                | Node::Or(..)
-                | Node::And(..)
-                | Node::Flatten { .. },
-                _,
-            ) => {}
-            (_, Value::Array(items)) => self.state.budget.spend_items(items.len())?,
-            (_, Value::Object(members)) => self.state.budget.spend_items(members.len())?,
-            _ => {}
+impl<'e> Evaluation<'e> {
+    pub(crate) fn new(variant: Variant) -> Self {
+        Self {
+            variant,
+            collisions: Collisions::default(),
+            absent: Cell::new(None),
+            optional: None,
+            texts: None,
+            room: Cell::new(MOST_BYTES),
+            items: Cell::new(MOST_ITEMS),
         }
-        Ok(self.state.sorted.now(selected))
     }
 
-    fn step(&self, node: &Node, value: &Value) -> Evaluated {
+    /// Parses only these fields of nested JSON.
+    pub(crate) fn with_texts(self, texts: &'e BTreeMap<usize, Wanted>) -> Self {
+        Self { texts: Some(texts), ..self }
+    }
+
+    /// Allows these parts of this list to be missing.
+    pub(crate) fn with_optional(self, list: Option<&'e Node>, optional: &'e Optional) -> Self {
+        Self { optional: list.map(|list| (list, optional)), ..self }
+    }
+
+    /// The first missing part that was found.
+    pub(crate) fn absent(self) -> Option<Absent> {
+        self.absent.into_inner()
+    }
+
+    pub(crate) fn run(&self, node: &Node, value: &Value) -> Evaluated {
         Ok(match node {
             Node::Current => value.clone(),
-            Node::Field { name, offset } => fields::field(&self.state, name, value, *offset)?,
-            Node::Literal(value) => value.clone(),
-            Node::Index(index) => at(value, *index),
-            Node::Slice { start, stop, step, offset } => match (value, step.unwrap_or(1)) {
-                // Python checks the step only if there is a list to slice.
-                (Value::Array(_), 0) => return Err(failed(STEP.to_owned(), *offset)),
-                (_, 0) if self.state.variant.is_typescript() => {
-                    return Err(failed(STEP.to_owned(), *offset));
-                }
-                (Value::Array(items), step) => slice(items, *start, *stop, step),
-                _ => Value::Null,
-            },
-            Node::Indexed(nodes) => {
-                nodes.iter().try_fold(value.clone(), |value, node| self.run(node, &value))?
-            }
+            Node::Field(name) => self.field(name, value),
+            Node::Index(index) => item(value, *index),
             Node::Then(first, second) => self.run(second, &self.run(first, value)?)?,
             Node::Each(list, each) => match self.run(list, value)? {
-                Value::Array(items) => self.each(items.iter(), each)?,
+                Value::Array(items) => self.each(&items, each)?,
                 _ => Value::Null,
             },
-            Node::Values { object, each, .. } => match self.run(object, value)? {
-                Value::Object(members) => {
-                    self.state.collisions.see_members(&members);
-                    self.each(members.iter().map(|(_, value)| value), each)?
-                }
-                _ => Value::Null,
-            },
-            Node::Filter { list, keep, each } => match self.run(list, value)? {
-                Value::Array(items) => self.filter(&items, keep, each)?,
-                _ => Value::Null,
-            },
-            Node::Flatten { list, .. } => match self.flattened(list, value)? {
-                Value::Array(items) => self.flatten(&items)?,
-                _ => Value::Null,
-            },
-            Node::Or(left, right) => {
-                let left = self.run(left, value)?;
-                if left.is_truthy() { left } else { self.run(right, value)? }
-            }
-            Node::And(left, right) => {
-                let left = self.decide(left, value)?;
-                if left.is_truthy() {
-                    self.run(right, value)?
-                } else if self.is_selecting() && !right.is_condition() {
-                    // A condition that does not hold selects nothing: `false` would be the value of
-                    // all these records.
-                    Value::Null
-                } else {
-                    left
-                }
-            }
-            Node::Not(node) => Value::Bool(!self.decide(node, value)?.is_truthy()),
-            Node::Compare { by, left, right, offset } => {
-                let (left, right) = (self.decide(left, value)?, self.decide(right, value)?);
-                self.compare(*by, &left, &right, *offset)?
-            }
             Node::List(_) | Node::Hash(_) if value.is_null() => Value::Null,
             Node::List(parts) => {
-                let mut items = Vec::with_capacity(parts.len());
-                for part in parts {
-                    let item = self.run(part, value)?;
-                    if let Some(absences) = &self.absences {
-                        absences.expect(node, part, &item, || (items.len() + 1).to_string());
-                    }
-                    items.push(item);
-                }
-                Value::array(items)
-            }
-            Node::Hash(members) => self.hash(node, members, value)?,
-            Node::Call { name, arguments, offset } => {
-                let given: Vec<_> = match *name {
-                    "not_null" => self.alternatives(arguments, value)?,
-                    _ => arguments
-                        .iter()
-                        .map(|argument| self.argument(name, argument, value))
-                        .collect::<Result<_, _>>()?,
+                self.spend(parts.len())?;
+                let part = |(at, part): (usize, &Node)| {
+                    let is_optional =
+                        self.optional_of(node).is_some_and(|it| it.positions.contains(&at));
+                    self.part(part, value, is_optional, || (at + 1).to_string())
                 };
-                if let ("to_array" | "to_string", [Argument::Value(absent)]) = (*name, &*given)
-                    && self.is_selecting()
-                    && !Presence::of(absent).is_present()
-                {
-                    // It stays absent: `"null"` would be the value of all records without the field.
-                    return Ok(absent.clone());
-                }
-                functions::call(&self.state, name, *offset, given).map_err(|why| why.at(*offset))?
+                let items: Result<_, _> = parts.iter().enumerate().map(part).collect();
+                Value::array(items?)
             }
-            Node::Own { name, function, arguments, offset } => {
-                let given: Result<Vec<_>, _> =
-                    arguments.iter().map(|argument| self.run(argument, value)).collect();
-                (function.call)(&given?).map_err(|error| match error {
-                    EvaluationError::Failed { reason, .. } => {
-                        failed(format!("{name}(): {reason}"), *offset)
+            Node::Hash(parts) => {
+                self.spend(parts.len())?;
+                let part = |(name, part): &(Text, Node)| {
+                    let is_optional =
+                        self.optional_of(node).is_some_and(|it| it.names.contains(&name.shown()));
+                    let label = || format!("`{}`", name.shown());
+                    Ok((name.clone(), self.part(part, value, is_optional, label)?))
+                };
+                let members: Result<_, _> = parts.iter().map(part).collect();
+                Value::Object(Arc::new(Members::new(self.variant, members?)))
+            }
+            Node::NotNull(arguments) => self.not_null(arguments, value)?,
+            Node::Decode { encoding, name, text, offset } => {
+                let failed = |why: String| EvaluationError::Failed {
+                    reason: format!("{name}(){why}"),
+                    offset: *offset,
+                };
+                match self.run(text, value)? {
+                    Value::String(text) => {
+                        let decoded = match text.to_str() {
+                            Some(text) if self.variant == Variant::Standard => {
+                                self.decode_strictly(*encoding, text, *offset)
+                            }
+                            _ => self.decode(*encoding, &text),
+                        };
+                        decoded.map_err(|why| failed(format!(": {why}")))?
                     }
-                    error => error,
-                })?
-            }
-            Node::Reference(_) => return Err(EvaluationError::NotAValue),
-        })
-    }
-
-    /// Evaluates a node that only decides which values are selected, or in which order. Lists in it
-    /// may have missing parts.
-    pub(crate) fn decide(&self, node: &Node, value: &Value) -> Evaluated {
-        match &self.absences {
-            Some(absences) => absences.deciding(|| self.run(node, value)),
-            None => self.run(node, value),
-        }
-    }
-
-    /// Whether a missing value is refused, and what is evaluated now becomes part of the value.
-    fn is_selecting(&self) -> bool {
-        self.absences.as_ref().is_some_and(Absences::is_selecting)
-    }
-
-    fn argument<'a>(
-        &'a self,
-        function: &str,
-        argument: &'a Node,
-        value: &Value,
-    ) -> Result<Argument<'a>, EvaluationError> {
-        Ok(match argument {
-            // In all functions except `map`, the reference only decides an order.
-            Node::Reference(node) if function == "map" => Argument::Expression(Box::new(|item| {
-                let mapped = self.run(node, item)?;
-                if let Some(absences) = self.absences.as_ref().filter(|_| !item.is_null()) {
-                    absences.expect_item(&mapped);
+                    other => {
+                        let kind = other.type_name();
+                        return Err(failed(format!(" takes a string, and this is of type {kind}")));
+                    }
                 }
-                Ok(mapped)
-            })),
-            Node::Reference(node) => Argument::Expression(Box::new(|item| self.decide(node, item))),
-            node => Argument::Value(self.run(node, value)?),
+            }
         })
     }
 
-    /// Evaluates the arguments of `not_null`. Arguments that are passed over may have missing
-    /// parts, unless all are passed over.
-    fn alternatives<'a>(
-        &'a self,
-        arguments: &'a [Node],
+    fn spend(&self, items: usize) -> Result<(), EvaluationError> {
+        let left = self.items.get().checked_sub(items).ok_or(EvaluationError::TooLong)?;
+        self.items.set(left);
+        Ok(())
+    }
+
+    fn optional_of(&self, node: &Node) -> Option<&'e Optional> {
+        self.optional.and_then(|(list, optional)| ptr::eq(list, node).then_some(optional))
+    }
+
+    /// The member of this name, or null.
+    fn field(&self, name: &Text, value: &Value) -> Value {
+        let Value::Object(members) = value else { return Value::Null };
+        self.collisions.see_members(members);
+        members.get(name).cloned().unwrap_or(Value::Null)
+    }
+
+    /// A part of a list; it has to be present unless it is optional.
+    fn part(
+        &self,
+        node: &Node,
         value: &Value,
-    ) -> Result<Vec<Argument<'a>>, EvaluationError> {
-        let take = || self.absences.as_ref().and_then(Absences::take);
-        let before = take();
-        let (mut chosen, mut passed_over) = (None, None);
-        let mut given = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            let argument = self.argument("not_null", argument, value)?;
-            let absent = take();
-            let is_null = matches!(&argument, Argument::Value(value) if value.is_null());
-            if chosen.is_none() && is_null {
-                passed_over = passed_over.or(absent);
-            } else if chosen.is_none() {
-                chosen = Some(absent);
-            }
-            given.push(argument);
-        }
-        if let Some(absences) = &self.absences {
-            absences.put(before.or(chosen.unwrap_or(passed_over)));
-        }
-        Ok(given)
+        is_optional: bool,
+        label: impl FnOnce() -> String,
+    ) -> Evaluated {
+        let before = self.absent.take();
+        let part = self.run(node, value)?;
+        let found = match (self.absent.take(), Presence::of(&part)) {
+            (Some(within), _) => Some(within.within(label())),
+            (None, Presence::Present) => None,
+            (None, _) if is_optional => None,
+            (None, presence) => Some(Absent::at(presence, label())),
+        };
+        self.absent.set(before.or(found));
+        Ok(part)
     }
 
-    /// Evaluates a list that is flattened.
-    fn flattened(&self, list: &Node, value: &Value) -> Evaluated {
-        match &self.absences {
-            Some(absences) => absences.flattening(list, || self.run(list, value)),
-            None => self.run(list, value),
-        }
-    }
-
-    /// Applies `each` to every item and drops `null` results.
-    fn each<'v>(&self, items: impl Iterator<Item = &'v Value>, each: &Node) -> Evaluated {
-        let mut collected = Vec::new();
-        for item in items {
+    /// Applies `each` to every item and drops `null` results, as JMESPath does. A dropped item is a missing part: without
+    /// it, lists of different items would be equal.
+    fn each(&self, items: &[Value], each: &Node) -> Evaluated {
+        self.spend(items.len())?;
+        let mut collected = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            let before = self.absent.take();
             let selected = self.run(each, item)?;
+            let label = || (at + 1).to_string();
+            let found = match self.absent.take() {
+                Some(within) => Some(within.within(label())),
+                None if selected.is_null() => Some(Absent::at(Presence::Missing, label())),
+                None => None,
+            };
+            self.absent.set(before.or(found));
             if !selected.is_null() {
                 collected.push(selected);
             }
@@ -234,68 +197,101 @@ impl Evaluation<'_> {
         Ok(Value::array(collected))
     }
 
-    fn flatten(&self, items: &[Value]) -> Evaluated {
-        let length = |item: &Value| if let Value::Array(inner) = item { inner.len() } else { 1 };
-        let count = items.iter().map(length).sum();
-        self.state.budget.spend_items(count)?;
-        let mut flat = Vec::with_capacity(count);
-        for item in items {
-            match item {
-                Value::Array(inner) => flat.extend(inner.iter().cloned()),
-                other => flat.push(other.clone()),
+    /// Evaluates all arguments, as JMESPath does. Those that are passed over may have missing parts, unless all are
+    /// passed over.
+    fn not_null(&self, arguments: &[Node], value: &Value) -> Evaluated {
+        let before = self.absent.take();
+        let (mut chosen, mut passed_over) = (None, None);
+        for argument in arguments {
+            let argument = self.run(argument, value)?;
+            let absent = self.absent.take();
+            if chosen.is_none() && argument.is_null() {
+                passed_over = passed_over.or(absent);
+            } else if chosen.is_none() {
+                chosen = Some((argument, absent));
             }
         }
-        Ok(Value::array(flat))
-    }
-
-    fn filter(&self, items: &[Value], keep: &Node, each: &Node) -> Evaluated {
-        let mut kept = Vec::new();
-        for item in items {
-            if self.decide(keep, item)?.is_truthy() {
-                kept.push(item);
-            }
+        let (value, absent) = chosen.unwrap_or((Value::Null, passed_over));
+        self.absent.set(before.or(absent));
+        // `value || null` in JavaScript, where 0, "" and false are falsy.
+        if self.variant.is_typescript() && !value.is_truthy_to_javascript() && !value.is_null() {
+            self.collisions.note(Collision::TakenForMissing);
+            return Ok(Value::Null);
         }
-        self.each(kept.into_iter(), each)
+        Ok(value)
     }
 
-    fn compare(
+    /// Text that is not in the strict form is an error: a decoder that skips unknown characters would decode two distinct
+    /// texts to the same value.
+    fn decode_strictly(
         &self,
-        comparator: Comparator,
-        left: &Value,
-        right: &Value,
+        encoding: Encoding,
+        text: &str,
         offset: usize,
-    ) -> Result<Value, EvaluationError> {
-        self.state.see(left);
-        self.state.see(right);
-        let holds = match comparator {
-            Comparator::Equal => compare::equal(self.state.variant, left, right),
-            Comparator::NotEqual => !compare::equal(self.state.variant, left, right),
-            ordering => match compare::order(self.state.variant, left, right) {
-                Ok(order) => compare::holds(ordering, order),
-                Err(compare::Incomparable::Null) => return Ok(Value::Null),
-                Err(compare::Incomparable::Undefined) => return Ok(Value::Undefined),
-                Err(compare::Incomparable::Raises) => {
-                    let why = "Python compares no text with a number".to_owned();
-                    return Err(failed(why, offset));
-                }
-            },
+    ) -> Result<Value, String> {
+        let room = self.room.get();
+        let decoded = match encoding {
+            Encoding::Json => {
+                let wanted = self.texts.and_then(|texts| texts.get(&offset));
+                let read = read_wanted(self.variant, text, wanted.unwrap_or(&Wanted::All));
+                return read.map_err(|error| error.to_string());
+            }
+            Encoding::Base64 => strict::base64(text)?,
+            Encoding::Base64Gzip => strict::base64_gzip(text, room)
+                .inspect(|plain| self.room.set(room.saturating_sub(plain.len())))?,
         };
-        Ok(Value::Bool(holds))
+        Ok(Value::text(&decoded))
     }
 
-    fn hash(&self, node: &Node, parts: &[(Text, Node)], value: &Value) -> Evaluated {
-        let mut members = Vec::with_capacity(parts.len());
-        for (name, part) in parts {
-            let member = self.run(part, value)?;
-            if let Some(absences) = &self.absences {
-                absences.expect(node, part, &member, || format!("`{}`", name.shown()));
+    /// Text that cannot be decoded is `undefined` in TypeScript and an error in Python. Text beyond *our* limits is an
+    /// error, because the variant might decode it, and all `undefined` values have the same key.
+    fn decode(&self, encoding: Encoding, text: &Text) -> Result<Value, String> {
+        let utf8 = |bytes: Vec<u8>, skip_mark| {
+            decode::utf8(self.variant, &bytes, skip_mark, &self.collisions)
+        };
+        let decoded = match encoding {
+            Encoding::Json => match text.to_str().map(|json| read(self.variant, json)) {
+                Some(Ok(value)) => Some(value),
+                Some(Err(error)) if is_beyond_us(&error) => return Err(error.to_string()),
+                Some(Err(_)) => None,
+                None => return Err("it meets half a surrogate pair".to_owned()),
+            },
+            Encoding::Base64 => {
+                decode::base64(self.variant, text).and_then(|bytes| utf8(bytes, true))
             }
-            if self.state.variant.is_typescript() && name.is("__proto__") {
-                self.state.collisions.note(super::Collision::Prototype);
-            } else {
-                members.push((name.clone(), member));
+            Encoding::Base64Gzip => {
+                let packed = decode::base64(self.variant, text);
+                let plain = packed.map(|bytes| self.gunzip(&bytes)).transpose()?.flatten();
+                plain.and_then(|bytes| utf8(bytes, false))
             }
+        };
+        match decoded {
+            Some(value) => Ok(value),
+            None if self.variant.is_typescript() => Ok(Value::Undefined),
+            None => Err("it cannot read the text".to_owned()),
         }
-        Ok(Value::Object(Arc::new(Members::new(self.state.variant, members))))
+    }
+
+    fn gunzip(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        let room = self.room.get();
+        let (inflated, plain) = match decode::gunzip(self.variant, bytes, room) {
+            Ok(plain) => (plain.len(), Some(plain)),
+            Err(decode::NotUnpacked::Unreadable(inflated)) => (inflated, None),
+            Err(decode::NotUnpacked::TooLarge) => return Err(strict::TOO_LARGE.to_owned()),
+        };
+        self.room.set(room.saturating_sub(inflated));
+        Ok(plain)
+    }
+}
+
+/// The item at an index; from the end, if that is negative.
+fn item(value: &Value, index: i64) -> Value {
+    let Value::Array(items) = value else { return Value::Null };
+    let position = usize::try_from(index.unsigned_abs()).ok();
+    let position =
+        if index < 0 { position.and_then(|back| items.len().checked_sub(back)) } else { position };
+    match position.and_then(|at| items.get(at)) {
+        Some(Value::Undefined) | None => Value::Null,
+        Some(item) => item.clone(),
     }
 }

@@ -1,37 +1,28 @@
-//! JMESPath: one parser and one evaluator, in three [variants](Variant).
+//! The language of key expressions: a subset of JMESPath (<https://jmespath.org/specification.html>) that only selects
+//! and decodes, in three [variants](Variant).
 //!
 //! ```text
 //! JSON text ─ read ─► Value ─┐
-//! expression ─ tokens, parser ─► Node ─ evaluate, functions ─► Value
+//! expression ─ tokens, parser ─► Node ─ evaluate ─► Value
 //! ```
 //!
-//! It imports nothing of the modules around it.
+//! Every expression keeps distinct values distinct: it takes members and items, puts them into lists and objects, and
+//! decodes texts. It has no constants, comparisons, conditions, filters and functions that compute. It imports nothing
+//! of the modules around it.
 
-pub(super) mod absences;
 pub(super) mod ast;
-pub(super) mod coercion;
 mod collision;
-mod compare;
 mod cursor;
 mod decimal;
 mod decode;
 mod digits;
 mod document_error;
-pub(super) mod error;
 pub(super) mod evaluate;
-pub(super) mod fields;
-pub(super) mod functions;
 pub(super) mod limits;
-mod lists;
-pub(super) mod numbers;
-pub(super) mod own;
 pub(super) mod parser;
 pub(super) mod presence;
 pub(super) mod read;
 mod scan;
-pub(super) mod signatures;
-mod sorted;
-pub(super) mod state;
 mod strict;
 pub(super) mod text;
 mod tokens;
@@ -49,7 +40,7 @@ pub(super) type Mistake = (usize, String);
 /// The implementation whose semantics are used. Comments mark where they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// The specification (<https://jmespath.org/specification.html>), with exact numbers.
+    /// The specification, with exact numbers.
     Standard,
     /// `jmespath.py`, which Powertools for Python uses.
     Python(OfPowertools),

@@ -18,7 +18,7 @@ use super::{
 const DEEPEST: usize = 128;
 /// More digits than Python reads as an integer.
 /// <https://docs.python.org/3/library/stdtypes.html#integer-string-conversion-length-limitation>
-pub(crate) const MOST_DIGITS: usize = 4300;
+const MOST_DIGITS: usize = 4300;
 /// From this value on, neighbouring integers have the same double.
 pub(crate) const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 
@@ -43,6 +43,9 @@ pub(crate) fn read_wanted(
 ) -> Result<Value, DocumentError> {
     if json.len() > MOST_BYTES {
         return Err(DocumentError::TooLong { bytes: json.len() });
+    }
+    if json.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
+        return Err(DocumentError::Empty);
     }
     let mut reader = Reader { variant, json, at: 0 };
     let value = reader.value(wanted, 0)?;
@@ -209,7 +212,8 @@ impl Reader<'_> {
                 if !decimal.has_exact_exponent() {
                     return Err(self.error(TOO_SMALL));
                 }
-                Value::decimal(decimal)
+                let (kind, exact) = (Kind::Double(decimal.nearest()), decimal.is_exact());
+                Value::Number(Number { kind, exact })
             }
             Variant::Python(_)
                 if is_integer && text.trim_start_matches('-').len() > MOST_DIGITS =>
@@ -236,7 +240,7 @@ fn is_64_bits(numeral: &str) -> bool {
 /// A numeral as its nearest double, or infinity.
 fn number(variant: Variant, numeral: &str) -> Number {
     let double = numeral.parse::<f64>().unwrap_or(f64::NAN);
-    let exact = is_64_bits(numeral) || Decimal::of(numeral).exact().is_some();
+    let exact = is_64_bits(numeral) || Decimal::of(numeral).is_exact();
     // Beyond this limit, JavaScript reads neighbouring integers as the same double.
     let told_apart = variant.is_python() || double.abs() < EXACT_LIMIT;
     Number { kind: Kind::Double(double), exact: exact && told_apart }

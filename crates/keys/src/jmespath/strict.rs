@@ -16,6 +16,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
+pub(super) const TOO_LARGE: &str =
+    "the decompressed texts of a record are larger than 8 MiB together";
+
 /// Decodes base64 to text.
 pub(super) fn base64(text: &str) -> Result<String, &'static str> {
     utf8(bytes(text)?)
@@ -32,7 +35,7 @@ pub(super) fn base64_gzip(text: &str, room: usize) -> Result<String, &'static st
         .read_to_end(&mut plain)
         .map_err(|_| "the text is not the base64 of gzip data")?;
     if plain.len() > room {
-        return Err("the decompressed texts of a record are larger than 8 MiB together");
+        return Err(TOO_LARGE);
     }
     utf8(plain)
 }

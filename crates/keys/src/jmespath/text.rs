@@ -2,8 +2,6 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use super::Variant;
-
 /// A text, in one of two forms. Equal texts always have the same form.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Text {
@@ -60,51 +58,21 @@ impl Text {
         plain.chars().map(u32::from).chain(codes.iter().copied())
     }
 
-    /// The memory that it needs.
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Self::Plain(plain) => plain.len(),
-            Self::Codes(codes) => 4 * codes.len(),
-        }
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.to_str() == Some("")
     }
 
     /// The UTF-16 units, as in JavaScript.
     pub(crate) fn units(&self) -> Vec<u16> {
-        self.each_unit().collect()
-    }
-
-    /// The UTF-16 units as an iterator, since a text can be long and often its beginning decides a
-    /// comparison.
-    pub(crate) fn each_unit(&self) -> impl Iterator<Item = u16> {
-        self.codes().flat_map(|code| {
-            let mut pair = [0; 2];
-            let units = match char::from_u32(code) {
-                Some(c) => c.encode_utf16(&mut pair).len(),
+        let mut units = Vec::new();
+        for code in self.codes() {
+            match char::from_u32(code) {
+                Some(c) => units.extend(c.encode_utf16(&mut [0; 2]).iter()),
                 // A half surrogate is one unit.
-                None => {
-                    pair = [u16::try_from(code).unwrap_or(0xFFFD), 0];
-                    1
-                }
-            };
-            pair.into_iter().take(units)
-        })
-    }
-
-    /// Compares as the variant's language does: by code points, or by UTF-16 units.
-    pub(crate) fn compare(&self, variant: Variant, other: &Self) -> Ordering {
-        match variant {
-            Variant::Standard | Variant::Python(_) => self.cmp(other),
-            Variant::TypeScript(_) => self.compare_units(other),
+                None => units.push(u16::try_from(code).unwrap_or(0xFFFD)),
+            }
         }
-    }
-
-    /// Compares by UTF-16 units.
-    pub(crate) fn compare_units(&self, other: &Self) -> Ordering {
-        self.each_unit().cmp(other.each_unit())
+        units
     }
 
     /// The text as a `str`, if it has no half surrogates.

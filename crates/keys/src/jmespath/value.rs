@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Variant, decimal::Decimal, text::Text};
+use super::{Variant, text::Text};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -30,8 +30,7 @@ pub(crate) struct Number {
 pub(crate) enum Kind {
     /// Decimal digits: at most 64 bits in the standard variant, any size in Python.
     Integer(Arc<str>),
-    /// Only in the standard variant: with a point or an exponent, or beyond 64 bits.
-    Decimal(Arc<Decimal>),
+    /// With a point or an exponent, or beyond 64 bits: the nearest double.
     Double(f64),
 }
 
@@ -53,72 +52,39 @@ impl Value {
         Self::Array(items.into())
     }
 
-    pub(crate) fn double(double: f64) -> Self {
-        Self::Number(Number { kind: Kind::Double(double), exact: true })
-    }
-
-    pub(crate) fn decimal(decimal: Decimal) -> Self {
-        Self::Number(Number { kind: Kind::Decimal(Arc::new(decimal)), exact: true })
-    }
-
     /// An integer from decimal digits, with an optional minus.
     pub(crate) fn integer(digits: impl Into<Arc<str>>) -> Self {
         Self::Number(Number { kind: Kind::Integer(digits.into()), exact: true })
-    }
-
-    /// Replaces each list for which `replaced` returns another. Values without such a list are not
-    /// copied.
-    pub(crate) fn replacing(self, replaced: &impl Fn(&Arc<[Self]>) -> Option<Arc<[Self]>>) -> Self {
-        self.replaced(replaced).unwrap_or(self)
-    }
-
-    fn replaced(&self, replaced: &impl Fn(&Arc<[Self]>) -> Option<Arc<[Self]>>) -> Option<Self> {
-        match self {
-            Self::Array(items) => replaced(items).map(Self::Array).or_else(|| {
-                let new: Vec<_> = items.iter().map(|item| item.replaced(replaced)).collect();
-                let with = |(new, old): (Option<Self>, &Self)| new.unwrap_or_else(|| old.clone());
-                let some = new.iter().any(Option::is_some);
-                some.then(|| Self::array(new.into_iter().zip(items.iter()).map(with).collect()))
-            }),
-            Self::Object(members) => {
-                let entries = || members.entries.iter();
-                let new: Vec<_> = entries().map(|(_, value)| value.replaced(replaced)).collect();
-                new.iter().any(Option::is_some).then(|| {
-                    let with = |(new, (name, old)): (Option<Self>, &(Text, Self))| {
-                        (name.clone(), new.unwrap_or_else(|| old.clone()))
-                    };
-                    let entries = new.into_iter().zip(entries()).map(with).collect();
-                    let Members { sorted, repeated, .. } = **members;
-                    Self::Object(Arc::new(Members { entries, sorted, repeated }))
-                })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether a double can hold every number in it exactly.
-    pub(crate) fn is_exact(&self) -> bool {
-        match self {
-            Self::Number(Number { kind: Kind::Decimal(decimal), .. }) => decimal.exact().is_some(),
-            Self::Array(items) => items.iter().all(Self::is_exact),
-            Self::Object(members) => members.iter().all(|(_, value)| value.is_exact()),
-            _ => true,
-        }
     }
 
     pub(crate) const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// Whether it is true in JMESPath, where all numbers are true.
-    pub(crate) fn is_truthy(&self) -> bool {
+    /// <https://tc39.es/ecma262/#sec-toboolean>
+    pub(crate) fn is_truthy_to_javascript(&self) -> bool {
         match self {
             Self::Undefined | Self::Null => false,
             Self::Bool(value) => *value,
-            Self::Number(_) => true,
+            Self::Number(Number { kind: Kind::Double(double), .. }) => {
+                *double != 0.0 && !double.is_nan()
+            }
+            Self::Number(Number { kind: Kind::Integer(digits), .. }) => &**digits != "0",
             Self::String(text) => !text.is_empty(),
-            Self::Array(items) => !items.is_empty(),
-            Self::Object(members) => !members.entries.is_empty(),
+            Self::Array(_) | Self::Object(_) => true,
+        }
+    }
+
+    /// The type's name, for messages.
+    pub(crate) const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Undefined => "unknown",
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::String(_) => "string",
+            Self::Array(_) => "array",
+            Self::Object(_) => "object",
         }
     }
 }
@@ -157,11 +123,6 @@ impl Members {
             entries.sort_by_key(|(name, _)| array_index(name).unwrap_or(u64::MAX));
         }
         Self { entries, sorted, repeated }
-    }
-
-    /// Members that an expression combines, where a later one often replaces an earlier one.
-    pub(crate) fn merged(variant: Variant, given: Vec<(Text, Value)>) -> Self {
-        Self { repeated: false, ..Self::new(variant, given) }
     }
 
     pub(crate) fn get(&self, name: &Text) -> Option<&Value> {

@@ -16,11 +16,6 @@ impl Wanted {
         Self::Members(BTreeMap::new())
     }
 
-    /// Whether nothing is read.
-    pub(crate) fn is_nothing(&self) -> bool {
-        matches!(self, Self::Members(members) if members.is_empty())
-    }
-
     /// Whether a document that was read with `self` has all fields of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
@@ -30,21 +25,6 @@ impl Wanted {
                 .iter()
                 .all(|(name, wanted)| read.get(name).is_some_and(|read| read.covers(wanted))),
         }
-    }
-
-    /// The paths of what is read.
-    pub(crate) fn paths(&self) -> Vec<String> {
-        let Self::Members(members) = self else { return vec![String::new()] };
-        let inside = |(name, wanted): (&String, &Self)| {
-            let name = name.clone();
-            let paths = wanted.paths().into_iter();
-            paths.map(
-                move |path| {
-                    if path.is_empty() { name.clone() } else { format!("{name}.{path}") }
-                },
-            )
-        };
-        members.iter().flat_map(inside).collect()
     }
 
     /// Whether the member with this path is read.

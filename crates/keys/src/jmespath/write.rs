@@ -9,31 +9,6 @@ use super::{
     value::{Kind, Members, Number, Value},
 };
 
-/// The layout of the text.
-#[derive(Clone, Copy)]
-pub(crate) struct Layout {
-    variant: Variant,
-    separators: (&'static str, &'static str),
-    sorted: bool,
-}
-
-impl Layout {
-    /// The layout that is hashed: `json.dumps(.., sort_keys=True)` or
-    /// `JSON.stringify(deepSort(..))`.
-    pub(crate) const fn hashed(variant: Variant) -> Self {
-        let separators = match variant {
-            Variant::Python(_) => (", ", ": "),
-            Variant::Standard | Variant::TypeScript(_) => (",", ":"),
-        };
-        Self { variant, separators, sorted: true }
-    }
-
-    /// The layout of the function `to_string`.
-    pub(crate) const fn to_string(variant: Variant) -> Self {
-        Self { variant, separators: (",", ":"), sorted: false }
-    }
-}
-
 /// The longest text in bytes. A value that was read grows at most fivefold (JavaScript writes
 /// `1e20` as 21 digits), but an expression can list one value many times.
 const LONGEST: usize = 8 * MOST_BYTES;
@@ -42,22 +17,25 @@ const LONGEST: usize = 8 * MOST_BYTES;
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
-/// The text; `None` where JavaScript returns `undefined`.
+/// The text that is hashed: `json.dumps(.., sort_keys=True)` or `JSON.stringify(deepSort(..))`; `None` where JavaScript
+/// returns `undefined`.
 pub(crate) fn write(
-    layout: Layout,
+    variant: Variant,
     value: &Value,
     collisions: &Collisions,
 ) -> Result<Option<String>, TooLong> {
     if matches!(value, Value::Undefined) {
         return Ok(None);
     }
+    let separators = if variant.is_python() { (", ", ": ") } else { (",", ":") };
     let mut out = String::with_capacity(64);
-    Writer { layout, collisions }.value(value, &mut out);
+    Writer { variant, separators, collisions }.value(value, &mut out);
     if out.len() > LONGEST { Err(TooLong) } else { Ok(Some(out)) }
 }
 
 struct Writer<'l> {
-    layout: Layout,
+    variant: Variant,
+    separators: (&'static str, &'static str),
     collisions: &'l Collisions,
 }
 
@@ -75,14 +53,14 @@ impl Writer<'_> {
             Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             Value::Number(number) => {
                 self.collisions.see_number(number);
-                out.push_str(&number_text(self.layout.variant, number));
+                out.push_str(&number_text(self.variant, number));
             }
             Value::String(text) => self.string(text, out),
             Value::Array(items) => {
                 out.push('[');
                 for (at, item) in items.iter().enumerate() {
                     if at > 0 {
-                        out.push_str(self.layout.separators.0);
+                        out.push_str(self.separators.0);
                     }
                     self.value(item, out);
                 }
@@ -95,13 +73,10 @@ impl Writer<'_> {
     fn object(&self, members: &Members, out: &mut String) {
         self.collisions.see_members(members);
         let mut entries: Vec<&(Text, Value)> = members.iter().collect();
-        if self.layout.sorted {
-            match self.layout.variant {
-                Variant::Python(_) => entries.sort_by(|a, b| a.0.cmp(&b.0)),
-                Variant::TypeScript(_) => return self.deep_sorted(entries, out),
-                Variant::Standard => {}
-            }
+        if self.variant.is_typescript() {
+            return self.deep_sorted(entries, out);
         }
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
         self.members(entries.into_iter(), out);
     }
 
@@ -115,7 +90,7 @@ impl Writer<'_> {
         }
         entries.sort_by_cached_key(|(name, _)| lower_case(name));
         let sorted = entries.into_iter().cloned().collect();
-        self.members(Members::new(self.layout.variant, sorted).iter(), out);
+        self.members(Members::new(self.variant, sorted).iter(), out);
     }
 
     fn members<'v>(&self, entries: impl Iterator<Item = &'v (Text, Value)>, out: &mut String) {
@@ -127,10 +102,10 @@ impl Writer<'_> {
                 continue;
             }
             if !std::mem::take(&mut first) {
-                out.push_str(self.layout.separators.0);
+                out.push_str(self.separators.0);
             }
             self.string(name, out);
-            out.push_str(self.layout.separators.1);
+            out.push_str(self.separators.1);
             self.value(value, out);
         }
         out.push('}');
@@ -153,7 +128,7 @@ impl Writer<'_> {
                 out.extend(['\\', escape]);
                 continue;
             }
-            let literal = match (self.layout.variant, char::from_u32(code)) {
+            let literal = match (self.variant, char::from_u32(code)) {
                 (_, Some(c)) if c < ' ' => None,
                 (Variant::Python(_), Some(c)) if c > '~' => None,
                 (_, c) => c,
@@ -175,16 +150,11 @@ fn escape_units(code: u32, out: &mut String) {
     }
 }
 
-pub(crate) fn number_text(variant: Variant, number: &Number) -> String {
-    match (&number.kind, variant) {
-        (Kind::Integer(text), _) => text.to_string(),
-        // As `serde_json` writes doubles. Inexact numbers were refused before.
-        (Kind::Decimal(decimal), _) => {
-            let number = decimal.exact().and_then(serde_json::Number::from_f64);
-            number.map_or_else(String::new, |number| number.to_string())
-        }
-        (Kind::Double(double), Variant::Python(_)) => digits::python(*double),
-        (Kind::Double(double), _) => digits::javascript(*double),
+fn number_text(variant: Variant, number: &Number) -> String {
+    match &number.kind {
+        Kind::Integer(text) => text.to_string(),
+        Kind::Double(double) if variant.is_python() => digits::python(*double),
+        Kind::Double(double) => digits::javascript(*double),
     }
 }
 

@@ -1,24 +1,22 @@
 //! Expressions and documents with the semantics of Powertools.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use super::{PowertoolsLanguage, missing};
 use crate::{
-    DocumentError, ExpressionError, SelectionError, fallback,
+    DocumentError, ExpressionError, SelectionError, Shape,
+    field_sets::FieldSets,
     jmespath::{
         Collisions, Variant,
         ast::Node,
         evaluate::Evaluation,
-        fields,
-        limits::{self, MOST_BYTES},
         parser::parse,
+        presence::{Absent, Optional},
         read::read,
-        state::State,
         value::Value,
-        write::{Layout, TooLong, write},
+        write::{TooLong, write},
     },
-    parts::{Optional, check},
-    reach,
+    parts::check,
 };
 
 /// A compiled JMESPath expression, evaluated as Powertools evaluates it.
@@ -36,6 +34,9 @@ pub struct PowertoolsDocument(Value);
 /// The value that an expression selected, not yet checked to be a usable key.
 pub(super) struct Selected {
     value: Value,
+    absent: Option<Absent>,
+    /// How distinct documents could have the same value.
+    pub(super) collisions: Collisions,
     language: PowertoolsLanguage,
 }
 
@@ -54,12 +55,7 @@ impl PowertoolsExpression {
         text: &str,
     ) -> Result<Self, ExpressionError> {
         let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
-        if language == PowertoolsLanguage::TypeScript && fields::is_inherited(text) {
-            let reason = "Powertools for TypeScript fails for an expression of this name; write `@.name` instead";
-            return Err(error((0, reason.to_owned())));
-        }
-        limits::check_size(text).map_err(error)?;
-        let node = parse(language.variant(), text, &BTreeMap::new()).map_err(error)?;
+        let node = parse(language.variant(), text).map_err(error)?;
         Ok(Self { text: text.to_owned(), node, language })
     }
 
@@ -69,60 +65,27 @@ impl PowertoolsExpression {
         &self.text
     }
 
-    /// Whether it selects the same value from every record: `'orderId'` is a text, `orderId` is a
-    /// field.
-    #[must_use]
-    pub fn is_constant(&self) -> bool {
-        reach::is_constant(&self.node)
+    /// As [`Expression::reads`](crate::Expression::reads).
+    pub(crate) fn reads(&self, member: &str) -> bool {
+        FieldSets::of(&self.node).document.reaches(member)
     }
 
-    /// As [`Expression::few_values`](crate::Expression::few_values).
-    #[must_use]
-    pub fn few_values(&self) -> Option<&'static str> {
-        reach::few_values(&self.node)
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::of(&self.node)
     }
 
-    /// As [`Expression::has_fallback`](crate::Expression::has_fallback).
-    #[must_use]
-    pub fn has_fallback(&self) -> bool {
-        fallback::is_in(&self.node)
-    }
-
-    /// As [`Expression::selects`](crate::Expression::selects).
-    #[must_use]
-    pub fn selects(&self, member: &str) -> bool {
-        reach::selects(&self.node, member)
-    }
-
-    /// The value that it selects. Records in `collisions` how distinct documents could have the
-    /// same value.
+    /// The value that it selects.
     ///
     /// # Errors
     /// Powertools itself fails for this document.
     pub(super) fn evaluate(
         &self,
         document: &PowertoolsDocument,
-        collisions: &Collisions,
     ) -> Result<Selected, SelectionError> {
-        let state = State::new(self.language.variant(), collisions);
-        let evaluation = Evaluation { state, absences: None };
-        let mut value = evaluation.run(&self.node, &document.0)?;
-        if !evaluation.state.sorted.is_empty() {
-            // TypeScript evaluates once to check that there is a key, which sorts lists of the
-            // event in place. The second evaluation sees them sorted.
-            evaluation.state.room.set(MOST_BYTES);
-            evaluation.state.budget.renew();
-            value = evaluation.run(&self.node, &document.0)?;
-        }
-        Ok(Selected { value, language: self.language })
-    }
-
-    /// Checks that every part that it lists is present.
-    ///
-    /// # Errors
-    /// A part is missing or empty.
-    pub(super) fn check(&self, selected: &Selected) -> Result<(), SelectionError> {
-        check(&self.node, &selected.value, &Optional::default())
+        let mut evaluation = Evaluation::new(self.language.variant());
+        let value = evaluation.run(&self.node, &document.0)?;
+        let collisions = std::mem::take(&mut evaluation.collisions);
+        Ok(Selected { value, absent: evaluation.absent(), collisions, language: self.language })
     }
 }
 
@@ -138,7 +101,8 @@ impl PowertoolsDocument {
     }
 
     pub(super) fn whole(&self, language: PowertoolsLanguage) -> Selected {
-        Selected { value: self.0.clone(), language }
+        let (value, collisions) = (self.0.clone(), Collisions::default());
+        Selected { value, absent: None, collisions, language }
     }
 }
 
@@ -163,20 +127,20 @@ impl Selected {
         }
     }
 
-    /// Checks that the value as a whole is present and not empty.
+    /// Checks that the value is present, and each part that the expression lists.
     ///
     /// # Errors
-    /// It is missing or empty.
-    pub(super) fn check(&self) -> Result<(), SelectionError> {
-        check(&Node::Current, &self.value, &Optional::default())
+    /// It or a part is missing or empty.
+    pub(super) fn check(&mut self) -> Result<(), SelectionError> {
+        check(&self.value, self.absent.take(), &Optional::default())
     }
 
     /// The text that the library hashes.
     ///
     /// # Errors
     /// It is too long, or undefined.
-    pub(super) fn text(&self, collisions: &Collisions) -> Result<String, SelectionError> {
-        let text = write(Layout::hashed(self.language.variant()), &self.value, collisions);
+    pub(super) fn text(&self) -> Result<String, SelectionError> {
+        let text = write(self.language.variant(), &self.value, &self.collisions);
         text.map_err(|TooLong| SelectionError::TooLong)?.ok_or(SelectionError::Missing)
     }
 }

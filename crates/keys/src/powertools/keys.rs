@@ -7,10 +7,8 @@ use super::{
     expression::Selected,
 };
 use crate::{
-    Collision, DocumentError, ExpressionError, Key, Selection, SelectionError,
-    digest::hex,
-    external::{ExternalExpression, ExternalKeys, Made},
-    jmespath::{Collisions, numbers::is_javascript_space},
+    Collision, DocumentError, ExpressionError, Key, Selection, SelectionError, digest::hex,
+    selector::Made,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -144,9 +142,8 @@ impl PowertoolsKeys {
         document: &PowertoolsDocument,
         expression: Option<&PowertoolsExpression>,
     ) -> Result<Selection, SelectionError> {
-        let collisions = Collisions::default();
-        let selected = match expression {
-            Some(expression) => expression.evaluate(document, &collisions)?,
+        let mut selected = match expression {
+            Some(expression) => expression.evaluate(document)?,
             None => document.whole(self.language),
         };
         if selected.is_nothing()
@@ -157,16 +154,12 @@ impl PowertoolsKeys {
         if selected.is_missing() {
             match self.language {
                 PowertoolsLanguage::Python => return Err(SelectionError::Empty),
-                PowertoolsLanguage::TypeScript => collisions.note(Collision::TakenForMissing),
+                PowertoolsLanguage::TypeScript => {
+                    selected.collisions.note(Collision::TakenForMissing);
+                }
             }
         }
-        if !self.accept_collisions {
-            match expression {
-                Some(expression) => expression.check(&selected)?,
-                None => selected.check()?,
-            }
-        }
-        self.text(&selected, &collisions).map(|text| Selection(text.into_bytes()))
+        self.text(&mut selected).map(|text| Selection(text.into_bytes()))
     }
 
     /// The fingerprint of the value that `expression` selects, as with
@@ -180,12 +173,8 @@ impl PowertoolsKeys {
         document: &PowertoolsDocument,
         expression: &PowertoolsExpression,
     ) -> Result<String, SelectionError> {
-        let collisions = Collisions::default();
-        let selected = expression.evaluate(document, &collisions)?;
-        if !self.accept_collisions {
-            expression.check(&selected)?;
-        }
-        self.text(&selected, &collisions).map(|text| self.digest(text.as_bytes()))
+        let mut selected = expression.evaluate(document)?;
+        self.text(&mut selected).map(|text| self.digest(text.as_bytes()))
     }
 
     /// A handler's result, as JSON text, in the form in which the library keeps it: for Python that
@@ -196,18 +185,55 @@ impl PowertoolsKeys {
         match self.language {
             PowertoolsLanguage::Python => {
                 let document = self.read(json).ok()?;
-                document.whole(self.language).text(&Collisions::default()).ok()
+                document.whole(self.language).text().ok()
             }
             PowertoolsLanguage::TypeScript => Some(json.to_owned()),
         }
     }
 
-    fn text(&self, selected: &Selected, collisions: &Collisions) -> Result<String, SelectionError> {
-        let text = selected.text(collisions)?;
-        match collisions.first() {
+    /// The text that is hashed, unless the value is refused.
+    fn text(&self, selected: &mut Selected) -> Result<String, SelectionError> {
+        if !self.accept_collisions {
+            selected.check()?;
+        }
+        let text = selected.text()?;
+        match selected.collisions.first() {
             Some(collision) if !self.accept_collisions => Err(SelectionError::Collision(collision)),
             _ => Ok(text),
         }
+    }
+
+    /// The key of a JSON text, and the selected text that it is a hash of.
+    pub(crate) fn make_key(
+        &self,
+        json: &str,
+        expression: Option<&PowertoolsExpression>,
+        tenant: Option<&str>,
+    ) -> Made<(Key, Selection)> {
+        if tenant.is_some() && !self.accept_collisions {
+            return Ok(Err(SelectionError::Collision(Collision::Tenant)));
+        }
+        let selection = self.select(&self.read(json)?, expression);
+        Ok(selection.map(|selection| (self.key_of(&selection), selection)))
+    }
+
+    /// The fingerprint of a JSON text.
+    pub(crate) fn make_fingerprint(
+        &self,
+        json: &str,
+        expression: Option<&PowertoolsExpression>,
+    ) -> Made<String> {
+        let document = self.read(json)?;
+        Ok(match expression {
+            Some(expression) => self.fingerprint(&document, expression),
+            None => Err(SelectionError::Missing),
+        })
+    }
+
+    /// A text that differs between settings that make different keys from the same payload. It includes the hash of a
+    /// fixed text, so that different hash functions of the user have different settings.
+    pub(crate) fn settings(&self) -> String {
+        format!("{} {} {}", self.language.name(), self.prefix, self.digest(b"\"probe\""))
     }
 
     fn digest(&self, bytes: &[u8]) -> String {
@@ -219,74 +245,7 @@ impl PowertoolsKeys {
     }
 }
 
-impl ExternalKeys for PowertoolsKeys {
-    fn key(&self, expression: &str) -> Result<Box<dyn ExternalExpression>, ExpressionError> {
-        // Without an expression, Powertools uses the whole document.
-        let expression = match expression.trim() {
-            "@" => None,
-            _ => Some(self.compile(expression)?),
-        };
-        Ok(Box::new(Bound { powertools: self.clone(), expression }))
-    }
-
-    fn fingerprint(
-        &self,
-        expression: &str,
-    ) -> Result<Box<dyn ExternalExpression>, ExpressionError> {
-        let expression = Some(self.compile(expression)?);
-        Ok(Box::new(Bound { powertools: self.clone(), expression }))
-    }
-
-    fn result(&self, json: &str) -> Option<String> {
-        Self::result(self, json)
-    }
-
-    /// Includes the hash of a fixed text, so that different hash functions of the user have
-    /// different settings.
-    fn settings(&self) -> String {
-        format!("{} {} {}", self.language.name(), self.prefix, self.digest(b"\"probe\""))
-    }
-}
-
-/// An expression with the settings for its evaluation; `None` selects the whole document.
-#[derive(Debug)]
-struct Bound {
-    powertools: PowertoolsKeys,
-    expression: Option<PowertoolsExpression>,
-}
-
-impl ExternalExpression for Bound {
-    fn is_constant(&self) -> bool {
-        self.expression.as_ref().is_some_and(PowertoolsExpression::is_constant)
-    }
-
-    fn few_values(&self) -> Option<&'static str> {
-        self.expression.as_ref()?.few_values()
-    }
-
-    fn has_fallback(&self) -> bool {
-        !self.powertools.accept_collisions
-            && self.expression.as_ref().is_some_and(PowertoolsExpression::has_fallback)
-    }
-
-    fn selects(&self, member: &str) -> bool {
-        self.expression.as_ref().is_none_or(|expression| expression.selects(member))
-    }
-
-    fn make_key(&self, json: &str, tenant: Option<&str>) -> Made<(Key, Selection)> {
-        if tenant.is_some() && !self.powertools.accept_collisions {
-            return Ok(Err(SelectionError::Collision(Collision::Tenant)));
-        }
-        let document = self.powertools.read(json)?;
-        let selection = self.powertools.select(&document, self.expression.as_ref());
-        Ok(selection.map(|selection| (self.powertools.key_of(&selection), selection)))
-    }
-
-    fn make_fingerprint(&self, json: &str) -> Made<String> {
-        let document = self.powertools.read(json)?;
-        Ok(match &self.expression {
-            Some(expression) => self.powertools.fingerprint(&document, expression),
-            None => Err(SelectionError::Missing),
-        })
-    }
+/// The characters that `trim()` removes: <https://tc39.es/ecma262/#prod-WhiteSpace>
+fn is_javascript_space(c: char) -> bool {
+    (c.is_whitespace() && c != '\u{85}') || c == '\u{FEFF}'
 }

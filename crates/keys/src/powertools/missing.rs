@@ -1,6 +1,6 @@
 //! What each Powertools library treats as a missing key.
 
-use crate::jmespath::{coercion::is_truthy, value::Value};
+use crate::jmespath::value::Value;
 
 /// As `is_missing_idempotency_key` of Powertools for Python: `null`, an empty value, or one that
 /// holds only nulls.
@@ -18,8 +18,8 @@ pub(super) fn is_missing_to_python(value: &Value) -> bool {
 /// falsy values only.
 pub(super) fn is_missing_to_typescript(value: &Value) -> bool {
     match value {
-        Value::Array(items) => !items.iter().any(is_truthy),
-        Value::Object(members) => !members.iter().any(|(_, value)| is_truthy(value)),
-        other => !is_truthy(other),
+        Value::Array(items) => !items.iter().any(Value::is_truthy_to_javascript),
+        Value::Object(members) => !members.iter().any(|(_, value)| value.is_truthy_to_javascript()),
+        other => !other.is_truthy_to_javascript(),
     }
 }

@@ -32,10 +32,8 @@
 //! keys), unless [`PowertoolsKeys::accept_collisions`] turns on the exact
 //! behaviour of Powertools.
 //!
-//! A key that would depend on more than the record is an error with both settings. In TypeScript,
-//! `sort` of texts depends on the machine's locale, `reverse` of a list of the event reverses it
-//! again at each evaluation, and a missing field such as `toString` is a function. Integers beyond
-//! 128 bits are not added. An expression that would fail for every record (an unknown function) is
+//! Expressions are those of this library, with the functions `powertools_json`, `powertools_base64` and
+//! `powertools_base64_gzip`: others, and in TypeScript members that every JavaScript object inherits (`toString`), are
 //! refused at start. Excessive sizes are errors too: texts of more than 8 MiB, JSON that is nested
 //! deeper than 128 levels, and more than 8 MiB of decompressed text in one record.
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{KeySpecError, Producer};
-use crate::{Functions, IntoPayloadPath, KeyFormat, KeyPath, Secret, external::ExternalKeys};
+#[cfg(feature = "powertools")]
+use crate::powertools::PowertoolsKeys;
+use crate::{IntoPayloadPath, KeyFormat, KeyPath, Secret, key_fn::KeyFn};
 
 /// How the keys of an operation are made: its name, the expression that selects the key, and the
 /// key format.
@@ -32,10 +34,10 @@ use crate::{Functions, IntoPayloadPath, KeyFormat, KeyPath, Secret, external::Ex
 pub struct KeySpec {
     pub(super) operation: Arc<str>,
     pub(super) key: Option<KeyPath>,
+    pub(super) function: Option<KeyFn>,
     pub(super) key_format: KeyFormat,
-    /// `None` means the standard functions.
-    pub(super) functions: Option<Functions>,
-    pub(super) powertools: Option<Arc<dyn ExternalKeys>>,
+    #[cfg(feature = "powertools")]
+    pub(super) powertools: Option<PowertoolsKeys>,
 }
 
 impl KeySpec {
@@ -53,8 +55,9 @@ impl KeySpec {
         Self {
             operation: operation.into(),
             key: None,
+            function: None,
             key_format: KeyFormat::Hashed,
-            functions: None,
+            #[cfg(feature = "powertools")]
             powertools: None,
         }
     }
@@ -82,18 +85,43 @@ impl KeySpec {
         self
     }
 
-    /// The functions that the expression may call. Default: the standard functions.
+    /// Makes the key with a function, where no expression can: one that compares, computes or chooses. It gets the
+    /// payload's text and returns the parts of the key.
+    ///
+    /// Distinct parts are distinct keys, and they are the keys of an expression `[a, b]` that selects these texts. Which
+    /// payloads have the same parts is up to the function. It has to return the same parts for the same work, also in
+    /// later versions of the program. A payload without a part, or with an empty one, has no key. An error says why the
+    /// payload is refused, in a fixed text, so that nothing of a payload reaches a log; a panic refuses it, too.
+    ///
+    /// ```
+    /// use lambda_idempotency_keys::producer::KeySpec;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let invite = KeySpec::without_key("invite").key_fn(|payload: &str| {
+    ///     let payload: serde_json::Value = serde_json::from_str(payload).map_err(|_| "it is not JSON")?;
+    ///     let email = payload["email"].as_str().ok_or("it has no e-mail address")?;
+    ///     Ok(vec![email.to_lowercase()])
+    /// });
+    /// let keys = invite.producer()?;
+    /// assert_eq!(keys.key(r#"{ "email": "Ann@b.c" }"#)?, keys.key(r#"{ "email": "ann@b.c" }"#)?);
+    /// assert!(keys.key("{}").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
-    pub fn key_functions(mut self, functions: Functions) -> Self {
-        self.functions = Some(functions);
+    pub fn key_fn(
+        mut self,
+        function: impl Fn(&str) -> Result<Vec<String>, &'static str> + Send + Sync + 'static,
+    ) -> Self {
+        self.function = Some(KeyFn::new(function));
         self
     }
 
-    /// Makes the keys of another library, whose prefix replaces the operation's name.
-    /// The feature `powertools` has those of Powertools for AWS Lambda.
+    /// Makes the keys of Powertools for AWS Lambda, whose prefix replaces the operation's name.
+    #[cfg(feature = "powertools")]
     #[must_use]
-    pub fn powertools(mut self, powertools: impl ExternalKeys + 'static) -> Self {
-        self.powertools = Some(Arc::new(powertools));
+    pub fn powertools(mut self, powertools: PowertoolsKeys) -> Self {
+        self.powertools = Some(powertools);
         self
     }
 
@@ -118,23 +146,35 @@ impl KeySpec {
         }
     }
 
-    /// Whether [`key_functions`](Self::key_functions) was called.
+    /// Whether a function makes the keys.
     #[must_use]
-    pub const fn has_functions(&self) -> bool {
-        self.functions.is_some()
+    pub const fn has_function(&self) -> bool {
+        self.function.is_some()
     }
 
-    /// The other library whose keys are made, if any.
+    /// Whether keys are made as Powertools makes them.
     #[must_use]
-    pub fn external(&self) -> Option<&dyn ExternalKeys> {
-        self.powertools.as_deref()
+    pub fn is_of_powertools(&self) -> bool {
+        self.powertools_settings().is_some()
+    }
+
+    /// A text that differs between settings of Powertools keys that make different keys from the same payload.
+    // For `lambda-idempotency`, which compares two sources of one operation.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn powertools_settings(&self) -> Option<String> {
+        #[cfg(feature = "powertools")]
+        let settings = self.powertools.as_ref().map(PowertoolsKeys::settings);
+        #[cfg(not(feature = "powertools"))]
+        let settings = None;
+        settings
     }
 
     /// Compiles the specification. Call it once, when the program starts.
     ///
     /// # Errors
-    /// The name is invalid; the expression is invalid, or selects the same value or one of a few
-    /// values from every payload; settings exclude each other; or there is no expression.
+    /// The name or the expression is invalid, settings exclude each other, or neither an expression nor a function makes
+    /// the key.
     pub fn producer(&self) -> Result<Producer, KeySpecError> {
         Producer::of(self.compile(None)?)
     }
@@ -155,11 +195,8 @@ mod tests {
                 "the key of operation `place` has a mistake: invalid JMESPath",
             ),
             (KeySpec::new("place", ""), "it is empty; write `@` for the whole payload"),
-            (KeySpec::new("place", "'id'"), "`'id'` selects the same from every record"),
-            (
-                KeySpec::new("place", "length(items)"),
-                "one of a few values, because of `length`, and many",
-            ),
+            (KeySpec::new("place", "'id'"), "it is a constant, the same for every record"),
+            (KeySpec::new("place", "id").key_fn(|_| Err("no")), "only one can make the key"),
             (KeySpec::new("place", payload("[id]").optional(["no"])), "it lists `id`"),
             (KeySpec::without_key("place"), "it has no key expression"),
         ] {

@@ -41,7 +41,9 @@ mod message;
 
 // For `lambda-idempotency`, which compiles an operation together with its fingerprint.
 #[doc(hidden)]
-pub use compile::{Compiled, CompiledKeys, CompiledPath};
+pub use crate::selector::{Made, Selector};
+#[doc(hidden)]
+pub use compile::Compiled;
 pub use fresh::{EntropyError, new_key};
 pub use key_spec::KeySpec;
 pub use key_spec_error::{ExpressionUse, KeySpecError};
@@ -50,17 +52,14 @@ pub use message::{Message, deduplication_id};
 // The types in the signatures of a key specification.
 #[doc(no_inline)]
 pub use crate::{
-    Functions, IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, Secret, SecretError, payload,
+    IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, Secret, SecretError, payload,
 };
 
-use std::sync::Arc;
+use std::{cell::LazyCell, sync::Arc};
 
 use serde::Serialize;
 
-use crate::{
-    Document, DocumentError, Expression, FieldSet, Scope, SelectionError,
-    external::ExternalExpression,
-};
+use crate::{Document, DocumentError, FieldSet, Scope, SelectionError};
 
 /// Computes the keys of payloads as the consumer with the same [`KeySpec`] does. Cheap to clone.
 ///
@@ -75,18 +74,10 @@ pub struct Producer {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one, behind an `Arc`")]
-enum Keys {
-    Own {
-        expression: Expression,
-        reads: FieldSet,
-        format: KeyFormat,
-    },
-    /// The keys of another library.
-    Powertools {
-        text: Arc<str>,
-        expression: Box<dyn ExternalExpression>,
-    },
+struct Keys {
+    selector: Selector,
+    reads: FieldSet,
+    format: KeyFormat,
 }
 
 /// Why a payload has no key. The consumer would refuse it for the same reason, unless its policy is
@@ -143,24 +134,16 @@ pub enum PayloadError {
 
 impl Producer {
     fn of(compiled: Compiled) -> Result<Self, KeySpecError> {
-        let Compiled { operation, key_format, keys } = compiled;
-        let keys = match keys {
-            CompiledKeys::Own { key: None, .. } => {
-                return Err(KeySpecError::key(format!(
-                    "a payload alone does not give the keys of operation `{operation}`: it has no key expression, so \
-                     its keys are the ids that AWS gives records when it delivers them; select a part of the payload \
-                     with `.key(\"...\")`"
-                )));
-            }
-            CompiledKeys::Own { key: Some(CompiledPath { expression, .. }), .. } => {
-                let reads = FieldSet::of([&expression]);
-                Keys::Own { expression, reads, format: key_format }
-            }
-            CompiledKeys::External { key: CompiledPath { text, expression, .. }, .. } => {
-                Keys::Powertools { text, expression }
-            }
+        let Compiled { operation, key_format: format, key, .. } = compiled;
+        let Some(selector) = key else {
+            return Err(KeySpecError::key(format!(
+                "a payload alone does not give the keys of operation `{operation}`: it has no key expression, so \
+                 its keys are the ids that AWS gives records when it delivers them; select a part of the payload \
+                 with `.key(\"...\")`"
+            )));
         };
-        Ok(Self { operation, tenant: None, keys: Arc::new(keys) })
+        let reads = FieldSet::of(selector.expression());
+        Ok(Self { operation, tenant: None, keys: Arc::new(Keys { selector, reads, format }) })
     }
 
     /// Computes keys for one tenant, for a consumer that uses [tenant isolation]: Lambda passes the
@@ -223,21 +206,12 @@ impl Producer {
 
 impl Keys {
     fn key(&self, scope: &Scope<'_>, payload: &str) -> Result<Key, PayloadError> {
-        match self {
-            Self::Own { expression, reads, format } => {
-                let document = Document::read(payload, reads).map_err(PayloadError::NotJson)?;
-                let selection = expression.select(&document);
-                Ok(format.key(scope, &selection.map_err(|e| no_key(expression.as_str(), e))?))
-            }
-            Self::Powertools { text, expression } => {
-                let made = expression.make_key(payload, scope.tenant);
-                let made = made.map_err(PayloadError::NotJson)?;
-                Ok(made.map_err(|e| no_key(text, e))?.0)
-            }
-        }
+        let Self { selector, reads, format } = self;
+        let document = LazyCell::new(|| Document::read(payload, reads));
+        let made =
+            selector.key(payload, || (*document).as_ref().map_err(Clone::clone), (format, scope));
+        let made = made.map_err(PayloadError::NotJson)?;
+        let no_key = |error| PayloadError::Key { expression: Arc::clone(&selector.text), error };
+        Ok(made.map_err(no_key)?.0)
     }
-}
-
-fn no_key(expression: &str, error: SelectionError) -> PayloadError {
-    PayloadError::Key { expression: Arc::from(expression), error }
 }

@@ -16,11 +16,11 @@ static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {
         "[body, messageId]",
         "json(body)",
         "json(body).[id, order.id]",
-        "messageAttributes.*.stringValue",
+        "messageAttributes.id.stringValue",
         "Records[*].{id: messageId, body: body}",
         "json(base64(kinesis.data)).id",
         "base64_gzip(awslogs.data)",
-        "[to_number(id), to_string(@)]",
+        "not_null(id, [n, body])",
     ]
     .map(|text| {
         let expression = Expression::compile(text).unwrap();
@@ -35,11 +35,11 @@ static READS: LazyLock<FieldSet> =
 /// Expressions for events with Powertools keys.
 const POWERTOOLS_EXPRESSIONS: [&str; 6] = [
     "@",
-    "a.*.b.c",
-    "[sort(a.b), powertools_json(body).id]",
-    "max_by(c, &b).a",
-    "Records[?body].[messageId, powertools_base64_gzip(body)]",
-    "[to_number(n), to_string(@), contains(t, b), a == c]",
+    "a.b[*].c",
+    "[a.b, powertools_json(body).id]",
+    "c[-1].[a, b]",
+    "Records[*].[messageId, powertools_base64_gzip(body)]",
+    "not_null(n, powertools_base64(b))",
 ];
 
 /// Events for the expressions.
@@ -101,7 +101,6 @@ pub(crate) fn expression_bytes(bytes: &[u8]) {
             return;
         }
     };
-    expression.warnings().iter().for_each(|warning| assert!(warning.offset() < text.len()));
     if doubles(&text) {
         return;
     }
@@ -178,7 +177,7 @@ fn check_powertools_keys(
 
 /// Whether an expression has many operators that can double the selected value, so that it takes long.
 fn doubles(expression: &str) -> bool {
-    expression.matches(['[', '{', '*', '&']).count() > 12
+    expression.matches(['[', '{', '*']).count() > 12
 }
 
 fn keys(expression: &Expression, document: &Document) {

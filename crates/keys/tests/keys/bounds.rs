@@ -108,7 +108,6 @@ fn megabytes() {
     assert_eq!(selected("body", &record).unwrap().len(), 6 * MIB + 2);
     let numbers = format!("[1{}]", ",1.5".repeat(MIB / 4));
     assert_eq!(selected("[-1]", &numbers).unwrap(), "1.5e0");
-    assert_eq!(selected("length(@)", &numbers).unwrap(), (MIB / 4 + 1).to_string());
     let names: Vec<_> = (0..50_000).map(|n| format!("\"member {n}\":{n}")).collect();
     assert_eq!(selected("\"member 49999\"", &format!("{{{}}}", names.join(","))).unwrap(), "49999");
 }
@@ -154,10 +153,10 @@ fn decompressed_texts_of_one_evaluation_share_one_limit() {
         let items = vec![format!("\"{packed}\""); times];
         format!("[{}]", items.join(","))
     };
-    let expression = "map(&length(base64_gzip(@)), @)";
+    let expression = "[*].base64_gzip(@)";
     // The limit is for each evaluation.
     for _ in 0..2 {
-        assert_eq!(selected(expression, &list(1)).unwrap(), format!("[{}]", 5 * MIB));
+        assert_eq!(selected(expression, &list(1)).unwrap().len(), 5 * MIB + 4);
         let refused = selected(expression, &list(2)).unwrap_err();
         assert!(refused.to_string().contains("larger than 8 MiB together"), "{refused}");
     }

@@ -8,10 +8,8 @@
 
 mod bodies;
 mod bounds;
-mod compliance;
 mod distinct;
 mod equal;
-mod exact;
 mod formats;
 mod functions;
 mod fuzz;
@@ -24,9 +22,8 @@ mod numbers;
 mod optional;
 mod powertools;
 mod producer;
-mod reference;
 mod robust;
-mod shared;
 mod sparse;
+mod subset;
 mod support;
 mod unwinding;

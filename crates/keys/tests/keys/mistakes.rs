@@ -1,98 +1,146 @@
-//! Mistakes in expressions are found when a function starts and shown with their position.
-//! Functions that can make distinct values equal cause warnings.
+//! Mistakes in expressions are found when a function starts, and shown with their position and the remedy.
 
-use lambda_idempotency_keys::{Expression, Functions};
+use lambda_idempotency_keys::{
+    Expression,
+    powertools::{PowertoolsKeys, PowertoolsLanguage},
+};
 
-/// Every kind of mistake, with its message.
+/// Every form of JMESPath that key expressions do not have: an example, where the message points to, and what it says.
+const LEFT_OUT: &[(&str, usize, &str)] = &[
+    ("'id'", 0, "it is a constant, the same for every record"),
+    ("[id, `1`]", 5, "it is a constant"),
+    ("a == b", 2, "it is a comparison"),
+    ("a != b", 2, "it is a comparison"),
+    ("[a, b < c]", 6, "it is a comparison"),
+    ("a >= b", 2, "it is a comparison"),
+    ("a = b", 2, "it is a comparison"),
+    ("a && b", 2, "`&&` and `!` are conditions"),
+    ("!a", 0, "`&&` and `!` are conditions"),
+    (
+        "id || orderId",
+        3,
+        "`||` chooses by a condition (`not_null(a, b)` takes the first that there is)",
+    ),
+    ("items[?paid].id", 5, "`[?` is a filter"),
+    ("items[].id", 5, "`[]` makes distinct lists equal"),
+    ("[]", 0, "`[]` makes distinct lists equal"),
+    ("items[1:]", 5, "it is a slice"),
+    ("items[:2]", 5, "it is a slice"),
+    ("[::2]", 0, "it is a slice"),
+    ("prices.*", 7, "`*` leaves out the names of members"),
+    ("*.id", 0, "`*` leaves out the names of members"),
+    ("[id, *]", 5, "`*` leaves out the names of members"),
+    ("(a).b", 0, "parentheses change what is projected"),
+    ("a | (b)", 4, "parentheses change what is projected"),
+    ("length(items)", 0, "`length` is not one of the functions"),
+    ("[id, to_string(n)]", 5, "`to_string` is not one of the functions"),
+    ("a.lower(b)", 2, "`lower` is not one of the functions"),
+    ("map(&id, items)", 4, "`&` makes an argument of an expression"),
+];
+
+#[test]
+fn what_the_language_leaves_out_is_refused_with_the_remedy() {
+    let keys = |language| PowertoolsKeys::of(language, "p");
+    for (text, offset, what) in LEFT_OUT {
+        for error in [
+            Expression::compile(text).unwrap_err(),
+            keys(PowertoolsLanguage::Python).compile(text).unwrap_err(),
+            keys(PowertoolsLanguage::TypeScript).compile(text).unwrap_err(),
+        ] {
+            assert_eq!(error.offset(), *offset, "{error}");
+            assert!(error.reason().starts_with(what), "{error}");
+            let remedy = "compute such a key with \
+                          `.key_fn(|payload: &str| -> Result<Vec<String>, &'static str> { .. })`";
+            assert!(error.reason().ends_with(remedy), "{error}");
+        }
+    }
+}
+
+/// Every other kind of mistake, with its message.
 #[test]
 fn each_mistake_is_shown_with_its_position() {
     for (text, offset, reason) in [
         ("", 0, "it is empty; write `@` for the whole payload"),
-        ("a.", 2, "expected identifier, '*', '{', or '[', but it ends"),
-        ("a..b", 2, "expected identifier, '*', '{', or '['"),
+        ("a.", 2, "expected identifier, '{', or '[', but it ends"),
+        ("a..b", 2, "expected identifier, '{', or '['"),
         ("a b", 2, "unexpected text after a complete expression"),
         ("[a b]", 3, "expected ']' or ','"),
         ("a)", 1, "unexpected text after a complete expression"),
         ("[a", 2, "expected ']' or ',', but it ends"),
-        ("a || && b", 5, "expected a value here"),
+        ("a | | b", 4, "expected a value here"),
         ("[a,]", 3, "expected a value here"),
         ("{a}", 2, "expected ':' to follow key"),
         ("{a: b", 5, "expected '}' or ',', but it ends"),
+        ("{a: b c: d}", 6, "expected '}' or ','"),
         ("{1: a}", 1, "expected the name of a part"),
         ("{a: b, a: c}", 0, "two parts are named `a`; one would be lost"),
-        ("a[b]", 2, "expected number, ':', or '*'"),
-        ("a[1", 3, "expected ':', or ']', but it ends"),
+        ("a[b]", 2, "expected number or '*'"),
+        ("a[1", 3, "expected ']', but it ends"),
         ("a[*", 3, "expected ']' for wildcard index, but it ends"),
-        ("a[?b", 4, "expected ']', but it ends"),
-        ("a[1:2:3:4]", 7, "a slice has two colons at most"),
-        ("a[::0]", 5, "the step of a slice cannot be 0"),
+        ("a[*]b", 4, "unexpected text after a complete expression"),
         ("a[99999999999]", 2, "expected a number of at most 32 bits"),
-        ("'a", 0, "this ' is not closed"),
         (r#""a"#, 0, r#"this " is not closed"#),
-        ("`a", 0, "this ` is not closed"),
-        ("a = b", 2, "`=` is not an operator; write `==` to compare"),
         (
             "order-id",
             5,
             "`-` must be followed by digits; write a name that contains it in double quotes",
         ),
         ("größe.id", 2, "invalid character: ö; write a name that contains it in double quotes"),
+        ("json()", 0, "`json` takes 1 argument, not 0"),
+        ("json(a, b)", 0, "`json` takes 1 argument, not 2"),
+        ("not_null()", 0, "`not_null` takes at least 1 argument"),
+        ("json(a", 6, "expected ')' or ',', but it ends"),
+        ("json(a,)", 7, "expected a value here"),
+        ("powertools_json(a)", 0, "`powertools_json` is named `json` here"),
+        (r#""json"(a)"#, 6, "write a function's name without quotes"),
+        ("[a, b][2]", 6, "the list before it has 2 parts"),
+        ("{a: b}.c", 6, "the object before it has no part `c`"),
+        ("{a: b}[0]", 6, "the expression before it is an object, which has no items"),
+        ("{a: b}[*]", 6, "the expression before it is an object, which has no items"),
         (
-            r#""größe".nope(b)"#,
-            12,
-            "there is no function `nope`; add your own with `.key_functions(..)`",
+            "a[*].{x: b}.x",
+            11,
+            "the expression before it is a list, which has no member `x`; write `| [*].x`",
         ),
         (
-            "[id, sum(items)]",
-            8,
-            "`sum` is not available, because many distinct lists have one sum; \
-             select the numbers themselves, as in `items[*].price`",
+            "a[*].b | c",
+            7,
+            "the expression before it is a list, which has no member `c`; write `| [*].c`",
         ),
         (
-            "sort_by(@, &avg(n))",
-            15,
-            "`avg` is not available, because many distinct lists have one avg; \
-             select the numbers themselves, as in `items[*].price`",
-        ),
-        ("[a, length(b, c)]", 10, "`length` takes 1 argument(s), not 2"),
-        ("not_null()", 8, "`not_null` takes at least 1 argument(s), not 0"),
-        (r#""length"(a)"#, 8, "write a function's name without quotes"),
-        ("length(a", 8, "expected ')' or ',', but it ends"),
-        ("sort_by(a, b)", 7, "`sort_by` takes an expression reference (`&name`) as argument 2"),
-        (
-            "[&a]",
-            1,
-            "an expression reference (`&name`) is not a value; only `map`, `sort_by`, `max_by` and `min_by` take one",
-        ),
-        ("a == `0.1000000000000000055`", 5, "it holds a number that a double cannot hold exactly"),
-        (
-            r#"`{"a":1,"a":2}`"#,
+            r#""\ud800""#,
             0,
-            "ambiguous: an object has two members of the same name, before line 1, column 13; JSON parsers differ in which one they use",
+            "it is not a quoted name: not valid JSON: an invalid escape at line 1, column 9",
         ),
     ] {
         let error = Expression::compile(text).unwrap_err();
+        assert_eq!((error.offset(), error.reason()), (offset, reason), "{text}");
         let caret = format!("{}^", " ".repeat(offset));
         let shown = format!(
             "invalid JMESPath expression at offset {offset}: {reason}\n  {text}\n  {caret}"
         );
         assert_eq!(error.to_string(), shown);
-        assert_eq!((error.offset(), error.reason()), (offset, reason));
+    }
+    for right in ["[a, b][-2]", "{a: b}.a", "a[*].b.c", "a[*].[b] | [*][0]", "[a, b] | [1].c"] {
+        assert!(Expression::compile(right).is_ok(), "{right}");
     }
 }
 
+/// Every JavaScript object has these members, whatever a record says.
 #[test]
-fn literals_and_names_that_are_not_json() {
-    for (text, reason) in [
-        ("a == `{`", "not valid JSON: it ends too early at line 1, column 2"),
-        (
-            r#"a == "\ud800""#,
-            "it is not a quoted name: not valid JSON: an invalid escape at line 1, column 9",
-        ),
-    ] {
-        let error = Expression::compile(text).unwrap_err();
-        assert_eq!((error.offset(), error.reason()), (5, reason));
+fn members_that_javascript_takes_for_its_own_are_refused_for_typescript() {
+    let [python, typescript] = [PowertoolsLanguage::Python, PowertoolsLanguage::TypeScript]
+        .map(|language| PowertoolsKeys::of(language, "p"));
+    for (text, offset) in [("toString", 0), ("a.constructor", 2), ("__proto__", 0), (r#""""#, 0)] {
+        let error = typescript.compile(text).unwrap_err();
+        assert!(error.reason().contains("does not select the member"), "{error}");
+        assert_eq!(error.offset(), offset);
+        assert!(python.compile(text).is_ok() && Expression::compile(text).is_ok());
     }
+    let error = typescript.compile("{a: b, __proto__: c}").unwrap_err();
+    assert!(error.reason().contains("leaves out a part named `__proto__`"), "{error}");
+    let error = python.compile("json(a)").unwrap_err();
+    assert_eq!(error.reason(), "`json` is named `powertools_json` here");
 }
 
 #[test]
@@ -106,79 +154,23 @@ fn expressions_beyond_every_limit() {
         (error.offset(), error.reason()),
         (201, "it has more than 100 operators; simplify it")
     );
+    assert!(Expression::compile(&format!("a{}", ".\".[(\"".repeat(100))).is_ok(), "quoted");
 }
 
 /// An expression of several lines is shown in one line, with the caret under the mistake.
 #[test]
 fn expressions_of_several_lines() {
     let error = Expression::compile("[\n  tenant,\n  order..id\n]").unwrap_err();
-    let shown = "invalid JMESPath expression at offset 20: expected identifier, '*', '{', \
-                 or '['\n  [   tenant,   order..id ]\n                      ^";
+    let shown = "invalid JMESPath expression at offset 20: expected identifier, '{', or '['\n  \
+                 [   tenant,   order..id ]\n                      ^";
     assert_eq!(error.to_string(), shown);
 }
 
 #[test]
-fn functions_with_invalid_names_are_refused() {
-    for (name, reason) in [
-        ("length", "there is a standard function `length`; give yours another name"),
-        (
-            "a-b",
-            "invalid function name \"a-b\": use letters, digits and `_`, and do not begin with a digit",
-        ),
-    ] {
-        let functions = Functions::standard().with(name, 1, |_| Err("never called"));
-        let error = Expression::compile_with("a", &functions).unwrap_err();
-        assert_eq!((error.offset(), error.reason()), (0, reason));
-    }
-    let own = Functions::standard().with("own", 1, |_| Err("never called"));
-    let error = Expression::compile_with("own(&a)", &own).unwrap_err();
-    assert!(
-        error.reason().starts_with("an expression reference (`&name`) is not a value"),
-        "{error}"
-    );
-}
-
-/// Every kind of warning, with its message.
-#[test]
-fn warnings_name_values_that_become_equal() {
-    for (text, warnings) in [
-        (
-            "[a, to_string(b)]",
-            vec![
-                "`to_string` at offset 13 can make distinct values equal: \
-                 42 and \"42\" become the same text; numbers can be used in a key without it",
-            ],
-        ),
-        (
-            "join('-', [a, b])",
-            vec![
-                "`join` at offset 4 can make distinct values equal: with '-', both \
-                 [\"a-b\", \"c\"] and [\"a\", \"b-c\"] become \"a-b-c\"; \
-                 use `[a, b]`, a key of two parts",
-            ],
-        ),
-        (
-            "[to_number(a), length(b)]",
-            vec![
-                "`to_number` at offset 10 can make distinct values equal: \
-                 7 and \"7\" become the same number, and so do \"0.5\" and \"0.50\"",
-                "`length` at offset 21 can make distinct values equal: \
-                 many distinct values have the same result",
-            ],
-        ),
-        (
-            "[items[].id, prices.*]",
-            vec![
-                "`[]` at offset 6 can make distinct values equal: \
-                 [[1], [2]] and [[1, 2]] become [1, 2]; `[*]` keeps nested lists distinct",
-                "`*` at offset 20 can make distinct values equal: \
-                 the names of the members are left out",
-            ],
-        ),
-        ("[tenant, order.id, items[*].id]", vec![]),
-    ] {
-        let expression = Expression::compile(text).unwrap();
-        let shown: Vec<_> = expression.warnings().iter().map(ToString::to_string).collect();
-        assert_eq!(shown, warnings, "{text}");
-    }
+fn messages_about_long_expressions_are_short() {
+    let long = "a".repeat(100_000) + ".";
+    let error = Expression::compile(&long).unwrap_err();
+    assert!(error.to_string().len() < 10_000, "{}", error.to_string().len());
+    let late = format!("{}.", "a".repeat(4_000));
+    assert!(Expression::compile(&late).unwrap_err().to_string().ends_with('^'));
 }

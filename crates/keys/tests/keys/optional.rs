@@ -57,7 +57,6 @@ fn parts_that_are_not_listed_cannot_be_optional() {
         ("{x: a}", "a", "it lists `x`"),
         ("a", "a", "write it as"),
         ("items[*].[a, b]", "a", "write it as"),
-        ("[a] || [b]", "a", "write it as"),
     ] {
         let error = Expression::compile(expression).unwrap().optional([name]).unwrap_err();
         assert!(error.reason().contains(part), "{error}");

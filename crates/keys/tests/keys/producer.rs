@@ -7,10 +7,7 @@ use lambda_idempotency_keys::{
 };
 use proptest::prelude::*;
 
-use crate::{
-    json::{Json, json},
-    support::{cases, key},
-};
+use crate::support::{cases, key};
 
 const ORDER: &str = r#"{"tenant":"acme","order":{"id":42},"note":null}"#;
 
@@ -131,41 +128,4 @@ proptest! {
         prop_assert!(id.bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 
-    /// The id does not depend on how the payload is written.
-    #[test]
-    fn equal_payloads_have_the_same_id_and_distinct_ones_different_ids(
-        (one, other) in (json(), json()),
-        (style, another) in any::<(u64, u64)>(),
-    ) {
-        let id = |value: &Json, style| {
-            let message = producer("@").message_of(value.written(style));
-            message.map(|message| message.deduplication_id())
-        };
-        prop_assert_eq!(id(&one, style), id(&one, another));
-        if !one.is_empty() && !other.is_empty() {
-            prop_assert_eq!(one == other, id(&one, style).unwrap() == id(&other, style).unwrap());
-        }
-    }
-
-    /// Different tenants and operations never share keys or ids.
-    #[test]
-    fn tenants_and_operations_have_different_keys(
-        one in ("[ab]{1,2}", prop::option::of("[ab]{0,2}"), "[ab]{1,2}"),
-        other in ("[ab]{1,2}", prop::option::of("[ab]{0,2}"), "[ab]{1,2}"),
-        readable in any::<bool>(),
-    ) {
-        let message = |(operation, tenant, id): &(String, Option<String>, String)| {
-            let form = if readable { KeyFormat::Readable } else { KeyFormat::Hashed };
-            let producer = KeySpec::new(operation.clone(), "id").key_format(form).producer().unwrap();
-            let producer = match tenant {
-                Some(tenant) => producer.for_tenant(tenant.clone()),
-                None => producer,
-            };
-            producer.message(&serde_json::json!({ "id": id })).unwrap()
-        };
-        let same = one == other;
-        let (one, other) = (message(&one), message(&other));
-        prop_assert_eq!(same, one.key() == other.key());
-        prop_assert_eq!(same, one.deduplication_id() == other.deduplication_id());
-    }
 }

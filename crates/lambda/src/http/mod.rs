@@ -89,12 +89,13 @@ use std::{fmt, sync::Arc};
 
 use lambda_idempotency_core::policy::Mode;
 use lambda_idempotency_engine::batch::Engine;
+use lambda_idempotency_keys::producer::Selector;
 use tower_layer::Layer;
 
 use self::settings::{Keys, Settings};
 use crate::{
     error::ConfigError,
-    operation::{CompiledPowertools, Operation, Prepared},
+    operation::{Operation, Prepared},
 };
 
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
@@ -132,7 +133,7 @@ impl HttpLayer {
 impl Keys {
     /// Refuses a layer that could not do what it is asked for.
     fn fit(&self, operation: &Prepared) -> Result<(), &'static str> {
-        if operation.powertools.as_ref().is_some_and(CompiledPowertools::refuses_tenants) {
+        if operation.key.as_ref().is_some_and(Selector::refuses_tenants) {
             return Err(
                 "each request would be refused, because Powertools keys cannot contain its caller; \
                         let all callers share their keys with `PowertoolsKeys::accept_collisions`, or \
@@ -153,7 +154,7 @@ impl Keys {
                 Err("`Http::by_body()` needs the place of the key in the body; name it with \
                      `.key(\"...\")`, or use `Http::by_header()`")
             }
-            Self::Body { by_path: true, .. } if operation.powertools.is_some() => Err(
+            Self::Body { by_path: true, .. } if operation.is_of_powertools() => Err(
                 "`.one_key_for_each_path()` has no effect, because Powertools keys cannot contain a \
                  path; remove it, or `.powertools(..)`",
             ),

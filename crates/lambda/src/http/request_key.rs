@@ -44,8 +44,8 @@ impl Settings {
         let form = &self.operation.key_format;
         let target = sameness::target(request, form);
         let fingerprint = match self.operation.fingerprint {
-            Some(_) => Compared::Selection { target },
-            None => Compared::Whole(sameness::with_body(&target, request, form)),
+            Some(_) if !self.operation.is_of_powertools() => Compared::Selection { target },
+            _ => Compared::Whole(sameness::with_body(&target, request, form)),
         };
         let cookies = self.cookies(caller.as_ref());
         let caller = caller.as_ref().map(|caller| &*caller.name);
@@ -101,7 +101,7 @@ impl Settings {
         let is_own = caller.is_some_and(|caller| {
             !caller.is_shared && (caller.is_verified || self.options.verify.is_some())
         });
-        if is_own && self.operation.powertools.is_none() { Cookies::Kept } else { Cookies::Dropped }
+        if is_own && !self.operation.is_of_powertools() { Cookies::Kept } else { Cookies::Dropped }
     }
 
     /// What must agree between two requests with one key: what they ask for, and the whole body or

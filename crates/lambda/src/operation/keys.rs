@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "powertools")]
+use lambda_idempotency_keys::powertools::PowertoolsKeys;
 use lambda_idempotency_keys::{
-    Functions, IntoPayloadPath, KeyFormat,
-    external::ExternalKeys,
+    IntoPayloadPath, KeyFormat,
     producer::{KeySpec, Producer},
 };
 
 use super::{OnMissingKey, Operation};
-use crate::{error::ConfigError, source::Settings};
+use crate::error::ConfigError;
 
 /// # Name and key
 impl Operation {
@@ -41,8 +42,9 @@ impl Operation {
         self.keys.name()
     }
 
-    /// Where the idempotency key is: a JMESPath expression on the payload. Default: the record's own id or, where there
-    /// is none, the whole payload.
+    /// Where the idempotency key is: an expression on the payload, [the part of
+    /// JMESPath](crate::guide::keys#expressions) that selects and decodes. Default: the record's own id or, where there
+    /// is none, the whole payload. [`key_fn`](Self::key_fn) makes keys that have to be computed.
     ///
     /// `[a, b]` makes a key of several parts. Each part must be present and neither `null` nor empty, unless it is
     /// [optional](lambda_idempotency_keys::PayloadPath::optional): `payload("[a, b]").optional(["b"])`. A source
@@ -56,8 +58,7 @@ impl Operation {
     ///
     /// # Errors
     /// Refused by [`check`](Self::check) and when a function is built: an expression with a
-    /// mistake, an expression that selects the same value or one of a few values from every record
-    /// or from all that lack a field (``id || 'none'``), and an expression that selects a value that
+    /// mistake, an expression that compares, computes or chooses, and an expression that reads a value that
     /// differs on each delivery.
     ///
     /// ```
@@ -67,7 +68,7 @@ impl Operation {
     /// let by_two = Operation::new("place-order").key("[tenant, order.id]");
     /// let optional = Operation::new("place-order").key(payload("[id, coupon]").optional(["coupon"]));
     /// # for operation in [by_field, by_two, optional] { operation.check().unwrap(); }
-    /// // A string in single quotes is a JMESPath constant, the same for every record.
+    /// // A string in single quotes is a constant in JMESPath, the same for every record.
     /// assert!(Operation::new("place-order").key("'orderId'").check().is_err());
     /// ```
     pub fn key(mut self, path: impl IntoPayloadPath) -> Self {
@@ -75,7 +76,7 @@ impl Operation {
         self.changed()
     }
 
-    /// The values that must also agree between two deliveries with the same key: a JMESPath
+    /// The values that must also agree between two deliveries with the same key: an
     /// expression, as for [`key`](Self::key). Default: none.
     ///
     /// If they differ, the later delivery is a [`Mismatch`](crate::Outcome::Mismatch): it returns
@@ -84,8 +85,7 @@ impl Operation {
     ///
     /// # Errors
     /// Refused by [`check`](Self::check) and when a function is built: an expression with a
-    /// mistake, and one that selects the same value from every record or a value that differs on
-    /// each delivery.
+    /// mistake, and one that reads a value that differs on each delivery.
     ///
     /// ```
     /// # use lambda_idempotency::Operation;
@@ -115,31 +115,42 @@ impl Operation {
         self.changed()
     }
 
-    /// Sets custom functions for the expressions of [`key`](Self::key) and
-    /// [`fingerprint`](Self::fingerprint). Default: [`Functions::standard`], those of JMESPath.
+    /// Makes the key with a function, where no expression can: one that compares, computes or chooses. It gets the
+    /// payload's text and returns the parts of the key.
     ///
-    /// A function has to return the same result for the same arguments, also after an upgrade: if
-    /// its result changes, the key changes, and earlier completions are not found.
+    /// Distinct parts are distinct keys; which payloads have the same parts is up to the function. It has to return the
+    /// same parts for the same work, also after an upgrade: other parts are another key, and earlier completions are not
+    /// found.
+    ///
+    /// A record for which it returns no part, or an empty one, has no key, as
+    /// [`on_missing_key`](Self::on_missing_key) says. An error makes a bad record of it: a fixed text, so that nothing of
+    /// the payload gets into a log. A panic does so, too.
     ///
     /// # Errors
-    /// Refused when a function is built, if no expression of the operation or of the source could call them.
+    /// Refused by [`check`](Self::check) and when a function is built, together with [`key`](Self::key), with a key of the
+    /// source, and with `powertools`.
     ///
     /// ```
-    /// use lambda_idempotency::{Operation, keys::Functions};
+    /// use lambda_idempotency::Operation;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let functions = Functions::standard().with("lower", 1, |arguments| match arguments {
-    ///     [text] => text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is not a text"),
-    ///     _ => Err("it takes one text"),
+    /// #[derive(serde::Deserialize)]
+    /// struct Invite { email: String }
+    ///
+    /// let invite = Operation::new("invite").key_fn(|payload: &str| {
+    ///     let Invite { email } = serde_json::from_str(payload).map_err(|_| "it is not an invitation")?;
+    ///     Ok(vec![email.to_lowercase()])
     /// });
-    /// let invite = Operation::new("invite").key("lower(email)").key_functions(functions);
     /// let keys = invite.producer()?;
     /// assert_eq!(keys.key(r#"{ "email": "A@b.c" }"#)?, keys.key(r#"{ "email": "a@B.C" }"#)?);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn key_functions(mut self, functions: Functions) -> Self {
-        self.keys = self.keys.key_functions(functions);
+    pub fn key_fn(
+        mut self,
+        function: impl Fn(&str) -> Result<Vec<String>, &'static str> + Send + Sync + 'static,
+    ) -> Self {
+        self.keys = self.keys.key_fn(function);
         self.changed()
     }
 
@@ -177,8 +188,7 @@ impl Operation {
 
     /// Makes keys, fingerprints and results as Powertools for AWS Lambda does, so that a table can
     /// be shared with, or taken over from, a Python or TypeScript function. Read [the page about
-    /// it](crate::guide::powertools) before two functions share a table. `PowertoolsKeys` needs the
-    /// feature `powertools`.
+    /// it](crate::guide::powertools) before two functions share a table.
     ///
     /// [`key`](Self::key) is then Powertools' `event_key_jmespath` (`@` if Powertools has none),
     /// and [`fingerprint`](Self::fingerprint) its `payload_validation_jmespath`. Keys contain the
@@ -187,17 +197,15 @@ impl Operation {
     /// sides.
     ///
     /// ```
-    /// # #[cfg(feature = "powertools")]
-    /// # {
     /// use lambda_idempotency::{Operation, powertools::PowertoolsKeys};
     ///
     /// let place = Operation::new("place-order")
     ///     .key("order_id")
     ///     .powertools(PowertoolsKeys::python("orders-fn.app.process"));
     /// # place.check().unwrap();
-    /// # }
     /// ```
-    pub fn powertools(mut self, powertools: impl ExternalKeys + 'static) -> Self {
+    #[cfg(feature = "powertools")]
+    pub fn powertools(mut self, powertools: PowertoolsKeys) -> Self {
         self.keys = self.keys.powertools(powertools);
         self.changed()
     }
@@ -214,12 +222,7 @@ impl Operation {
     /// assert!(mistaken.to_string().starts_with("the key of operation `charge` has a mistake"), "{mistaken}");
     /// ```
     pub fn check(&self) -> Result<(), ConfigError> {
-        let alone = Settings::default();
-        match self.calls_its_functions(&alone) {
-            Ok(()) => self.prepared().map(|_| ()),
-            // A source may have the expression that calls them.
-            Err(_) => self.prepared_for(&alone).map(|_| ()),
-        }
+        self.prepared().map(|_| ())
     }
 
     /// Computes the keys of payloads before they are sent; see [`producer`](crate::producer). Use

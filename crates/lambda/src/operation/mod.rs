@@ -5,7 +5,6 @@ mod keys;
 
 mod policies;
 
-mod compiled_powertools;
 mod key_spec;
 mod mode;
 mod on_missing_key;
@@ -17,10 +16,9 @@ use std::sync::{Arc, OnceLock};
 use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_keys::{KeyPath, producer::KeySpec};
 
-pub(crate) use compiled_powertools::CompiledPowertools;
 pub(crate) use mode::modes_agree;
 pub use on_missing_key::OnMissingKey;
-pub(crate) use prepared::{FieldSets, Path, Prepared};
+pub(crate) use prepared::{FieldSets, Prepared};
 
 use crate::error::ConfigError;
 
@@ -37,7 +35,7 @@ use crate::error::ConfigError;
 ///
 /// | about | settings |
 /// |---|---|
-/// | the key | [`key`](Self::key), [`fingerprint`](Self::fingerprint), [`on_missing_key`](Self::on_missing_key), [`key_functions`](Self::key_functions), [`key_format`](Self::key_format), [`powertools`](Self::powertools) |
+/// | the key | [`key`](Self::key), [`fingerprint`](Self::fingerprint), [`on_missing_key`](Self::on_missing_key), [`key_fn`](Self::key_fn), [`key_format`](Self::key_format), [`powertools`](Self::powertools) |
 /// | how a key is held | [`mode`](Self::mode), [`retention`](Self::retention), [`result_retention`](Self::result_retention), [`lease`](Self::lease), [`lease_grace`](Self::lease_grace), [`clock_skew`](Self::clock_skew) |
 /// | what happens if it is not processed | [`on_conflict`](Self::on_conflict), [`on_timeout`](Self::on_timeout), [`on_outage`](Self::on_outage), [`max_failed_attempts`](Self::max_failed_attempts), [`max_lost_attempts`](Self::max_lost_attempts) |
 ///

@@ -6,13 +6,12 @@ use lambda_idempotency_core::policy::Lease;
 use lambda_idempotency_engine::batch::Pace;
 use lambda_idempotency_keys::{
     Expression, View,
-    producer::{Compiled, CompiledKeys},
+    producer::{Compiled, Selector},
 };
 
 use super::{
     Operation,
-    compiled_powertools::CompiledPowertools,
-    prepared::{FieldSets, Path, Prepared},
+    prepared::{FieldSets, Prepared},
 };
 use crate::{error::ConfigError, source::Settings};
 
@@ -25,11 +24,7 @@ const LONGEST_ALLOWANCE: Duration = Duration::from_hours(1);
 impl Operation {
     /// The operation without a source.
     pub(crate) fn prepared(&self) -> Result<Arc<Prepared>, ConfigError> {
-        let prepare = || {
-            let alone = Settings::default();
-            self.calls_its_functions(&alone)?;
-            self.prepared_for(&alone).map(Arc::new)
-        };
+        let prepare = || self.prepared_for(&Settings::default()).map(Arc::new);
         self.prepared.get_or_init(prepare).clone()
     }
 
@@ -50,17 +45,7 @@ impl Operation {
         }
         self.check_lengths()?;
         self.check_mode(source)?;
-        let Compiled { operation, key_format, keys, .. } = self.compiled(source)?;
-        let (key, fingerprint, powertools) = match keys {
-            CompiledKeys::Own { key, fingerprint } => (key, fingerprint, None),
-            CompiledKeys::External { library, key, fingerprint } => {
-                (None, None, Some(CompiledPowertools { powertools: library, key, fingerprint }))
-            }
-        };
-        for warning in key.iter().flat_map(|path| path.expression.warnings()) {
-            let expression = key.as_ref().map(|path| &*path.text);
-            tracing::warn!(operation = name, expression, "key expression: {warning}");
-        }
+        let Compiled { operation, key_format, key, fingerprint, .. } = self.compiled(source)?;
         let mut policy = self.policy.clone();
         policy.on_conflict = self.on_conflict.unwrap_or(policy.on_conflict);
         policy.concurrency = source.concurrency.unwrap_or(policy.concurrency);
@@ -71,7 +56,6 @@ impl Operation {
             key,
             whole: whole()?,
             fingerprint,
-            powertools,
             policy,
             on_conflict: self.on_conflict,
             on_missing_key: self.on_missing_key,
@@ -114,32 +98,12 @@ impl Operation {
         Ok(spec.compile(fingerprint)?)
     }
 
-    /// Refuses functions that no expression of the operation or of this source could call.
-    pub(crate) fn calls_its_functions(&self, source: &Settings) -> Result<(), ConfigError> {
-        let paths = [source.key.as_ref(), self.keys.key_path()];
-        let paths =
-            paths.into_iter().chain([&source.fingerprint, &self.fingerprint].map(Option::as_ref));
-        if !self.keys.has_functions()
-            || self.keys.external().is_some()
-            || paths.flatten().next().is_some()
-        {
-            return Ok(());
-        }
-        Err(ConfigError::key(format!(
-            "operation `{}` has `.key_functions(..)`, but no expression that could call them; remove it, or call the \
-             functions in `.key(\"...\")` or `.fingerprint(\"...\")`",
-            self.name()
-        )))
-    }
-
     /// What makes the keys of two sources of one operation differ always, if something does.
     pub(crate) fn differs(&self, other: &Self) -> Option<&'static str> {
-        let powertools = |one: &Self| one.keys.external().map(|keys| keys.settings());
-        let functions = |one: &Self| one.keys.has_functions();
-        if powertools(self) != powertools(other) {
+        if self.keys.powertools_settings() != other.keys.powertools_settings() {
             Some("powertools")
-        } else if functions(self) != functions(other) {
-            Some("key_functions")
+        } else if self.keys.has_function() != other.keys.has_function() {
+            Some("key_fn")
         } else {
             None
         }
@@ -152,10 +116,10 @@ impl Operation {
 }
 
 /// The whole payload.
-fn whole() -> Result<Path, ConfigError> {
+fn whole() -> Result<Selector, ConfigError> {
     let expression =
         Expression::compile("@").map_err(|problem| ConfigError::key(problem.to_string()))?;
-    Ok(Path { view: View::Payload, text: Arc::from("@"), expression })
+    Ok(Selector::of(View::Payload, expression))
 }
 
 #[cfg(test)]
@@ -179,7 +143,7 @@ mod tests {
         ] {
             let refused = quoted.check().unwrap_err().to_string();
             assert!(refused.starts_with(what), "{refused}");
-            assert!(refused.contains("selects the same from every record"), "{refused}");
+            assert!(refused.contains("it is a constant, the same for every record"), "{refused}");
         }
         assert_eq!(Operation::new("place").key("\"orderId\"").check(), Ok(()));
     }

@@ -3,26 +3,22 @@
 use std::sync::Arc;
 
 use lambda_idempotency_core::policy::{OnConflict, Policy};
-use lambda_idempotency_engine::batch::Pace;
-use lambda_idempotency_keys::{
-    Expression, FieldSet, KeyFormat, KeyPath, View, producer::CompiledPath,
-};
+use lambda_idempotency_engine::batch::{Job, Pace, Returned};
+use lambda_idempotency_keys::{FieldSet, KeyFormat, KeyPath, View, producer::Selector};
 
-use super::{OnMissingKey, compiled_powertools::CompiledPowertools};
+use super::OnMissingKey;
 
 /// An operation whose expressions are compiled.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) name: Arc<str>,
-    pub(crate) key: Option<Path>,
+    pub(crate) key: Option<Selector>,
     /// The whole payload, used if there is neither a key nor an identity.
-    pub(crate) whole: Path,
-    pub(crate) fingerprint: Option<Path>,
+    pub(crate) whole: Selector,
+    pub(crate) fingerprint: Option<Selector>,
     /// The fields that the key and the fingerprint read.
     pub(crate) field_sets: FieldSets,
     pub(crate) key_format: KeyFormat,
-    /// Replaces the key and the fingerprint if the operation has Powertools keys.
-    pub(crate) powertools: Option<CompiledPowertools>,
     /// With `on_conflict`, if that is set.
     pub(crate) policy: Policy,
     /// For sources, which have defaults of their own.
@@ -32,40 +28,61 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Whether the operation has a key expression.
+    /// Whether the operation has a key of its own.
     pub(crate) const fn names_key(&self) -> bool {
-        self.powertools.is_some() || self.key.is_some()
+        self.key.is_some()
+    }
+
+    /// Whether it makes keys as Powertools does.
+    pub(crate) fn is_of_powertools(&self) -> bool {
+        self.key.as_ref().is_some_and(Selector::is_of_powertools)
     }
 
     /// Whether the key or the fingerprint is read from the payload, as JSON.
     pub(crate) fn reads_payload(&self) -> bool {
-        let own = self.key.iter().chain(&self.fingerprint).map(|path| path.view);
-        let powertools = self.powertools.iter().flat_map(CompiledPowertools::paths);
-        own.chain(powertools.map(|(_, view, ..)| view)).any(|view| view == View::Payload)
+        let mut selectors = self.key.iter().chain(&self.fingerprint);
+        selectors.any(|selector| selector.view == View::Payload && selector.reads_json())
     }
 
     /// The key's expression and what it is applied to; `None` for the default key.
     pub(crate) fn key_path(&self) -> Option<KeyPath> {
-        let own = |path: &Path| KeyPath::new(path.view, &*path.text);
-        self.powertools
-            .as_ref()
-            .map(CompiledPowertools::key_path)
-            .or_else(|| self.key.as_ref().map(own))
+        self.key.as_ref().map(|key| KeyPath::new(key.view, &*key.text))
+    }
+
+    /// A handler whose result is kept as the library whose keys these are keeps it.
+    pub(crate) fn keeping<'j>(&'j self, job: Job<'j>) -> Job<'j> {
+        if !self.is_of_powertools() {
+            return job;
+        }
+        Box::new(move |call| {
+            let running = job(call);
+            Box::pin(async move {
+                Ok(match running.await? {
+                    Returned::Value(json) => Returned::Value(self.kept(json.to_string()).into()),
+                    other => other,
+                })
+            })
+        })
+    }
+
+    /// A result as the library whose keys these are keeps it.
+    pub(crate) fn kept(&self, json: String) -> String {
+        match &self.key {
+            Some(key) => key.result(json),
+            None => json,
+        }
     }
 }
-
-/// A compiled expression and what it is applied to.
-pub(crate) type Path = CompiledPath<Expression>;
 
 /// The fields that expressions read: in the payload, and in the record around it.
 #[derive(Debug)]
 pub(crate) struct FieldSets([FieldSet; 2]);
 
 impl FieldSets {
-    pub(super) fn of(paths: &[Option<&Path>]) -> Self {
+    pub(super) fn of(selectors: &[Option<&Selector>]) -> Self {
         let reads = |view| {
-            let paths = paths.iter().copied().flatten().filter(|path| path.view == view);
-            FieldSet::of(paths.map(|path| &path.expression))
+            let selectors = selectors.iter().flatten().filter(|selector| selector.view == view);
+            FieldSet::of(selectors.filter_map(|selector| selector.expression()))
         };
         Self([reads(View::Payload), reads(View::Record)])
     }

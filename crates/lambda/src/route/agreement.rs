@@ -2,12 +2,12 @@
 
 use std::{mem::discriminant, sync::Arc};
 
-use lambda_idempotency_keys::{Key, KeyFormat, Scope};
+use lambda_idempotency_keys::{Key, KeyFormat, Scope, producer::Selector};
 
 use super::Route;
 use crate::{
     error::ConfigError,
-    operation::{Path, Prepared, modes_agree},
+    operation::{Prepared, modes_agree},
 };
 
 impl Route {
@@ -48,30 +48,21 @@ impl Route {
 impl Prepared {
     /// The setting that makes the keys or the fingerprints of two sources of one operation always differ.
     fn differs(&self, other: &Self) -> Option<&'static str> {
-        let shape = |path: &Option<Path>| path.as_ref().map(|path| path.expression.shape());
-        let shapes = |one: &Self| match &one.powertools {
-            Some(powertools) => powertools.shapes(),
-            None => [shape(&one.key), shape(&one.fingerprint)],
-        };
-        let ([key, fingerprint], [other_key, other_fingerprint]) = (shapes(self), shapes(other));
+        let [one, two] = [self, other].map(|one| {
+            let shape = |selector: &Option<Selector>| selector.as_ref().map(Selector::shape);
+            (shape(&one.key), shape(&one.fingerprint))
+        });
         // The paths of optional parts may differ, because the expressions may.
-        let optional = |one: &Self| one.key.as_ref().map(|path| path.expression.optional_parts());
-        // An expression of Powertools may have no shape here.
-        let differ =
-            |one: Option<_>, other| one.zip(other).is_some_and(|(one, other)| one != other);
-        let compares = |one: &Self| match &one.powertools {
-            Some(powertools) => powertools.has_fingerprint(),
-            None => one.fingerprint.is_some(),
-        };
+        let optional = |one: &Self| one.key.as_ref().map(Selector::optional_parts);
         if discriminant(&self.key_format) != discriminant(&other.key_format)
             || probe(&self.key_format) != probe(&other.key_format)
         {
             Some("key_format")
-        } else if differ(key, other_key) {
+        } else if one.0 != two.0 {
             Some("key")
         } else if optional(self) != optional(other) {
             Some("optional")
-        } else if differ(fingerprint, other_fingerprint) || compares(self) != compares(other) {
+        } else if one.1 != two.1 {
             Some("fingerprint")
         } else {
             None

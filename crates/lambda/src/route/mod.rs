@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::policy::Policy;
 use lambda_idempotency_engine::batch::{Engine, Job};
-use lambda_idempotency_keys::{View, producer::ExpressionUse};
+use lambda_idempotency_keys::View;
 
 use crate::{
     decode::Format,
@@ -64,21 +64,15 @@ impl Draft {
                 source.origin()
             )));
         }
-        let calls = operation.calls_its_functions(&settings);
-        let prepared = calls.and_then(|()| operation.prepared_for(&settings)).map_err(
-            |mistake| match mistake {
-                // The expression may be the source's own.
-                ConfigError::Key(problem) => {
-                    ConfigError::key(format!("{}: {problem}", source.name()))
-                }
-                other => other,
-            },
-        )?;
+        let prepared = operation.prepared_for(&settings).map_err(|mistake| match mistake {
+            // The expression may be the source's own.
+            ConfigError::Key(problem) => ConfigError::key(format!("{}: {problem}", source.name())),
+            other => other,
+        })?;
         let mut policy = prepared.policy.clone();
         policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
         let route = Route { source, settings, operation, prepared, policy, handler, handler_type };
         route.refuse_volatile()?;
-        route.warn_of_shared_changes();
         route.tells_notifications_apart()?;
         route.prepared.names_what_it_excludes()?;
         route.prepared.commits_with(engine)?;
@@ -109,11 +103,7 @@ impl Route {
             Format::Text if self.prepared.reads_payload() => Format::JsonText,
             format => format,
         };
-        let job = Arc::clone(&self.handler).job(payload, format)?;
-        Ok(match &self.prepared.powertools {
-            Some(powertools) => powertools.job(job),
-            None => job,
-        })
+        Ok(self.prepared.keeping(Arc::clone(&self.handler).job(payload, format)?))
     }
 
     /// The source, with the names of its filters.
@@ -145,17 +135,13 @@ impl Route {
                  message for each; name a key of the message, such as `.key(\"messageId\")`, or leave `.whole_record()` out"
             )));
         }
-        let powertools = prepared.powertools.iter().flat_map(|settings| settings.paths());
-        let powertools = powertools
-            .filter(|(what, ..)| *what == ExpressionUse::Key)
-            .map(|(_, view, text, _)| (view, text));
-        let key = prepared.key.iter().map(|path| (path.view, path.expression.as_str()));
-        match key.chain(powertools).find(|(view, _)| *view == View::Record) {
+        match prepared.key.as_ref().filter(|key| key.view == View::Record) {
             None => Ok(()),
-            Some((_, expression)) => Err(ConfigError::key(format!(
-                "the key of operation `{name}` reads the whole message, with `{expression}`, and S3 may put several \
+            Some(key) => Err(ConfigError::key(format!(
+                "the key of operation `{name}` reads the whole message, with `{}`, and S3 may put several \
                  notifications into one: they would have one key, and only the first would be processed; select the key \
-                 from the notification, such as `s3.object.key`, or take the message as one record with `.whole_record()`"
+                 from the notification, such as `s3.object.key`, or take the message as one record with `.whole_record()`",
+                key.text
             ))),
         }
     }

@@ -3,13 +3,9 @@
 use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::policy::OnConflict;
-use lambda_idempotency_keys::View;
 use serde_json::value::RawValue;
 
-use super::{
-    Settings, changes::Changes, event::Event, identity::Identity, record::Record,
-    response::all_or_error,
-};
+use super::{Settings, event::Event, identity::Identity, record::Record, response::all_or_error};
 use crate::{error::InvocationError, sinks::Ended};
 
 /// One kind of event source.
@@ -34,12 +30,6 @@ pub(crate) trait EventSource: fmt::Debug + Send + Sync {
     /// fingerprints must not contain them.
     fn volatile(&self, _: &Settings) -> &'static [&'static str] {
         &[]
-    }
-
-    /// What tells the changes of one thing apart, where records are changes: in the raw record, or
-    /// in the payload. `reads` are the paths that the key reads.
-    fn changes(&self, _: &Settings, _: View, _reads: &[String]) -> Option<&'static Changes> {
-        None
     }
 
     /// The default policy for a delivery whose key another worker holds.

@@ -5,12 +5,11 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Event, EventSource, Identity, KeepOrder, Record, Settings,
+    Event, EventSource, Identity, KeepOrder, Record, Settings,
     event::{Member, id, list, named, object, text},
     filter::Kind,
     record::record_id,
@@ -81,32 +80,6 @@ impl EventSource for DocumentDbEvents {
             catches: "everything that Lambda delivers again, always with its whole batch",
             misses: "a writer that writes the same change twice",
         }
-    }
-
-    fn changes(&self, _: &Settings, view: View, _: &[String]) -> Option<&'static Changes> {
-        const THING: &str = "document";
-        Some(match view {
-            View::Record => &Changes {
-                alone: &["event._id"],
-                together: &[
-                    &["event.documentKey", "event.fullDocument"],
-                    &["event.fullDocument", "event.updateDescription"],
-                ],
-                thing: THING,
-                instead: "\"[ns, _id]\"",
-                but: "",
-            },
-            View::Payload => &Changes {
-                alone: &["_id"],
-                together: &[
-                    &["documentKey", "fullDocument"],
-                    &["fullDocument", "updateDescription"],
-                ],
-                thing: THING,
-                instead: "\"[ns, _id]\"",
-                but: "",
-            },
-        })
     }
 
     fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {

@@ -9,12 +9,11 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Event, EventSource, Identity, KeepOrder, Record, Settings, attributes,
+    Event, EventSource, Identity, KeepOrder, Record, Settings, attributes,
     event::{Member, id, object, text},
     filter::Kind,
     record::{Item, identity_of, record_id},
@@ -84,29 +83,6 @@ impl EventSource for DynamoDbEvents {
                       a batch, whole batches",
             misses: "a writer that writes the same change twice, where that changes the item",
         }
-    }
-
-    fn changes(&self, _: &Settings, view: View, _: &[String]) -> Option<&'static Changes> {
-        const THING: &str = "item";
-        Some(match view {
-            View::Record => &Changes {
-                alone: &["eventID", "dynamodb.SequenceNumber"],
-                together: &[
-                    &["dynamodb.Keys", "dynamodb.NewImage", "dynamodb.OldImage"],
-                    &["dynamodb.NewImage", "dynamodb.OldImage"],
-                ],
-                thing: THING,
-                instead: "record(\"[eventSourceARN, eventID]\")",
-                but: "",
-            },
-            View::Payload => &Changes {
-                alone: &[],
-                together: &[&["keys", "newImage", "oldImage"], &["newImage", "oldImage"]],
-                thing: THING,
-                instead: "\"[keys.id, newImage.version]\"",
-                but: " (it refuses removals)",
-            },
-        })
     }
 
     fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {

@@ -101,7 +101,6 @@ mod any;
 mod attributes;
 mod base64;
 mod busy;
-mod changes;
 mod contract;
 mod divert;
 mod document_db;
@@ -156,7 +155,6 @@ pub use sqs::Sqs;
 
 #[doc(hidden)]
 pub use any::AnySource;
-pub(crate) use changes::Changes;
 pub(crate) use contract::EventSource;
 pub(crate) use divert::Sink;
 pub(crate) use envelopes::{hidden_with, known_by, unwrap};

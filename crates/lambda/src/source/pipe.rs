@@ -11,14 +11,12 @@ use std::time::Duration;
 
 use lambda_idempotency_core::policy::OnConflict;
 use lambda_idempotency_engine::call::RecordId;
-use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    ActiveMq, ActiveMqEvents, Changes, DynamoDbEvents, DynamoDbStream, Event, EventSource,
-    Identity, Kafka, Kinesis, Parts, RabbitMq, RabbitMqEvents, Record, Settings, Source, Sqs,
-    SqsEvents, active_mq, dynamodb,
+    ActiveMq, ActiveMqEvents, DynamoDbStream, Event, EventSource, Identity, Kafka, Kinesis, Parts,
+    RabbitMq, RabbitMqEvents, Record, Settings, Source, Sqs, SqsEvents, active_mq, dynamodb,
     event::{Member, id, object, takes_all, text},
     filter::Kind,
     kafka, kinesis, rabbit_mq,
@@ -197,18 +195,6 @@ impl EventSource for PipeEvents {
             Some(From::RabbitMq) => RabbitMqEvents.volatile(settings),
             Some(From::Kinesis | From::DynamoDb | From::Kafka) => &[],
             None => VOLATILE,
-        }
-    }
-
-    fn changes(
-        &self,
-        settings: &Settings,
-        view: View,
-        reads: &[String],
-    ) -> Option<&'static Changes> {
-        match self.from {
-            Some(From::DynamoDb) => DynamoDbEvents.changes(settings, view, reads),
-            _ => None,
         }
     }
 

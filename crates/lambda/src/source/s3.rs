@@ -6,12 +6,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_engine::call::RecordId;
-use lambda_idempotency_keys::View;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Event, EventSource, Identity, Record, Settings,
+    Event, EventSource, Identity, Record, Settings,
     event::{Member, id, object, text},
     filter::Kind,
     setters::source,
@@ -93,18 +92,6 @@ struct Object<'e> {
     sequencer: Member<'e>,
 }
 
-pub(super) static CHANGES: Changes = Changes {
-    alone: &[],
-    together: &[
-        &["s3.bucket"],
-        &["s3.object.key"],
-        &["s3.object.versionId", "s3.object.sequencer", "s3.object.eTag", "eventTime"],
-    ],
-    thing: "object",
-    instead: "\"[s3.bucket.name, s3.object.key, eventName, s3.object.sequencer]\"",
-    but: " (for `ObjectCreated:*` and `ObjectRemoved:*`; other events need `eventTime` in place of the sequencer)",
-};
-
 impl EventSource for S3Events {
     fn name(&self) -> &'static str {
         NAME
@@ -121,11 +108,6 @@ impl EventSource for S3Events {
             catches: "notifications that S3 sends twice, and retries by Lambda",
             misses: "an object that is uploaded again, even with the same content",
         }
-    }
-
-    /// The payload is the raw record.
-    fn changes(&self, _: &Settings, _: View, _: &[String]) -> Option<&'static Changes> {
-        Some(&CHANGES)
     }
 
     fn recognises(&self, event: &Event<'_>, settings: &Settings) -> bool {

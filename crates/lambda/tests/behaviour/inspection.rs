@@ -90,14 +90,10 @@ fn request_id_and_tenant_are_part_of_some_keys() {
 }
 
 #[test]
-fn inspection_returns_the_warnings_of_an_expression() {
-    let operation = Operation::new("place").key("join('-', [tenant, id])");
+fn inspection_checks_an_operation_as_a_start_does() {
     let source = AnySource::new();
-    let warnings = inspect::warnings(&source, &operation).unwrap();
-    assert_eq!(warnings.len(), 1);
-    assert!(warnings[0].to_string().contains("use `[a, b]`, a key of two parts"));
-    assert!(inspect::warnings(&source, &Operation::new("place")).unwrap().is_empty());
-    assert!(inspect::warnings(&source, &operation.key("[")).is_err());
+    assert_eq!(inspect::check(&source, &Operation::new("place")), Ok(()));
+    assert!(inspect::check(&source, &Operation::new("place").key("[")).is_err());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! How keys are made: optional parts, functions, readable keys and keys with a secret.
 
 use lambda_idempotency::{
-    ConfigError, Operation, inspect,
-    keys::{Functions, KeyFormat},
+    ConfigError, OnMissingKey, Operation,
+    inspect::{self, NoKey},
+    keys::KeyFormat,
     payload,
     powertools::PowertoolsKeys,
     record,
@@ -25,25 +26,81 @@ fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<Str
     })
 }
 
+/// A function for keys that no expression can select, with the errors of its records.
+fn by_mail() -> Operation {
+    Operation::new("invite").fingerprint("do").key_fn(|payload: &str| {
+        let payload: Value = serde_json::from_str(payload).map_err(|_| "it is not JSON")?;
+        match payload["id"].as_str() {
+            Some("panics") => panic!("an index out of bounds"),
+            Some("") => Ok(vec![String::new()]),
+            Some("nobody") => Ok(vec![]),
+            Some(mail) => Ok(vec![mail.to_lowercase()]),
+            None => Err("it has no address"),
+        }
+    })
+}
+
 #[tokio::test]
-async fn key_functions_can_be_user_defined() {
+async fn a_function_makes_keys_that_no_expression_can_select() {
     let world = World::new();
-    let lower = Functions::standard().with("lower", 1, |arguments| match arguments {
-        [Value::String(text)] => Ok(text.to_lowercase().into()),
-        _ => Err("it is not a string"),
-    });
-    let operation =
-        Operation::new("invite").key("lower(id)").fingerprint("lower(do)").key_functions(lower);
-    let function = world.on(Sqs::new(), &operation);
+    let function = world.on(Sqs::new(), &by_mail());
     let event = batch([
         with_body("m-1", r#"{"id":"Ann@Example.com","do":"x"}"#),
-        with_body("m-2", r#"{"id":"ann@example.com","do":"X"}"#),
-        with_body("m-3", r#"{"id":7,"do":"x"}"#),
+        with_body("m-2", r#"{"id":"ann@example.com","do":"x"}"#),
+        with_body("m-3", r#"{"id":"ANN@example.com","do":"y"}"#),
+        with_body("m-4", r#"{"id":7,"do":"x"}"#),
+        with_body("m-5", r#"{"id":"panics","do":"x"}"#),
+        with_body("m-6", r#"{"id":"","do":"x"}"#),
+        with_body("m-7", r#"{"id":"nobody","do":"x"}"#),
     ]);
-    assert_eq!(world.returned(&function, &event).await, ["m-3"]);
+    assert_eq!(world.returned(&function, &event).await, ["m-3", "m-4", "m-5", "m-6", "m-7"]);
     world.ledger.assert_each_once(["Ann@Example.com"]);
-    let unknown = Operation::new("invite").key("lower(id)").check().unwrap_err();
-    assert!(unknown.to_string().contains("no function `lower`"), "{unknown}");
+}
+
+#[test]
+fn the_errors_of_a_key_function_are_its_fixed_texts() {
+    let texts =
+        [r#"{"id":7}"#, r#"{"id":"panics"}"#, r#"{"id":""}"#, r#"{"id":"nobody"}"#, "s3cr3t"];
+    let errors = texts.map(|body| {
+        let event = batch([with_body("m-1", body)]).to_string();
+        let records = inspect::event(&event, Some(&by_mail())).unwrap();
+        records[0].key.as_ref().unwrap().key.clone().unwrap_err().to_string()
+    });
+    for (error, part) in errors.iter().zip([
+        "under `.key_fn(..)`: the function that makes it refuses the payload: it has no address",
+        "refuses the payload: it panicked",
+        "part 1 of it selects something empty",
+        "it selects nothing (or null)",
+        "it is not JSON",
+    ]) {
+        assert!(error.contains(part) && !error.contains("s3cr3t"), "{error}");
+    }
+    // A payload without a part has no key; one that is refused is bad.
+    let unprotected = by_mail().on_missing_key(OnMissingKey::RunUnprotected);
+    let key = |body: &str| {
+        let event = batch([with_body("m-1", body)]).to_string();
+        let records = inspect::event(&event, Some(&unprotected)).unwrap();
+        records[0].key.as_ref().unwrap().key.clone().unwrap_err()
+    };
+    assert_eq!(key(r#"{"id":"nobody","do":1}"#), NoKey::Unprotected);
+    assert!(matches!(key(r#"{"id":7,"do":1}"#), NoKey::Refused(_)));
+}
+
+/// Its keys are those of an expression that selects the same texts.
+#[test]
+fn a_function_makes_the_keys_of_an_expression_that_lists_its_parts() {
+    let parts = || {
+        Operation::new("place")
+            .key_fn(|payload: &str| Ok(payload.split(' ').map(str::to_owned).collect()))
+    };
+    let expression = || Operation::new("place").key("[a, b]");
+    for format in [KeyFormat::Hashed, KeyFormat::Readable, KeyFormat::secret([7; 32]).unwrap()] {
+        let of_function = keys(&parts().key_format(format.clone()), ["acme o-1"]);
+        let of_expression = keys(&expression().key_format(format), [r#"{"a":"acme","b":"o-1"}"#]);
+        assert!(of_function[0].is_some());
+        assert_eq!(of_function, of_expression);
+    }
+    assert_ne!(keys(&parts(), ["acme o-1"]), keys(&parts(), ["acme-o 1"]));
 }
 
 #[test]
@@ -149,24 +206,6 @@ fn mistakes_are_found_when_the_function_starts() {
     }
     let short = KeyFormat::secret("horse").unwrap_err().to_string();
     assert!(short.contains("has 5 bytes") && !short.contains("horse"), "{short}");
-}
-
-#[test]
-fn expressions_that_can_merge_keys_are_warned_about_at_start() {
-    let captured = Captured::default();
-    let guard = captured.start();
-    for key in ["join('-', [tenant, id])", "[tenant, id]", "to_string(id)"] {
-        let operation = Operation::new("place").key(key);
-        operation.check().unwrap();
-        operation.check().unwrap();
-    }
-    drop(guard);
-    let text = captured.text();
-    let warnings: Vec<_> = text.lines().filter(|line| line.contains("WARN")).collect();
-    assert_eq!(warnings.len(), 2, "{text}");
-    assert!(warnings[0].contains("`join` at offset 4"), "{text}");
-    assert!(warnings[0].contains("operation=\"place\""), "{text}");
-    assert!(warnings[1].contains("`to_string` at offset 9"), "{text}");
 }
 
 /// A mistake in a part that no expression reads does not make a record bad.

@@ -3,7 +3,6 @@
 use lambda_idempotency::{
     ConfigError, Operation,
     inspect::{self, AnySource, NoKey},
-    keys::Functions,
     powertools::PowertoolsKeys,
     producer::{Key, KeyFormat, KeySpec, ProducerError, Secret, deduplication_id},
     record,
@@ -53,8 +52,16 @@ fn payload() -> impl Strategy<Value = String> {
 }
 
 fn spec() -> impl Strategy<Value = KeySpec> {
-    let expressions =
-        ["id", "[id, a]", "[a, b.c]", "{x: a, y: id}", "a || b", "@", "a[*].b", "json(id).id"];
+    let expressions = [
+        "id",
+        "[id, a]",
+        "[a, b.c]",
+        "{x: a, y: id}",
+        "not_null(a, b)",
+        "@",
+        "a[*].b",
+        "json(id).id",
+    ];
     let formats = [
         KeyFormat::Hashed,
         KeyFormat::Readable,
@@ -166,10 +173,6 @@ fn payloads_with_and_without_a_key_are_compared() {
 #[test]
 fn an_operation_that_lacks_a_setting_of_the_key_specification_has_other_keys() {
     let secret = KeyFormat::Secret(Secret::new("4f1f5c0e2b7d49a8").unwrap());
-    let custom = Functions::standard().with("same", 1, |arguments| match arguments {
-        [value] => Ok(value.clone()),
-        _ => Err("one argument is needed"),
-    });
     let event = batch([with_body("m-1", r#"{"id":7,"a":null,"c":1}"#)]).to_string();
     let plain = Operation::new("place").key("[id, c]");
     let with_default = || KeySpec::new("place", "[id, c]");
@@ -181,10 +184,7 @@ fn an_operation_that_lacks_a_setting_of_the_key_specification_has_other_keys() {
         (with_default().key_format(KeyFormat::Readable), plain.clone()),
         (with_default().key_format(secret), plain.clone()),
         (with_default().powertools(PowertoolsKeys::python("place")), plain.clone()),
-        (
-            KeySpec::new("place", "same(id)").key_functions(custom),
-            Operation::new("place").key("same(id)"),
-        ),
+        (KeySpec::without_key("place").key_fn(|_| Ok(vec!["7".to_owned()])), plain.clone()),
         (KeySpec::new("refund", "[id, c]"), plain.clone()),
         (KeySpec::new("place", "id"), plain.clone()),
     ] {
@@ -287,19 +287,15 @@ fn a_mistake_in_a_key_specification_is_refused_by_producer_and_consumer() {
         KeySpec::new("place", lambda_idempotency::payload("id").optional(["id"])),
         KeySpec::new("place", "id").key_format(KeyFormat::Readable).powertools(python()),
         KeySpec::new("place", "nope(id)").powertools(python()),
+        KeySpec::new("place", "id").key_fn(|_| Err("never called")),
     ] {
         spec.producer().unwrap_err();
         Operation::from(spec).check().unwrap_err();
     }
-    let lower = || {
-        Functions::standard().with("lower", 1, |arguments| match arguments {
-            [text] => {
-                text.as_str().map(|text| text.to_lowercase().into()).ok_or("it is not a string")
-            }
-            _ => Err("one argument is needed"),
-        })
-    };
-    let spec = KeySpec::new("invite", "lower(email)").key_functions(lower());
+    let spec = KeySpec::without_key("invite").key_fn(|payload| {
+        let payload: Value = serde_json::from_str(payload).map_err(|_| "it is not JSON")?;
+        Ok(vec![payload["email"].as_str().ok_or("it has no address")?.to_lowercase()])
+    });
     let key = spec.producer().unwrap().key(r#"{"email":"ANN"}"#).unwrap();
     let event = batch([with_body("m-1", r#"{"email":"ann"}"#)]).to_string();
     assert_eq!(from_queue(&Operation::from(spec), &event), Ok(key));

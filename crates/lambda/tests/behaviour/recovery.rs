@@ -23,8 +23,8 @@ use lambda_idempotency::{
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     clock::{Clock as _, Timestamp},
-    record::Status,
     key::Key,
+    record::Status,
     store::{RecordVersion, StoreError, StoreErrorKind},
 };
 use lambda_idempotency_testkit::{

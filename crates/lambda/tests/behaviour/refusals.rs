@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Lease, Mode, OnConflict, Operation, RunError,
-    keys::{Functions, KeyFormat},
+    keys::KeyFormat,
     payload,
     powertools::PowertoolsKeys,
     record,
@@ -53,10 +53,6 @@ fn enveloped(envelopes: &[Envelope]) -> Built {
 
 fn python(operation: Operation) -> Operation {
     operation.powertools(PowertoolsKeys::python("fn.app"))
-}
-
-fn lower() -> Functions {
-    Functions::standard().with("lower", 1, |_| Err("none"))
 }
 
 const fn kind(error: &ConfigError) -> &'static str {
@@ -110,19 +106,18 @@ fn names_are_refused() {
 
 #[test]
 fn keys_are_refused() {
-    let without = Operation::new("place").key_functions(lower());
-    let functions = ["`place`", "`.key_functions("];
+    let function = || Operation::new("place").key_fn(|_| Ok(vec!["one".to_owned()]));
+    let named = "operation `place` has `.key_fn(..)`";
     rows!("key":
         shared(place(), Sns::new().key("order.["), place()) => ["order.["],
-        on(Invoke::new(), &without) => [functions[0], functions[1], "no expression that could call them"],
-        python(place().key_functions(lower())).check() => [functions[0], functions[1], "`.powertools(..)`"],
+        function().key("id").check() => [named, "only one can make the key; remove one"],
+        on(Sqs::new().key("id"), &function()) => [named, "only one can make the key; remove one"],
+        python(function()).check() => [named, "which makes no Powertools keys"],
+        place().fingerprint(payload("[a]").optional(["a"])).check() => ["part `a` is optional"],
     );
-    assert_eq!(on(Invoke::new().key("lower(id)"), &without), Ok(()));
-    assert_eq!(without.check(), Ok(()), "a source may have the expression");
-    let by_fingerprint = Operation::new("place").fingerprint("lower(id)").key_functions(lower());
-    for operation in [place().key("lower(id)").key_functions(lower()), by_fingerprint] {
-        assert_eq!(operation.check(), Ok(()));
-    }
+    rows!("source": shared(function(), Sns::new(), place()) => ["`.key_fn(..)` differs"]);
+    assert_eq!(on(Sqs::new(), &function()), Ok(()));
+    assert_eq!(shared(function(), Sns::new(), function()), Ok(()));
 }
 
 #[test]
@@ -133,7 +128,7 @@ fn errors_in_expressions_are_marked_with_a_caret() {
         (of_key("order.[id"), 9),
         (of_key(""), 0),
         ((place().fingerprint("a =").check(), "the fingerprint"), 2),
-        ((on(source, &Operation::new("place")), "sqs: the key"), 4),
+        ((on(source, &Operation::new("place")), "sqs: the key"), 0),
     ] {
         let error = refused.unwrap_err();
         let text = error.to_string();
@@ -382,8 +377,6 @@ async fn operations_are_checked_wherever_they_are_used() {
         on(EventBridge::new(), &bad()) => ["has a mistake"],
         idempotency.event::<Value>(&bad()).map(drop) => ["has a mistake"],
     );
-    let without = Operation::new("place").key_functions(lower());
-    assert!(idempotency.event::<Value>(&without).is_err());
     let run = world.run(&idempotency, &bad(), &Value::Null, 1).await;
     let Err(RunError::Config(error)) = run else { panic!("{run:?}") };
     rows!("key": Err(error) => ["has a mistake"]);

@@ -91,7 +91,7 @@ async fn a_problem_with_the_key_says_to_the_client_what_clients_can_do_and_the_r
         ),
         (&by_header, post("a b", ""), "request refused: 400 The idempotency key is not valid"),
         (&by_body, post("k-1", "{}"), "correct the producer or the expression"),
-        (&by_body, post("k-1", "no JSON"), "take the key from the raw record"),
+        (&by_body, post("k-1", "no JSON"), "make the key from the text with `.key_fn(..)`"),
     ] {
         let answer = world.answer(layer, request).await;
         assert_eq!((answer.status, answer.kind()), (400, "key"));

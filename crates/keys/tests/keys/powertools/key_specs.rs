@@ -11,12 +11,12 @@ fn mistakes_are_named_with_the_operation() {
     let python = || PowertoolsKeys::python("app.place");
     let secret = KeyFormat::Secret(Secret::new("a secret of mine").unwrap());
     for (spec, expected) in [
+        (KeySpec::new("place", "a == b").powertools(python()), "it is a comparison"),
         (
-            KeySpec::new("place", "a == b").powertools(python()),
-            "one of a few values, because of a comparison",
+            KeySpec::without_key("place").key_fn(|_| Err("never")).powertools(python()),
+            "which makes no Powertools keys",
         ),
-        (KeySpec::new("place", "'id'").powertools(python()), "selects the same"),
-        (KeySpec::new("place", "id || 'none'").powertools(python()), "records that lack a field"),
+        (KeySpec::without_key("place").powertools(python()), "has `.powertools(..)` but no key"),
         (KeySpec::new("place", "lower(id)").powertools(python()), "lower"),
         (
             KeySpec::new("place", payload("[id]").optional(["id"])).powertools(python()),

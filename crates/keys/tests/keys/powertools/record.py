@@ -64,28 +64,14 @@ DOCUMENT = r'''{"id":"A-1","n":7,"f":2.5,"neg":-3,"big":9007199254740993,"zero":
 "b64t":"w6lAZg==","gz":"GZIP","two":{"10":"ten","9":"nine","b":1,"a":2,"A":3},"emoji":"a😀b","num":"12","numf":"1.50","hex":"0x1f","spaced":" 5 ",
 "under":"1_000","inf":"inf","nan":"NaN","sci":"1e3","dot":".5","plus":"+5","lead":"007","_x":1,"we ird":{"é":"ü"},"__proto__":{"p":1}}'''
 
-EXPRESSIONS = r'''id|n|f|big|zero|no|empty|nil|missing|list|nested|two|body|@|nested.b.c|nested.b.c[1].d|nested.b.c[0]|list[0]|list[-1]|list[9]
-list[-4]|list[0:2]|list[::-1]|list[::2]|list[5:0:-1]|list[-2:]|[id, n]|[id, missing]|[missing, nil]|[zero, empty]|[empty, no]|{a: id, b: n}
-{b: id, a: missing}|{x: missing, y: nil}|{"10": id, "9": n, z: f}|objects[*].k|objects[*].v|objects[*].missing|objects[].v|objects[?v > `1`].k
-objects[?k == 'a']|objects[?k == 'a'].v|objects[?v >= `2` && k != 'b'].k|objects[?w == `1`].k|objects[?w == `1.0`].k|two.*|nested.*|*.k|lists[]
-lists[][]|texts[?@ > 'a']|mixed[?@ == `1`]|mixed[?@ == `true`]|mixed[*]|mixed[?@]|!id|!missing|!zero|!n|id && n|zero || id|missing || id|empty || id
-nil || missing|id == 'A-1'|n == `7`|n == `7.0`|n < f|n > f|id < n|big == `9007199254740993`|big == `9007199254740992`|list == `[3,1,2]`
-list == `[3.0,1,2]`|nested.a == `2`|yes == `1`|zero == no|f != `2.5`|neg <= `-3`|'literal'|`{"b":1,"a":1.0}`|`[1,1.0,1e20]`
-abs(neg)|abs(f)|abs(big)|avg(list)|avg(floats)|avg(`[]`)|ceil(f)|ceil(n)|floor(f)|floor(neg)|sum(list)|sum(floats)|sum(`[]`)|sum(`[0.1,0.2,0.3]`)
-max(list)|max(floats)|max(texts)|min(list)|min(texts)|max(`[]`)|length(id)|length(emoji)|length(list)|length(two)|keys(two)|values(two)|keys(nested)
-join('-', texts)|join('', texts)|contains(id, 'A')|contains(list, `3`)|contains(list, `3.0`)|contains(texts, 'a')|contains(mixed, `true`)|contains(id, '')
-starts_with(id, 'A')|ends_with(id, '1')|ends_with(id, 'x')|reverse(id)|reverse(emoji)|type(id)|type(n)|type(no)|type(list)|type(two)|type(nil)
-to_string(n)|to_string(f)|to_string(two)|to_string(nested)|to_string(id)|to_string(emoji)|to_string([emoji])|to_string(nil)|to_string(no)
-to_number(num)|to_number(numf)|to_number(hex)|to_number(spaced)|to_number(under)|to_number(inf)|to_number(nan)|to_number(sci)|to_number(dot)|to_number(plus)
-to_number(lead)|to_number(id)|to_number(empty)|to_number(n)|to_number(list)|to_number(no)|to_array(id)|to_array(list)|not_null(missing, id)|not_null(zero, id)
-not_null(missing, nil)|not_null(empty, id)|merge(nested, two)|merge(two, `{"a":9}`)|map(&v, objects)|map(&k, objects)|map(&missing, objects)|map(&@, mixed)
-sort(list)|sort(floats)|sort_by(objects, &v)|sort_by(objects, &k)|sort_by(objects, &w)[*].k|max_by(objects, &v)|min_by(objects, &k)|max_by(objects, &w).k
-min_by(objects, &w).k|max_by(objects, &missing)|powertools_json(body)|powertools_json(body).user|powertools_json(body).[user, amount]|powertools_json(body).big
-powertools_json(bad)|powertools_json(bad).x|[id, powertools_json(bad)]|{a: id, b: powertools_json(bad)}|powertools_base64(b64)|powertools_json(powertools_base64(b64)).user
-powertools_base64(b64t)|powertools_base64(id)|powertools_base64(bad)|powertools_base64_gzip(gz)|powertools_json(powertools_base64_gzip(gz)).user
-powertools_base64_gzip(b64)|powertools_json(n)|abs(id)|length(n)|keys(list)|sum(texts)|join('-', list)|nested.b.c[].d|nested | a|list | [0]|(nested).a
-"we ird"."é"|_x|__proto__|__proto__.p|two.__proto__|two.A|@.id|[id]|[[id, n], two.a]|objects[*].[k, v]|objects[*].{v: v, k: k}|objects[0].{"__proto__": k, k: v}
-objects[?missing].k|objects[?!missing].k|objects[?v].k|list[*]|list[?@ > `1` || @ == `1`]|objects[-1].k|lists[*][0]|texts[0:1]|nested.b.c[*].d|[list, floats][]'''
+EXPRESSIONS = r'''id|n|f|big|zero|no|empty|nil|missing|list|nested|two|body|@|nested.b.c|nested.b.c[1].d|nested.b.c[0]|list[0]|list[-1]|list[9]|list[-4]
+[id, n]|[id, missing]|[missing, nil]|[zero, empty]|[empty, no]|{a: id, b: n}|{b: id, a: missing}|{x: missing, y: nil}
+{"10": id, "9": n, z: f}|objects[*].k|objects[*].v|objects[*].missing|mixed[*]|not_null(missing, id)|not_null(zero, id)
+not_null(missing, nil)|not_null(empty, id)|powertools_json(body)|powertools_json(body).user|powertools_json(body).[user, amount]
+powertools_json(body).big|powertools_json(bad)|powertools_json(bad).x|[id, powertools_json(bad)]|{a: id, b: powertools_json(bad)}
+powertools_base64(b64)|powertools_json(powertools_base64(b64)).user|powertools_base64(b64t)|powertools_base64(id)|powertools_base64(bad)
+powertools_base64_gzip(gz)|powertools_json(powertools_base64_gzip(gz)).user|powertools_base64_gzip(b64)|powertools_json(n)|"we ird"."é"|_x
+nested | a|list | [0]|two.A|@.id|[id]|[[id, n], two.a]|objects[*].[k, v]|objects[*].{v: v, k: k}|list[*]|objects[-1].k|lists[*][0]|nested.b.c[*].d'''
 
 
 def raw(rng, depth):
@@ -127,12 +113,12 @@ def cases(seed):
         yield {"json": '{"id": %s}' % text, "expression": "id"}
     for hash_name in ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"]:
         yield {"json": '{"id": "é"}', "expression": "id", "hash": hash_name}
-    for expression in EXPRESSIONS.replace("\n", "|").replace("||", "\0").replace(" | ", "\1").split("|"):
-        yield {"expression": expression.replace("\0", "||").replace("\1", " | ")}
+    for expression in EXPRESSIONS.replace("\n", "|").replace(" | ", "\1").split("|"):
+        yield {"expression": expression.replace("\1", " | ")}
     for prefix in PREFIXES:
         yield {"json": '{"id": 1}', "expression": "id", "prefix": prefix}
     for text in TEXTS:
-        for function in ["to_number", "powertools_json", "powertools_base64", "powertools_base64_gzip"]:
+        for function in ["powertools_json", "powertools_base64", "powertools_base64_gzip"]:
             yield {"json": json.dumps({"id": text}), "expression": function + "(id)"}
     for _ in range(CASES):
         yield {"json": raw(rng, 3)}

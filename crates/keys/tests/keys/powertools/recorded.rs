@@ -65,24 +65,10 @@ fn results_have_the_hashed_format(
     }
 }
 
-/// Errors that we return by design, and Powertools need not return.
-const REFUSED: [&str; 6] = [
-    // The result depends on the machine, or on how often an expression is evaluated.
-    "cannot be reproduced",
-    // We refuse these at start; Powertools fails only when it evaluates them.
-    "Powertools has no function",
-    "argument(s), not",
-    // Expression references where no function takes one.
-    "which is not a value",
-    "no `&expression` there",
-    // In TypeScript, some functions ignore an error in their arguments.
-    "the step of a slice",
-];
-
 fn check(language: &str, powertools: fn(String) -> PowertoolsKeys) {
     let (document, cases) = vectors(language);
-    assert!(cases.len() >= 1700, "{}", cases.len());
-    let (mut differences, mut refused) = (Vec::new(), 0);
+    assert!(cases.len() >= 950, "{}", cases.len());
+    let mut differences = Vec::new();
     for case in &cases {
         let [key, fingerprint] = outcome(powertools, &document, case);
         let key = key.unwrap();
@@ -93,13 +79,10 @@ fn check(language: &str, powertools: fn(String) -> PowertoolsKeys) {
         };
         let validation = case["validation"].as_str();
         let same_fingerprint = validation.is_none() || validation == fingerprint.as_deref();
-        if REFUSED.iter().any(|reason| key.contains(reason)) {
-            refused += 1;
-        } else if !(same_key && same_fingerprint) {
+        if !(same_key && same_fingerprint) {
             differences.push(format!("{case}: {key} {fingerprint:?}"));
         }
     }
-    assert!(refused * 50 < cases.len(), "{refused} of {} are refused", cases.len());
     differences.sort_by_key(String::len);
     assert!(
         differences.is_empty(),
