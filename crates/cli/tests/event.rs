@@ -98,7 +98,7 @@ fn keys(event: &Value) -> Value {
     let name = format!("lambda-idempotency-event-{}.json", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, event.to_string()).unwrap();
-    let ran = Ran::from(command(["keys", "--json", "--request-id", "r-1"]).arg(&path));
+    let ran = Ran::from(command(["keys", "--json"]).arg(&path));
     std::fs::remove_file(path).unwrap();
     ran.json()
 }

@@ -20,18 +20,16 @@ const SHOWN: usize = 240;
 
 pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
     let mut page = String::new();
-    if !arguments.quiet {
-        for file in &report.files {
-            block(&mut page, &heading(file));
-            for record in &file.records {
-                block(&mut page, &self::record(record, arguments));
-            }
+    for file in &report.files {
+        block(&mut page, &heading(file));
+        for record in &file.records {
+            block(&mut page, &self::record(record));
         }
-        for [source, parts, catches, misses] in report.defaults() {
-            let mut rows = Rows::under(&format!("Without a key expression, {source} is known by"));
-            rows.add("made of", parts).add("recognises", catches).add("misses", misses);
-            block(&mut page, &rows.finish());
-        }
+    }
+    for [source, parts, catches, misses] in report.defaults() {
+        let mut rows = Rows::under(&format!("Without a key expression, {source} is known by"));
+        rows.add("made of", parts).add("recognises", catches).add("misses", misses);
+        block(&mut page, &rows.finish());
     }
     for warning in &report.warnings {
         let mut rows = Rows::new();
@@ -48,10 +46,7 @@ pub(crate) fn page(report: &Report, arguments: &Arguments) -> String {
         }
         block(&mut page, &rows.finish());
     }
-    if arguments.keys.operation.is_empty()
-        && arguments.keys.powertools.is_none()
-        && report.totals().keys > 0
-    {
+    if arguments.keys.operation.is_none() && report.totals().keys > 0 {
         let mut rows = Rows::new();
         let note = format!(
             "Every key contains the operation's name. None was given, so these are the keys of \
@@ -82,8 +77,7 @@ fn heading(file: &File) -> String {
     rows.table.trim_fmt()
 }
 
-fn record(numbered: &Numbered, arguments: &Arguments) -> String {
-    let Numbered { number, record } = numbered;
+fn record(Numbered { number, record }: &Numbered) -> String {
     let mut rows = Rows::under(&format!("#{number} {}", record.source));
     rows.add("record", if record.id.is_empty() { "has no id" } else { &record.id });
     match &record.identity {
@@ -98,7 +92,7 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
         rows.add("order group", group);
     }
     let Some(key) = &record.key else { return rows.finish() };
-    rows.add("view", &describe_view(record, key, arguments));
+    rows.add("view", &describe_view(key));
     rows.add("it holds", &cut(&in_a_line(seen(record))));
     let selected: Vec<_> =
         key.parts.iter().map(|(part, value)| cut(&format!("{part} = {value}"))).collect();
@@ -112,9 +106,6 @@ fn record(numbered: &Numbered, arguments: &Arguments) -> String {
         Ok(key) => rows.coloured("key", key.as_str(), Color::Green),
         Err(problem) => rows.coloured("no key", &problem.to_string(), Color::Red),
     };
-    if record.source == "invoke" && numbered.key().is_none() && key.path.is_none() {
-        rows.add("", "The event does not contain the request id: give it with --request-id.");
-    }
     if let Some(fingerprint) = &key.fingerprint {
         rows.add("fingerprint", fingerprint.as_str());
     }
@@ -129,20 +120,13 @@ pub(crate) fn view(record: &Record) -> &'static str {
     }
 }
 
-fn describe_view(record: &Record, key: &RecordKey, arguments: &Arguments) -> String {
-    let out_of = super::scoped::all(&arguments.keys.envelope, record.source);
-    let out_of: Vec<_> = out_of.map(|wrapping| wrapping.name()).collect();
-    let payload = match (arguments.keys.whole_record, out_of.as_slice()) {
-        (true, _) => "the whole record, as the payload".to_owned(),
-        (false, []) => "the payload".to_owned(),
-        (false, envelopes) => format!("the payload, out of {}", envelopes.join(", ")),
-    };
+fn describe_view(key: &RecordKey) -> String {
     let Some(path) = &key.path else {
-        return format!("none: the identity is the key ({payload} is for the handler)");
+        return "none: the identity is the key (the payload is for the handler)".to_owned();
     };
     let expression = &path.expression;
     match path.view {
-        View::Payload => format!("{payload}, by {expression}"),
+        View::Payload => format!("the payload, by {expression}"),
         View::Record => format!("the raw record, by {expression}"),
     }
 }

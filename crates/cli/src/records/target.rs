@@ -14,7 +14,7 @@ use super::{connect::Table, servers};
 use crate::{
     failure::Failure,
     input,
-    keys::{self, KeyOptions},
+    keys::{self, KeyOptions, Stored},
 };
 
 #[derive(Args)]
@@ -29,6 +29,9 @@ pub(crate) struct Target {
 
     #[command(flatten)]
     options: KeyOptions,
+
+    #[command(flatten)]
+    stored: Stored,
 }
 
 /// A key that a command is about.
@@ -57,7 +60,8 @@ impl Target {
             given.map(|key| Asked { key, fingerprint: None, is_message_id: false }).collect();
         for path in &self.event {
             let event = input::read(path)?;
-            let found = of_event(&self.options, &event).map_err(|failure| failure.in_file(path))?;
+            let found = of_event(&self.options, &self.stored, &event)
+                .map_err(|failure| failure.in_file(path))?;
             for found in found {
                 all.push(found.map_err(|Keyless { record, why }| {
                     Failure::from(format!("{record}: {why}")).in_file(path)
@@ -77,9 +81,10 @@ pub(crate) fn each_once(mut asked: Vec<Asked>) -> Vec<Asked> {
 /// The keys of the records of an event.
 pub(crate) fn of_event(
     options: &KeyOptions,
+    stored: &Stored,
     event: &str,
 ) -> Result<Vec<Result<Asked, Keyless>>, Failure> {
-    let records = keys::records_of(options, event)?;
+    let records = keys::records_of(options, stored, event)?;
     if records.is_empty() {
         return Err(Failure::from("the event has no records"));
     }

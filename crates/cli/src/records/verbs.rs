@@ -19,7 +19,11 @@ use super::{
     state::State,
     target::{self, Asked, Target, each_once},
 };
-use crate::{failure::Failure, input, keys::KeyOptions};
+use crate::{
+    failure::Failure,
+    input,
+    keys::{KeyOptions, Stored},
+};
 
 /// How long processes may answer from memory what was evicted.
 const WARM_CACHES: &str = "Processes that saw a key completed answer it from memory for up to 60 seconds more \
@@ -148,6 +152,9 @@ pub(crate) struct Redrive {
     #[command(flatten)]
     options: KeyOptions,
 
+    #[command(flatten)]
+    stored: Stored,
+
     /// Do it
     #[arg(long)]
     yes: bool,
@@ -168,13 +175,15 @@ impl Redrive {
             let events =
                 envelopes::events(&input::read(path)?, notified).map_err(|e| in_file(e.into()))?;
             // With `--envelope sns` the user has said that the queue is subscribed to the topic.
-            if self.options.envelope.is_empty()
+            if self.stored.envelope.is_empty()
                 && events.iter().any(|one| may_be_of_a_subscription(one))
             {
                 eprintln!("note: {}: {OF_WHOM}", path.display());
             }
             for event in events {
-                for found in target::of_event(&self.options, &event).map_err(in_file)? {
+                for found in
+                    target::of_event(&self.options, &self.stored, &event).map_err(in_file)?
+                {
                     match found {
                         Ok(found) => asked.push(found),
                         Err(found) => keyless.push(found),

@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use crate::{
-    ran::Ran,
-    support::{command, keys, keys_of, messages},
-};
+use crate::support::{keys, keys_of, messages};
 
 #[test]
 fn the_key_is_the_one_that_the_function_claims() {
@@ -22,16 +19,6 @@ fn the_key_is_the_one_that_the_function_claims() {
     for (record, hash) in report["records"].as_array().unwrap().iter().zip(hashes) {
         assert!(record["key_hash"].as_str().unwrap().starts_with(hash), "{record}");
     }
-}
-
-#[test]
-fn powertools_keys_are_those_of_powertools() {
-    let event = messages(&[json!({ "order_id": "A-1", "ts": 1 })]);
-    let arguments = ["{0}", "--key", "order_id", "--powertools", "powertools-python"];
-    let prefix = ["--powertools-prefix", "orders-fn.app.process"];
-    let ran = keys_of("powertools", &[event], &[&arguments[..], &prefix].concat()).code(0);
-    assert!(ran.out.contains("orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7"));
-    assert!(!ran.out.contains("--operation"), "no key has an operation: {}", ran.out);
 }
 
 #[test]
@@ -94,61 +81,17 @@ fn records_with_one_key_are_found_in_an_event_and_against_another() {
 #[test]
 fn parts_are_shown_by_name() {
     let event = messages(&[json!({ "tenant": "acme", "order": { "id": 42 } })]);
-    let arguments = ["{0}", "--key", "[tenant, order.id, coupon]", "--optional", "coupon"];
-    let text = keys_of("parts", std::slice::from_ref(&event), &arguments).out;
-    for said in ["tenant = \"acme\"", "order.id = 42", "coupon = null", "[\"acme\",42,~]"] {
+    let arguments = ["{0}", "--key", "[tenant, order.id]"];
+    let text = keys_of("parts", &[event], &arguments).out;
+    for said in ["tenant = \"acme\"", "order.id = 42", "[\"acme\",42]"] {
         assert!(text.contains(said), "{said}: {text}");
     }
-    let readable = ["{0}", "--key", "[tenant, order.id]", "--readable", "--operation", "place"];
-    let text = keys_of("readable", &[event], &readable).out;
-    assert!(text.contains("place#~/acme/+42"), "{text}");
 }
 
 #[test]
-fn each_source_can_have_its_own_key() {
-    let arguments = "events/sqs.json events/sns.json --key-from-env sqs=TEST_SQS_KEY \
-         --key sns=record:Sns.MessageId --operation sqs=queued --operation announced --json";
-    let mut command = command(arguments.split_whitespace());
-    let report = Ran::from(command.env("TEST_SQS_KEY", "orderId")).json();
-    let [queued, announced] = [0, 1].map(|at| report["records"][at].clone());
-    assert_eq!((&queued["view"], &queued["canonical"]), (&json!("payload"), &json!("\"o-1001\"")));
-    assert!(queued["key"].as_str().unwrap().starts_with("queued#"));
-    assert_eq!(
-        (&announced["view"], &announced["expression"]),
-        (&json!("record"), &json!("Sns.MessageId"))
-    );
-    assert!(announced["key"].as_str().unwrap().starts_with("announced#"));
-
-    keys(["events/sqs.json", "--key-from-env", "TEST_UNSET_KEY"])
-        .refused("TEST_UNSET_KEY, which is not set");
-    keys(["events/sqs.json", "--key", "squs=orderId"]).refused("there is no source `squs`");
-}
-
-#[test]
-fn envelopes_are_removed() {
-    let event = "crates/lambda/tests/events/snsSqsEvent.json";
-    let text = keys([event, "--key", "message", "--envelope", "sns"]).out;
-    assert!(text.contains("the payload, out of sns, by message"), "{text}");
-    assert!(
-        text.contains("message = \"hello world\"") && text.contains("sns | arn:aws:sns:"),
-        "{text}"
-    );
-    let wrong = keys(["events/sqs.json", "--envelope", "sns"]);
-    assert_eq!(wrong.code, Some(1));
-    assert!(wrong.out.contains("the payload is not an SNS notification"), "{}", wrong.out);
-}
-
-#[test]
-fn a_secret_comes_from_the_environment() {
-    let with = |secret: Option<&str>| {
-        let mut command = command(["events/sqs.json", "--secret-from-env", "TEST_SECRET"]);
-        command.env_remove("TEST_SECRET").envs(secret.map(|secret| ("TEST_SECRET", secret)));
-        Ran::from(&mut command)
-    };
-    let ran = with(Some("a secret of 16 bytes and more"));
-    assert!(ran.out.contains("operation#hmac-"), "{}", ran.out);
-    assert!(!ran.out.contains("16 bytes"), "the secret is not shown");
-    for (secret, problem) in [(None, "TEST_SECRET"), (Some("short"), "has 5 bytes")] {
-        with(secret).refused(problem);
-    }
+fn a_key_can_be_on_the_record_around_the_payload() {
+    let report = keys(["events/sns.json", "--key", "record:Sns.MessageId", "--json"]).json();
+    let announced = &report["records"][0];
+    assert_eq!(announced["view"], "record");
+    assert_eq!(announced["expression"], "Sns.MessageId");
 }

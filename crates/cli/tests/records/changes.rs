@@ -276,7 +276,6 @@ async fn the_records_of_an_event_are_not_looked_for_without_the_name_of_their_op
         &["evict", "--event", &event],
         &["release", "--event", &event],
         &["redrive", &event],
-        &["redrive", &event, "--operation", "sns=place"],
     ] {
         let ran = world.records(&[command, &["--key", "orderId"]].concat()).code(2);
         assert!(ran.err.contains("--operation"), "{command:?}: {}", ran.err);

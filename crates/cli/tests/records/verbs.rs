@@ -4,8 +4,6 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::ran::{Ran, command};
-
 /// A store and its options: `records` runs a command with this exit code, `hold` makes a claim of the key.
 pub(crate) async fn every_verb(
     store: &str,
@@ -20,9 +18,10 @@ pub(crate) async fn every_verb(
     });
     fs::write(&event, json!({ "Records": [record] }).to_string()).unwrap();
     let event = event.to_str().unwrap();
-    let key = key_of(event, options);
     let run = |code: i32, arguments: &[&str]| records(code, &[arguments, &["--json"]].concat());
     let by_event = [&["--event", event], options].concat();
+    let shown = run(1, &[&["show"][..], &by_event].concat());
+    let key = shown["records"][0]["key"].as_str().unwrap().to_owned();
     for target in [&[&*key][..], &by_event] {
         let on =
             |code: i32, verb: &[&str]| run(code, &[verb, target].concat())["records"][0].clone();
@@ -40,10 +39,4 @@ pub(crate) async fn every_verb(
         said(run(0, &["list"])["records"][0].clone(), "key", &key);
         said(on(0, &["evict", "--yes"]), "result", "done");
     }
-}
-
-/// The key of the first record of an event, as `keys` shows it.
-fn key_of(event: &str, options: &[&str]) -> String {
-    let report = Ran::from(command(["keys", "--json", event]).args(options)).json();
-    report["records"][0]["key"].as_str().unwrap().to_owned()
 }
