@@ -43,8 +43,8 @@ step_counts() {
         cargo bench --locked -p lambda-idempotency-measured --features instructions --bench instructions
 }
 
-# Shows the pages of `invoke --report` and `chaos --report` in a headless Chromium: their script runs, nothing in them
-# can run besides it, and nothing is loaded. The pictures are in target/report.
+# Shows the page of `invoke --report` in a headless Chromium: nothing in it can run, and nothing is loaded. The pictures
+# are in target/report.
 step_browser() {
     if ! command -v chromium >/dev/null && ! debian_packages chromium fonts-dejavu-core; then
         echo "There is no Chromium. Install the package chromium of Debian or Ubuntu." >&2

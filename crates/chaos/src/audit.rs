@@ -33,7 +33,7 @@ pub(crate) fn audit(expected: &Expected, history: &History, rows: &[Row], left: 
     }
     for (number, order) in &history.orders {
         findings.effects += order.effects.max(order.placed);
-        effects(&mut findings, expected.mode, history, *number, order);
+        effects(&mut findings, expected, history, *number, order);
     }
     order(&mut findings, expected, history);
     store(&mut findings, expected, history, rows);
@@ -72,11 +72,12 @@ fn order(findings: &mut Findings, expected: &Expected, history: &History) {
 
 fn effects(
     findings: &mut Findings,
-    mode: Mode,
+    expected: &Expected,
     history: &History,
     number: usize,
     order: &OrderHistory,
 ) {
+    let mode = expected.mode;
     if mode.commits() {
         committed(findings, history, number, order);
         return ran_again(findings, mode, history, number, order);
@@ -102,7 +103,7 @@ fn effects(
             }
         }
         let causes: Vec<Option<Cause>> =
-            own.iter().map(|attempt| cause(history, mode, attempt)).collect();
+            own.iter().map(|attempt| cause(history, expected, attempt)).collect();
         let mut doubled = causes.len().saturating_sub(1);
         for cause in causes.iter().flatten().take(doubled) {
             *findings.doubled.entry(*cause).or_default() += 1;
@@ -201,8 +202,8 @@ fn stale<'a>(attempts: impl Iterator<Item = &'a Attempt>, name: &str) -> u64 {
 }
 
 /// The accepted cause why this execution had its effect but may not have completed its key.
-fn cause(history: &History, mode: Mode, attempt: &Attempt) -> Option<Cause> {
-    let is_in_step = mode == Mode::Steps;
+fn cause(history: &History, expected: &Expected, attempt: &Attempt) -> Option<Cause> {
+    let is_in_step = expected.mode == Mode::Steps;
     let invocation = history.invocations.get(attempt.invocation?)?;
     match (invocation.logged.get(&attempt.message), &invocation.end) {
         (Some(Outcome::CompletionLost), _) => Some(Cause::CompletionLost),
@@ -212,6 +213,7 @@ fn cause(history: &History, mode: Mode, attempt: &Attempt) -> Option<Cause> {
         (Some(Outcome::Failed), _) if is_in_step && attempt.kept.is_none() => {
             Some(Cause::StepNotKept)
         }
+        (Some(Outcome::Failed), _) if expected.is_users => Some(Cause::HandlerFailed),
         (Some(_), _) => None,
         (None, End::Killed) => Some(Cause::Killed),
         (None, End::TimedOut) => late(history, attempt),
@@ -251,7 +253,7 @@ fn store(findings: &mut Findings, expected: &Expected, history: &History, rows: 
         };
         let trace = || trace(history, known);
         // Without the library, or where its policy allows that, a function works without a key.
-        if expected.may_have_no_keys && known.hashes.is_empty() {
+        if expected.is_users && known.hashes.is_empty() {
             continue;
         }
         let mut own = known.hashes.iter();

@@ -31,7 +31,7 @@ impl World {
     fn line(&mut self, step: Step, message: &str, pid: u32, fence: u64) {
         let (order, message) = ("o-0".to_owned(), message.to_owned());
         let name = "placed".to_owned();
-        self.history.line(&Line { step, order, message, pid, fence, name, time: None });
+        self.history.line(&Line { step, order, message, pid, fence, name });
     }
 
     /// A handler starts and has its effect.
@@ -129,6 +129,21 @@ fn a_second_effect_with_a_cause_is_counted() {
         assert_eq!(world.audit().doubled.into_iter().collect::<Vec<_>>(), [(cause, 1)]);
         assert_eq!(world.offences(), [], "{cause}");
     }
+}
+
+/// A handler of a user may fail after its effect, and is tried again. The scripted one never does.
+#[test]
+fn a_users_handler_that_failed_after_its_effect_is_a_cause() {
+    let mut world = World::new();
+    world.run("m-0-0", 1, 5);
+    world.end("m-0-0", 1, End::Answered, "failed", Disposition::Returned);
+    world.run("m-0-0", 2, 6);
+    world.end("m-0-0", 2, End::Answered, "executed", Disposition::Done);
+    assert_eq!(world.offences(), [Offence::Doubled]);
+    let expected = Expected { is_users: true, ..Expected::from(&world.schedule) };
+    let findings = audit(&expected, &world.history, &world.rows, 0);
+    assert!(findings.violations.is_empty(), "{findings:?}");
+    assert_eq!(findings.doubled, [(Cause::HandlerFailed, 1)].into());
 }
 
 /// A death explains one additional effect, not two.

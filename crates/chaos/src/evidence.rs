@@ -170,7 +170,7 @@ impl Evidence {
             group: order.group,
         };
         let orders = self.orders.iter().enumerate().map(order).collect();
-        Expected { mode: Mode::Claim, may_have_no_keys: false, orders, sequence }
+        Expected { mode: Mode::Claim, is_users: false, orders, sequence }
     }
 }
 
@@ -219,7 +219,6 @@ impl<'a> Reading<'a> {
                     pid: sandbox,
                     fence: *fence,
                     name: "placed".to_owned(),
-                    time: None,
                 };
                 self.history.line(&line);
                 if self.started.insert(*order) {

@@ -7,8 +7,8 @@ use crate::{Mode, schedule::Schedule};
 pub(crate) struct Expected {
     /// How effects and completions are kept together.
     pub(crate) mode: Mode,
-    /// Whether the function may work without keys: one without the library, or whose policy allows that.
-    pub(crate) may_have_no_keys: bool,
+    /// Whether the function is a user's own: it may work without keys, without the library even, and fail after its effect.
+    pub(crate) is_users: bool,
     pub(crate) orders: Vec<ExpectedOrder>,
     /// The order of each message, in the order in which they were sent.
     pub(crate) sequence: Vec<usize>,
@@ -34,7 +34,7 @@ impl From<&Schedule> for Expected {
         });
         Self {
             mode: schedule.mode,
-            may_have_no_keys: schedule.is_of_a_users_function(),
+            is_users: schedule.is_of_a_users_function(),
             orders: orders.collect(),
             sequence: schedule.messages.iter().map(|message| message.order).collect(),
         }

@@ -24,6 +24,8 @@ pub enum Cause {
     CompletionLost,
     /// The step in which it happened could not be recorded, and the handler failed.
     StepNotKept,
+    /// The handler of a user's function failed after its effect, and was tried again.
+    HandlerFailed,
 }
 
 impl fmt::Display for Cause {
@@ -35,6 +37,7 @@ impl fmt::Display for Cause {
             Self::Overran => "missed the deadline after the effect",
             Self::CompletionLost => "completion lost, and logged",
             Self::StepNotKept => "step not recorded, and handler failed",
+            Self::HandlerFailed => "handler failed after the effect",
         })
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_local::{FaultId, Invocation, InvocationResult, Local, Signal};
 
-use crate::{FaultKind, StoryFault, history::End, store::Store, store_faults::StoreFault};
+use crate::{FaultKind, history::End, store::Store, store_faults::StoreFault};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);
@@ -25,7 +25,6 @@ pub(crate) struct Injector {
     killed: BTreeSet<u32>,
     store_faults: Vec<(FaultKind, FaultId)>,
     counts: BTreeMap<FaultKind, u64>,
-    signals: Vec<StoryFault>,
 }
 
 /// A step to take later.
@@ -47,7 +46,6 @@ impl Injector {
             killed: BTreeSet::new(),
             store_faults: Vec::new(),
             counts: BTreeMap::new(),
-            signals: Vec::new(),
         }
     }
 
@@ -58,7 +56,6 @@ impl Injector {
             return; // its invocation has ended
         }
         self.count(kind);
-        self.signals.push(StoryFault { at: Instant::now(), pid, kind });
         if stops {
             self.stopped.insert(pid, false);
             self.later(self.standstill, Due::Continue(pid));
@@ -70,10 +67,6 @@ impl Injector {
     /// The same after a delay with the process that has this invocation, if it still has it.
     pub(crate) fn signal_later(&mut self, delay: Duration, request: String, kind: FaultKind) {
         self.later(delay, Due::Signal { request, kind });
-    }
-
-    pub(crate) fn take_signals(&mut self) -> Vec<StoryFault> {
-        std::mem::take(&mut self.signals)
     }
 
     pub(crate) fn store_fault(&mut self, store: &Store, store_fault: &StoreFault) {

@@ -9,7 +9,6 @@ use std::{
     io::Read as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
-    time::Instant,
 };
 
 use crate::Error;
@@ -32,8 +31,6 @@ pub(crate) struct Line {
     pub(crate) pid: u32,
     pub(crate) fence: u64,
     pub(crate) name: String,
-    /// When it was read, if that is known better than by the reader of the ledger.
-    pub(crate) time: Option<Instant>,
 }
 
 /// The name of the effect of the scripted function.
@@ -114,7 +111,7 @@ pub(crate) fn attempt<'a>(step: Step, mut words: impl Iterator<Item = &'a str>) 
     let (order, message) = (words.next()?.to_owned(), words.next()?.to_owned());
     let (pid, fence) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     let name = PLACED.to_owned();
-    words.next().is_none().then_some(Line { step, order, message, pid, fence, name, time: None })
+    words.next().is_none().then_some(Line { step, order, message, pid, fence, name })
 }
 
 #[cfg(test)]
@@ -135,7 +132,6 @@ mod tests {
             pid: 42,
             fence: 7,
             name: PLACED.to_owned(),
-            time: None,
         };
         assert_eq!(ledger.read().unwrap(), std::slice::from_ref(&line));
         assert_eq!(ledger.read().unwrap(), []);

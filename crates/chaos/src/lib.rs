@@ -29,7 +29,7 @@
 //! | `evidence` | the same audit of a run in an AWS account, from what is found there |
 //! | `store` | the store of the function, and what is in it |
 //! | `queues` | the sources that deliver the messages |
-//! | `template`, `vary`, `story` | the messages of a user's function; what happened, for a page that shows it |
+//! | `template`, `vary` | the messages of a user's function |
 //!
 //! The **schedule** is repeatable: the same settings give the same orders, copies, scripts,
 //! signals and faults of the store ([`Report::schedule`] is its digest). The **interleaving** is not,
@@ -60,7 +60,6 @@ mod schedule;
 mod settings;
 mod store;
 mod store_faults;
-mod story;
 mod template;
 mod vary;
 
@@ -73,7 +72,6 @@ pub use mode::Mode;
 pub use origin::Origin;
 pub use report::Report;
 pub use settings::Settings;
-pub use story::{Story, StoryEffect, StoryFault, StoryInvocation};
 pub use template::Template;
 
 /// Why a run could not be carried out. Mistakes of the function are in the [`Report`].

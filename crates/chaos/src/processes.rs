@@ -1,6 +1,6 @@
 //! Starts the function's processes, and reads what they report on their output.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lambda_idempotency_local::{EffectLine, FunctionConfig, Local, LocalBuilder, Table};
 use tokio::sync::mpsc::UnboundedSender;
@@ -66,6 +66,6 @@ pub(crate) async fn start(
 fn reported(effect: EffectLine, pid: u32) -> Line {
     let order = order_of(&effect.record).map(schedule::id).unwrap_or_default();
     let (message, name) = (effect.record, effect.name);
-    let (fence, time) = (effect.fence.unwrap_or_default(), Some(Instant::now()));
-    Line { step: Step::Effect, order, message, pid, fence, name, time }
+    let fence = effect.fence.unwrap_or_default();
+    Line { step: Step::Effect, order, message, pid, fence, name }
 }

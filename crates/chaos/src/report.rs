@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use lambda_idempotency_local::Outcome;
 use serde::Serialize;
 
-use crate::{FaultKind, Mode, Origin, Story, findings::Findings};
+use crate::{FaultKind, Mode, Origin, findings::Findings};
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -58,9 +58,6 @@ pub struct Report {
     pub write_units: f64,
     /// How long the run took, in seconds.
     pub seconds: f64,
-    /// What happened, if [`Settings::story`](crate::Settings::story) asked for it. It is not in the JSON.
-    #[serde(skip)]
-    pub story: Option<Story>,
 }
 
 impl Report {

@@ -42,8 +42,6 @@ pub struct Settings {
     /// The message of a function that follows no scripts. Such a function reports its effects with
     /// `lambda_idempotency::testing::effect`, and gets only the faults of [`FaultKind::FOR_ANY_FUNCTION`].
     pub template: Option<Template>,
-    /// Whether to keep what happened in [`Report::story`](crate::Report::story), for a page that shows it.
-    pub story: bool,
 }
 
 impl Settings {
@@ -63,7 +61,6 @@ impl Settings {
             env: Vec::new(),
             tables: Vec::new(),
             template: None,
-            story: false,
         }
     }
 

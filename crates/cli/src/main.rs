@@ -88,6 +88,33 @@ mod tests {
         super::Cli::command().debug_assert();
     }
 
+    /// What a help text calls by its name in the library is called so there.
+    #[test]
+    fn names_of_the_library_in_help_are_public() {
+        fn look(command: &mut clap::Command, names: &mut Vec<String>) {
+            let help = command.render_long_help().to_string();
+            let quoted = help.split('`').skip(1).step_by(2);
+            names.extend(quoted.filter(|name| name.contains("::")).map(str::to_owned));
+            command.get_subcommands_mut().for_each(|below| look(below, names));
+        }
+        let mut names = Vec::new();
+        let command = super::Cli::command().term_width(0).max_term_width(0);
+        look(&mut command.clone(), &mut names);
+        assert!(names.len() > 3, "{names:?}");
+        let api = include_str!("../../../docs/api/lambda-idempotency.txt");
+        for name in names.iter().filter(|name| !name.starts_with("lambda_runtime::")) {
+            let path = name.split('(').next().unwrap_or_default();
+            let (of, item) = path.rsplit_once("::").unwrap();
+            let of = of.rsplit("::").next().unwrap_or(of);
+            // The items of a type of another crate are not in this file.
+            let is_it = |line: &str| {
+                let is_item = line.contains(&format!("::{item}")) || line.starts_with("pub use");
+                line.contains(of) && is_item
+            };
+            assert!(api.lines().any(is_it), "`{name}` is not public in the library");
+        }
+    }
+
     /// An option that all commands below one take is not theirs as well: they would get the other's value.
     #[test]
     fn no_option_has_the_name_of_one_for_all_commands() {

@@ -6,6 +6,7 @@
 //! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
 //!   asks for what errors say;
 //! - `fail`: the function returns an error;
+//! - `refuse`: the answer is one of the library to an HTTP request;
 //! - `overflow`: its answer is larger than Lambda allows;
 //! - `sleep`: it writes the line `sleeping`, and sleeps for an hour;
 //! - `abort`: the process aborts.
@@ -32,6 +33,12 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
     for (source, record, script) in records(&event.payload) {
         let step = script.get("do").and_then(Value::as_str).unwrap_or("succeed");
         match step {
+            "refuse" => {
+                let kind = "https://docs.rs/lambda-idempotency/latest/lambda_idempotency/guide/sources/http/index.html#key";
+                let problem =
+                    json!({ "type": kind, "title": "The request has no key", "status": 400 });
+                return Ok(json!({ "statusCode": 400, "body": problem.to_string() }));
+            }
             "overflow" => return Ok(Value::from("o".repeat(6_291_555))),
             "fail" => return Err("told to fail".into()),
             "sleep" => {

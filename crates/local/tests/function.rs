@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use common::{LONG, local, scripted};
-use lambda_idempotency_local::{InvocationResult, Local, Outcome, Signal};
+use common::{LONG, is_running, local, scripted};
+use lambda_idempotency_local::{FunctionConfig, InvocationResult, Local, Outcome, Signal};
 use serde_json::json;
 use tokio::{sync::mpsc::UnboundedReceiver, task::block_in_place};
 
@@ -216,5 +216,29 @@ async fn dropping_a_local_run_kills_its_processes() {
     drop(local);
     while common::is_running(pid) {
         tokio::task::yield_now().await;
+    }
+}
+
+/// As in a sandbox of Lambda.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_process_has_started_ends_with_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = concat!(env!("CARGO_TARGET_TMPDIR"), "/starts-another");
+    std::fs::write(script, "#!/bin/sh\nsleep 600 &\necho $!\nwait\n").unwrap();
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let function = FunctionConfig::new(script).init_timeout(LONG);
+    let builder = Local::builder(function)
+        .on_output(move |line| tell.send(line.text.parse::<u32>().unwrap()).unwrap());
+    let local = builder.start().await.unwrap();
+    let started = tokio::select! {
+        ready = local.warm() => panic!("{ready:?}"),
+        started = told.recv() => started.unwrap(),
+    };
+    assert!(is_running(started));
+    drop(local);
+    while is_running(started) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

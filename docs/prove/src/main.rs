@@ -14,10 +14,7 @@ mod burst;
 mod ledger;
 mod order;
 
-use lambda_idempotency::{
-    Call, Failure, Idempotency, OnMissingKey, Operation,
-    source::{EventBridge, Sns, Sqs},
-};
+use lambda_idempotency::{Call, Failure, Idempotency, OnMissingKey, Operation, source::Sqs};
 use lambda_runtime::{Error, tracing};
 
 use crate::{
@@ -42,10 +39,9 @@ async fn main() -> Result<(), Error> {
         "key" => "[run, order, copy]",
         _ => "[run, order]",
     };
-    let sources = (Sqs::new().key(key), Sns::new().key(key), EventBridge::new().key(key));
     let is_early = mistake == "early";
     let handler = async move |order: Order, call: Call| ledger.place(order, &call, is_early).await;
-    let function = idempotency.on(sources, &place, handler)?;
+    let function = idempotency.on(Sqs::new().key(key), &place, handler)?;
     // One invocation at a time: the lines of a sandbox in the ledger then belong to one invocation after the other.
     lambda_runtime::run(function).await
 }

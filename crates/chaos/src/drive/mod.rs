@@ -46,7 +46,6 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
     }
     let findings = audit(&Expected::from(&schedule), &rig.history, &rows, left);
     let injected = rig.injector.counts(&store);
-    let story = rig.story(begun);
     let Rig { history, given_up, .. } = rig;
     let settled =
         |what| history.settled.values().filter(|disposition| **disposition == what).count();
@@ -76,7 +75,6 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
         requests: usage.requests(),
         write_units: usage.write_units,
         seconds: begun.elapsed().as_secs_f64(),
-        story,
     };
     local.shutdown().await;
     Ok(report)

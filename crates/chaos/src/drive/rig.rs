@@ -10,7 +10,7 @@ use lambda_idempotency_local::Local;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{
-    Error, Settings, Story, StoryInvocation,
+    Error, Settings,
     history::History,
     injector::Injector,
     ledger::{Ledger, Line},
@@ -41,7 +41,6 @@ pub(super) struct Rig<'a> {
     /// That was too long ago.
     pub(super) given_up: bool,
     pub(super) invocations: u64,
-    pub(super) answered: Vec<StoryInvocation>,
 }
 
 impl<'a> Rig<'a> {
@@ -65,7 +64,6 @@ impl<'a> Rig<'a> {
             moved: Instant::now(),
             given_up: false,
             invocations: 0,
-            answered: Vec::new(),
         }
     }
 
@@ -145,14 +143,6 @@ impl<'a> Rig<'a> {
             self.effect(&line);
         }
         Ok(())
-    }
-
-    /// What happened, if the settings ask for it.
-    pub(super) fn story(&mut self, began: Instant) -> Option<Story> {
-        let mut story = Story::new(began).with_effects(&self.history);
-        story.invocations = std::mem::take(&mut self.answered);
-        story.faults = self.injector.take_signals();
-        self.settings.story.then_some(story)
     }
 
     /// Sends one more copy of each order whose key is still held, as it is after a lost completion.

@@ -6,7 +6,7 @@ use lambda_idempotency_local::{Batch, Disposition, Invocation};
 
 use super::rig::Rig;
 use crate::{
-    Error, StoryInvocation,
+    Error,
     history::End,
     plan::Plan,
     queues::{self, Received},
@@ -35,13 +35,6 @@ impl Rig<'_> {
         let before = self.history.settled.len();
         let is_doomed = received.line == queues::Line::Doomed;
         let dispositions = self.queues.settle(received, &invocation.result);
-        if self.settings.story {
-            let messages = batch.records().zip(&dispositions);
-            let messages: Vec<(String, Disposition)> = messages
-                .map(|((id, _), disposition)| (id.unwrap_or_default().to_owned(), *disposition))
-                .collect();
-            self.answered.push(StoryInvocation { invocation: invocation.clone(), messages });
-        }
         for ((id, _), disposition) in batch.records().zip(dispositions) {
             self.look_up(id, disposition)?;
             self.history.delivered(id.unwrap_or_default(), is_doomed, disposition);

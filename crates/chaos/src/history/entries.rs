@@ -1,9 +1,6 @@
 //! What a history consists of: attempts with their effects, invocations, and what is known of each order.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    time::Instant,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use lambda_idempotency_local::Outcome;
 
@@ -30,7 +27,6 @@ pub(crate) struct Effect {
     /// Its place among everything that happened.
     pub(crate) at: u64,
     pub(crate) name: String,
-    pub(crate) time: Instant,
 }
 
 #[derive(Debug)]

@@ -4,10 +4,7 @@ mod ending;
 mod entries;
 mod offence;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Instant,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use lambda_idempotency_local::{Disposition, Outcome};
 
@@ -104,8 +101,7 @@ impl History {
             Step::Collected => attempt.collected = true,
             Step::Kept => attempt.kept = Some(now),
             _ => {
-                let (name, time) = (line.name.clone(), line.time.unwrap_or_else(Instant::now));
-                attempt.effects.push(Effect { at: now, name, time });
+                attempt.effects.push(Effect { at: now, name: line.name.clone() });
             }
         }
         let history = self.orders.entry(order).or_default();
@@ -143,8 +139,7 @@ impl History {
         let Some(attempt) = found.and_then(|index| self.attempts.get_mut(index)) else {
             return self.offend(Offence::Ledger, format!("an effect without a start: {line:?}"));
         };
-        let name = line.name.clone();
-        attempt.effects.push(Effect { at: self.now, name, time: Instant::now() });
+        attempt.effects.push(Effect { at: self.now, name: line.name.clone() });
         self.orders.entry(attempt.order).or_default().effects += 1;
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     seed: u64,
 
     /// How many processes serve the queue at a time: with one there are no races
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least::<2>)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least::<1>)]
     processes: usize,
 
     /// The kinds of faults to inject [default: all that the function can get]
@@ -72,10 +72,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = time_to_work)]
     patience: Duration,
 
-    /// Also write a page for a browser to this file: a timeline for each key, the effects and the faults
-    #[arg(long, value_name = "FILE.html")]
-    pub(crate) report: Option<PathBuf>,
-
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -84,7 +80,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   Your own function, in the directory of its package. Its handler calls testing::effect(&call, ..)
-    lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000 --report chaos.html
+    lambda-idempotency chaos --sqs-body payment.json --vary paymentId --deliveries 2000
 
   Your own function with another source: a stream, a FIFO queue, a topic, a bus
     lambda-idempotency event kinesis --body @payment.json > event.json
@@ -135,7 +131,6 @@ impl Arguments {
         settings.timeout = self.timeout;
         settings.visibility = self.timeout * 3 / 4;
         settings.tables.clone_from(&self.table);
-        settings.story = self.report.is_some();
         settings.deliveries = self.deliveries;
         settings.seed = self.seed;
         settings.processes = self.processes;

@@ -4,20 +4,17 @@ mod arguments;
 mod report;
 
 use std::process::ExitCode;
-use std::time::Instant;
 
-use lambda_idempotency_chaos::{self as chaos, Story};
+use lambda_idempotency_chaos as chaos;
 use lambda_idempotency_local::Build;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::report::text;
 use crate::terminal::{document, print};
 pub(crate) use arguments::Arguments;
 
 /// Runs the command: 0 if there is no violation, 1 if there is one.
 pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
-    crate::report::check(arguments.report.as_deref())?;
     let mut settings = arguments.settings()?;
     settings.check()?;
     arguments.function.release |= !cfg!(debug_assertions);
@@ -31,16 +28,11 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
     let done = Progress::new(settings.deliveries as u64, "messages");
     let ran = chaos::run(&settings, |settled| done.set(settled as u64));
     let report = done.during(ran, arguments.json).await?;
-    let nothing = Story::new(Instant::now());
-    let run = report::run(&report, report.story.as_ref().unwrap_or(&nothing));
     print(&if arguments.json {
         document(&serde_json::to_value(&report)?)
     } else {
-        format!("{}\n", text(&run))
+        format!("{}\n", report::summary(&report))
     })?;
-    if let Some(path) = &arguments.report {
-        crate::report::write(&run, path).await?;
-    }
     let is_right = report.findings.violations.is_empty();
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

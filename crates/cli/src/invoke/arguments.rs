@@ -59,7 +59,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DELAYS", value_delimiter = ',', default_value = "1s,2s", value_parser = duration)]
     pub(crate) retry_delays: Vec<Duration>,
 
-    /// A DynamoDB table to create, instead of `idempotency:id:expiration` and `orders:orderId`; may be repeated
+    /// A DynamoDB table to create beside `idempotency:id:expiration` and `orders:orderId`, or in place of the one of its
+    /// name; may be repeated
     #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = table)]
     table: Vec<Table>,
 
@@ -104,22 +105,20 @@ Examples:
 
 Exit code:
   0  every record was done in the end
-  1  something was dead-lettered or lost
+  1  something was dead-lettered or lost, or the library refused an HTTP request
   130  it was stopped (Ctrl-C); what was seen until then is shown
   2  it could not be tried: bad arguments, bad JSON, a failed build, a function that does not start";
 
 impl Arguments {
-    /// Whether this command chose the tables.
-    pub(crate) fn has_default_tables(&self) -> bool {
-        self.table.is_empty()
+    /// Whether the user named this table.
+    pub(crate) fn names(&self, table: &Table) -> bool {
+        self.table.iter().any(|named| named.name() == table.name())
     }
 
     pub(crate) fn tables(&self) -> Vec<Table> {
-        if !self.table.is_empty() {
-            return self.table.clone();
-        }
         let records = Table::new("idempotency", "id").ttl("expiration");
         let records = Some(records).filter(|_| self.store.is_none());
-        records.into_iter().chain([Table::new("orders", "orderId")]).collect()
+        let defaults = records.into_iter().chain([Table::new("orders", "orderId")]);
+        defaults.filter(|table| !self.names(table)).chain(self.table.iter().cloned()).collect()
     }
 }

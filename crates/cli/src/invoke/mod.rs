@@ -3,6 +3,7 @@
 mod arguments;
 mod events;
 mod function;
+mod http;
 mod json;
 mod output;
 mod problems;
@@ -14,13 +15,12 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use lambda_idempotency_chaos::StoryEffect;
 use lambda_idempotency_local::{DeliveryReport, EffectLine, Error, Event, Local, OutputLine};
 
 pub(crate) use arguments::Arguments;
 
 use crate::failure::Failure;
-use crate::report::table;
+use crate::report::{StoryEffect, table};
 use crate::runtime::{INTERRUPTED, interrupted};
 use crate::terminal::{document, print, printable};
 use output::Output;
@@ -54,20 +54,22 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         show(&arguments, &report, &tables)?;
         // An empty batch has no records of which the function could log something.
         if is_whole && summary::is_silent(&report) && !ready.events.iter().all(events::is_empty) {
-            print(SILENT)?;
+            print(if ready.output.has_text_lines() { TEXT } else { SILENT })?;
         }
     }
     if !is_whole {
         eprintln!("\nInterrupted: this is what happened until then. Nothing else was delivered.");
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_well = report.is_complete() && !http::has_refused(&report);
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A function that waits for its first event, and the events.
 struct Ready {
     events: Vec<Event>,
     effects: Arc<Mutex<Vec<StoryEffect>>>,
+    output: Arc<Output>,
     local: Local,
 }
 
@@ -92,7 +94,7 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
         let failure = Failure::from(error);
         return Err(if was_started { failure.remedy(NOT_READY) } else { failure });
     }
-    Ok(Ready { events, effects, local })
+    Ok(Ready { events, effects, output, local })
 }
 
 async fn deliver(ready: &Ready, repeat: u32, report: &mut DeliveryReport) -> Result<(), Error> {
@@ -119,7 +121,7 @@ fn tables(arguments: &Arguments, local: &Local) -> Result<Vec<Rows>, Failure> {
     let mut tables = Vec::new();
     for table in arguments.tables() {
         let items = local.dynamodb().items(table.name())?;
-        let is_asked_for = !arguments.has_default_tables() || table.name() == "idempotency";
+        let is_asked_for = arguments.names(&table) || table.name() == "idempotency";
         if is_asked_for || !items.is_empty() {
             tables.push(Rows { table, items });
         }
@@ -143,6 +145,11 @@ fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Resu
 
 const NOT_READY: &str =
     "Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?";
+
+/// Shown if the function logged its records as text.
+const TEXT: &str = "
+note: the function logs text, which this report cannot read, so it does not say which records ran. Leave
+      `AWS_LAMBDA_LOG_FORMAT=Text` out.";
 
 /// Shown if the function logged nothing of its records.
 const SILENT: &str = "

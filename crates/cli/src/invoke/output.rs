@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 use std::io::IsTerminal as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use lambda_idempotency_local::{Invocation, InvocationResult, OutputLine};
 
@@ -13,16 +16,21 @@ pub(crate) struct Output {
     verbose: bool,
     dim: bool,
     kept: Mutex<VecDeque<OutputLine>>,
+    /// Lines about records came that are not JSON.
+    has_text: AtomicBool,
 }
 
 impl Output {
     pub(crate) fn new(verbose: bool) -> Self {
         let dim = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Self { verbose, dim, kept: Mutex::default() }
+        Self { verbose, dim, kept: Mutex::default(), has_text: AtomicBool::new(false) }
     }
 
     /// Handles a line that a process wrote.
     pub(crate) fn take(&self, line: OutputLine) {
+        if !line.is_record && ["key_hash", "outcome"].iter().all(|name| line.text.contains(name)) {
+            self.has_text.store(true, Ordering::Relaxed);
+        }
         if self.verbose {
             return self.show(&line);
         }
@@ -34,6 +42,11 @@ impl Output {
             kept.pop_front();
         }
         kept.push_back(line);
+    }
+
+    /// Whether the function has logged its records as text.
+    pub(crate) fn has_text_lines(&self) -> bool {
+        self.has_text.load(Ordering::Relaxed)
     }
 
     /// Called when an invocation has ended: if its process crashed, shows its last lines.

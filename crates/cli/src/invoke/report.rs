@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use lambda_idempotency_chaos::{Story, StoryEffect, StoryInvocation};
 use lambda_idempotency_local::{DeliveryReport, Disposition, InvocationReport, InvocationResult};
 
 use super::totals::Totals;
-use super::{Arguments, problems};
-use crate::report::{List, Run, short};
+use super::{Arguments, http, problems};
+use crate::report::{List, Run, Story, StoryEffect, StoryInvocation, short};
 
 /// Everything that the page shows, of which a terminal gets the tables.
 pub(crate) fn run<'r>(
@@ -21,6 +20,7 @@ pub(crate) fn run<'r>(
     let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
     let verdict = match (is_whole, report.is_complete()) {
         (false, _) => (false, "The run was stopped: this is what happened until then."),
+        (true, true) if http::has_refused(report) => (false, "The library refused a request."),
         (true, true) => (true, "Every record was done in the end."),
         (true, false) => (false, "Some records were dead-lettered or lost."),
     };
@@ -40,7 +40,6 @@ pub(crate) fn run<'r>(
         .into(),
         story,
         lists: vec![deliveries(report), problems(report), invocations(report)],
-        work_of: |_| None,
     }
 }
 
@@ -56,7 +55,6 @@ pub(crate) fn story(report: &DeliveryReport, effects: Vec<StoryEffect>) -> Story
         began: began.unwrap_or_else(Instant::now),
         invocations: report.invocations.iter().map(told).collect(),
         effects,
-        faults: Vec::new(),
     }
 }
 
@@ -94,7 +92,7 @@ pub(crate) fn invocations(report: &DeliveryReport) -> List {
         let result = match &invocation.result {
             // The message is one of the problems.
             InvocationResult::FunctionError { kind, .. } => format!("error {kind}"),
-            result => result.to_string(),
+            result => http::answer(report).unwrap_or_else(|| result.to_string()),
         };
         let usage = &invocation.dynamodb;
         let requests = usage.operations.iter().map(|(name, count)| format!("{name} {count}"));

@@ -1,6 +1,5 @@
 //! The arguments of `prove`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, value_parser};
@@ -9,12 +8,12 @@ use crate::arguments::time_to_work;
 
 /// Prove in your own AWS account that no message is lost, and that no effect is doubled without a cause
 ///
-/// It sends orders with known duplicates to the queue, the FIFO queue, the topic and the event bus of a stack that
+/// It sends orders with known duplicates to the queue and the FIFO queue of a stack that
 /// `docs/prove/template.yaml` has made. What an order says makes the stack's function die, hang, throw or be slow. When
 /// nothing is in flight any more, it compares the stack's ledger of effects with its table, its dead-letter queues and
 /// its log lines.
 ///
-/// It says what it will do and cost before it begins, and begins with `--yes` only. It calls nothing but the resources
+/// It says what it will do before it begins, and begins with `--yes` only. It calls nothing but the resources
 /// of that stack, which it recognises by their tags. Region, credentials and endpoints are found as by the
 /// AWS SDK.
 #[derive(Args, Debug)]
@@ -35,10 +34,6 @@ pub(crate) struct Arguments {
     /// Give up if no message is settled for this long
     #[arg(long, value_name = "SECONDS", default_value = "900", value_parser = time_to_work)]
     pub(crate) patience: Duration,
-
-    /// Also write a page for a browser to this file: a timeline for each order, the effects, the numbers
-    #[arg(long, value_name = "FILE.html")]
-    pub(crate) report: Option<PathBuf>,
 
     /// Begin; without it, only say what would be done
     #[arg(long)]
@@ -64,11 +59,11 @@ pub(crate) enum Fault {
 
 const EXAMPLES: &str = "\
 Examples:
-  What would be done, and what it costs
+  What would be done
     lambda-idempotency prove --stack prove
 
-  Do it, and write a page about it
-    lambda-idempotency prove --stack prove --yes --report prove.html
+  Do it
+    lambda-idempotency prove --stack prove --yes
 
   Only processes that end, in a small run
     lambda-idempotency prove --stack prove --orders 200 --faults die --yes

@@ -10,8 +10,6 @@ use crate::{failure::Failure, records::Found};
 pub(crate) struct Clients {
     pub(crate) dynamodb: aws_sdk_dynamodb::Client,
     pub(crate) sqs: aws_sdk_sqs::Client,
-    pub(crate) sns: aws_sdk_sns::Client,
-    pub(crate) events: aws_sdk_eventbridge::Client,
     pub(crate) logs: aws_sdk_cloudwatchlogs::Client,
     pub(crate) region: String,
 }
@@ -38,8 +36,6 @@ impl Clients {
         Ok(Self {
             dynamodb: aws_sdk_dynamodb::Client::new(&config),
             sqs: aws_sdk_sqs::Client::new(&config),
-            sns: aws_sdk_sns::Client::new(&config),
-            events: aws_sdk_eventbridge::Client::new(&config),
             logs: aws_sdk_cloudwatchlogs::Client::new(&config),
             region,
         })

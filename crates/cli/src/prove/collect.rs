@@ -29,8 +29,6 @@ pub(crate) struct Collected {
     known: HashSet<String>,
     /// The ids of messages that are in a dead-letter queue.
     pub(crate) dead: HashSet<String>,
-    /// The log lines of the run, in bytes.
-    pub(crate) bytes: usize,
 }
 
 /// A line of the ledger.
@@ -51,7 +49,7 @@ pub(crate) struct Entry {
 impl Collected {
     pub(crate) fn new(run: String, since: i64) -> Self {
         let (lines, known, dead) = (BTreeMap::new(), HashSet::new(), HashSet::new());
-        Self { run, since, lines, known, dead, bytes: 0 }
+        Self { run, since, lines, known, dead }
     }
 
     pub(crate) fn lines(&self) -> impl Iterator<Item = &LogLine> {
@@ -88,7 +86,6 @@ impl Collected {
                 if !self.known.insert(id) {
                     continue;
                 }
-                self.bytes += text.len();
                 let stream = event.log_stream_name.unwrap_or_default();
                 let at = event.timestamp.unwrap_or_default();
                 self.lines.insert((at, self.known.len()), LogLine { stream, at, text });
@@ -116,10 +113,11 @@ impl Collected {
             }
             for message in messages {
                 let body = message.body.unwrap_or_default();
-                let id = message.message_id.unwrap_or_default();
                 // Those of another run stay.
-                let Some(letter) = letter(&body, id, &self.run) else { continue };
-                self.dead.insert(letter);
+                if !is_of(&body, &self.run) {
+                    continue;
+                }
+                self.dead.extend(message.message_id);
                 let Some(handle) = message.receipt_handle else { continue };
                 let delete = clients.sqs.delete_message().queue_url(queue).receipt_handle(handle);
                 delete.send().await.map_err(|error| failed("DeleteMessage", error))?;
@@ -128,23 +126,10 @@ impl Collected {
     }
 }
 
-/// The id of the message that is in a dead-letter queue, if it is of this run. A queue keeps the id; a topic, a rule
-/// and Lambda send what they could not deliver.
-fn letter(body: &str, id: String, run: &str) -> Option<String> {
-    let body: Value = serde_json::from_str(body).ok()?;
-    let is_own = |order: &Value| order.get("run").and_then(Value::as_str) == Some(run);
-    if is_own(&body) {
-        return Some(id);
-    }
-    let event = body.get("requestPayload").unwrap_or(&body);
-    let notification = event.pointer("/Records/0/Sns").unwrap_or(event);
-    let text =
-        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    if let Some(message) = text(notification, "Message") {
-        let order: Value = serde_json::from_str(&message).ok()?;
-        return text(notification, "MessageId").filter(|_| is_own(&order));
-    }
-    text(event, "id").filter(|_| event.get("detail").is_some_and(is_own))
+/// Whether a message is of this run.
+fn is_of(body: &str, run: &str) -> bool {
+    let order: Option<Value> = serde_json::from_str(body).ok();
+    order.is_some_and(|order| order.get("run").and_then(Value::as_str) == Some(run))
 }
 
 /// How many messages the two queues have, visible or not.
@@ -262,8 +247,6 @@ pub(crate) async fn records(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -287,21 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn dead_letters_of_each_source_are_recognised() {
-        let order = json!({ "run": "r", "order": 1 });
-        let notification = json!({ "MessageId": "n", "Message": order.to_string() });
-        let event = json!({ "id": "e", "detail": order });
-        for (body, id) in [
-            (order.clone(), "q"),
-            (notification.clone(), "n"),
-            (json!({ "requestPayload": { "Records": [{ "Sns": notification }] } }), "n"),
-            (event.clone(), "e"),
-            (json!({ "requestPayload": event }), "e"),
-        ] {
-            let found = |run: &str| letter(&body.to_string(), "q".to_owned(), run);
-            assert_eq!(found("r").as_deref(), Some(id), "{body}");
-            assert_eq!(found("another"), None, "{body}");
-        }
-        assert_eq!(letter("text", "q".to_owned(), "r"), None);
+    fn dead_letters_of_the_run_are_recognised() {
+        let order = r#"{"run":"r","order":1}"#;
+        assert!(is_of(order, "r"));
+        assert!(!is_of(order, "another") && !is_of("text", "r"));
     }
 }

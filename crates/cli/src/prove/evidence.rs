@@ -1,14 +1,8 @@
-//! Puts together what was found, in the order of time, for the audit and for the page.
+//! Puts together what was found, in the order of time, for the audit.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, HashSet};
 
-use lambda_idempotency_chaos::{
-    Ended, Evidence, EvidenceMessage, Observed, Story, StoryEffect, StoryInvocation, What,
-};
-use lambda_idempotency_local::{Disposition, Invocation as Told, InvocationResult, Usage};
+use lambda_idempotency_chaos::{Ended, Evidence, EvidenceMessage, Observed, What};
 
 use super::{
     collect::{Collected, Entry},
@@ -90,7 +84,6 @@ pub(crate) struct Whole {
     /// Those of the run.
     pub(crate) invocations: Vec<Invocation>,
     ledger: Vec<Entry>,
-    sandboxes: BTreeMap<String, u32>,
 }
 
 impl Whole {
@@ -127,63 +120,7 @@ impl Whole {
             observed: observed.into_iter().map(|(_, observed)| observed).collect(),
             records: Vec::new(),
         };
-        Self { evidence, invocations, ledger, sandboxes }
-    }
-
-    /// What happened, for the page.
-    pub(crate) fn story(&self) -> Story {
-        let (began, sandboxes) = (Instant::now(), &self.sandboxes);
-        let starts = self.invocations.iter().map(|one| one.at - one.ms as i64);
-        let first =
-            starts.chain(self.ledger.iter().map(|entry| entry.at)).min().unwrap_or_default();
-        let after = |at: i64| began + Duration::from_millis(u64::try_from(at - first).unwrap_or(0));
-        let names = self.evidence.messages.iter().enumerate().map(|(number, message)| {
-            (message.id.as_str(), format!("m-{}-{number} {}", message.order, message.id))
-        });
-        let names: BTreeMap<&str, String> = names.collect();
-        let name = |id: &str| names.get(id).cloned().unwrap_or_else(|| id.to_owned());
-        let sandbox = |stream: &str| sandboxes.get(stream).copied().unwrap_or_default();
-        let told = |one: &Invocation| {
-            let mut records = one.records.clone();
-            for record in &mut records {
-                record.record = name(&record.record);
-            }
-            let messages = one.records.iter().map(|record| {
-                let done = Evidence::acknowledges(&record.outcome);
-                let end = if done { Disposition::Done } else { Disposition::Returned };
-                (name(&record.record), end)
-            });
-            StoryInvocation {
-                messages: messages.collect(),
-                invocation: Told {
-                    request_id: one.request_id.clone(),
-                    pid: sandbox(&one.stream),
-                    began: after(one.at - one.ms as i64),
-                    result: match one.ended {
-                        Ended::Answered => InvocationResult::Response(serde_json::Value::Null),
-                        Ended::TimedOut => InvocationResult::TimedOut,
-                        Ended::Died => InvocationResult::Exited { code: None, signal: None },
-                    },
-                    duration: Duration::from_secs_f64(one.ms.max(0.0) / 1000.0),
-                    records,
-                    dynamodb: Usage::default(),
-                    requests: Vec::new(),
-                },
-            }
-        };
-        let effects = self.ledger.iter().filter(|entry| entry.is_effect).map(|entry| StoryEffect {
-            at: after(entry.at),
-            pid: sandbox(&entry.stream),
-            message: name(&entry.message),
-            key_hash: None,
-            name: "placed".to_owned(),
-        });
-        Story {
-            began,
-            invocations: self.invocations.iter().map(told).collect(),
-            effects: effects.collect(),
-            faults: Vec::new(),
-        }
+        Self { evidence, invocations, ledger }
     }
 
     /// How many invocations ended in each way.
@@ -208,11 +145,6 @@ impl Whole {
     pub(crate) fn unreported(&self) -> usize {
         let is_open = |entry: &&Entry| !self.invocations.iter().any(|one| one.is_of(entry));
         self.ledger.iter().filter(is_open).count()
-    }
-
-    /// The lines of the ledger.
-    pub(crate) fn lines(&self) -> usize {
-        self.ledger.len()
     }
 }
 
@@ -266,9 +198,6 @@ mod tests {
             request_id: request.to_owned(),
             at,
             ended,
-            ms: 1.0,
-            billed_ms: 1.0,
-            memory_mb: 1.0,
             records: Vec::new(),
         }
     }
@@ -299,7 +228,6 @@ mod tests {
             evidence: Evidence::default(),
             invocations: vec![end(20, "q1", Ended::TimedOut), end(30, "q2", Ended::TimedOut)],
             ledger: vec![line(10, "q1", blocks), line(25, "q2", places)],
-            sandboxes: BTreeMap::new(),
         };
         let unasked = "timed out, and no order blocked";
         assert_eq!(whole.ends(&orders), BTreeMap::from([(TIMED_OUT, 1), (unasked, 1)]));

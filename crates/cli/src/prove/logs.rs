@@ -24,9 +24,6 @@ pub(crate) struct Invocation {
     /// When Lambda reported its end.
     pub(crate) at: i64,
     pub(crate) ended: Ended,
-    pub(crate) ms: f64,
-    pub(crate) billed_ms: f64,
-    pub(crate) memory_mb: f64,
     pub(crate) records: Vec<RecordLine>,
 }
 
@@ -72,7 +69,6 @@ fn report(line: &LogLine) -> Option<Invocation> {
         return None;
     }
     let record = value.get("record")?;
-    let metric = |name: &str| record.get("metrics").and_then(|of| of.get(name)?.as_f64());
     let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
     let ended = match text("status") {
         "timeout" => Ended::TimedOut,
@@ -86,9 +82,6 @@ fn report(line: &LogLine) -> Option<Invocation> {
         request_id: text("requestId").to_owned(),
         at: line.at,
         ended,
-        ms: metric("durationMs").unwrap_or_default(),
-        billed_ms: metric("billedDurationMs").unwrap_or_default(),
-        memory_mb: metric("memorySizeMB").unwrap_or_default(),
         records: Vec::new(),
     })
 }
@@ -142,7 +135,6 @@ mod tests {
             .map(|one| (&*one.request_id, one.records.iter().map(|line| &*line.record).collect()))
             .collect();
         assert_eq!(named, [("r1", vec!["m1"]), ("r2", vec!["m2", "m4"]), ("r3", vec!["m3"])]);
-        assert_eq!((found[0].billed_ms, found[0].memory_mb), (13.0, 256.0));
     }
 
     #[test]

@@ -6,12 +6,11 @@
 //! | `orders`, `send` | the orders, which ask for faults, and their messages |
 //! | `collect`, `logs` | what is found in the account |
 //! | `evidence` | that, in the order of time, for the audit of `chaos` |
-//! | `proof`, `cost` | the result, and what it cost |
+//! | `proof` | the result |
 
 mod arguments;
 mod clients;
 mod collect;
-mod cost;
 mod evidence;
 mod logs;
 mod orders;
@@ -33,7 +32,6 @@ use self::{
     arguments::Fault,
     clients::Clients,
     collect::{Collected, Lines},
-    cost::{Bill, Counted},
     evidence::Whole,
     orders::{Message, Orders, To},
     proof::{Proof, unseen},
@@ -42,22 +40,19 @@ use self::{
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::records;
-use crate::report::text;
 use crate::terminal::{print, printable};
 
 /// How often the account is looked at.
 const POLL: Duration = Duration::from_secs(3);
 /// How far this machine's clock may be ahead of Lambda's.
 const CLOCK_MS: i64 = 15 * 60 * 1000;
-/// How long nothing of another run may have happened: Lambda tries an event again after two minutes, and the table keeps
-/// unused capacity of five.
+/// How long nothing of another run may have happened: the table keeps unused capacity of five minutes.
 const QUIET_MS: i64 = 5 * 60 * 1000;
 /// How late Lambda's lines may be stored.
 const LATE: Duration = Duration::from_secs(60);
 
 /// Runs the command: 0 if there is no violation, 1 if there is one or the table has a problem.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    crate::report::check(arguments.report.as_deref())?;
     let clients = Clients::from_env().await?;
     let stack = tags::find(&clients, &arguments.stack).await?;
     let problems = records::table_problems(&clients.dynamodb, &stack.table).await?;
@@ -101,12 +96,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     carried.carry_out().await?;
     let whole = carried.whole(since, &before).await?;
     let proof = proof(&carried, &whole, began.elapsed());
-    let story = whole.story();
-    let run = proof.run(&story);
-    print(&format!("{}\n\n{}", text(&run), printable(&proof.advice())))?;
-    if let Some(path) = &arguments.report {
-        crate::report::write(&run, path).await?;
-    }
+    print(&format!("{}\n\n{}", proof.summary(), printable(&proof.advice())))?;
     Ok(if proof.is_proved() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -117,35 +107,22 @@ fn busy(text: String) -> Failure {
     )
 }
 
-/// What the command will do, and what that costs.
+/// What the command will do.
 fn intention(stack: &Stack, clients: &Clients, orders: &Orders) -> String {
     let acts: Vec<String> =
         orders.counts().iter().map(|(act, count)| format!("{count} {act}")).collect();
-    let bill = cost::most(&sent(&orders.messages));
     format!(
-        "In stack {} (Region {}): {} messages of {} orders are sent to its queues, its topic and its event bus, its \
-         own messages are taken from its dead-letter queues, and its tables and its log are read. Nothing else is called.\n\
+        "In stack {} (Region {}): {} messages of {} orders are sent to its queues, its own messages are taken from its \
+         dead-letter queues, and its tables and its log are read. Nothing else is called.\n\
          The orders ask for: {}.\n\
-         This takes minutes (a message that always fails is received twenty times) and costs at most about ${:.2}.",
+         This takes minutes (a message that always fails is received twenty times) and costs some cents; the template \
+         has a budget.",
         stack.name,
         clients.region,
         orders.messages.len(),
         orders.len(),
-        acts.join(", "),
-        (bill.dollars() * 100.0).ceil() / 100.0
+        acts.join(", ")
     )
-}
-
-/// How many messages go where.
-fn sent(messages: &[Message]) -> Counted {
-    let count = |to| messages.iter().filter(|message| message.to == to).count() as f64;
-    Counted {
-        to_queue: count(To::Queue),
-        to_fifo: count(To::Fifo),
-        to_topic: count(To::Topic),
-        to_bus: count(To::Bus),
-        ..Counted::default()
-    }
 }
 
 /// A run that is carried out.
@@ -169,37 +146,29 @@ impl Carried<'_> {
     }
 
     async fn phases(&mut self, bar: &Progress) -> Result<(), Failure> {
-        // First what Lambda tries three times only, before the queues exhaust the table's capacity.
         let orders = self.orders;
-        self.phase(bar, &orders.messages, &EVENTS).await?;
-        self.phase(bar, &orders.messages, &QUEUES).await?;
+        self.phase(bar, &orders.messages).await?;
         // Throttling has ended, so another message can complete what it has left.
         let again = Orders::again(self.logged().completions_lost());
         if !again.is_empty() {
-            self.phase(bar, &again, &EVENTS).await?;
-            self.phase(bar, &again, &QUEUES).await?;
+            self.phase(bar, &again).await?;
         }
         // Lambda stores its lines some seconds later.
         tokio::time::sleep(2 * POLL).await;
         Ok(())
     }
 
-    /// Sends those of the messages that go there, and waits for their end.
-    async fn phase(
-        &mut self,
-        bar: &Progress,
-        messages: &[Message],
-        to: &[To],
-    ) -> Result<(), Failure> {
+    /// Sends the messages, and waits for their end.
+    async fn phase(&mut self, bar: &Progress, messages: &[Message]) -> Result<(), Failure> {
         if self.given_up {
             return Ok(());
         }
-        for to in to {
-            let sent = send::send(self.clients, self.stack, self.orders, messages, *to).await?;
+        for to in [To::Queue, To::Fifo] {
+            let sent = send::send(self.clients, self.stack, self.orders, messages, to).await?;
             self.messages.extend(sent);
-            self.sent.extend(messages.iter().filter(|message| message.to == *to).cloned());
+            self.sent.extend(messages.iter().filter(|message| message.to == to).cloned());
         }
-        self.wait(bar, to.iter().any(|to| to.is_queue())).await
+        self.wait(bar).await
     }
 
     fn logged(&self) -> Evidence {
@@ -241,7 +210,7 @@ impl Carried<'_> {
     }
 
     /// Waits until nothing that was sent is in flight.
-    async fn wait(&mut self, bar: &Progress, has_queues: bool) -> Result<(), Failure> {
+    async fn wait(&mut self, bar: &Progress) -> Result<(), Failure> {
         let mut moved = (Instant::now(), usize::MAX);
         while !self.given_up {
             tokio::time::sleep(POLL).await;
@@ -253,10 +222,7 @@ impl Carried<'_> {
             }
             let left = self.logged().unsettled().count();
             bar.set((self.messages.len() - left) as u64);
-            let queued = match has_queues {
-                true => collect::queued(self.clients, self.stack).await?,
-                false => 0,
-            };
+            let queued = collect::queued(self.clients, self.stack).await?;
             if left == 0 && queued == 0 {
                 return Ok(());
             }
@@ -269,24 +235,12 @@ impl Carried<'_> {
     }
 }
 
-const EVENTS: [To; 2] = [To::Topic, To::Bus];
-const QUEUES: [To; 2] = [To::Queue, To::Fifo];
-
 fn proof(carried: &Carried<'_>, whole: &Whole, took: Duration) -> Proof {
-    let Carried { clients, stack, orders, sent: messages, collected, given_up, .. } = carried;
+    let Carried { clients, stack, orders, sent: messages, given_up, .. } = carried;
     let mut to = BTreeMap::new();
     for message in messages {
         *to.entry(message.to.name()).or_default() += 1;
     }
-    let used = whole.invocations.iter().map(|one| one.billed_ms / 1000.0 * one.memory_mb / 1024.0);
-    let bill = Bill::new(&Counted {
-        invocations: whole.invocations.len() as f64,
-        gigabyte_seconds: used.sum(),
-        ledger_lines: whole.lines() as f64,
-        records: whole.evidence.records.len() as f64,
-        log_bytes: collected.bytes as f64,
-        ..sent(messages)
-    });
     let (outcomes, ends) = (whole.evidence.outcomes(), whole.ends(orders));
     Proof {
         stack: stack.name.clone(),
@@ -302,7 +256,6 @@ fn proof(carried: &Carried<'_>, whole: &Whole, took: Duration) -> Proof {
             as u64,
         findings: whole.evidence.audit(),
         given_up: *given_up,
-        bill,
         seconds: took.as_secs_f64(),
     }
 }

@@ -11,37 +11,28 @@ use super::arguments::Fault;
 const GROUPS: usize = 20;
 /// Of how many orders of a source one asks for something unusual, once each kind has occurred.
 const RARE: usize = 13;
+/// The same until each kind has occurred.
+const DENSE: usize = 5;
 
 /// To which source a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum To {
     Queue,
     Fifo,
-    Topic,
-    Bus,
 }
 
 impl To {
-    /// Most orders go to the queues, where batches are.
     fn of(order: usize) -> Self {
         match order % 10 {
-            0..5 => Self::Queue,
-            5..8 => Self::Fifo,
-            8 => Self::Topic,
-            _ => Self::Bus,
+            0..6 => Self::Queue,
+            _ => Self::Fifo,
         }
-    }
-
-    pub(crate) fn is_queue(self) -> bool {
-        matches!(self, Self::Queue | Self::Fifo)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
             Self::Fifo => "FIFO queue",
-            Self::Topic => "topic",
-            Self::Bus => "event bus",
         }
     }
 }
@@ -66,14 +57,8 @@ pub(crate) struct Orders {
 impl Orders {
     /// The same settings give the same orders.
     pub(crate) fn new(run: String, count: usize, faults: &[Fault]) -> Self {
-        let acts = [true, false].map(|is_queue| {
-            // Lambda tries events three times only, and throttling can last longer.
-            let faults = faults.iter().filter(|fault| is_queue || **fault != Fault::Throttle);
-            faults.flat_map(|fault| acts(*fault)).copied().collect::<Vec<_>>()
-        });
-        let [of_queues, of_events] = &acts;
-        let acts = |order| if To::of(order).is_queue() { of_queues } else { of_events };
-        let acts = (0..count).map(|order| act(order, acts(order))).collect();
+        let asked: Vec<_> = faults.iter().flat_map(|fault| acts(*fault)).copied().collect();
+        let acts = (0..count).map(|order| act(order, &asked)).collect();
         let mut messages: Vec<(usize, Message)> = Vec::new();
         for order in 0..count {
             let to = To::of(order);
@@ -82,9 +67,8 @@ impl Orders {
             if order % 3 == 0 {
                 messages.push((4 * order + 30, Message { order, copy: 1, to }));
             }
-            // Much later. Orders of the topic are also put on the bus.
+            // Much later.
             if order % 7 == 1 {
-                let to = if to == To::Topic { To::Bus } else { to };
                 messages.push((4 * count + 100 + order, Message { order, copy: 2, to }));
             }
         }
@@ -162,13 +146,12 @@ fn acts(fault: Fault) -> &'static [&'static str] {
 /// queue, which are one batch, two at most are unusual, so that others need few receives.
 fn act(order: usize, acts: &[&'static str]) -> &'static str {
     let (place, source) = (order / 10, order % 10);
-    // Its number among the orders of its source, and how many of these come for each unusual one.
-    let (number, dense) = match To::of(order) {
-        To::Queue => (5 * place + source, 5),
-        To::Fifo => (3 * place + source - 5, 5),
-        To::Topic | To::Bus => (place, 2),
+    // Its number among the orders of its source.
+    let number = match To::of(order) {
+        To::Queue => 6 * place + source,
+        To::Fifo => 4 * place + source - 6,
     };
-    let each = if number < dense * acts.len() { dense } else { RARE };
+    let each = if number < DENSE * acts.len() { DENSE } else { RARE };
     let nth = (number % each == 1).then_some(number / each);
     let chosen = nth.and_then(|nth| acts.get(nth.checked_rem(acts.len())?));
     chosen.copied().unwrap_or("place")
@@ -186,16 +169,15 @@ mod tests {
     #[test]
     fn each_source_gets_copies_and_each_act() {
         let orders = orders(400);
-        for to in [To::Queue, To::Fifo, To::Topic, To::Bus] {
+        for to in [To::Queue, To::Fifo] {
             let own = orders.messages.iter().filter(|message| message.to == to);
             let acts: std::collections::BTreeSet<_> =
                 own.clone().map(|message| orders.acts[message.order]).collect();
-            // Throttling is for queues only.
-            assert_eq!(acts.len(), if to.is_queue() { 11 } else { 10 }, "{to:?}: {acts:?}");
+            assert_eq!(acts.len(), 11, "{to:?}: {acts:?}");
             assert!(own.filter(|message| message.copy > 0).count() > 10, "{to:?}");
         }
         let plain = orders.counts()["place"];
-        assert!(plain > 320, "{plain}");
+        assert!(plain > 300, "{plain}");
     }
 
     #[test]

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency_chaos::{Findings, Story};
+use lambda_idempotency_chaos::Findings;
 
-use super::{
-    cost::Bill,
-    evidence::{DIED, TIMED_OUT},
-};
-use crate::report::{List, Run};
+use super::evidence::{DIED, TIMED_OUT};
+use crate::report::{List, Summary};
 
 /// The result of a run.
 pub(crate) struct Proof {
@@ -27,7 +24,6 @@ pub(crate) struct Proof {
     /// What should have been seen.
     pub(crate) unseen: Vec<&'static str>,
     pub(crate) given_up: bool,
-    pub(crate) bill: Bill,
     pub(crate) seconds: f64,
 }
 
@@ -86,27 +82,21 @@ impl Proof {
     }
 
     /// Everything that is shown of it.
-    pub(crate) fn run<'s>(&self, story: &'s Story) -> Run<'s> {
-        let Self { stack, region, run, findings, bill, .. } = self;
-        let numbers = [
-            (self.messages(), "messages"),
-            (self.dead_lettered, "in a dead-letter queue"),
-            (self.orders as u64, "orders"),
-            (self.ends.values().sum(), "invocations"),
-            (findings.effects, "effects"),
-            (findings.doubled.values().sum(), "effects again, with a cause"),
-            (self.violations(), "violations"),
-        ];
-        let cost = (format!("${:.4}", bill.dollars()), "cost, at list prices of us-east-1");
-        let numbers = numbers.map(|(number, meaning)| (number.to_string(), meaning)).into_iter();
-        Run {
-            title: "Proof in an AWS account".to_owned(),
+    pub(crate) fn summary(&self) -> Summary<'_> {
+        let Self { stack, region, run, findings, .. } = self;
+        Summary {
             subtitle: format!("stack {stack}, Region {region}, run {run}, {:.0} s", self.seconds),
-            verdict: (self.is_proved(), self.verdict()),
-            numbers: numbers.chain([cost]).collect(),
-            story,
+            numbers: vec![
+                (self.messages(), "messages"),
+                (self.dead_lettered, "in a dead-letter queue"),
+                (self.orders as u64, "orders"),
+                (self.ends.values().sum(), "invocations"),
+                (findings.effects, "effects"),
+                (findings.doubled.values().sum(), "effects again, with a cause"),
+                (self.violations(), "violations"),
+            ],
+            findings,
             lists: vec![
-                List::violations(findings),
                 List {
                     title: "Missing",
                     header: &["what"],
@@ -121,16 +111,15 @@ impl Proof {
                 List::counts("Deliveries by outcome", &["outcome", "deliveries"], &self.outcomes),
                 List::counts("Ends of invocations", &["end", "invocations"], &self.ends),
                 List::counts("Messages", &["sent to", "messages"], &self.sent),
-                List { title: "Cost", header: &["what", "count", "dollars"], rows: bill.rows() },
             ],
-            work_of: Story::work_of,
+            verdict: self.verdict(),
         }
     }
 
     /// How to remove the stack, and why.
     pub(crate) fn advice(&self) -> String {
         format!(
-            "While the stack exists, its table and its polled queues cost about 20 cents a day. Remove it:\n  \
+            "While the stack exists, its table and its polled queues cost money. Remove it:\n  \
              sam delete --stack-name {} --region {}",
             self.stack, self.region
         )
@@ -140,7 +129,6 @@ impl Proof {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{prove::cost::Counted, report::text};
 
     #[test]
     fn a_fault_that_nobody_saw_proves_nothing() {
@@ -155,7 +143,6 @@ mod tests {
 
     #[test]
     fn only_a_whole_run_without_violations_is_proved() {
-        let story = Story::new(std::time::Instant::now());
         for (given_up, unseen, expected) in
             [(false, vec![], true), (true, vec![], false), (false, vec!["a fault"], false)]
         {
@@ -172,10 +159,9 @@ mod tests {
                 findings: Findings::default(),
                 unseen,
                 given_up,
-                bill: Bill::new(&Counted::default()),
                 seconds: 1.0,
             };
-            let text = text(&proof.run(&story));
+            let text = proof.summary().to_string();
             assert_eq!(proof.is_proved(), expected);
             assert_eq!(text.contains("Nothing is proved"), !expected, "{text}");
             assert_eq!(text.contains("Missing"), !expected, "{text}");

@@ -1,9 +1,5 @@
-//! Sends the orders, and notes the ids that the services give their messages.
+//! Sends the orders, and notes the ids that SQS gives their messages.
 
-use std::time::Duration;
-
-use aws_sdk_eventbridge::types::PutEventsRequestEntry;
-use aws_sdk_sns::types::PublishBatchRequestEntry;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use lambda_idempotency_chaos::EvidenceMessage;
 
@@ -14,12 +10,8 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// The most that each of the services takes at once.
+/// The most that SQS takes at once.
 const BATCH: usize = 10;
-
-/// How long it waits after a batch of events. Lambda tries an event three times only, so the table has to take all of
-/// them, also one that has no unused capacity: ten write units a second, and an order takes two.
-const PACE: Duration = Duration::from_secs(2);
 
 /// Sends those of the messages that go there, in order.
 pub(crate) async fn send(
@@ -32,14 +24,9 @@ pub(crate) async fn send(
     let own: Vec<&Message> = messages.iter().filter(|message| message.to == to).collect();
     let mut sent = Vec::new();
     for batch in own.chunks(BATCH) {
-        if !to.is_queue() && !sent.is_empty() {
-            tokio::time::sleep(PACE).await;
-        }
         let ids = match to {
             To::Queue => to_queue(clients, &stack.queue, orders, batch, false).await?,
             To::Fifo => to_queue(clients, &stack.fifo, orders, batch, true).await?,
-            To::Topic => to_topic(clients, &stack.topic, orders, batch).await?,
-            To::Bus => to_bus(clients, &stack.bus, orders, batch).await?,
         };
         if ids.len() < batch.len() {
             let text = format!("the {} took {} of {} messages", to.name(), ids.len(), batch.len());
@@ -82,44 +69,6 @@ async fn to_queue(
     let answer = request.send().await.map_err(|error| failed("SendMessageBatch", error))?;
     let taken = answer.successful.into_iter().map(|entry| (entry.id, entry.message_id));
     Ok(in_order(taken.collect()))
-}
-
-async fn to_topic(
-    clients: &Clients,
-    topic: &str,
-    orders: &Orders,
-    batch: &[&Message],
-) -> Result<Vec<String>, Failure> {
-    let mut request = clients.sns.publish_batch().topic_arn(topic);
-    for (place, message) in batch.iter().enumerate() {
-        let entry = PublishBatchRequestEntry::builder()
-            .id(place.to_string())
-            .message(orders.payload(message).to_string());
-        request = request.publish_batch_request_entries(entry.build()?);
-    }
-    let answer = request.send().await.map_err(|error| failed("PublishBatch", error))?;
-    let taken = answer.successful.unwrap_or_default().into_iter();
-    Ok(in_order(taken.filter_map(|entry| Some((entry.id?, entry.message_id?))).collect()))
-}
-
-async fn to_bus(
-    clients: &Clients,
-    bus: &str,
-    orders: &Orders,
-    batch: &[&Message],
-) -> Result<Vec<String>, Failure> {
-    let mut request = clients.events.put_events();
-    for message in batch {
-        let entry = PutEventsRequestEntry::builder()
-            .event_bus_name(bus)
-            .source("lambda-idempotency.prove")
-            .detail_type("Order")
-            .detail(orders.payload(message).to_string());
-        request = request.entries(entry.build());
-    }
-    let answer = request.send().await.map_err(|error| failed("PutEvents", error))?;
-    let entries = answer.entries.unwrap_or_default().into_iter();
-    Ok(entries.filter_map(|entry| entry.event_id).collect())
 }
 
 /// The ids of messages, in the order of their places in the batch.

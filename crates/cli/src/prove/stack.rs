@@ -18,10 +18,8 @@ pub(crate) struct Stack {
     pub(crate) table: String,
     pub(crate) queue: String,
     pub(crate) fifo: String,
-    /// Dead letters of the queue, of the FIFO queue, and events that Lambda gave up.
-    pub(crate) dead_letters: [String; 3],
-    pub(crate) topic: String,
-    pub(crate) bus: String,
+    /// Dead letters of the queue and of the FIFO queue.
+    pub(crate) dead_letters: [String; 2],
     pub(crate) logs: String,
 }
 
@@ -50,9 +48,7 @@ impl Stack {
             table: tag("table")?,
             queue: tag("queue")?,
             fifo: tag("fifo-queue")?,
-            dead_letters: [tag("dead-letters")?, tag("fifo-dead-letters")?, tag("failed-events")?],
-            topic: tag("topic")?,
-            bus: tag("bus")?,
+            dead_letters: [tag("dead-letters")?, tag("fifo-dead-letters")?],
             logs: tag("logs")?,
         })
     }
@@ -70,17 +66,7 @@ mod tests {
     use super::*;
 
     fn tags() -> HashMap<String, String> {
-        let of = [
-            "table",
-            "queue",
-            "fifo-queue",
-            "dead-letters",
-            "fifo-dead-letters",
-            "failed-events",
-            "topic",
-            "bus",
-            "logs",
-        ];
+        let of = ["table", "queue", "fifo-queue", "dead-letters", "fifo-dead-letters", "logs"];
         let tags = of.map(|of| (format!("prove-{of}"), of.to_owned()));
         tags.into_iter().chain([(MARK.to_owned(), "mine".to_owned())]).collect()
     }

@@ -52,15 +52,7 @@ async fn of_resources<'s>(
 ) -> Result<Vec<(&'s str, Tags)>, Failure> {
     let mut found = vec![
         (&*stack.table, of_table(clients, &arn(ledger, "dynamodb", "table/", &stack.table)).await?),
-        (&*stack.topic, of_topic(clients, &stack.topic).await?),
-        (
-            &*stack.bus,
-            of_bus(clients, &arn(&stack.topic, "events", "event-bus/", &stack.bus)).await?,
-        ),
-        (
-            &*stack.logs,
-            of_logs(clients, &arn(&stack.topic, "logs", "log-group:", &stack.logs)).await?,
-        ),
+        (&*stack.logs, of_logs(clients, &arn(ledger, "logs", "log-group:", &stack.logs)).await?),
     ];
     for queue in [&stack.queue, &stack.fifo].into_iter().chain(&stack.dead_letters) {
         found.push((queue, of_queue(clients, queue).await?));
@@ -83,18 +75,6 @@ async fn of_queue(clients: &Clients, queue: &str) -> Result<Tags, Failure> {
     Ok(asked.tags.unwrap_or_default())
 }
 
-async fn of_topic(clients: &Clients, topic: &str) -> Result<Tags, Failure> {
-    let asked = clients.sns.list_tags_for_resource().resource_arn(topic).send().await;
-    let asked = asked.map_err(|error| failed(&format!("the tags of {topic}"), error))?;
-    Ok(asked.tags.unwrap_or_default().into_iter().map(|tag| (tag.key, tag.value)).collect())
-}
-
-async fn of_bus(clients: &Clients, arn: &str) -> Result<Tags, Failure> {
-    let asked = clients.events.list_tags_for_resource().resource_arn(arn).send().await;
-    let asked = asked.map_err(|error| failed(&format!("the tags of {arn}"), error))?;
-    Ok(asked.tags.unwrap_or_default().into_iter().map(|tag| (tag.key, tag.value)).collect())
-}
-
 async fn of_logs(clients: &Clients, arn: &str) -> Result<Tags, Failure> {
     let asked = clients.logs.list_tags_for_resource().resource_arn(arn).send().await;
     let asked = asked.map_err(|error| failed(&format!("the tags of {arn}"), error))?;
@@ -108,7 +88,7 @@ mod tests {
     #[test]
     fn arns_are_of_one_account() {
         let ledger = "arn:aws-cn:dynamodb:cn-north-1:123:table/mine-ledger";
-        let bus = arn(ledger, "events", "event-bus/", "mine-bus");
-        assert_eq!(bus, "arn:aws-cn:events:cn-north-1:123:event-bus/mine-bus");
+        let logs = arn(ledger, "logs", "log-group:", "mine-logs");
+        assert_eq!(logs, "arn:aws-cn:logs:cn-north-1:123:log-group:mine-logs");
     }
 }

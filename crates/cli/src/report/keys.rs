@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency_chaos::StoryInvocation;
-
 use super::moment::{Kind, Moment};
 use super::names::Names;
 use super::observed::of_invocation;
 use super::run::{Run, is_cut_off};
+use super::story::StoryInvocation;
 
 pub(crate) struct Key {
     /// The name of its work, or the beginning of its hash.
@@ -45,7 +44,7 @@ pub(crate) fn keys(run: &Run<'_>) -> Vec<Key> {
     let mut keys: BTreeMap<String, Key> = BTreeMap::new();
     for (position, seen) in run.story.invocations.iter().enumerate() {
         for (name, moments) in of_invocation(run, &names, seen) {
-            let end = in_words(run, &names, seen, &name);
+            let end = in_words(&names, seen, &name);
             let key = keys.entry(name.clone()).or_insert_with(|| Key {
                 operation: names.operation(&name),
                 name,
@@ -84,10 +83,9 @@ fn lane(
 }
 
 /// The outcomes of a key's records in an invocation, each once, and what cut the invocation off.
-fn in_words(run: &Run<'_>, names: &Names, seen: &StoryInvocation, name: &str) -> String {
+fn in_words(names: &Names, seen: &StoryInvocation, name: &str) -> String {
     let mut words: Vec<String> = Vec::new();
-    let own =
-        seen.invocation.records.iter().filter(|line| names.of_record(run, &line.record) == name);
+    let own = seen.invocation.records.iter().filter(|line| names.of_record(&line.record) == name);
     let outcomes = own.map(|line| line.outcome.to_string());
     let cut_off = is_cut_off(seen).then(|| seen.invocation.result.to_string());
     for word in outcomes.chain(cut_off) {

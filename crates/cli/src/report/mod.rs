@@ -1,5 +1,5 @@
-//! What happened in a run, as text and as one page of HTML: numbers and tables, and on the page a timeline for each key
-//! and the ledger of effects.
+//! What happened in a run: as text, and for `invoke` as one page of HTML, with a timeline for each key and the ledger of
+//! effects.
 //!
 //! The page holds everything that it needs, and no script. Everything that comes from a function or an event is escaped,
 //! and the page's policy lets a browser run no script.
@@ -11,6 +11,7 @@ mod names;
 mod observed;
 mod page;
 mod run;
+mod story;
 mod text;
 mod timeline;
 
@@ -18,7 +19,8 @@ use std::path::Path;
 
 pub(crate) use names::short;
 pub(crate) use run::{List, Run};
-pub(crate) use text::{table, text};
+pub(crate) use story::{Story, StoryEffect, StoryInvocation};
+pub(crate) use text::{Summary, table};
 
 use crate::failure::Failure;
 

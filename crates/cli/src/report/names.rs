@@ -1,4 +1,4 @@
-//! The name of a key: the name of its work or the beginning of its hash.
+//! The name of a key: the beginning of its hash.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,9 +21,8 @@ impl Names {
     pub(super) fn of(run: &Run<'_>) -> Self {
         let mut names = Self::default();
         for line in run.story.invocations.iter().flat_map(|seen| &seen.invocation.records) {
-            let work = (run.work_of)(&line.record);
             let hash = line.key_hash.as_deref();
-            let name = work.or_else(|| hash.map(short)).unwrap_or_else(|| line.record.clone());
+            let name = hash.map_or_else(|| line.record.clone(), short);
             if let Some(hash) = hash {
                 names.by_hash.entry(hash.to_owned()).or_insert_with(|| name.clone());
             }
@@ -59,9 +58,8 @@ impl Names {
         self.by_hash.get(hash).cloned().unwrap_or_else(|| short(hash))
     }
 
-    pub(super) fn of_record(&self, run: &Run<'_>, record: &str) -> String {
-        let known = || self.by_record.get(record).cloned();
-        (run.work_of)(record).or_else(known).unwrap_or_else(|| record.to_owned())
+    pub(super) fn of_record(&self, record: &str) -> String {
+        self.by_record.get(record).cloned().unwrap_or_else(|| record.to_owned())
     }
 
     pub(super) fn operation(&self, name: &str) -> String {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use lambda_idempotency_chaos::StoryInvocation;
 use lambda_idempotency_local::{
     Disposition, ItemAnswer, ItemRequest, Outcome, RecordLine, StoreRequest, Verb,
 };
@@ -11,6 +10,7 @@ use lambda_idempotency_local::{
 use super::moment::{Kind, Moment, merged};
 use super::names::Names;
 use super::run::{Run, is_cut_off};
+use super::story::StoryInvocation;
 
 /// The moments of each key in an invocation, in time, by the key's name.
 pub(super) fn of_invocation(
@@ -43,16 +43,15 @@ pub(super) fn of_invocation(
     for effect in run.story.effects.iter().filter(|effect| is_in(run, seen, effect.pid, effect.at))
     {
         let hash = effect.key_hash.as_deref();
-        let work = (run.work_of)(&effect.message);
-        let name = work.or_else(|| hash.map(|hash| names.of_hash(hash)));
-        let name = name.unwrap_or_else(|| names.of_record(run, &effect.message));
+        let name = hash.map(|hash| names.of_hash(hash));
+        let name = name.unwrap_or_else(|| names.of_record(&effect.message));
         // A process that was cut off may run on; any other wrote the line before it answered.
         let at = run.ms(effect.at);
         let at = if is_cut_off(seen) { at } else { at.min(ended) };
         keys.entry(name).or_default().push(Moment::new(at, Kind::Effect, &effect.name));
     }
     for line in &invocation.records {
-        let moments = keys.entry(names.of_record(run, &line.record)).or_default();
+        let moments = keys.entry(names.of_record(&line.record)).or_default();
         moments.extend(handler(line, moments));
         moments.push(end(line, seen, ended));
     }
@@ -61,18 +60,10 @@ pub(super) fn of_invocation(
         if !invocation.records.iter().any(|line| line.record == *record) {
             let kind = if *end == Disposition::Done { Kind::Answered } else { Kind::Returned };
             let text = format!("{end}, nothing was logged");
-            keys.entry(names.of_record(run, record))
-                .or_default()
-                .push(Moment::new(ended, kind, &text));
+            keys.entry(names.of_record(record)).or_default().push(Moment::new(ended, kind, &text));
         }
     }
     for moments in keys.values_mut() {
-        for signal in
-            run.story.faults.iter().filter(|signal| is_in(run, seen, signal.pid, signal.at))
-        {
-            let text = format!("{} signal to the process", signal.kind);
-            moments.push(Moment::new(run.ms(signal.at), Kind::Fault, &text));
-        }
         if is_cut_off(seen) {
             moments.push(Moment::new(ended, Kind::Fault, &invocation.result.to_string()));
         }

@@ -1,9 +1,10 @@
-//! What a page is made of, from whichever command.
+//! What the page of a local run is made of.
 
 use std::{collections::BTreeMap, fmt::Display, time::Instant};
 
-use lambda_idempotency_chaos::{Findings, Offence, Story, StoryInvocation, Violation};
 use lambda_idempotency_local::InvocationResult;
+
+use super::story::{Story, StoryInvocation};
 
 pub(crate) struct Run<'a> {
     pub(crate) title: String,
@@ -16,8 +17,6 @@ pub(crate) struct Run<'a> {
     pub(crate) story: &'a Story,
     /// Further tables.
     pub(crate) lists: Vec<List>,
-    /// The name of the work of a record, where it is known without its key.
-    pub(crate) work_of: fn(&str) -> Option<String>,
 }
 
 impl Run<'_> {
@@ -39,9 +38,6 @@ pub(crate) struct List {
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// How many violations of a kind are shown in full.
-const SHOWN: usize = 3;
-
 impl List {
     pub(crate) fn counts<K: Display>(
         title: &'static str,
@@ -50,23 +46,5 @@ impl List {
     ) -> Self {
         let rows = counts.iter().map(|(name, count)| vec![name.to_string(), count.to_string()]);
         Self { title, header, rows: rows.collect() }
-    }
-
-    pub(crate) fn violations(findings: &Findings) -> Self {
-        let row = |Violation { offence, times, what, trace }: &Violation| {
-            vec![format!("{offence:?}"), times.to_string(), what.clone(), trace.join("\n")]
-        };
-        let mut of_kind: BTreeMap<Offence, usize> = BTreeMap::new();
-        let shown = findings.violations.iter().filter(|violation| {
-            let nth = of_kind.entry(violation.offence).or_default();
-            *nth += 1;
-            *nth <= SHOWN
-        });
-        let mut rows: Vec<_> = shown.map(row).collect();
-        if let more @ 1.. = findings.violations.len() - rows.len() {
-            let more = format!("and {more} more");
-            rows.push(vec![String::new(), String::new(), more, String::new()]);
-        }
-        Self { title: "Violations", header: &["kind", "times", "what", "executions"], rows }
     }
 }

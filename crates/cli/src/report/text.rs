@@ -1,24 +1,65 @@
-//! The report of a run for a terminal: all of its page but the timelines.
+//! The results of runs for a terminal.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt};
 
 use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
 };
 
-use super::run::{List, Run};
+use lambda_idempotency_chaos::{Findings, Offence, Violation};
+
+use super::run::List;
 use crate::terminal::printable;
 
-pub(crate) fn text(run: &Run<'_>) -> String {
-    let mut text = format!("{}\n\n", printable(&run.subtitle));
-    for (number, meaning) in &run.numbers {
-        let _ = writeln!(text, "{meaning:<52}{number:>9}");
+/// The result of an audit, for a terminal.
+pub(crate) struct Summary<'a> {
+    /// The settings.
+    pub(crate) subtitle: String,
+    /// Numbers with their meaning.
+    pub(crate) numbers: Vec<(u64, &'static str)>,
+    pub(crate) findings: &'a Findings,
+    /// Further tables.
+    pub(crate) lists: Vec<List>,
+    /// The sentence that says whether all went well.
+    pub(crate) verdict: String,
+}
+
+/// How many violations of a kind are shown.
+const SHOWN: usize = 10;
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n", printable(&self.subtitle))?;
+        for (number, meaning) in &self.numbers {
+            writeln!(f, "{meaning:<52}{number:>9}")?;
+        }
+        for list in self.lists.iter().filter(|list| !list.rows.is_empty()) {
+            write!(f, "\n{}\n{}\n", list.title, table(list))?;
+        }
+        violations(f, self.findings)?;
+        write!(f, "\n{}", self.verdict)
     }
-    for list in run.lists.iter().filter(|list| !list.rows.is_empty()) {
-        let _ = write!(text, "\n{}\n{}\n", list.title, table(list));
+}
+
+/// Each violation, with the history of its order: a line for each execution.
+fn violations(f: &mut fmt::Formatter<'_>, findings: &Findings) -> fmt::Result {
+    let mut of_kind: BTreeMap<Offence, usize> = BTreeMap::new();
+    for Violation { offence, times, what, trace } in &findings.violations {
+        let nth = of_kind.entry(*offence).or_default();
+        *nth += 1;
+        if *nth > SHOWN {
+            continue;
+        }
+        let times = if *times > 1 { format!(", {times} times") } else { String::new() };
+        writeln!(f, "\n{offence:?}{times}: {}", printable(what))?;
+        for execution in trace {
+            writeln!(f, "    {}", printable(execution))?;
+        }
     }
-    let _ = write!(text, "\n{}", run.verdict.1);
-    text
+    for (offence, count) in of_kind.into_iter().filter(|(_, count)| *count > SHOWN) {
+        writeln!(f, "\n{offence:?}: {} more", count - SHOWN)?;
+    }
+    Ok(())
 }
 
 /// A table as wide as it has to be, or as the terminal. Numbers are on the right.

@@ -52,13 +52,25 @@ async fn what_is_shown_of_a_delivery() {
     let source = ["no record in `Records` says which service", "lambda-idempotency event sqs"];
     // An event and options, the exit code, what the output and the error say, and what neither does.
     type Words<'a> = &'a [&'a str];
-    let cases: [(&str, Words, i32, Words, Words, Words); 9] = [
+    let text = "AWS_LAMBDA_LOG_FORMAT=Text";
+    let request = r#"{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"do":"refuse"}"#;
+    let cases: [(&str, Words, i32, Words, Words, Words); 12] = [
         // `orders` is a table of the example.
         (&good, &["--repeat", "2"], 0, &counts, &[], &["table orders", "note:", "record settled"]),
         (&good, &["--verbose"], 0, &[], &["started", "record settled"], &[]),
         (&good, &["--env", silent], 0, &["1 acknowledged", "init_default_subscriber"], &[], &[]),
         (&bad, &["--max-receive-count", "1"], 1, &[said, "\n    told to report\n"], &[], &[]),
         (&bad, &["--max-receive-count", "1", "--env", unsaid], 1, &[], &[], &["told to report"]),
+        (
+            &good,
+            &["--env", text],
+            0,
+            &["the function logs text"],
+            &[],
+            &["init_default_subscriber"],
+        ),
+        (request, &[], 1, &["400 The request has no key"], &[], &[]),
+        (&good, &["--table", "mine:id"], 0, &["table idempotency", "table mine"], &[], &["orders"]),
         (crash, &[], 1, &[], &["started"], &[]),
         (r#"{"Records":[]}"#, &[], 0, &[], &[], &["note:"]),
         (unnamed, &[], 0, &[], &source, &[]),

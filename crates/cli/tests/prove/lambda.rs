@@ -1,4 +1,4 @@
-//! In the place of Lambda: its sandboxes, its pollers, its queue of events, and what it logs.
+//! In the place of Lambda: its sandboxes, its pollers, and what it logs.
 
 use std::{
     path::PathBuf,
@@ -19,8 +19,6 @@ use crate::stack::{Services, Stack};
 
 /// As in the template, with fewer seconds.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
-/// Longer than a lease: the timeout, a second of grace, and a second of clock skew.
-const RETRY: Duration = Duration::from_secs(5);
 const SANDBOXES: usize = 6;
 
 /// The function, as Lambda runs it.
@@ -136,34 +134,6 @@ impl Lambda {
         }
     }
 
-    /// Takes the events that a topic or a rule has put into a queue, and invokes the function three times at most.
-    pub(crate) async fn accept(
-        self: Arc<Self>,
-        queue: String,
-        event: impl Fn(Value) -> Value + Send + Sync + 'static,
-    ) {
-        loop {
-            for message in self.receive(&queue).await {
-                let body = serde_json::from_str(message.body.as_deref().unwrap()).unwrap();
-                tokio::spawn(Arc::clone(&self).handle(event(body)));
-                self.delete(&queue, &message).await;
-            }
-        }
-    }
-
-    async fn handle(self: Arc<Self>, event: Value) {
-        let request = self.request();
-        for _ in 0..3 {
-            if let InvocationResult::Response(_) = self.invoke(&request, &event).await {
-                return;
-            }
-            tokio::time::sleep(RETRY).await;
-        }
-        let given_up = json!({ "version": "1.0", "requestPayload": event }).to_string();
-        let send = self.services.sqs.send_message().queue_url(&self.stack.failed_events);
-        send.message_body(given_up).send().await.unwrap();
-    }
-
     async fn receive(&self, queue: &str) -> Vec<Message> {
         let request = self.services.sqs.receive_message().queue_url(queue);
         let request = request.max_number_of_messages(10).wait_time_seconds(1);
@@ -200,16 +170,6 @@ fn record(message: &Message, arn: &str) -> Value {
         "eventSourceARN": arn,
         "awsRegion": crate::stack::REGION,
     })
-}
-
-/// A notification as Lambda hands it over.
-pub(crate) fn notification(notification: Value) -> Value {
-    json!({ "Records": [{
-        "EventSource": "aws:sns",
-        "EventVersion": "1.0",
-        "EventSubscriptionArn": format!("{}:subscription", notification["TopicArn"].as_str().unwrap()),
-        "Sns": notification,
-    }] })
 }
 
 #[allow(clippy::disallowed_methods, reason = "the times of log lines are real")]

@@ -8,7 +8,6 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ProvisionedThroughput,
     ScalarAttributeType, Tag, TimeToLiveSpecification,
 };
-use aws_sdk_eventbridge::types::Target;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::json;
 
@@ -20,8 +19,6 @@ pub(crate) struct Services {
     pub(crate) dynamodb_url: String,
     pub(crate) dynamodb: aws_sdk_dynamodb::Client,
     pub(crate) sqs: aws_sdk_sqs::Client,
-    pub(crate) sns: aws_sdk_sns::Client,
-    pub(crate) events: aws_sdk_eventbridge::Client,
     pub(crate) logs: aws_sdk_cloudwatchlogs::Client,
 }
 
@@ -37,8 +34,6 @@ impl Services {
             dynamodb_url: url.to_owned(),
             dynamodb: aws_sdk_dynamodb::Client::new(config),
             sqs: aws_sdk_sqs::Client::new(config),
-            sns: aws_sdk_sns::Client::new(config),
-            events: aws_sdk_eventbridge::Client::new(config),
             logs: aws_sdk_cloudwatchlogs::Client::new(config),
         }
     }
@@ -76,10 +71,6 @@ pub(crate) struct Stack {
     pub(crate) queue: String,
     pub(crate) fifo: String,
     pub(crate) dead: String,
-    pub(crate) failed_events: String,
-    /// Where topic and rule put what Lambda would accept.
-    pub(crate) notifications: String,
-    pub(crate) bus_events: String,
     pub(crate) logs: String,
 }
 
@@ -94,28 +85,8 @@ impl Stack {
     pub(crate) async fn create(services: &Services, name: &str, mark: &str) -> Self {
         let dead = queue(services, name, "dead", None).await;
         let fifo_dead = queue(services, name, "dead.fifo", None).await;
-        let failed_events = queue(services, name, "failed", None).await;
         let queue_url = queue(services, name, "queue", Some(&dead)).await;
         let fifo = queue(services, name, "queue.fifo", Some(&fifo_dead)).await;
-        let notifications = queue(services, name, "notifications", None).await;
-        let bus_events = queue(services, name, "bus-events", None).await;
-
-        let topic = services.sns.create_topic().name(format!("{name}-topic")).send().await.unwrap();
-        let topic = topic.topic_arn.unwrap();
-        let tag = aws_sdk_sns::types::Tag::builder().key(MARK).value(name).build().unwrap();
-        services.sns.tag_resource().resource_arn(&topic).tags(tag).send().await.unwrap();
-        let subscribe = services.sns.subscribe().topic_arn(&topic).protocol("sqs");
-        subscribe.endpoint(arn(services, &notifications).await).send().await.unwrap();
-
-        let (bus, rule) = (format!("{name}-bus"), format!("{name}-rule"));
-        let tag = aws_sdk_eventbridge::types::Tag::builder().key(MARK).value(name).build().unwrap();
-        services.events.create_event_bus().name(&bus).tags(tag).send().await.unwrap();
-        let put = services.events.put_rule().name(&rule).event_bus_name(&bus);
-        let pattern = json!({ "source": ["lambda-idempotency.prove"] }).to_string();
-        put.event_pattern(pattern).send().await.unwrap();
-        let target = Target::builder().id("function").arn(arn(services, &bus_events).await);
-        let put = services.events.put_targets().rule(&rule).event_bus_name(&bus);
-        put.targets(target.build().unwrap()).send().await.unwrap();
 
         let logs = format!("{name}-logs");
         let create = services.logs.create_log_group().log_group_name(&logs);
@@ -130,25 +101,11 @@ impl Stack {
             ("prove-fifo-queue", &fifo),
             ("prove-dead-letters", &dead),
             ("prove-fifo-dead-letters", &fifo_dead),
-            ("prove-failed-events", &failed_events),
-            ("prove-topic", &topic),
-            ("prove-bus", &bus),
             ("prove-logs", &logs),
         ];
         ledger_table(services, &ledger, &tags).await;
         let (name, queue) = (name.to_owned(), queue_url);
-        Self {
-            name,
-            table,
-            ledger,
-            queue,
-            fifo,
-            dead,
-            failed_events,
-            notifications,
-            bus_events,
-            logs,
-        }
+        Self { name, table, ledger, queue, fifo, dead, logs }
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::output::{Lines, OnOutput, Progress, Reader};
 use super::runtime_api::{RuntimeApi, Said, Work};
+use super::signal::{Signal, send};
 use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
 use crate::{Error, Proxy, Usage};
 
@@ -44,7 +45,11 @@ impl Process {
     ) -> Result<Self, Error> {
         let api = RuntimeApi::start().await?;
         let failed = |source| Error::Start { path: config.binary.clone(), source };
-        let mut child = Command::new(&config.binary)
+        let mut command = Command::new(&config.binary);
+        // A group of its own, so that what it starts ends with it, as in a sandbox of Lambda.
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command
             .env_clear()
             .envs(config.environment(&api.address(), &proxy.url(), nth))
             .stdin(Stdio::null())
@@ -97,8 +102,14 @@ impl Process {
 
     /// Kills the process and waits until it has ended.
     pub(crate) async fn kill(mut self) {
+        self.end_group();
         // An error means that the process has ended already.
         let _ = self.child.kill().await;
+    }
+
+    /// Kills what the process has started, and the process.
+    fn end_group(&self) {
+        send(self.pid, Signal::Kill);
     }
 
     /// Waits until the process asks for an event; an error says why it did not.
@@ -177,6 +188,7 @@ impl Process {
     ) -> Result<AtOnce, Error> {
         let is_late = ended.iter().any(|(_, (result, _))| *result == InvocationResult::TimedOut);
         if is_late && !config.outlives_timeout {
+            self.end_group();
             self.child.kill().await.map_err(Error::Process)?;
         }
         if self.is_alive() {
@@ -210,6 +222,7 @@ impl Process {
             // The endpoint exists as long as the process, so there is always a sender.
             Some(said) = self.api.said.recv() => Ok(Heard::Said(said)),
             status = self.child.wait() => {
+                self.end_group();
                 Ok(Heard::Ended(InvocationResult::exited(status.map_err(Error::Process)?)))
             }
             () = sleep_until(until) => Ok(Heard::Ended(InvocationResult::TimedOut)),
@@ -231,6 +244,15 @@ impl Process {
     async fn drain(&self) {
         for reader in &self.output {
             reader.progress.drain().await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended had its group killed then, and its number may be another's by now.
+        if self.child.id().is_some() {
+            self.end_group();
         }
     }
 }

@@ -11,17 +11,18 @@ pub enum Signal {
     Kill,
 }
 
-/// Sends a signal; false if there is no such process, or no such thing on this system.
+/// Sends a signal to a process and to what it has started; false if there is no such process, or no such thing on this
+/// system.
 #[cfg(unix)]
 pub(crate) fn send(pid: u32, signal: Signal) -> bool {
-    use rustix::process::{Pid, kill_process};
+    use rustix::process::{Pid, kill_process_group};
     let signal = match signal {
         Signal::Stop => rustix::process::Signal::STOP,
         Signal::Continue => rustix::process::Signal::CONT,
         Signal::Kill => rustix::process::Signal::KILL,
     };
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
+    pid.is_some_and(|pid| kill_process_group(pid, signal).is_ok())
 }
 
 /// Sends a signal; false if there is no such process, or no such thing on this system.

@@ -18,8 +18,7 @@ pub(crate) async fn scripted() -> FunctionConfig {
     FunctionConfig::new(binary).timeout(LONG).init_timeout(LONG)
 }
 
-/// The path of the built function. `cargo test` builds it beside the tests; otherwise this builds it, with the features of
-/// the workspace: with its own, the embedded DynamoDB would be compiled once more.
+/// The path of the built function. `cargo test` builds it beside the tests; otherwise this builds it.
 pub(crate) async fn binary() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../local");
     let built = std::env::current_exe().unwrap().parent().unwrap().join("../examples/scripted");
@@ -28,7 +27,8 @@ pub(crate) async fn binary() -> PathBuf {
         return built;
     }
     let (example, directory) = (Some("scripted".to_owned()), Some(package.join("../..")));
-    Build { example, directory, ..Build::default() }.run().await.unwrap()
+    let package = Some("lambda-idempotency-local".to_owned());
+    Build { package, example, directory, ..Build::default() }.run().await.unwrap()
 }
 
 pub(crate) async fn local(function: FunctionConfig) -> Local {
