@@ -100,7 +100,7 @@ mod tests {
         let mut names = Vec::new();
         let command = super::Cli::command().term_width(0).max_term_width(0);
         look(&mut command.clone(), &mut names);
-        assert!(names.len() > 3, "{names:?}");
+        assert!(!names.is_empty());
         let api = include_str!("../../../docs/api/lambda-idempotency.txt");
         for name in names.iter().filter(|name| !name.starts_with("lambda_runtime::")) {
             let path = name.split('(').next().unwrap_or_default();

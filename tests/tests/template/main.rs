@@ -233,7 +233,7 @@ example | OrderStreamPolicy/PolicyDocument/Statement/0/Resource | "*" | kinesis:
 example | KeyPolicy/PolicyDocument/Statement/0/Condition | | kms:Decrypt on {"Ref":"KmsKeyArn"} is not needed
 # `prove`.
 prove | /Resources/Ledger/DeletionPolicy | "Retain" | Ledger: DeletionPolicy
-prove | Bus/Tags | | Bus: has no tag
+prove | Queue/Tags | | Queue: has no tag
 prove | Ledger/Tags/2 | | prove-queue
 prove | Function/Timeout | 30 | VisibilityTimeout
 prove | FifoDeadLetters/FifoQueue | | of another kind

@@ -70,7 +70,6 @@ fn function(template: &Value) -> Problems {
         (&properties["Environment"]["Variables"], &properties["LoggingConfig"]);
     let table = json!({ "Ref": "IdempotencyTable" });
     let sizes = json!([properties["MemorySize"], properties["Timeout"]]);
-    let retries = &properties["EventInvokeConfig"]["MaximumRetryAttempts"];
     let expected = [
         ("LogFormat", &logging["LogFormat"], json!("JSON")),
         ("LoggingConfig", &json!(keys(logging)), json!(["LogFormat", "LogGroup"])),
@@ -78,8 +77,7 @@ fn function(template: &Value) -> Problems {
         ("PROVE_LEDGER", &variables["PROVE_LEDGER"], json!({ "Ref": "Ledger" })),
         ("PROVE_MISTAKE", &variables["PROVE_MISTAKE"], json!({ "Ref": "Mistake" })),
         ("Mistake", &template["Parameters"]["Mistake"]["Default"], json!("none")),
-        ("MemorySize and Timeout", &sizes, json!([256, 10])), // as `cost.rs` counts
-        ("MaximumRetryAttempts", retries, json!(2)),
+        ("MemorySize and Timeout", &sizes, json!([256, 10])),
     ];
     unlike("the function", &expected)
 }
@@ -98,7 +96,6 @@ fn queues(template: &Value) -> Problems {
         if queue["VisibilityTimeout"].as_u64().is_none_or(|visible| visible < 2 * longest) {
             problems.push(format!("{name}: VisibilityTimeout is {}", queue["VisibilityTimeout"]));
         }
-        // `cost.rs` counts with these.
         let expected = [
             ("maxReceiveCount", &queue["RedrivePolicy"]["maxReceiveCount"], json!(20)),
             ("MessageRetentionPeriod", &queue["MessageRetentionPeriod"], json!(7200)),
@@ -115,7 +112,7 @@ fn queues(template: &Value) -> Problems {
 }
 
 /// The requests of the command, and the permission that each needs.
-const REQUESTS: [(&str, &str); 15] = [
+const REQUESTS: [(&str, &str); 11] = [
     ("dynamodb.describe_table", "dynamodb:DescribeTable"),
     ("dynamodb.describe_time_to_live", "dynamodb:DescribeTimeToLive"),
     ("dynamodb.list_tags_of_resource", "dynamodb:ListTagsOfResource"),
@@ -125,10 +122,6 @@ const REQUESTS: [(&str, &str); 15] = [
     ("sqs.get_queue_attributes", "sqs:GetQueueAttributes"),
     ("sqs.receive_message", "sqs:ReceiveMessage"),
     ("sqs.delete_message", "sqs:DeleteMessage"),
-    ("sns.list_tags_for_resource", "sns:ListTagsForResource"),
-    ("sns.publish_batch", "sns:Publish"),
-    ("events.list_tags_for_resource", "events:ListTagsForResource"),
-    ("events.put_events", "events:PutEvents"),
     ("logs.list_tags_for_resource", "logs:ListTagsForResource"),
     ("logs.filter_log_events", "logs:FilterLogEvents"),
 ];
