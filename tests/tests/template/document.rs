@@ -108,10 +108,6 @@ pub(crate) fn entries(value: &Value) -> Vec<(&String, &Value)> {
     value.as_object().map(|object| object.iter().collect()).unwrap_or_default()
 }
 
-pub(crate) fn keys(value: &Value) -> Vec<&str> {
-    entries(value).into_iter().map(|(key, _)| key.as_str()).collect()
-}
-
 /// The resources of this type, by name.
 pub(crate) fn of_type<'t>(template: &'t Value, wanted: &str) -> Vec<(&'t str, &'t Value)> {
     let resources = entries(at(template, "/Resources")).into_iter();
