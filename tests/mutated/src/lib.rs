@@ -3,7 +3,7 @@
 //!
 //! `rules.patch` has the changes: wherever a rule can be left out, it asks `keeps("..")`. The build script applies it to a
 //! copy, and fails if a part of it does not fit any more: a change next to a rule changes the patch, too. Functions contain
-//! none of this. `docs/model.md` says what goes wrong without each rule.
+//! none of this. `tests/model/rules.txt` says what goes wrong without each rule.
 
 #![allow(
     rustdoc::broken_intra_doc_links,

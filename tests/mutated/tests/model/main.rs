@@ -9,7 +9,7 @@
 //! MODEL=large cargo test --release -p lambda-idempotency-mutated --test model -- --nocapture
 //! ```
 //!
-//! `docs/model.md` lists the properties and the mutants, and `recorded.txt` the worlds with the number of their
+//! `rules.txt` lists the properties and the mutants, and `recorded.txt` the worlds with the number of their
 //! states; [`documented`] compares both with the run.
 //!
 //! # The world

@@ -1,4 +1,4 @@
-//! The properties that must hold in every state. `docs/model.md` says what each means.
+//! The properties that must hold in every state. `rules.txt` says what each means.
 
 use crate::core::{
     clock::Timestamp,
