@@ -66,18 +66,14 @@ step_deployed() {
         some_tests cargo test --workspace --locked --test e2e -- failures:: deaths::
 }
 
-# The examples that need other SDKs, and are not in the workspace for that reason: Clippy, and the tests of those that
-# have some. Senders send to MiniStack.
+# The examples that need other SDKs, and are not in the workspace for that reason: Clippy and their tests. Senders send to
+# MiniStack.
 step_examples() {
     python_tools ministack-venv tests/ministack-requirements.txt
-    local manifest
-    for manifest in docs/examples/*/Cargo.toml; do
-        cp Cargo.lock "${manifest%/*}/" # the same versions where both have a dependency
-        cargo clippy --manifest-path "$manifest" --all-targets --target-dir target/examples -- -D warnings
-        if grep -q '^\[dev-dependencies\]' "$manifest"; then
-            cargo test --manifest-path "$manifest" --target-dir target/examples
-        fi
-    done
+    local manifest=docs/examples/Cargo.toml
+    cp Cargo.lock docs/examples # the same versions where both have a dependency
+    cargo clippy --manifest-path "$manifest" --all-targets --target-dir target/examples -- -D warnings
+    cargo test --manifest-path "$manifest" --target-dir target/examples
 }
 
 # The command `prove` from its beginning to its end, with MiniStack in the place of AWS, and with mistakes that it has to

@@ -13,7 +13,7 @@
 //! $ pip install 'moto[server]' && moto_server --port 5555 &
 //! $ AWS_ENDPOINT_URL_S3=http://127.0.0.1:5555 AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test \
 //!     AWS_SECRET_ACCESS_KEY=test RESULT_BUCKET=results \
-//!     cargo test --manifest-path docs/examples/s3-results/Cargo.toml -- --ignored --nocapture
+//!     cargo test --manifest-path docs/examples/Cargo.toml --bin s3-results -- --ignored --nocapture
 //! ```
 
 mod bucket;

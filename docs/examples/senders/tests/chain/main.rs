@@ -2,7 +2,7 @@
 //! its tasks is done once.
 //!
 //! ```console
-//! $ cargo test --manifest-path docs/examples/senders/Cargo.toml --test chain
+//! $ cargo test --manifest-path docs/examples/Cargo.toml --test chain
 //! ```
 //!
 //! `orders` gets orders from a queue that delivers them again, and runs in a local Lambda. It commits each order with its
