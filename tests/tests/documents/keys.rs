@@ -251,6 +251,14 @@ fn payloads() -> Vec<OfPayload> {
             vec!["order/note=again"],
             vec!["tenant", "order/id", "order/id:=7", "tenant=t,7"],
         ),
+        // An event of EventBridge, whose replay has one member more.
+        (
+            "[account, region, source, id]",
+            PLAIN,
+            json!({ "account": "a", "region": "r", "source": "s", "id": "i" }),
+            vec!["replay-name=n"],
+            vec!["account", "region", "source", "id"],
+        ),
         // Firehose asks again for the same records with another invocation.
         (
             "[deliveryStreamArn, recordId]",
