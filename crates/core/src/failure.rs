@@ -10,6 +10,7 @@ use std::{
 use crate::{
     contained::{Contained, caught},
     effects::RefusedEffect,
+    json::Json,
 };
 
 /// A boxed error.
@@ -41,6 +42,8 @@ pub struct Failure {
     error: Contained<Arc<dyn Error + Send + Sync>>,
     error_type: &'static str,
     is_permanent: bool,
+    /// What the caller of a direct invocation gets in place of an error.
+    answer: Option<Json>,
 }
 
 /// The most characters of an error's messages that are logged, because an error may hold a whole
@@ -56,7 +59,26 @@ impl Failure {
             error: Contained::new(Arc::from(error.into())),
             error_type: type_name_of::<E>(),
             is_permanent: false,
+            answer: None,
         }
+    }
+
+    /// As [`transient`](Self::transient), and the caller of a direct invocation gets this answer in place of an error: for
+    /// callers that find in the answer whether they have to try again, such as S3 Batch Operations. Nothing is kept of it.
+    ///
+    /// The invocation then succeeds, so that Lambda does not repeat an asynchronous one. Once the failure is permanent,
+    /// because the operation allows no more attempts, the caller gets an error. Other sources ignore the answer.
+    ///
+    /// ```
+    /// use lambda_idempotency_core::failure::Failure;
+    /// use serde_json::json;
+    ///
+    /// let busy = Failure::answering("the bucket is throttled", json!({ "resultCode": "TemporaryFailure" }));
+    /// assert!(!busy.is_permanent());
+    /// ```
+    #[must_use]
+    pub fn answering<E: Into<BoxError>>(error: E, answer: serde_json::Value) -> Self {
+        Self { answer: Some(answer.to_string().into()), ..Self::transient(error) }
     }
 
     /// The failure is permanent: it is recorded, and it answers later deliveries. The handler is not called again for the
@@ -134,6 +156,12 @@ impl Failure {
     pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
         // Only the destructor takes the error out.
         self.error.get().map_or(&fmt::Error, |error| &**error)
+    }
+
+    /// What the caller of a direct invocation gets in place of an error, as JSON text.
+    #[must_use]
+    pub const fn answer(&self) -> Option<&Json> {
+        self.answer.as_ref()
     }
 
     /// The type of the error.

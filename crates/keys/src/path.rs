@@ -107,7 +107,7 @@ mod sealed {
     impl Sealed for super::KeyPath {}
 }
 
-/// What can be the path of an operation's key: a text or [`payload`], because `run`, whole events and HTTP requests have
+/// What can be the path of an operation's key: a text or [`payload`], because `run` and HTTP requests have
 /// no record around their payload. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a path in a payload",

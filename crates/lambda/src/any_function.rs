@@ -103,9 +103,6 @@ impl Idempotency {
             invocation_deadline: context.invocation_deadline(self.engine.clock().now()),
             receives: context.receives(),
             invoked: context.invoked(&self.last_invoked),
-            keeps: None,
-            on_replay: None,
-            is_redelivered: false,
         };
         // By itself, so that there is no room for the result around it.
         let running = run::run(&self.engine, &prepared, task, function)?;

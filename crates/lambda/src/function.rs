@@ -81,7 +81,7 @@ impl Inner {
         for route in &self.routes {
             let Some(event) = rest.take() else { break };
             // The rest of a divided list is not a direct invocation: `process` rejects its records.
-            let is_partly_shared = !shares.is_empty() && route.source.takes_anything();
+            let is_partly_shared = !shares.is_empty() && route.source.answers_its_caller();
             if is_partly_shared || !route.source.recognises(&event, &route.settings) {
                 rest = Some(event);
                 continue;
@@ -118,6 +118,9 @@ impl Inner {
                 in_order(parts.zip(done.into_iter().chain(last)))
             }
         };
+        if source.answers_its_caller() {
+            return Ok(first.answer(event, outcomes.into_iter().next())?);
+        }
         if shares.iter().any(|(route, _)| route.settings.returns_whole_batch) {
             all_or_error(source.name(), &records, &outcomes)?;
         }

@@ -135,8 +135,8 @@ impl FunctionBuilder {
                 "the function has no source; add one with `.on(Sqs::new(), ..)`",
             ));
         }
-        let takes_all = routes.iter().find(|route| route.source.takes_anything());
-        if let Some(route) = takes_all.filter(|_| otherwise.is_some()) {
+        let is_direct = |route: &&Route| route.source.answers_its_caller();
+        if let Some(route) = routes.iter().find(is_direct).filter(|_| otherwise.is_some()) {
             return Err(ConfigError::setting(format!(
                 "`.otherwise(..)` has no effect beside the source {} of operation `{}`, which takes every event that no \
                  other source takes; remove one of them",
@@ -157,9 +157,14 @@ impl FunctionBuilder {
         }
         // Last, because a function that cannot be built takes no names.
         names.take_records(&handlers)?;
-        // Sources that take any event are tried last.
+        // Whichever source does the work, a direct invocation may ask for the result.
+        let asked: Vec<_> =
+            routes.iter().filter(is_direct).map(|route| Arc::clone(&route.prepared.name)).collect();
+        for route in &mut routes {
+            route.keeps_result = asked.contains(&route.prepared.name);
+        }
         let (last, mut routes): (Vec<_>, Vec<_>) =
-            routes.into_iter().partition(|route| route.source.takes_anything());
+            routes.into_iter().partition(|route| route.source.answers_its_caller());
         routes.extend(last);
         Ok(Function(Arc::new(Inner { engine, routes, otherwise })))
     }

@@ -1,6 +1,7 @@
 //! Handlers: async functions of a decoded payload.
 
 use std::{
+    any::TypeId,
     future::Future,
     marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -80,8 +81,9 @@ impl<T: DeserializeOwned + Send + 'static> Payload for T {
 /// What a closure holds is cloned for each record; clients of the AWS SDK are cheap to clone, and what is not `Clone` belongs
 /// into an `Arc`.
 ///
-/// Any standard error type can be returned; a [`Failure`] can also be permanent. The function's result is discarded,
-/// because queues and streams do not read it; [`keep_result`] keeps it in the store.
+/// Any standard error type can be returned; a [`Failure`] can also be permanent. The caller of a [direct
+/// invocation](crate::source::Invoke) gets the function's result. Other sources do not read it, and it is discarded unless
+/// [`keep_result`] keeps it in the store.
 ///
 /// The future has to be `Send`: an `Rc`, or the guard of a `Mutex`, that is held across an `.await` is refused. The trait is
 /// sealed.
@@ -110,66 +112,52 @@ where
     }
 }
 
-/// What a handler returns: a `Result` whose error converts to a [`Failure`]. It is a sealed trait
-/// so that the compiler can explain what is expected where a handler returns another type.
+/// What a handler returns: a `Result` whose value can be serialized, and whose error converts to a [`Failure`]. It is a
+/// sealed trait so that the compiler can explain what is expected where a handler returns another type.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "this returns `{Self}`",
-    note = "a handler returns `Result<_, E>`, where `E` is `lambda_idempotency::Failure`, a type that implements \
+    note = "a handler returns `Result<R, E>`, where `E` is `lambda_idempotency::Failure`, a type that implements \
             `std::error::Error + Send + Sync`, a boxed one of these, or a `String`",
+    note = "`R` is `()`, or a type that implements `serde::Serialize`, because a caller may get it, and a store may keep it",
     note = "a future is awaited in the handler: `async move |order, call| place(&client, order, call).await`"
 )]
 pub trait HandlerResult: 'static {
     #[doc(hidden)]
-    type Value;
+    type Value: Serialize + 'static;
 
-    /// The result, and what is kept of it.
+    /// Whether it is kept for every source.
     #[doc(hidden)]
-    fn into_result(self, sealed: Sealed) -> Result<(Self::Value, Returned), Failure>;
+    const IS_KEPT: bool;
+
+    #[doc(hidden)]
+    fn into_result(self, sealed: Sealed) -> Result<Self::Value, Failure>;
 }
 
 // Without this the compiler would list each missing conversion instead of the note above.
 #[diagnostic::do_not_recommend]
-impl<R: 'static, E: Into<Failure> + 'static> HandlerResult for Result<R, E> {
+impl<R: Serialize + 'static, E: Into<Failure> + 'static> HandlerResult for Result<R, E> {
     type Value = R;
 
-    fn into_result(self, _: Sealed) -> Result<(R, Returned), Failure> {
-        self.map(|value| (value, Returned::Nothing)).map_err(Into::into)
+    const IS_KEPT: bool = false;
+
+    fn into_result(self, _: Sealed) -> Result<R, Failure> {
+        self.map_err(Into::into)
     }
 }
 
 /// What a handler of [`keep_result`] returns.
-// It holds the function so that only `keep_result` asks for `Keepable`, and says so.
 #[derive(Debug)]
-pub struct Kept<R: HandlerResult>(R, fn(&R::Value) -> Returned);
+pub struct Kept<R>(R);
 
 #[diagnostic::do_not_recommend]
 impl<R: HandlerResult> HandlerResult for Kept<R> {
     type Value = R::Value;
 
-    fn into_result(self, sealed: Sealed) -> Result<(R::Value, Returned), Failure> {
-        let Self(result, keep) = self;
-        let (value, _) = result.into_result(sealed)?;
-        let kept = keep(&value);
-        Ok((value, kept))
-    }
-}
+    const IS_KEPT: bool = true;
 
-/// What can be kept of a handler: everything that implements `serde::Serialize`. Sealed.
-#[diagnostic::on_unimplemented(
-    message = "a result of type `{Self}` cannot be kept",
-    label = "`keep_result` stores what the handler returns as JSON",
-    note = "derive `serde::Serialize` for `{Self}`, or register the handler without `keep_result`"
-)]
-pub trait Keepable {
-    #[doc(hidden)]
-    fn kept(&self, sealed: Sealed) -> Returned;
-}
-
-#[diagnostic::do_not_recommend]
-impl<R: Serialize> Keepable for R {
-    fn kept(&self, _: Sealed) -> Returned {
-        serialized(self)
+    fn into_result(self, sealed: Sealed) -> Result<R::Value, Failure> {
+        self.0.into_result(sealed)
     }
 }
 
@@ -212,12 +200,12 @@ impl<R: Serialize> Keepable for R {
 pub fn keep_result<T, R, H>(handler: H) -> impl Handler<T, Kept<R>>
 where
     T: Payload,
-    R: HandlerResult<Value: Keepable> + Send,
+    R: HandlerResult + Send,
     H: Handler<T, R>,
 {
     move |payload, call| {
         let running = handler.clone().call_once(payload, call, Sealed);
-        async move { Kept(running.await, |value| value.kept(Sealed)) }
+        async move { Kept(running.await) }
     }
 }
 
@@ -233,7 +221,16 @@ pub(crate) fn serialized<R: Serialize>(result: &R) -> Returned {
 /// A handler without its payload type. It decodes first, so that a record that cannot be decoded
 /// never claims its key.
 pub(crate) trait ErasedHandler: Send + Sync {
-    fn job<'j>(self: Arc<Self>, payload: &str, format: Format) -> Result<Job<'j>, Rejection>;
+    /// A call for this payload. Its result is kept if `keeps` says so, or the handler.
+    fn job<'j>(
+        self: Arc<Self>,
+        payload: &str,
+        format: Format,
+        keeps: bool,
+    ) -> Result<Job<'j>, Rejection>;
+
+    /// Whether its result is `()`.
+    fn returns_nothing(&self) -> bool;
 }
 
 pub(crate) struct Typed<H, T, R> {
@@ -253,14 +250,24 @@ where
     T: Payload,
     R: HandlerResult,
 {
-    fn job<'j>(self: Arc<Self>, payload: &str, format: Format) -> Result<Job<'j>, Rejection> {
+    fn job<'j>(
+        self: Arc<Self>,
+        payload: &str,
+        format: Format,
+        keeps: bool,
+    ) -> Result<Job<'j>, Rejection> {
         let payload = T::decoded(payload, format, Sealed)?;
+        let keeps = R::IS_KEPT || keeps && !self.returns_nothing();
         Ok(Box::new(move |call| {
             let running = self.handler.clone().call_once(payload, call, Sealed);
             Box::pin(async move {
-                let (_, kept) = running.await.into_result(Sealed)?;
-                Ok(kept)
+                let value = running.await.into_result(Sealed)?;
+                Ok(if keeps { serialized(&value) } else { Returned::Nothing })
             })
         }))
+    }
+
+    fn returns_nothing(&self) -> bool {
+        TypeId::of::<R::Value>() == TypeId::of::<()>()
     }
 }

@@ -145,13 +145,6 @@ impl Idempotency {
         entry_point: EntryPoint,
     ) -> Result<(), ConfigError> {
         self.mistake().map_or(Ok(()), Err)?;
-        if entry_point == EntryPoint::Event && operation.policy.mode.commits_effects() {
-            return Err(ConfigError::mode(format!(
-                "operation `{}` has `Mode::{:?}`, and the service of a whole event has no `Call` to collect effects with; \
-                 use `.run(..)`, or a source",
-                operation.name, operation.policy.mode
-            )));
-        }
         operation.commits_with(&self.engine)?;
         self.names.take(&operation.name, entry_point, operation.policy.mode)
     }

@@ -142,7 +142,8 @@
 //! | what is done once, and how | [`Operation`], [`Mode`] |
 //! | what a handler is told | [`Call`], [`CallExt`] |
 //! | errors that say what to do | [`Failure`] |
-//! | a whole event, any function, many payloads | [`Idempotency::event`], [`Idempotency::run`], [`Idempotency::run_many`] |
+//! | a direct invocation, whose caller gets the result | [`source::Invoke`] |
+//! | any function, many payloads | [`Idempotency::run`], [`Idempotency::run_many`] |
 //! | keys before sending, and of events | [`producer`], [`inspect`] |
 //! | tests | [`testing`], [`Call::test`], [`MemoryStore`] |
 //!
@@ -157,7 +158,7 @@
 //! | operate it | [logs and traces](guide::logs_and_traces), [metrics](guide::metrics), [troubleshooting](guide::troubleshooting), [the table](guide::operating), [security](guide::security), [cost](guide::cost), [performance](guide::performance) |
 //! | move to it, or within it | [from Powertools](guide::powertools), [moving work](guide::migrations), [producers](guide::producers), [topologies](guide::topologies), [where it runs](guide::where_it_runs) |
 //!
-//! Programs to copy are in the [examples]: `first_use`, `client`, `several_sources`, `fifo`, `stream`, `http`, `whole_event`, `run`,
+//! Programs to copy are in the [examples]: `first_use`, `client`, `several_sources`, `fifo`, `stream`, `http`, `invoke`, `run`,
 //! `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `outbox`, `long_job`, `typed_events`, and `sources`,
 //! which has one event of each source.
 //!
@@ -208,7 +209,6 @@ mod decode;
 mod disabled;
 mod environment;
 pub mod error;
-mod event;
 mod find_key;
 mod free;
 mod from_env;
@@ -222,7 +222,6 @@ pub mod http;
 mod idempotency;
 pub mod inspect;
 pub mod keys;
-pub mod layers;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -13,8 +13,6 @@ use crate::{error::ConfigError, operation::modes_agree};
 /// What is not an event source, and uses the name of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
-    /// [`Idempotency::event`](crate::Idempotency::event).
-    Event,
     /// `Idempotency::http`.
     #[cfg(feature = "http")]
     Http,
@@ -34,9 +32,6 @@ type InUse = HashMap<Arc<str>, (Use, Mode)>;
 
 /// Lambda and its emulators set this variable for each process of a function.
 const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
-
-#[cfg(feature = "http")]
-const HTTP: &str = "`.http(..)`";
 
 /// The limit of names for calls of `run`, because a program may make names from its data.
 const MAX_RUN_NAMES: usize = 1000;
@@ -82,8 +77,8 @@ impl HandlerType {
 #[derive(Clone, Copy, Debug)]
 enum Use {
     Records(HandlerType),
-    /// The layer with this name.
-    Layer(&'static str),
+    #[cfg(feature = "http")]
+    Http,
     Run,
 }
 
@@ -116,9 +111,8 @@ impl Names {
     ) -> Result<(), ConfigError> {
         let used = match entry_point {
             EntryPoint::Run => Use::Run,
-            EntryPoint::Event => Use::Layer("`.event(..)`"),
             #[cfg(feature = "http")]
-            EntryPoint::Http => Use::Layer(HTTP),
+            EntryPoint::Http => Use::Http,
         };
         self.add(&[(name, used, mode)])
     }
@@ -127,7 +121,7 @@ impl Names {
     #[cfg(feature = "http")]
     pub(crate) fn is_of_requests(&self, name: &str) -> bool {
         let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(names.get(name), Some((Use::Layer(HTTP), _)))
+        matches!(names.get(name), Some((Use::Http, _)))
     }
 
     fn add(&self, used: &[(&Arc<str>, Use, Mode)]) -> Result<(), ConfigError> {
@@ -154,8 +148,9 @@ fn agree(name: &str, before: Use, now: Use) -> Result<(), ConfigError> {
         // Closures of two call sites have different types, even if they do the same work.
         (Use::Run, Use::Run) => Ok(()),
         (Use::Records(before), Use::Records(now)) => before.agrees_with(now, name),
-        (Use::Layer(before), Use::Layer(now)) if before == now => Err(ConfigError::name(format!(
-            "operation `{name}` has two layers of {now}, whose services would answer each other's duplicates; make \
+        #[cfg(feature = "http")]
+        (Use::Http, Use::Http) => Err(ConfigError::name(format!(
+            "operation `{name}` has two layers of `.http(..)`, whose services would answer each other's duplicates; make \
                  the layer once and clone it or, for other work, give each operation its own name"
         ))),
         (before, now) => {
@@ -172,7 +167,8 @@ impl Use {
     const fn describe(self) -> &'static str {
         match self {
             Self::Records(_) => "a function's records",
-            Self::Layer(layer) => layer,
+            #[cfg(feature = "http")]
+            Self::Http => "`.http(..)`",
             Self::Run => "`.run(..)`",
         }
     }

@@ -7,21 +7,6 @@ use lambda_idempotency_keys::{DocumentError, SelectionError, producer::PayloadEr
 
 use crate::source::Envelope;
 
-/// Why a kind of event has no default key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoDefaultKey {
-    /// The default key would be the invocation's request id, but a retry has another one.
-    #[error("its request id changes each time it is delivered again")]
-    NewRequestId,
-    /// The default key would be the whole event, but the event changes when it is delivered again.
-    #[error("parts of it change each time it is delivered again")]
-    Differs,
-    /// The default key would be the whole event, but events for different work can be equal.
-    #[error("it has neither an id nor a time, so events for different work can be equal")]
-    Repeats,
-}
-
 /// Why a record cannot be processed as it is. The message says where the problem is and what to do;
 /// it never quotes the payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +69,8 @@ pub enum Rejection {
          choose a key with `.key(\"...\")` on the operation", .0.join("`, `")
     )]
     PartOfIdentity(&'static [&'static str]),
-    /// The invocation has no request id, which is the default key of [`Invoke`](crate::source::Invoke).
+    /// The invocation has no request id, which is the key of
+    /// [`Invoke::by_request_id`](crate::source::Invoke::by_request_id).
     #[error(
         "the invocation has no request id, so it cannot be told apart from other invocations; \
          choose a key with `.key(\"...\")` on the operation"
@@ -96,19 +82,13 @@ pub enum Rejection {
          requests; send the header, or choose a key with `.key(\"...\")` on the operation"
     )]
     NoHeader,
-    /// The event's kind has no default key.
+    /// The event is a batch of this source, each delivery of which has another request id, so that
+    /// [`Invoke::by_request_id`](crate::source::Invoke::by_request_id) would never recognise a duplicate.
     #[error(
-        "the event is {event}, which has no default key because {reason}; {advice}, or choose a \
-         key with `.key(\"...\")`"
+        "the event is from {0}, which delivers it again with another request id; register the operation with the type of \
+         that source, or choose a key with `.key(\"...\")`"
     )]
-    NoDefaultKey {
-        /// Why it has none.
-        reason: NoDefaultKey,
-        /// The kind of event, with its article.
-        event: &'static str,
-        /// What to do, as a clause.
-        advice: &'static str,
-    },
+    NewRequestId(&'static str),
     /// The event came in a list with others, and no operation of the function takes it.
     #[error(
         "no operation of this function takes this event of the list; add one that does, or exclude \
@@ -215,7 +195,7 @@ impl From<PayloadError> for Rejection {
 
 #[cfg(test)]
 mod tests {
-    use super::{Envelope, NoDefaultKey, Rejection};
+    use super::{Envelope, Rejection};
 
     /// Whole sentences: what is wrong, and what to do.
     #[test]
@@ -279,14 +259,9 @@ mod tests {
                  operation",
             ),
             (
-                Rejection::NoDefaultKey {
-                    reason: NoDefaultKey::NewRequestId,
-                    event: "an SQS batch",
-                    advice: "register the operation with `.on(Sqs::new(), ..)`",
-                },
-                "the event is an SQS batch, which has no default key because its request id changes \
-                 each time it is delivered again; register the operation with `.on(Sqs::new(), ..)`, or choose a key \
-                 with `.key(\"...\")`",
+                Rejection::NewRequestId("sqs"),
+                "the event is from sqs, which delivers it again with another request id; register the operation with the \
+                 type of that source, or choose a key with `.key(\"...\")`",
             ),
         ] {
             assert_eq!(rejection.to_string(), text);

@@ -127,7 +127,7 @@ impl Idempotency {
             let returned = move |returned| {
                 *value.lock().unwrap_or_else(PoisonError::into_inner) = returned;
             };
-            let job = job(operation, None, move |call| function(payload, call), returned);
+            let job = job(operation, move |call| function(payload, call), returned);
             let text = text.as_deref().map_err(|_| RunError::Unserializable);
             let work = text.and_then(|text| work(&self.engine, &extraction, &record, text, job));
             let invoked = context.invoked(&self.last_invoked);
@@ -159,7 +159,7 @@ impl Idempotency {
             Some(refused) => Err(refused),
             None => {
                 let value = value.into_inner().unwrap_or_else(PoisonError::into_inner);
-                answer(outcomes.next(), value, None)
+                answer(outcomes.next(), value)
             }
         });
         answers.collect()

@@ -1,7 +1,7 @@
 //! Stores the results of idempotent work compressed, encrypted or elsewhere. [`Results`] is a store around another,
 //! so it works with every store.
 //!
-//! `run`, whole events and HTTP keep the result of the work as JSON text in the idempotency record, and so do
+//! `run`, direct invocations and HTTP keep the result of the work as JSON text in the idempotency record, and so do
 //! records with `keep_result`. That makes records large, each duplicate is billed by the size of the record that it
 //! finds, and everybody who can read the table can read the results.
 //!

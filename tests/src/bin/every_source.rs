@@ -102,7 +102,7 @@ async fn main() -> Result<(), Error> {
         )
         // These two have their default identities: the scheduled time and the request id.
         .on(Scheduler::new(), &shop.operation(Operation::new("scheduled")), place.clone())
-        .on(Invoke::new(), &shop.operation(Operation::new("invoked")), place)
+        .on(Invoke::by_request_id(), &shop.operation(Operation::new("invoked")), place)
         .build()?;
     lambda_runtime::run(function).await
 }

@@ -181,6 +181,39 @@ fn payloads() -> Vec<OfPayload> {
             vec!["invocationId"],
             vec!["job/id", "tasks/0/taskId"],
         ),
+        // An event of a bus that an archive replays.
+        (
+            "[account, region, source, id]",
+            PLAIN,
+            json!({ "account": "1", "region": "eu-west-1", "source": "shop", "id": "e-1", "replay-name": "r" }),
+            vec!["replay-name"],
+            vec!["account", "region", "source", "id"],
+        ),
+        // Once for each contact of Amazon Connect.
+        (
+            "Details.ContactData.ContactId",
+            PLAIN,
+            json!({ "Name": "ContactFlowEvent", "Details": { "ContactData": { "ContactId": "c", "Channel": "VOICE" } } }),
+            vec!["Details/ContactData/Channel"],
+            vec!["Details/ContactData/ContactId"],
+        ),
+        // A task state of Step Functions: it is retried with another token, and a loop enters it again.
+        (
+            "[execution, state, entered]",
+            PLAIN,
+            json!({ "execution": "arn:e-1", "state": "Charge", "entered": "2026-01-01T00:00:00.000Z", "token": "t" }),
+            vec!["token"],
+            vec!["execution", "state", "entered"],
+        ),
+        // In a `Map`, whose items may enter a state in one millisecond.
+        (
+            "[execution, state, entered, index]",
+            PLAIN,
+            json!({ "execution": "arn:e-1", "state": "Charge", "entered": "2026-01-01T00:00:00.000Z", "index": 0,
+                "token": "t" }),
+            vec!["token"],
+            vec!["execution", "state", "entered", "index:=1"],
+        ),
         (
             "\"CodePipeline.job\".id",
             PLAIN,

@@ -49,8 +49,7 @@ use lambda_idempotency_keys::{Digest, Key};
 /// | `run` without a context | | | | |
 ///
 /// A copy in the same batch is answered by the call for the first of them, which knows nothing of the
-/// others. A service in the layer of `Idempotency::event` gets no `Call`: it has the event and its
-/// context.
+/// others.
 #[derive(Clone)]
 pub struct Call {
     subject: Subject,

@@ -47,7 +47,7 @@ pub enum InvocationError {
         /// The problems of the first few records.
         problems: String,
     },
-    /// The wrapped event could not be processed.
+    /// A direct invocation has no answer.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The handler for other events failed. Its error is not in the chain of `source()`, because

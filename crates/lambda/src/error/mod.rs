@@ -23,7 +23,7 @@ pub use transact::TransactError;
 pub use lambda_idempotency_engine::steps::StepError;
 
 #[doc(no_inline)]
-pub use crate::rejection::{NoDefaultKey, Rejection};
+pub use crate::rejection::Rejection;
 
 #[doc(no_inline)]
 pub use lambda_idempotency_keys::{

@@ -105,10 +105,9 @@ pub enum RunError {
          the function's result does not count: try again"
     )]
     Fenced,
-    /// An earlier call did the work, but its result was not kept or has another type.
+    /// The work is done, now or by an earlier call, and its result cannot be given to this caller.
     #[error(
-        "an earlier call did the work, and {0}; the work is not done again: look for its result \
-         where the earlier call stored it"
+        "the work is done, and {0}; it is not done again: look for its result where the handler stored it"
     )]
     ResultLost(ResultLost),
 }
@@ -154,6 +153,10 @@ pub enum ResultLost {
     NotKept,
     /// The stored result does not have the requested type.
     OtherType,
+    /// The result cannot be serialized as JSON.
+    Unserializable,
+    /// [`Invoke::answer`](crate::source::Invoke::answer) panicked.
+    NoAnswer,
     /// The call's outcome is not known.
     Unknown,
 }
@@ -163,6 +166,10 @@ impl fmt::Display for ResultLost {
         f.write_str(match self {
             Self::NotKept => "its result was not kept",
             Self::OtherType => "its result has another type",
+            Self::Unserializable => "its result cannot be serialized as JSON",
+            Self::NoAnswer => {
+                "the function of `.answer(..)` panicked, so that its result makes no answer"
+            }
             Self::Unknown => "its result is not known",
         })
     }

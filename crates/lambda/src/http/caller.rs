@@ -75,7 +75,7 @@ pub(super) enum UnknownCaller {
     /// It has no headers, and `lambda_http` gives it the method `GET`, with which it would pass unprotected.
     #[error(
         "it is a message of a WebSocket API, which has no headers; serve messages in a function of their own, with \
-         `Idempotency::event` and a key from the message"
+         the source `Invoke` and a key from the message"
     )]
     WebSocket,
 }

@@ -95,8 +95,24 @@ use tower_layer::Layer;
 use self::settings::{Keys, Settings};
 use crate::{
     error::ConfigError,
+    idempotency::Idempotency,
+    names::EntryPoint,
     operation::{Operation, Prepared},
 };
+
+impl Idempotency {
+    /// A layer around a service of HTTP requests, which answers a repeated request with the first
+    /// response; see [`http`](crate::http). [`Http`] says where the key is: in the
+    /// `Idempotency-Key` header, or in the body.
+    ///
+    /// # Errors
+    /// A mistake in the operation; a key of the operation that the layer would not read, or none.
+    pub fn http<K>(&self, operation: &Operation, http: Http<K>) -> Result<HttpLayer, ConfigError> {
+        let layer = HttpLayer::new(self.engine.clone(), operation, http)?;
+        self.allow(layer.operation(), EntryPoint::Http)?;
+        Ok(layer)
+    }
+}
 
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
 #[derive(Clone)]

@@ -23,8 +23,7 @@ pub(crate) use prepared::{FieldSets, Prepared};
 use crate::error::ConfigError;
 
 /// A piece of work that is done once per idempotency key, wherever it comes from: event sources, [HTTP
-/// requests](crate::Idempotency::http), [whole events](crate::Idempotency::event) and calls of
-/// [`run`](crate::Idempotency::run).
+/// requests](crate::Idempotency::http) and calls of [`run`](crate::Idempotency::run).
 ///
 /// The name identifies the work. It is part of every key, so two operations never share a key. The
 /// name of the Lambda function is not part of the key, but each idempotency record contains it:

@@ -32,7 +32,6 @@ impl Operation {
     /// * with effects: a store without transactions; `RunUnprotected` for [`on_outage`](Self::on_outage) or
     ///   [`on_missing_key`](Self::on_missing_key), and `IDEMPOTENCY_DISABLED`, because without a claim there is no
     ///   completion to commit with;
-    ///   [`Idempotency::event`](crate::Idempotency::event), whose service has no call to collect with;
     /// * without a claim: [`lease`](Self::lease), [`lease_grace`](Self::lease_grace),
     ///   [`max_failed_attempts`](Self::max_failed_attempts) and [`max_lost_attempts`](Self::max_lost_attempts), which
     ///   have no effect; a [`retention`](Self::retention) of less than 15 minutes, because a request that arrives late
@@ -168,7 +167,7 @@ impl Operation {
 
     /// What happens to a delivery while another worker holds its key. The default depends on the
     /// source: [`OnConflict::Return`] for SQS, whose queue delivers the message again (also to a pipe), and for HTTP
-    /// requests, whole events and [`run`](crate::Idempotency::run), whose callers get an error;
+    /// requests and [`run`](crate::Idempotency::run), whose callers get an error;
     /// [`OnConflict::Wait`] for all other sources, which retry only a few times or deliver nothing
     /// else until they get a response.
     ///

@@ -1,6 +1,7 @@
 //! A source with the operation and the handler of its records: what is checked before the first event.
 
 mod agreement;
+mod direct;
 mod payload_type;
 mod volatile;
 
@@ -29,6 +30,8 @@ pub(crate) struct Route {
     pub(crate) policy: Policy,
     pub(crate) handler: Arc<dyn ErasedHandler>,
     pub(crate) handler_type: HandlerType,
+    /// Whether a result that is not `()` is kept, because the caller of a direct invocation gets it.
+    pub(crate) keeps_result: bool,
 }
 
 /// A route that has not been checked.
@@ -71,7 +74,17 @@ impl Draft {
         })?;
         let mut policy = prepared.policy.clone();
         policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
-        let route = Route { source, settings, operation, prepared, policy, handler, handler_type };
+        let route = Route {
+            source,
+            settings,
+            operation,
+            prepared,
+            policy,
+            handler,
+            handler_type,
+            keeps_result: false,
+        };
+        route.chooses_key()?;
         route.refuse_volatile()?;
         route.tells_notifications_apart()?;
         route.prepared.names_what_it_excludes()?;
@@ -103,7 +116,8 @@ impl Route {
             Format::Text if self.prepared.reads_payload() => Format::JsonText,
             format => format,
         };
-        Ok(self.prepared.keeping(Arc::clone(&self.handler).job(payload, format)?))
+        let job = Arc::clone(&self.handler).job(payload, format, self.keeps_result)?;
+        Ok(self.prepared.keeping(job))
     }
 
     /// The source, with the names of its filters.

@@ -35,8 +35,8 @@ impl Draft {
         if events.contains(&type_name) {
             return Err(ConfigError::source(format!(
                 "the handler of operation `{name}` takes a whole event, `{payload}`, and would refuse everything, because \
-                 a handler gets one record: take the payload of one, such as `Order`, or handle whole events with \
-                 `Idempotency::event`"
+                 a handler gets one record: take the payload of one, such as `Order`, or call `Idempotency::run` in a \
+                 function of whole events"
             )));
         }
         if records.contains(&type_name) && !settings.whole_record {

@@ -56,8 +56,8 @@ pub(crate) trait EventSource: fmt::Debug + Send + Sync {
         (event, None)
     }
 
-    /// Whether it takes any event, and therefore is tried last.
-    fn takes_anything(&self) -> bool {
+    /// Whether its caller waits for the handler's result. Such a source takes any event, as one record, and is tried last.
+    fn answers_its_caller(&self) -> bool {
         false
     }
 

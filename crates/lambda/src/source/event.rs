@@ -17,7 +17,7 @@ use super::items::items;
 /// unreadable.
 pub(crate) struct Event<'e> {
     /// The whole event.
-    pub(super) raw: &'e RawValue,
+    pub(crate) raw: &'e RawValue,
     /// The request id, which stays the same when Lambda retries an asynchronous invocation.
     pub(super) request_id: &'e str,
     /// Its members, if it is an object.
@@ -172,15 +172,6 @@ impl<'e> Event<'e> {
         text(first.source).is_some_and(|found| found == source)
             && settings.takes(&[(kind, first.arn().as_deref())])
             && takes_all(records, settings, |record| (kind, Origin::of(record).arn()))
-    }
-
-    /// The event source that a batch names: in its records, in the items of a pipe, or in an
-    /// outermost member.
-    pub(super) fn source_of_batch(&self) -> Option<Cow<'e, str>> {
-        let lists = [self.records.as_deref(), self.items.as_deref()];
-        let first = lists.into_iter().flatten().find_map(<[_]>::first);
-        first
-            .map_or_else(|| text(self.outside.event_source), |first| text(Origin::of(first).source))
     }
 
     /// Divides a list of events into those that `takes` accepts and the others, if there are any.

@@ -1,20 +1,99 @@
-//! Direct invocation (`InvocationType: Event`): any JSON. Lambda retries it if the function returns
-//! an error.
+//! Direct invocation: any JSON, whose caller gets the handler's result. Lambda repeats an asynchronous one
+//! (`InvocationType: Event`) if the function returns an error.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>
 
 use std::borrow::Cow;
 
 use lambda_idempotency_engine::call::RecordId;
+use serde_json::Value;
 
-use super::{Event, EventSource, Identity, Record, Settings, Shape, setters::source};
+use super::{
+    ALL, Answer, Event, EventSource, Identity, Parts, Record, Settings, Source, sealed, setters,
+};
 use crate::rejection::Rejection;
 
-source! {
-    /// Every event that no other source of the function recognises, wherever this one is registered: asynchronous
-    /// invocations with your own JSON. The payload is the whole event.
-    Invoke => InvokeEvents; messages batches
+/// Every event that no other source of the function recognises, wherever this one is registered: invocations with your own
+/// JSON, and those of services that wait for an answer. The payload is the whole event.
+///
+/// **The caller gets the handler's result**, and so does the caller of a duplicate: a result that is not `()` is kept with the
+/// completion of its key, as with [`keep_result`](crate::keep_result). If the handler fails, the invocation fails with a
+/// [`RunError`](crate::RunError); [`Failure::answering`](crate::Failure::answering) gives an answer in place of the error.
+///
+/// There is no default key, because an event alone does not show which invocations are duplicates: choose one, such as
+/// `.key("paymentId")` (`"@"` is the whole event), or say [`Invoke::by_request_id`]. The
+/// [guide](crate::guide::sources::invoke) has a key for each service that invokes functions.
+///
+/// ```
+/// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, source::Invoke, testing};
+/// use serde_json::{Value, json};
+///
+/// async fn charge(payment: Value, call: Call) -> Result<Value, Failure> {
+///     Ok(json!({ "receipt": format!("r-{}", payment["paymentId"]) }))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let idempotency = Idempotency::new(MemoryStore::new());
+/// let charge_once = Operation::new("charge").key("paymentId");
+/// let function = idempotency.on(Invoke::new(), &charge_once, charge)?;
+/// // function.serve().await
+/// for _ in 0..2 {
+///     let answer = testing::invoke(&function, &json!({ "paymentId": 7 })).await?;
+///     assert_eq!(answer, json!({ "receipt": "r-7" }));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a source does nothing until it is given to `.on(..)`"]
+pub struct Invoke(Settings);
+
+impl Invoke {
+    /// With every setting at its default. The operation, or this source, has to have a key.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tells events apart by the request id of their invocation, which Lambda keeps when it tries an **asynchronous** invocation
+    /// again. A caller that waits for the answer has a new request id each time that it tries again: its duplicates are not
+    /// recognised.
+    ///
+    /// Batches that a poller delivers (of SQS, a stream, Kafka or a pipe) are refused: each delivery has a new request id.
+    pub fn by_request_id() -> Self {
+        Self(Settings { by_request_id: true, ..Settings::default() })
+    }
+
+    /// Makes each answer, that of a duplicate too, from the result and the event that is answered: for callers that want
+    /// something of their own event back, such as the `invocationId` of S3 Batch Operations. Default: the result.
+    ///
+    /// ```
+    /// use lambda_idempotency::source::Invoke;
+    /// use serde_json::json;
+    ///
+    /// let tasks = Invoke::new().answer(|result, event| {
+    ///     json!({ "invocationSchemaVersion": "1.0", "invocationId": event["invocationId"], "results": [result] })
+    /// });
+    /// ```
+    ///
+    /// What it adds is not stored. It is not called for errors. If it panics, the invocation fails with
+    /// [`ResultLost::NoAnswer`](crate::error::ResultLost::NoAnswer), because the work is done. Numbers of the result that are
+    /// neither integers of 64 bits nor exact as `f64` lose digits.
+    pub fn answer(mut self, make: impl Fn(Value, &Value) -> Value + Send + Sync + 'static) -> Self {
+        self.0.answer = Some(Answer::new(make));
+        self
+    }
 }
+
+setters::group!(common Invoke);
+
+impl sealed::Sealed for Invoke {
+    fn parts(self) -> Parts {
+        Parts { events: Box::new(InvokeEvents), settings: self.0 }
+    }
+}
+
+impl Source for Invoke {}
 
 /// Reads its events.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +118,7 @@ impl EventSource for InvokeEvents {
         }
     }
 
-    fn takes_anything(&self) -> bool {
+    fn answers_its_caller(&self) -> bool {
         true
     }
 
@@ -49,12 +128,19 @@ impl EventSource for InvokeEvents {
 
     fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let id = event.request_id;
-        let identity = match (Shape::of(event), id) {
-            (Some(shape), _) => Err(shape.has_no_request_id()),
+        let identity = match (polled(event), id) {
+            (Some(source), _) => Err(Rejection::NewRequestId(source)),
             (None, "") => Err(Rejection::NoRequestId),
             (None, id) => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
         };
         let payload = Ok(Cow::Borrowed(event.raw.get()));
         vec![Record { identity, ..Record::new(RecordId::new(NAME, id), event.raw, payload) }]
     }
+}
+
+/// The source of a batch that a poller delivers, if the event is one: Lambda invokes with a new request id each time.
+fn polled(event: &Event<'_>) -> Option<&'static str> {
+    let any = Settings::default();
+    let polled = ALL.iter().filter(|source| !source.is_cause_of_invocation());
+    polled.filter(|source| source.recognises(event, &any)).map(|source| source.name()).next()
 }

@@ -97,6 +97,7 @@
 // response.rs   the response to a source: ids, checkpoints, or an error
 
 mod active_mq;
+mod answer;
 mod any;
 mod attributes;
 mod base64;
@@ -126,7 +127,6 @@ mod scheduler;
 mod setters;
 mod settings;
 mod several;
-mod shape;
 mod sns;
 mod sqs;
 
@@ -166,9 +166,9 @@ pub(crate) use response::all_or_error;
 pub(crate) use s3::S3Events;
 pub(crate) use settings::Settings;
 pub(crate) use several::parts_of_each;
-pub(crate) use shape::Shape;
 
 pub(crate) use active_mq::ActiveMqEvents;
+pub(crate) use answer::Answer;
 pub(crate) use document_db::DocumentDbEvents;
 pub(crate) use dynamodb::DynamoDbEvents;
 pub(crate) use event_bridge::EventBridgeEvents;

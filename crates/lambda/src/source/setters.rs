@@ -27,6 +27,7 @@ macro_rules! source {
         impl $crate::source::Source for $name {}
 
         $crate::source::setters::group!(common $name);
+        $crate::source::setters::group!(diverting $name);
         $($crate::source::setters::group!($group $name);)*
     };
 }
@@ -67,6 +68,28 @@ macro_rules! group {
                 self
             }
 
+            /// Calls `hook` with each record that is returned because another worker holds its key, before the function
+            /// responds to the source. Default: no hook.
+            ///
+            /// All hooks of an invocation run concurrently. They are dropped after two seconds, or after half of the
+            /// remaining time if that is shorter. A hook that fails or panics has no effect on the outcome.
+            ///
+            /// In [optimistic mode](crate::Mode::Optimistic), which holds no key, it is called only for one that was
+            /// claimed before the operation had this mode.
+            pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
+            where
+                F: Fn($crate::source::BusyRecord) -> Fut + Send + Sync + 'static,
+                Fut: Future<Output = ()> + Send + 'static,
+            {
+                self.0.on_busy = Some($crate::source::busy::Hook::new(hook));
+                self
+            }
+        }
+    };
+
+    (diverting $name:ident) => {
+        /// # Settings of sources whose records nobody waits for
+        impl $name {
             /// Gives the records that will never be processed to `sink`, so that they do not block a stream or a FIFO
             /// queue: both [failures](Self::divert_failures) and [bad records](Self::divert_bad_records). Default: they
             /// return to their source until it discards them or moves them to a dead-letter queue.
@@ -105,23 +128,6 @@ macro_rules! group {
                 E: Into<$crate::Failure>,
             {
                 self.0.bad_records = Some($crate::source::divert::Sink::new(sink));
-                self
-            }
-
-            /// Calls `hook` with each record that is returned because another worker holds its key, before the function
-            /// responds to the source. Default: no hook.
-            ///
-            /// All hooks of an invocation run concurrently. They are dropped after two seconds, or after half of the
-            /// remaining time if that is shorter. A hook that fails or panics has no effect on the outcome.
-            ///
-            /// In [optimistic mode](crate::Mode::Optimistic), which holds no key, it is called only for one that was
-            /// claimed before the operation had this mode.
-            pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
-            where
-                F: Fn($crate::source::BusyRecord) -> Fut + Send + Sync + 'static,
-                Fut: Future<Output = ()> + Send + 'static,
-            {
-                self.0.on_busy = Some($crate::source::busy::Hook::new(hook));
                 self
             }
         }

@@ -3,6 +3,7 @@
 use lambda_idempotency_keys::KeyPath;
 
 use super::{
+    Answer,
     busy::Hook,
     divert::Sink,
     envelope::Envelope,
@@ -28,6 +29,10 @@ pub(crate) struct Settings {
     /// How many handlers run at the same time.
     pub(crate) concurrency: Option<usize>,
     pub(crate) on_busy: Option<Hook>,
+    /// Whether a direct invocation is identified by its request id.
+    pub(crate) by_request_id: bool,
+    /// Makes the answer to a direct invocation.
+    pub(crate) answer: Option<Answer>,
     /// The most bytes that a claim keeps of its record, if it keeps it.
     pub(crate) recoverable: Option<usize>,
     /// Takes permanent failures and mismatches.

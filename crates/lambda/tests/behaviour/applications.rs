@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Function, Idempotency, Operation, RunContext, RunError,
-    source::{DivertedRecord, Sqs},
+    source::{DivertedRecord, Invoke, Sqs},
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, diagnostic, in_child, order, serve};
+use crate::support::{World, batch, diagnostic, in_child, order};
 
 pub(crate) fn process() -> Operation {
     Operation::new("process").key("id")
@@ -121,7 +121,6 @@ async fn an_invalid_application_name_is_refused() {
     let bad = || world.application("two words");
     let refused = |error: &ConfigError| matches!(error, ConfigError::Name(_));
     assert!(refused(&bad().on(Sqs::new(), &process(), world.handler()).err().unwrap()));
-    assert!(refused(&bad().event::<Value>(&process()).err().unwrap()));
     let run = world.run(&bad(), &process(), &json!({ "id": 1 }), 1).await;
     assert!(matches!(run, Err(RunError::Config(error)) if refused(&error)));
     assert!(
@@ -212,16 +211,12 @@ async fn a_call_on_another_store_or_after_a_panic_is_not_nested() {
 }
 #[tokio::test]
 async fn an_event_of_another_application_is_an_error() {
-    use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
     let world = World::instant();
-    let charge = async |_: LambdaEvent<Value>| Ok::<_, std::io::Error>("charged".to_owned());
-    let service = |name: &str| {
-        ServiceBuilder::new()
-            .layer(world.application(name).event::<Value>(&process()).unwrap())
-            .service(service_fn(charge))
-    };
-    let event = r#"{"id":"a"}"#;
-    serve(service("billing"), event, world.context()).await.unwrap();
-    let refused = serve(service("shipping"), event, world.context()).await.unwrap_err();
+    let charge = async |_: Value, _: Call| Ok::<_, Failure>("charged");
+    let function =
+        |name: &str| world.application(name).on(Invoke::new(), &process(), charge).unwrap();
+    let event = json!({ "id": "a" });
+    world.invoke(&function("billing"), &event).await.unwrap();
+    let refused = world.invoke(&function("shipping"), &event).await.unwrap_err();
     assert_eq!(diagnostic(refused).0, "Idempotency.Foreign");
 }

@@ -1,12 +1,10 @@
 //! The trait bounds that the runtime needs, checked by the compiler.
 
 use lambda_idempotency::{
-    Call, Failure, Function, Idempotency, Operation, RunContext, RunError,
-    error::InvocationError,
-    layers::{EventLayer, EventService},
+    Call, Failure, Function, Idempotency, Operation, RunContext, RunError, error::InvocationError,
     source::Sqs,
 };
-use lambda_runtime::{Diagnostic, LambdaEvent, Service, service_fn};
+use lambda_runtime::{Diagnostic, LambdaEvent, Service};
 use serde_json::{Value, value::RawValue};
 
 use crate::support::World;
@@ -35,28 +33,12 @@ fn functions_satisfy_the_bounds_of_the_runtime() {
 }
 
 #[test]
-fn services_inside_the_layer_satisfy_the_bounds_of_the_runtime() {
-    let service = service_fn(|event: LambdaEvent<Value>| async move {
-        Ok::<Value, std::io::Error>(event.payload)
-    });
-    let layer: EventLayer<Value> = World::new().idempotency().event(&Operation::new("a")).unwrap();
-    let service = tower_layer::Layer::layer(&layer.clone(), service);
-    concurrent(&service);
-    drop(lambda_runtime::run(service.clone()));
-    drop(lambda_runtime::run_concurrent(service));
-}
-
-#[test]
 fn public_types_are_clone_send_and_sync() {
     fn shared<T: Clone + Send + Sync + 'static>() {}
     fn error<T: std::error::Error + Clone + Send + Sync + 'static>() {}
     shared::<Function>();
     shared::<Idempotency>();
     shared::<Operation>();
-    shared::<EventLayer<Value>>();
-    // The type of the event need not be `Send`, because no value of it is kept.
-    shared::<EventLayer<std::rc::Rc<()>>>();
-    shared::<EventService<u8, std::cell::RefCell<()>>>();
     error::<InvocationError>();
     error::<RunError>();
     error::<lambda_idempotency::ConfigError>();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency::{Call, Failure, Operation, source::Sqs};
 use lambda_idempotency_core::clock::{Clock as _, Timestamp};
-use lambda_runtime::{Context, LambdaEvent, service_fn, tower::ServiceBuilder};
+use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
@@ -65,18 +65,6 @@ async fn so_do_run_and_run_many() {
         for run in world.clock.drive(many).await {
             assert_eq!(run.unwrap().result, 17);
         }
-    }
-}
-
-#[tokio::test]
-async fn so_does_the_layer_of_whole_events() {
-    for deadline in IMPOSSIBLE {
-        let world = World::instant();
-        let charge = async |_: LambdaEvent<Value>| Ok::<_, std::io::Error>(17);
-        let layer = world.idempotency().event(&place()).unwrap();
-        let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
-        let answer = serve(service, r#"{"id":"a"}"#, context(deadline)).await;
-        assert_eq!(answer.unwrap(), 17, "{deadline}");
     }
 }
 

@@ -1,12 +1,12 @@
-//! Scheduler and direct invocations: the user chooses the format of the event.
+//! Scheduler and direct invocations: the user chooses the format of the event. What callers get is in `answers.rs`.
 
 use lambda_idempotency::{
-    Operation,
+    ConfigError, Operation,
     source::{Invoke, Scheduler, Sqs},
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, diagnostic, order, serve};
+use crate::support::{World, batch, diagnostic, nothing, order, sample, serve};
 
 fn scheduled(time: &str, attempt: &str) -> Value {
     json!({
@@ -58,7 +58,7 @@ async fn a_scheduled_event_names_its_schedule_and_its_time() {
 #[tokio::test]
 async fn a_retry_of_a_direct_invocation_is_recognised_by_its_request_id() {
     let world = World::new();
-    let function = world.on(Invoke::new(), &Operation::new("a"));
+    let function = world.on(Invoke::by_request_id(), &Operation::new("a"));
     let event = json!({ "id": "x" }).to_string();
     for (request, executed) in [("r-1", 1), ("r-1", 1), ("r-2", 2)] {
         let mut context = world.context();
@@ -83,11 +83,75 @@ async fn a_direct_invocation_accepts_any_json() {
         }
         world.ledger.assert_once(event);
     }
-    let failing = world.on(Invoke::new(), &Operation::new("b"));
-    let (kind, text) =
-        diagnostic(world.invoke(&failing, &json!({ "do": "fail" })).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.RecordsReturned");
-    assert!(text.contains("invoke record request-1"), "{text}");
+}
+
+/// An event alone does not show which invocations are duplicates.
+#[test]
+fn a_direct_invocation_without_a_chosen_key_is_refused() {
+    let on = |source: Invoke, operation: Operation| {
+        World::new().idempotency().on(source, &operation, nothing).map(drop)
+    };
+    let (by_request_id, keyed) = (Invoke::by_request_id, Operation::new("a").key("id"));
+    for (refused, said) in [
+        (on(Invoke::new(), Operation::new("a")), "`Invoke::by_request_id()`"),
+        (on(by_request_id(), keyed.clone()), "has no effect"),
+        (on(by_request_id().key("id"), Operation::new("a")), "has no effect"),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ConfigError::Key(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("operation `a`") && text.contains(said), "{text}");
+    }
+    for taken in [
+        on(Invoke::new(), keyed),
+        on(Invoke::new().key("id"), Operation::new("a")),
+        on(by_request_id(), Operation::new("a")),
+    ] {
+        assert_eq!(taken, Ok(()));
+    }
+}
+
+/// A poller delivers a batch again in a new invocation, whose request id is another one.
+#[tokio::test]
+async fn a_batch_of_a_poller_is_not_identified_by_its_request_id() {
+    let of = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    for (source, event) in [
+        ("sqs", batch([order("m-1", "a", "")])),
+        ("kinesis", of(&sample("kinesisStreamEvent"))),
+        ("dynamodb", of(&sample("dynamoStreamEvent"))),
+        ("documentdb", of(&sample("own/documentDb"))),
+        ("kafka", of(&sample("kafkaEventMsk"))),
+        ("activemq", of(&sample("activeMQEvent"))),
+        ("rabbitmq", of(&sample("rabbitMQEvent"))),
+        ("pipe", json!([order("m-1", "a", "")])),
+    ] {
+        let world = World::new();
+        let by_request_id = world.on(Invoke::by_request_id(), &Operation::new("a"));
+        let (kind, text) = diagnostic(world.invoke(&by_request_id, &event).await.unwrap_err());
+        assert_eq!(kind, "Idempotency.Rejected");
+        assert!(text.contains(&format!("from {source}")) && text.contains(".key("), "{text}");
+        assert_eq!(world.ledger.total(), 0, "{source}");
+        let keyed = Operation::new("b").key("@");
+        let keyed = world.with_handler(Invoke::new(), &keyed, world.raw_handler());
+        assert_eq!(world.invoke(&keyed, &event).await.unwrap(), Value::Null);
+    }
+    // These sources invoke asynchronously, as a caller with its own JSON does.
+    for event in [
+        of(&sample("snsEvent")),
+        of(&sample("s3Event")),
+        of(&sample("eventBridgeEvent")),
+        scheduled("2026-01-01T00:00:00Z", "1"),
+        json!([1, 2]),
+        json!({ "records": [], "requestContext": {} }),
+    ] {
+        let world = World::new();
+        let function =
+            world.with_handler(Invoke::by_request_id(), &Operation::new("a"), world.raw_handler());
+        for _ in 0..2 {
+            assert_eq!(world.invoke(&function, &event).await.unwrap(), Value::Null, "{event}");
+        }
+        assert_eq!(world.ledger.total(), 1, "{event}");
+    }
 }
 
 /// `.invoke(..)` takes the events that no other source takes, whatever its position.

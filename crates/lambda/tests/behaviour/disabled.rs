@@ -10,19 +10,20 @@ fn with_the_switch_of_the_environment_nothing_is_claimed_and_sources_are_answere
 }
 
 mod child {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use lambda_idempotency::{
-        Operation,
-        source::{DivertReason, Sqs},
+        Call, Operation,
+        source::{DivertReason, Invoke, Sqs},
         store::StoreErrorKind,
     };
     use lambda_idempotency_testkit::faults::Fault;
-    use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
     use serde_json::{Value, json};
 
     use crate::{
         diverting_failures::Aside,
         metrics::Lines,
-        support::{FIFO, World, batch, grouped, order, serve, with_body},
+        support::{FIFO, World, batch, grouped, order, with_body},
     };
 
     /// A world whose store refuses each call.
@@ -111,13 +112,15 @@ mod child {
     #[ignore = "run by the test above"]
     async fn no_answer_is_a_replay() {
         let world = world();
-        let layer = world.idempotency().event(&place()).unwrap();
-        let layer = layer.on_replay(|answer, _| *answer = "a replay".into());
-        let charge = |_: LambdaEvent<Value>| async { Ok::<_, std::io::Error>(json!("first")) };
-        let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
-        for _ in 0..2 {
-            let answer = serve(service.clone(), r#"{"id":"a"}"#, world.context()).await;
-            assert_eq!(answer.unwrap(), "first");
+        let number = AtomicUsize::new(0);
+        let number = std::sync::Arc::new(number);
+        let charge = async move |_: Value, _: Call| {
+            Ok::<_, std::io::Error>(number.fetch_add(1, Ordering::Relaxed))
+        };
+        let function = world.with_handler(Invoke::new(), &place(), charge);
+        for number in 0..2 {
+            let answer = world.invoke(&function, &json!({ "id": "a" })).await.unwrap();
+            assert_eq!(answer, number);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+mod answers;
 mod applications;
 mod asynchronous;
 mod bounds;
@@ -22,7 +23,6 @@ mod documents;
 mod envelopes;
 mod environment;
 mod error_messages;
-mod event_layer;
 mod every_source;
 mod filters;
 mod freed_work;
@@ -39,7 +39,6 @@ mod mixed;
 mod mutated_samples;
 mod mutex;
 mod names;
-mod new_invocations;
 mod observers;
 mod origins;
 mod outbox;

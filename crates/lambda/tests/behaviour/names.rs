@@ -2,6 +2,7 @@
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Idempotency, Operation, RunError,
+    http::Http,
     source::{Sns, Sqs},
 };
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ fn is_for(error: &ConfigError, reason: &str) -> bool {
     matches!(error, ConfigError::Name(text) if text.contains("`process`") && text.contains(reason))
 }
 
-/// A name is for records, for whole events, or for calls; it can be used again for the same kind only.
+/// A name is for records or for calls; it can be used again for the same kind only.
 #[tokio::test]
 async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
     let world = World::instant();
@@ -28,19 +29,17 @@ async fn a_name_is_used_for_one_kind_of_work_in_a_process() {
         idempotency.on(Sqs::new(), &process(), nothing).unwrap();
     }
     idempotency.on(Sns::new(), &process(), nothing).unwrap();
-    let error = idempotency.event::<Value>(&process()).err().unwrap();
-    assert!(used(&error), "{error}");
-    let text = error.to_string();
-    assert!(text.contains("records") && text.contains("`.event(..)`"), "{text}");
     let error = run(&idempotency, 1).await.unwrap_err();
     assert!(matches!(&error, RunError::Config(error) if used(error)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("records") && text.contains("`.run(..)`"), "{text}");
     assert_eq!(world.store.write_calls(), 0, "refused before a key is claimed");
 
     let idempotency = world.idempotency();
     run(&idempotency, 1).await.unwrap();
     run(&idempotency, 2).await.unwrap();
     assert!(used(&idempotency.on(Sqs::new(), &process(), nothing).err().unwrap()));
-    idempotency.event::<Value>(&Operation::new("another").key("id")).unwrap();
+    idempotency.on(Sqs::new(), &Operation::new("another").key("id"), nothing).unwrap();
 }
 
 /// With two handlers, one would be answered from the other's work and never be called.
@@ -110,11 +109,11 @@ async fn a_generic_function_is_one_handler() {
 #[tokio::test]
 async fn a_name_has_one_layer_in_a_process() {
     let idempotency = World::new().idempotency();
-    idempotency.event::<Value>(&process()).unwrap();
-    let error = idempotency.event::<Value>(&process()).err().unwrap();
+    let _ = idempotency.http(&process(), Http::by_body()).unwrap();
+    let error = idempotency.http(&process(), Http::by_body()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "operation `process` has two layers of `.event(..)`, whose services would answer each \
+        "operation `process` has two layers of `.http(..)`, whose services would answer each \
          other's duplicates; make the layer once and clone it or, for other work, give each \
          operation its own name"
     );
@@ -124,7 +123,7 @@ async fn a_name_has_one_layer_in_a_process() {
 #[tokio::test]
 async fn a_refused_function_takes_no_names() {
     let idempotency = World::new().idempotency();
-    idempotency.event::<Value>(&process()).unwrap();
+    let _ = idempotency.http(&process(), Http::by_body()).unwrap();
     let free = |number: u32| Operation::new(format!("free-{number}")).key("id");
     let mut function = idempotency.function();
     for number in 0..8 {
@@ -133,7 +132,7 @@ async fn a_refused_function_takes_no_names() {
     let refused = function.on(Sns::new(), &process(), nothing).build().err().unwrap();
     assert!(is_for(&refused, "is used for"), "{refused}");
     for number in 0..8 {
-        idempotency.event::<Value>(&free(number)).unwrap();
+        let _ = idempotency.http(&free(number), Http::by_body()).unwrap();
     }
 }
 
@@ -160,7 +159,7 @@ async fn in_lambda() {
         return;
     }
     assert!(is_for(&second.unwrap_err(), "two handlers, `"));
-    let layer = world.idempotency().event::<Value>(&process());
+    let layer = world.idempotency().http(&process(), Http::by_body());
     assert!(is_for(&layer.err().unwrap(), "is used for"));
 }
 

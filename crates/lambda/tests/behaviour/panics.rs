@@ -10,11 +10,10 @@ use std::{
 };
 
 use lambda_idempotency::{Call, Failure, Operation, observe::TracingObserver, source::Sqs};
-use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::support::{World, batch, order, serve};
+use crate::support::{World, batch, order};
 
 fn by_id() -> Operation {
     Operation::new("place").key("id")
@@ -117,33 +116,6 @@ async fn a_payload_that_panics_when_dropped_does_not_affect_other_records() {
 }
 
 /// A result that panics when it is serialized.
-#[derive(Debug, Deserialize)]
-struct PanickingResult;
-
-impl Serialize for PanickingResult {
-    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-        panic!("deliberate")
-    }
-}
-
-#[tokio::test]
-async fn an_event_whose_result_panics_when_serialized_is_completed() {
-    let world = World::instant();
-    let ledger = world.ledger.clone();
-    let charge = move |event: LambdaEvent<Value>| {
-        let ledger = ledger.clone();
-        async move {
-            ledger.record(event.payload["id"].as_str().unwrap(), "");
-            Ok::<_, std::io::Error>(PanickingResult)
-        }
-    };
-    let layer = world.idempotency().event::<Value>(&by_id()).unwrap();
-    let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
-    serve(service.clone(), r#"{"id":"a"}"#, world.context()).await.unwrap();
-    serve(service, r#"{"id":"a"}"#, world.context()).await.unwrap_err();
-    world.ledger.assert_once("a");
-}
-
 /// What a handler holds is cloned for each record, when its turn has come.
 #[tokio::test]
 async fn a_clone_that_panics_fails_its_own_record() {

@@ -1,15 +1,15 @@
 //! Operations with Powertools keys, compared with recorded requests of Powertools.
 
-use std::{future::ready, time::Duration};
+use std::time::Duration;
 
 use lambda_idempotency::powertools::Collision;
 use lambda_idempotency::{
-    ConfigError, Failure, OnMissingKey, Operation, Run, RunError,
+    Call, ConfigError, Failure, OnMissingKey, Operation, Run, RunError,
     clock::Timestamp,
     error::Rejection,
     powertools::{HashFunction, PowertoolsKeys},
     record,
-    source::Sqs,
+    source::{Invoke, Sqs},
     store::Store,
 };
 use lambda_idempotency_core::{
@@ -17,9 +17,7 @@ use lambda_idempotency_core::{
     store::{Guard, Write},
 };
 use lambda_idempotency_keys::{Key, SelectionError};
-use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json, value::RawValue};
-use tower_layer::Layer as _;
 
 use crate::support::{World, serve};
 
@@ -195,11 +193,11 @@ async fn tenants_are_refused_because_powertools_keys_do_not_contain_them() {
     {
         let world = World::instant();
         let operation = Operation::new("place").key("detail.id").powertools(powertools);
-        let layer = world.idempotency().event(&operation).unwrap();
-        let service = layer.layer(service_fn(|_: LambdaEvent<Value>| ready(Ok::<u32, Failure>(1))));
+        let handler = async |_: Value, _: Call| Ok::<u32, Failure>(1);
+        let function = world.with_handler(Invoke::new(), &operation, handler);
         let mut context = world.context();
         context.tenant_id = Some("acme".to_owned());
-        let is_ok = serve(service, r#"{"detail":{"id":"a"}}"#, context).await.is_ok();
+        let is_ok = serve(function, r#"{"detail":{"id":"a"}}"#, context).await.is_ok();
         assert_eq!(is_ok, served);
     }
 }

@@ -359,7 +359,7 @@ fn everything(mortal: &Mortal) -> FunctionBuilder {
         .on(EventBridge::new().recoverable(MOST), &new("eventbridge"), handler.clone())
         .on(Pipe::of(Sqs::new().recoverable(MOST)), &new("pipe"), handler.clone())
         .on(Scheduler::new().recoverable(MOST), &new("scheduler"), handler.clone())
-        .on(Invoke::new().recoverable(MOST), &new("invoke"), handler)
+        .on(Invoke::by_request_id().recoverable(MOST), &new("invoke"), handler)
 }
 
 #[tokio::test]
@@ -536,7 +536,8 @@ fn a_function_that_keeps_nothing_is_refused() {
 #[tokio::test]
 async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
     let mortal = Mortal::new();
-    let function = mortal.on(Invoke::new().recoverable(64 * 1024), &Operation::new("import"));
+    let function =
+        mortal.on(Invoke::by_request_id().recoverable(64 * 1024), &Operation::new("import"));
     mortal.died(&function, &json!({ "tenant": "acme" }).to_string()).await;
     assert_eq!(mortal.recover(&function).await.recovered, 1);
     let seen = mortal.seen.lock().unwrap();

@@ -8,7 +8,6 @@ use lambda_idempotency::{
     source::{EventBridge, Invoke, Kinesis, Pipe, RabbitMq, Sns, Sqs, TraceContext},
 };
 use lambda_idempotency_core::clock::Clock as _;
-use lambda_runtime::{LambdaEvent, service_fn, tower::ServiceBuilder};
 use serde_json::{Value, json};
 
 use crate::{
@@ -180,21 +179,18 @@ async fn ids_that_an_application_has_chosen_are_in_no_span() {
 }
 
 #[tokio::test]
-async fn whole_events_and_calls_of_run_have_a_span() {
+async fn direct_invocations_and_calls_of_run_have_a_span() {
     let world = World::new();
     let idempotency = world.idempotency().with_opentelemetry_fields();
     let (of_event, of_run) = (world.clone(), world.clone());
-    let charge = move |_: LambdaEvent<Value>| {
-        let world = of_event.clone();
-        async move { log(&world, "a").await }
-    };
-    let layer = idempotency.event(&Operation::new("charge").key("id")).unwrap();
-    let service = ServiceBuilder::new().layer(layer).service(service_fn(charge));
+    let charge = async move |_: Value, _: Call| log(&of_event, "a").await;
+    let charging = Operation::new("charge").key("id");
+    let service = idempotency.on(Invoke::new(), &charging, charge).unwrap();
     let operation = Operation::new("refund").key("id");
     for (name, source, found) in [
         (
             "charge",
-            "event",
+            "invoke",
             lines(async {
                 world.clock.drive(serve(service, r#"{"id":"a"}"#, traced(&world))).await.unwrap();
             })
@@ -287,7 +283,7 @@ async fn the_trace_of_an_invocation_is_that_of_the_record_that_caused_it() {
     assert_eq!(trace!(&event("1"), EventBridge::new()), Some(X_RAY_AS_W3C));
     // Each of a list has a trace of its own, which AWS does not hand on.
     assert_eq!(trace!(&json!([event("1"), event("2")]), EventBridge::new()), None);
-    assert_eq!(trace!(&json!({ "id": "a" }), Invoke::new()), Some(X_RAY_AS_W3C));
+    assert_eq!(trace!(&json!({ "id": "a" }), Invoke::by_request_id()), Some(X_RAY_AS_W3C));
     let stream: Value = serde_json::from_str(&sample("kinesisStreamEvent")).unwrap();
     let handler = |idempotency: &Idempotency, operation: Operation, world: &World| {
         let world = world.clone();

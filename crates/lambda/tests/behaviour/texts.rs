@@ -119,7 +119,7 @@ async fn so_does_a_handler_of_each_source_whose_payload_is_text() {
 #[tokio::test]
 async fn a_payload_that_is_a_part_of_the_events_json_is_read_as_json() {
     let (world, got) = (World::new(), Noted::<String>::new());
-    let invoke = world.with_handler(Invoke::new(), &Operation::new("a"), got.payloads());
+    let invoke = world.with_handler(Invoke::by_request_id(), &Operation::new("a"), got.payloads());
     world.invoke(&invoke, &json!("in quotes")).await.unwrap();
     assert_eq!(got.take(), ["in quotes"]);
     assert!(world.invoke(&invoke, &json!(17)).await.is_err());

@@ -53,7 +53,7 @@ fn a_handler_of_whole_events_is_refused() {
         let parts = ["operation `a` takes a whole event, `aws_lambda_events::", "gets one record"];
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
-    assert_eq!(takes::<sqs::SqsEvent>(Invoke::new()), Ok(()));
+    assert_eq!(takes::<sqs::SqsEvent>(Invoke::by_request_id()), Ok(()));
     assert_eq!(takes::<S3Event>(Sqs::new()), Ok(()), "the notifications in a message");
 }
 

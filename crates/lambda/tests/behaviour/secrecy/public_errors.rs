@@ -48,7 +48,6 @@ fn no_error_is_forgotten() {
         "FilterMistake",
         "Foreign",
         "MutexMistake",
-        "NoDefaultKey",
         "NoTransaction",
         "OptimisticMistake",
         "NotStarted",

@@ -1,8 +1,7 @@
 //! A function whose caller needs the result: a payment is charged once, and a repeated invocation
 //! with its id gets the first receipt.
 //!
-//! For callers that invoke directly and retry, such as Step Functions or an SDK. The layer wraps
-//! any tower service of `LambdaEvent<T>`.
+//! For callers that invoke directly and retry, such as Step Functions or an SDK.
 //!
 //! **In AWS**: create the table, and set its name in `IDEMPOTENCY_TABLE`; set the caller's timeout
 //! to at least the function's.
@@ -10,15 +9,16 @@
 //! **Here**: both answers are the same receipt.
 //!
 //! ```console
-//! $ cargo run --bin lambda-idempotency -- invoke crates/lambda/examples/whole_event.json \
-//!     --example whole_event --repeat 2 --json
+//! $ cargo run --bin lambda-idempotency -- invoke crates/lambda/examples/invoke.json \
+//!     --example invoke --repeat 2 --json
 //! ```
 
 use lambda_idempotency::{
-    DynamoDbStore, Failure, Idempotency, Operation,
+    Call, DynamoDbStore, Failure, Idempotency, Operation,
     clock::{Clock as _, SystemClock},
+    source::Invoke,
 };
-use lambda_runtime::{Error, LambdaEvent, service_fn, tower::ServiceBuilder, tracing};
+use lambda_runtime::{Error, tracing};
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize)]
@@ -26,8 +26,8 @@ struct Payment {
     amount: u64,
 }
 
-/// It has to implement `Serialize` and `Deserialize`, because later callers get it from the store.
-#[derive(Deserialize, Serialize)]
+/// It has to implement `Serialize`, because later callers get it from the store.
+#[derive(Serialize)]
 struct Receipt {
     charged: u64,
     number: String,
@@ -39,12 +39,11 @@ async fn main() -> Result<(), Error> {
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     // The same id with another amount is a mistake of the caller, and is refused.
     let charge_once = Operation::new("charge").key("paymentId").fingerprint("amount");
-    let layer = idempotency.event(&charge_once)?;
-    lambda_runtime::run(ServiceBuilder::new().layer(layer).service(service_fn(charge))).await
+    idempotency.on(Invoke::new(), &charge_once, charge)?.serve().await
 }
 
-async fn charge(event: LambdaEvent<Payment>) -> Result<Receipt, Failure> {
-    let amount = event.payload.amount;
+async fn charge(payment: Payment, _: Call) -> Result<Receipt, Failure> {
+    let amount = payment.amount;
     if amount == 0 {
         // Permanent: later calls with this id fail, too. After any other error, the next call tries
         // again.
