@@ -76,6 +76,17 @@ pub enum Rejection {
          choose a key with `.key(\"...\")` on the operation"
     )]
     NoRequestId,
+    /// The body of the HTTP request is not JSON, but the key or the fingerprint requires it.
+    #[error(
+        "the body of the request is {0}; send JSON, or let clients choose the key of each request with `Http::by_header()`"
+    )]
+    Body(#[source] DocumentError),
+    /// The body of the HTTP request is compressed or binary, but the key or the fingerprint requires text.
+    #[error(
+        "the body of the request is not valid UTF-8 text; send JSON that is not compressed, or let clients choose the key \
+         of each request with `Http::by_header()`"
+    )]
+    BodyNotText,
     /// The HTTP request has no idempotency key.
     #[error(
         "the request has no idempotency key in its header, so it cannot be told apart from other \

@@ -5,7 +5,7 @@ use std::any::Any;
 use http_body_util::BodyExt as _;
 use lambda_http::{
     Body, IntoResponse,
-    http::{Request, Response, StatusCode},
+    http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE},
 };
 
 /// The value, if its type is the other one.
@@ -70,8 +70,34 @@ where
             Ok(Response::from_parts(parts, body))
         }
         // `same` takes it only if it has this type.
-        None => Ok(response.ok_or(StatusCode::INTERNAL_SERVER_ERROR)?.into_response().await),
+        None => {
+            Ok(converted(response.ok_or(StatusCode::INTERNAL_SERVER_ERROR)?.into_response().await))
+        }
     }
+}
+
+/// A response that `lambda_http` has converted: the text of its body is UTF-8 then, whatever the service wrote, and is not to be
+/// decoded once more.
+fn converted(mut response: Response<Body>) -> Response<Body> {
+    let (Body::Text(_), Some(content_type)) =
+        (response.body(), response.headers().get(CONTENT_TYPE))
+    else {
+        return response;
+    };
+    let mut parts = content_type.to_str().unwrap_or_default().split(';');
+    let mut new = parts.next().unwrap_or_default().trim().to_owned();
+    let mut is_decoded = false;
+    for parameter in parts {
+        let name = parameter.split('=').next().unwrap_or_default().trim();
+        let is_charset = name.eq_ignore_ascii_case("charset");
+        is_decoded |= is_charset;
+        let parameter = if is_charset { "charset=utf-8" } else { parameter.trim() };
+        new = format!("{new}; {parameter}");
+    }
+    if is_decoded && let Ok(new) = HeaderValue::try_from(new) {
+        response.headers_mut().insert(CONTENT_TYPE, new);
+    }
+    response
 }
 
 /// The response to a request that needs no key. A body of type `B` is not read, because it may be a
@@ -84,6 +110,6 @@ where
     let mut response = Some(response);
     match same::<R, Response<B>>(&mut response) {
         Some(own) => Some(own),
-        None => Some(response?.into_response().await.map(given_on)),
+        None => Some(converted(response?.into_response().await).map(given_on)),
     }
 }

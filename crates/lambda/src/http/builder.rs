@@ -3,8 +3,8 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use lambda_http::{
-    Body, IntoResponse, Request,
-    http::{HeaderMap, HeaderName, Response, StatusCode, request::Parts},
+    IntoResponse, Request,
+    http::{HeaderName, StatusCode, request::Parts},
 };
 use lambda_idempotency_core::clock::BoxFuture;
 use lambda_idempotency_keys::IntoPayloadPath;
@@ -46,8 +46,7 @@ use super::{
 /// ```
 ///
 /// Functions in these settings may panic. A request whose caller is then not known is refused, a
-/// request whose need of a key is not known needs one, a response is then kept, and an amended
-/// response stays as it was.
+/// request whose need of a key is not known needs one, and a response is then kept.
 #[derive(Clone)]
 #[must_use = "give it to `Idempotency::http`"]
 pub struct Http<K> {
@@ -208,8 +207,8 @@ impl<K> Http<K> {
     ///
     /// Default: the identity that API Gateway or the function URL verified (the identity id of a
     /// Cognito identity pool, `iss` and `sub` of a token, the `principalId` of a Lambda authorizer,
-    /// the IAM user or role), else the credential in the `Authorization` header; a request with none
-    /// of these is refused. **Name the caller yourself** where sessions are in cookies, where the
+    /// the IAM user or role) or, where there is no authorizer, the credential in the `Authorization` header; a request with
+    /// none of these is refused, and so is one whose authorizer does not name its caller. **Name the caller yourself** where sessions are in cookies, where the
     /// authorizer names no caller, where people share an IAM role, where CloudFront signs for its
     /// viewers, and where clients renew their token between attempts and no authorizer reads it:
     /// with another token, a second attempt would count as another caller's. The case of the credential's scheme and the
@@ -237,7 +236,7 @@ impl<K> Http<K> {
         self,
         caller: impl Fn(&Request) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.with(|options| options.callers = Callers::Custom(Arc::new(caller)))
+        self.with(|options| options.choose(Callers::Custom(Arc::new(caller))))
     }
 
     /// Takes the caller from this header: a name or a credential that belongs to one caller. A
@@ -252,14 +251,14 @@ impl<K> Http<K> {
     /// where it authenticates, and forwards a client's own where it does not. To be sure, verify the signature of
     /// `x-amzn-oidc-data` in [`caller`](Self::caller) or in [`verify`](Self::verify).
     pub fn caller_from_header(self, name: HeaderName) -> Self {
-        self.with(|options| options.callers = Callers::Header(name))
+        self.with(|options| options.choose(Callers::Header(name)))
     }
 
     /// Treats all callers as one: for open APIs, and where callers need not be distinguished. **A
     /// client that sends another client's key gets that client's response**, so clients need keys
     /// that cannot be guessed. Replays do not set the cookies of the first response.
     pub fn all_callers_are_one(self) -> Self {
-        self.with(|options| options.callers = Callers::One)
+        self.with(|options| options.choose(Callers::One))
     }
 
     /// Selects the responses that answer later requests; the others release their key. Default: all
@@ -278,48 +277,17 @@ impl<K> Http<K> {
         self.with(|options| options.keeps = Arc::new(keeps))
     }
 
-    /// Changes the problem responses that clients get instead of the handler's response, given the
-    /// headers of the request: for CORS, or for your own format. It is not called for the handler's
-    /// responses and their replays. A layer *around* this one (tower-http's `CorsLayer`) changes
-    /// all responses.
+    /// Headers that belong to one exchange and not to the work, such as `x-request-id` or those of rate limits: replays do not
+    /// have them. Those that concern a connection (`connection`, `transfer-encoding`, ...) and `date` are never replayed.
+    /// Default: all others are.
     ///
     /// ```
     /// # use lambda_idempotency::http::Http;
-    /// use lambda_http::http::{HeaderValue, header::ACCESS_CONTROL_ALLOW_ORIGIN};
-    /// let charges = Http::by_header().amend_problems(|_, problem| {
-    ///     let shop = HeaderValue::from_static("https://shop.example.com");
-    ///     problem.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, shop);
-    /// });
+    /// use lambda_http::http::HeaderName;
+    /// let charges = Http::by_header().not_replayed([HeaderName::from_static("x-request-id")]);
     /// # let _ = charges;
     /// ```
-    pub fn amend_problems(
-        self,
-        amends: impl Fn(&HeaderMap, &mut Response<Body>) + Send + Sync + 'static,
-    ) -> Self {
-        self.with(|options| options.amends = Some(Arc::new(amends)))
-    }
-
-    /// Changes the responses that later requests with the key get, given the headers of such a
-    /// request. It is not called for the first response, nor for problems, and what it changes is
-    /// not stored. Default: later requests get the first response, with
-    /// `Idempotency-Replayed: true`, which the hook may also change or remove.
-    ///
-    /// The extensions of the response say when the work was done, and until when it answers:
-    /// [`Completion`](crate::outcome::Completion).
-    ///
-    /// ```
-    /// # use lambda_idempotency::http::Http;
-    /// use lambda_http::http::{HeaderValue, header::CACHE_CONTROL};
-    /// let charges = Http::by_header().on_replay(|_, response| {
-    ///     let headers = response.headers_mut();
-    ///     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    /// });
-    /// # let _ = charges;
-    /// ```
-    pub fn on_replay(
-        self,
-        hook: impl Fn(&HeaderMap, &mut Response<Body>) + Send + Sync + 'static,
-    ) -> Self {
-        self.with(|options| options.on_replay = Some(Arc::new(hook)))
+    pub fn not_replayed(self, names: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.with(|options| options.not_replayed.extend(names))
     }
 }

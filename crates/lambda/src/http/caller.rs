@@ -34,7 +34,8 @@ pub(super) enum UnknownCaller {
          share the role; name the caller with `.caller(..)`"
     )]
     SharedRole,
-    /// The authorizer accepted the request but does not name the caller.
+    /// The authorizer accepted the request but does not name the caller. The credential does not stand in for it: it may be
+    /// renewed between two attempts.
     #[error(
         "its authorizer does not name the caller (no `iss` and `sub`, no `principalId` of the \
          caller's own); let the authorizer put `principalId` into its context, or name the caller \
@@ -81,18 +82,10 @@ pub(super) enum UnknownCaller {
 }
 
 impl UnknownCaller {
-    /// Whether the cause is the function or its API, and not the client's request.
+    /// Whether the cause is the function or its API, and not the client's request. A client chooses the headers that it sends
+    /// and the names of its roles and sessions.
     pub(super) const fn is_server_error(&self) -> bool {
-        matches!(
-            self,
-            Self::CognitoIdentity
-                | Self::Distribution
-                | Self::SharedRole
-                | Self::Authorizer
-                | Self::Panicked
-                | Self::VerifyPanicked
-                | Self::WebSocket
-        )
+        matches!(self, Self::Authorizer | Self::Panicked | Self::VerifyPanicked | Self::WebSocket)
     }
 }
 

@@ -55,14 +55,13 @@ impl Callers {
     }
 }
 
-/// The verified identity; else the credential that was sent. The function has to check the
-/// credential, because nothing before it did. Two credentials are two callers.
+/// The verified identity; where nothing verifies requests, the credential that was sent. The function then has to check it.
+/// Two credentials are two callers.
 fn known(request: &Request) -> Result<Caller, UnknownCaller> {
-    match (verified(request)?, credential(request)) {
-        (Verified::Caller(caller), _) => Ok(caller),
-        (_, Ok(credential)) => Ok(credential),
-        (Verified::Unnamed, Err(_)) => Err(UnknownCaller::Authorizer),
-        (Verified::Nothing, Err(unknown)) => Err(unknown),
+    match verified(request)? {
+        Verified::Caller(caller) => Ok(caller),
+        Verified::Unnamed => Err(UnknownCaller::Authorizer),
+        Verified::Nothing => credential(request),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{
     HttpLayer,
-    request_key::{RequestKey, text},
+    request_key::{RequestKey, of_body, text},
     settings::Settings,
 };
 use crate::{
@@ -75,19 +75,27 @@ impl Settings {
         let passes_by = !self.options.needs_key(&parts);
         let request = &Request::from_parts(parts, body);
         let body = text(request.body());
+        let shown = body.clone().unwrap_or_default();
         let none = |reason| RecordKey::none(&self.operation, reason);
         let (key, header) = match self.request_key(request) {
             _ if passes_by => (none(NoKey::PassesBy(request.method().to_string())), None),
             Err(problem) => (none(NoKey::Problem(problem.describe())), None),
-            Ok(request_key) => (self.key(&request_key, body), request_key.key),
+            Ok(request_key) => (
+                match &body {
+                    Ok(body) => self.key(&request_key, body),
+                    Err(rejection) if self.operation.names_key() => none(rejection.clone().into()),
+                    Err(_) => self.key(&request_key, ""),
+                },
+                request_key.key,
+            ),
         };
         let identity = header.map(|key| vec!["http".to_owned(), self.caller_label(request), key]);
         Record {
             source: "http",
             id: request.lambda_context_ref().map(|c| c.request_id.clone()).unwrap_or_default(),
             arn: None,
-            raw: body.to_owned(),
-            payload: Ok(body.to_owned()),
+            raw: shown.to_owned(),
+            payload: Ok(shown.to_owned()),
             identity: identity.ok_or(Rejection::NoHeader),
             identity_parts: "the header `Idempotency-Key`, for one caller",
             catches: "a client that sends its request again, with the key that it chose",
@@ -105,6 +113,9 @@ impl Settings {
         let extraction =
             Extraction { operation: &self.operation, tenant: Some(&request_key.scope) };
         let mut key = RecordKey::of(&extraction, texts);
+        if let Err(NoKey::Refused(rejection)) = &key.key {
+            key.key = Err(of_body(rejection.clone()).into());
+        }
         if key.key.is_ok() {
             key.fingerprint = Some(self.fingerprint(request_key, key.fingerprint.take()));
         }

@@ -3,7 +3,13 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use lambda_http::{
     Body,
-    http::{HeaderName, HeaderValue, Response, StatusCode, header::SET_COOKIE},
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
+        header::{
+            CONNECTION, DATE, PROXY_AUTHENTICATE, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING,
+            UPGRADE,
+        },
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +43,44 @@ enum KeptBody {
     Base64(String),
 }
 
+/// Headers of one connection (RFC 9110, section 7.6.1), and when a response was sent: whoever sends a replay sets its own.
+const OF_EXCHANGE: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHENTICATE,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    DATE,
+];
+
+/// Whether replays have this header.
+fn is_replayed(name: &HeaderName, cookies: Cookies, not_replayed: &[HeaderName]) -> bool {
+    let is_own = *name != SET_COOKIE || cookies == Cookies::Kept;
+    is_own && !OF_EXCHANGE.contains(name) && !not_replayed.contains(name)
+}
+
+/// The headers that `Connection` names, which belong to the connection, too.
+fn of_connection(headers: &HeaderMap) -> Vec<&str> {
+    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).map(str::trim).collect()
+}
+
 /// The response as JSON text, with its cookies if they are the caller's own; `None` if it cannot be
 /// serialized.
-pub(super) fn to_json(response: &Response<Body>, cookies: Cookies) -> Option<String> {
-    let headers = response.headers().iter();
-    let headers = headers.filter(|(name, _)| cookies == Cookies::Kept || *name != SET_COOKIE);
+pub(super) fn to_json(
+    response: &Response<Body>,
+    cookies: Cookies,
+    not_replayed: &[HeaderName],
+) -> Option<String> {
+    let named = of_connection(response.headers());
+    let is_kept = |name: &HeaderName| {
+        is_replayed(name, cookies, not_replayed)
+            && !named.iter().any(|option| option.eq_ignore_ascii_case(name.as_str()))
+    };
+    let headers = response.headers().iter().filter(|(name, _)| is_kept(name));
     let headers = headers.map(|(name, value)| {
         (name.to_string(), value.as_bytes().iter().copied().map(char::from).collect())
     });
@@ -57,7 +96,11 @@ pub(super) fn to_json(response: &Response<Body>, cookies: Cookies) -> Option<Str
 
 /// The response from its JSON text, marked as a replay; `None` if the text is not a response. A layer
 /// with other settings may have kept the cookies.
-pub(super) fn replay(json: &str, cookies: Cookies) -> Option<Response<Body>> {
+pub(super) fn replay(
+    json: &str,
+    cookies: Cookies,
+    not_replayed: &[HeaderName],
+) -> Option<Response<Body>> {
     let kept: Kept = serde_json::from_str(json).ok()?;
     let mut response = Response::new(match kept.body {
         KeptBody::Empty => Body::Empty,
@@ -68,7 +111,7 @@ pub(super) fn replay(json: &str, cookies: Cookies) -> Option<Response<Body>> {
     for (name, value) in kept.headers {
         let bytes: Vec<u8> = value.chars().map(u8::try_from).collect::<Result<_, _>>().ok()?;
         let name: HeaderName = name.parse().ok()?;
-        if cookies == Cookies::Dropped && name == SET_COOKIE {
+        if !is_replayed(&name, cookies, not_replayed) {
             continue;
         }
         response.headers_mut().append(name, HeaderValue::from_bytes(&bytes).ok()?);
@@ -124,7 +167,7 @@ mod tests {
         {
             let first = response(body);
             let mut again =
-                replay(&to_json(&first, Cookies::Kept).unwrap(), Cookies::Kept).unwrap();
+                replay(&to_json(&first, Cookies::Kept, &[]).unwrap(), Cookies::Kept, &[]).unwrap();
             assert_eq!(again.headers_mut().remove(REPLAYED).unwrap(), "true");
             assert_eq!(again.status(), first.status());
             assert_eq!(again.headers(), first.headers());
@@ -140,16 +183,40 @@ mod tests {
             (Cookies::Kept, Cookies::Dropped),
             (Cookies::Dropped, Cookies::Dropped),
         ] {
-            let again = replay(&to_json(&first, kept).unwrap(), replayed).unwrap();
+            let again = replay(&to_json(&first, kept, &[]).unwrap(), replayed, &[]).unwrap();
             assert_eq!(again.headers().get(SET_COOKIE), None);
             assert_eq!(again.headers().get("x-odd"), first.headers().get("x-odd"));
         }
     }
 
     #[test]
+    fn headers_of_an_exchange_are_not_replayed() {
+        let mut first = response(Body::Empty);
+        for (name, value) in [
+            ("connection", "keep-alive, x-hop"),
+            ("x-hop", "1"),
+            ("transfer-encoding", "chunked"),
+            ("keep-alive", "timeout=5"),
+            ("date", "Tue, 15 Nov 1994 08:12:31 GMT"),
+            ("x-request-id", "r-1"),
+        ] {
+            first.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        let request_id = [HeaderName::from_static("x-request-id")];
+        for (kept, replayed) in [(&request_id[..], &[][..]), (&[], &request_id)] {
+            let json = to_json(&first, Cookies::Kept, kept).unwrap();
+            let again = replay(&json, Cookies::Kept, replayed).unwrap();
+            let names: Vec<_> = again.headers().keys().map(HeaderName::as_str).collect();
+            let left = ["content-type", "set-cookie", "x-odd", "idempotency-replayed"];
+            assert!(left.iter().all(|name| names.contains(name)), "{names:?}");
+            assert_eq!(names.len(), left.len(), "{names:?}");
+        }
+    }
+
+    #[test]
     fn text_that_is_not_a_response_is_not_replayed() {
         for text in ["", "null", "{}", r#"{"status":99999,"headers":[],"body":"empty"}"#] {
-            assert!(replay(text, Cookies::Kept).is_none(), "{text}");
+            assert!(replay(text, Cookies::Kept, &[]).is_none(), "{text}");
         }
     }
 

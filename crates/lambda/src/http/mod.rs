@@ -85,9 +85,9 @@ pub use builder::{ByBody, ByHeader, Http};
 pub use handler_error::HandlerError;
 pub use service::HttpService;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
-use lambda_idempotency_core::policy::Mode;
+use lambda_idempotency_core::policy::{Lease, Mode};
 use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_keys::producer::Selector;
 use tower_layer::Layer;
@@ -99,6 +99,10 @@ use crate::{
     names::EntryPoint,
     operation::{Operation, Prepared},
 };
+
+/// How long a claim holds its key outside of Lambda, unless it is renewed, which it is while the request is handled: a client
+/// that goes away drops its request, and the key is free again this much later. Lambda drops none, and ends an invocation.
+const OUTSIDE: Duration = Duration::from_secs(30);
 
 impl Idempotency {
     /// A layer around a service of HTTP requests, which answers a repeated request with the first
@@ -132,13 +136,18 @@ impl HttpLayer {
         };
         let operation = own_key.as_ref().unwrap_or(operation);
         let operation = operation.prepared()?;
-        options.keys.fit(&operation).map_err(|problem| {
+        let mistake = options.mistake.map_or(Ok(()), Err);
+        mistake.and_then(|()| options.keys.fit(&operation)).map_err(|problem| {
             let name = &operation.name;
             ConfigError::setting(format!(
                 "operation `{name}` cannot have its HTTP layer: {problem}"
             ))
         })?;
-        Ok(Self(Arc::new(Settings { engine, operation, options })))
+        let mut outside = operation.policy.clone();
+        if outside.lease == Lease::Invocation {
+            outside.lease = Lease::Renewed { length: OUTSIDE };
+        }
+        Ok(Self(Arc::new(Settings { engine, operation, outside, options })))
     }
 
     pub(crate) fn operation(&self) -> &Prepared {

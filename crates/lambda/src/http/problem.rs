@@ -228,6 +228,16 @@ impl Problem {
         )
     }
 
+    /// The handler's response could not be read.
+    pub(super) fn unread() -> Self {
+        Self::new(
+            StatusCode::CONFLICT,
+            "response-lost",
+            "The request was processed, but its response is not available",
+            "It is not processed again with the same key. Look up its effects instead.",
+        )
+    }
+
     /// The problem in one line, for a developer.
     pub(super) fn describe(&self) -> String {
         let detail = self.why.as_ref().unwrap_or(&self.detail);

@@ -12,7 +12,7 @@ use super::{
     sameness,
     settings::{Keys, Settings},
 };
-use crate::{OnMissingKey, find_key::Texts};
+use crate::{OnMissingKey, find_key::Texts, rejection::Rejection};
 
 /// A request's key, its scope and its fingerprint.
 pub(super) struct RequestKey {
@@ -41,6 +41,14 @@ impl Settings {
         let is_keyed = key.is_some() || self.operation.names_key();
         // Without a key the caller makes no difference.
         let caller = if is_keyed { self.caller(request)? } else { None };
+        if sameness::has_lost_query(request) {
+            let detail =
+                "Its query is not UTF-8 text. Send it percent-encoded as UTF-8.".to_owned();
+            return Err(Problem::key(
+                "The request cannot be compared with others of its key",
+                detail,
+            ));
+        }
         let form = &self.operation.key_format;
         let target = sameness::target(request, form);
         let fingerprint = match self.operation.fingerprint {
@@ -138,7 +146,15 @@ impl Settings {
     }
 }
 
-/// The body for expressions; empty if it is not UTF-8 text.
-pub(super) fn text(body: &Body) -> &str {
-    std::str::from_utf8(body).unwrap_or_default()
+/// The body for expressions.
+pub(super) fn text(body: &Body) -> Result<&str, Rejection> {
+    std::str::from_utf8(body).map_err(|_| Rejection::BodyNotText)
+}
+
+/// Why a body cannot be read, with the remedies of a request, which has no record around it.
+pub(super) fn of_body(rejection: Rejection) -> Rejection {
+    match rejection {
+        Rejection::Payload(error) => Rejection::Body(error),
+        other => other,
+    }
 }

@@ -91,6 +91,17 @@ pub(super) fn with_selection(
     Fingerprint::new(fingerprint.hex())
 }
 
+/// Whether the query has lost bytes: `lambda_http` decodes those of load balancers and VPC Lattice, and puts one character in the
+/// place of all bytes that are not UTF-8, so that different queries would be equal.
+pub(super) fn has_lost_query(request: &Request) -> bool {
+    let is_decoded = matches!(
+        request.request_context_ref(),
+        Some(RequestContext::Alb(_) | RequestContext::VpcLattice(_))
+    );
+    let query = request.uri().query().unwrap_or_default();
+    is_decoded && (query.contains('\u{fffd}') || query.contains("%EF%BF%BD"))
+}
+
 /// The query with its parameters sorted by name: REST APIs and load balancers deliver them as a
 /// map, whose order differs each time.
 fn query(request: &Request) -> String {

@@ -10,14 +10,10 @@ use std::{
 use futures_util::FutureExt as _;
 use lambda_http::{
     Body, IntoResponse, Request, RequestExt as _,
-    http::{self, HeaderMap, Response},
+    http::{self, Response},
     request::RequestContext,
 };
-use lambda_idempotency_core::{
-    clock::BoxFuture,
-    contained::caught,
-    outcome::{Completion, Outcome},
-};
+use lambda_idempotency_core::{clock::BoxFuture, contained::caught, outcome::Outcome};
 use lambda_idempotency_engine::batch::{Batch, Delivery, Job, Returned, Work};
 use tower_service::Service;
 
@@ -27,13 +23,14 @@ use super::{
     handler_error::HandlerError,
     kept::{Cookies, replay, to_json},
     problem::Problem,
-    request_key::{Compared, RequestKey, text},
-    settings::{Amends, Settings},
+    request_key::{Compared, RequestKey, of_body, text},
+    settings::Settings,
 };
 use crate::{
     call::Invoked,
     deadline::{Read, invocation_deadline},
     find_key::Extraction,
+    rejection::Rejection,
 };
 
 /// A service that handles each request once per key, and answers later ones with the first
@@ -95,7 +92,7 @@ where
             }
             let response = inner.call(request).await.map_err(HandlerError::new)?;
             let passed = passed_on(response).await;
-            Ok(passed.unwrap_or_else(|| Problem::lost().into_response().map(given_on)))
+            Ok(passed.unwrap_or_else(|| Problem::unread().into_response().map(given_on)))
         })
     }
 }
@@ -107,20 +104,6 @@ fn web_socket(extensions: &http::Extensions) -> Option<&str> {
             Some(context.event_type.as_deref().unwrap_or("MESSAGE"))
         }
         _ => None,
-    }
-}
-
-/// The response as the hook has changed it; unchanged if the hook panics.
-fn amended(
-    response: Response<Body>,
-    hook: Option<&Amends>,
-    headers: Option<&HeaderMap>,
-) -> Response<Body> {
-    let Some((hook, headers)) = hook.zip(headers) else { return response };
-    let mut changed = response.clone();
-    match caught(|| hook(headers, &mut changed)) {
-        Some(()) => changed,
-        None => response,
     }
 }
 
@@ -138,39 +121,32 @@ impl Settings {
         B: http_body::Body + From<Vec<u8>> + Send + 'static,
         B::Data: Send,
     {
-        let options = &self.options;
-        // The handler consumes the request, but the hooks need its headers afterwards.
-        let hooked = options.amends.is_some() || options.on_replay.is_some();
-        let headers = hooked.then(|| request.headers().clone());
-        let problem = |problem: Problem| {
-            amended(problem.into_response(), options.amends.as_deref(), headers.as_ref())
-        };
         let Some(request) = whole_request(request).await else {
-            return Ok(problem(Problem::body()));
+            return Ok(Problem::body().into_response());
         };
         match self.verified(&request).await {
             Ok(Ok(())) => {}
             Ok(Err(refused)) => return Ok(refused),
-            Err(panicked) => return Ok(problem(panicked)),
+            Err(panicked) => return Ok(panicked.into_response()),
         }
         let context = request.lambda_context_ref();
         let now = self.engine.clock().now();
         let invocation_deadline =
             context.and_then(|context| invocation_deadline(context, now, Read::AtStart));
         let request_id = context.map(|context| context.request_id.clone());
+        let is_invoked = context.is_some();
         let request_key = match self.request_key(&request) {
             Ok(request_key) => request_key,
-            Err(refused) => return Ok(problem(refused)),
+            Err(refused) => return Ok(refused.into_response()),
         };
         // A copy, because the handler consumes the request; only if an expression reads the body.
         let reads_body = self.operation.names_key() || self.operation.fingerprint.is_some();
         let body = if reads_body { request.body().clone() } else { Body::Empty };
-        let body = text(&body);
         let slot = Slot::default();
         let invoked = context.cloned().map(Invoked::without_event);
         let delivered = invoked.map(Invoked::without_record).unwrap_or_default();
         let cookies = request_key.cookies;
-        let work = self.work(&request_key, body, self.job(inner, request, &slot, cookies));
+        let work = self.work(&request_key, &body, self.job(inner, request, &slot, cookies));
         let record = request_key.id.clone();
         let batch = Batch {
             operation: &self.operation.name,
@@ -182,21 +158,14 @@ impl Settings {
                 work,
                 lets_pass: false,
             }],
-            policy: &self.operation.policy,
+            policy: if is_invoked { &self.operation.policy } else { &self.outside },
             request_id: request_id.as_deref(),
             invocation_deadline,
             pace: &self.operation.pace,
         };
         let outcome = self.engine.run(batch).await.pop();
         let returned = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let replayed = |json: &str, completion: Option<Completion>| {
-            let mut again = replay(json, cookies)?;
-            if let Some(completion) = completion {
-                again.extensions_mut().insert(completion);
-            }
-            Some(amended(again, options.on_replay.as_deref(), headers.as_ref()))
-        };
-        self.respond(outcome, returned, problem, replayed)
+        self.respond(outcome, returned, cookies)
     }
 
     /// Calls the user's hook. The inner error is the user's answer, the outer one is for a panic.
@@ -227,6 +196,7 @@ impl Settings {
         B::Data: Send,
     {
         let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.options.keeps));
+        let not_replayed = self.options.not_replayed.clone();
         let put = move |returned| {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(returned);
         };
@@ -252,7 +222,8 @@ impl Settings {
                     Ok(Err(status)) if !is_kept(status) => return Ok(Returned::Declined),
                     _ => return Ok(Returned::Unserializable),
                 };
-                let kept = is_kept(response.status()).then(|| to_json(&response, cookies));
+                let kept =
+                    is_kept(response.status()).then(|| to_json(&response, cookies, &not_replayed));
                 put(Ok(response));
                 match kept {
                     None => Ok(Returned::Declined),
@@ -265,13 +236,17 @@ impl Settings {
         })
     }
 
-    fn work<'w>(&self, request_key: &'w RequestKey, body: &'w str, job: Job<'w>) -> Work<'w> {
+    fn work<'w>(&self, request_key: &'w RequestKey, body: &'w Body, job: Job<'w>) -> Work<'w> {
         let extraction =
             Extraction { operation: &self.operation, tenant: Some(&request_key.scope) };
-        let Some(texts) = self.texts(request_key, body) else {
+        let text = match text(body) {
+            Ok(text) => text,
+            Err(rejection) => return Work::Reject(rejection.into()),
+        };
+        let Some(texts) = self.texts(request_key, text) else {
             let content = match &request_key.fingerprint {
                 Compared::Whole(whole) => whole.as_str().to_owned(),
-                Compared::Selection { target } => format!("{target} {body}"),
+                Compared::Selection { target } => format!("{target} {text}"),
             };
             return Work::Unprotected {
                 identity: extraction.without_key(&request_key.id, &content),
@@ -279,8 +254,14 @@ impl Settings {
             };
         };
         let mut work = extraction.work(&request_key.id, texts, |_| Ok(job));
-        if let Work::Keyed { fingerprint, .. } = &mut work {
-            *fingerprint = Some(self.fingerprint(request_key, fingerprint.take()));
+        match &mut work {
+            Work::Keyed { fingerprint, .. } => {
+                *fingerprint = Some(self.fingerprint(request_key, fingerprint.take()));
+            }
+            Work::Reject(rejected) => {
+                *rejected = of_body(Rejection::from(rejected.clone())).into();
+            }
+            _ => {}
         }
         work
     }
@@ -289,12 +270,11 @@ impl Settings {
         &self,
         outcome: Option<Outcome>,
         returned: Option<Result<Response<Body>, HandlerError<E>>>,
-        problem: impl Fn(Problem) -> Response<Body>,
-        replayed: impl Fn(&str, Option<Completion>) -> Option<Response<Body>>,
+        cookies: Cookies,
     ) -> Result<Response<Body>, HandlerError<E>> {
-        let Some(outcome) = outcome else { return Ok(problem(Problem::no_time())) };
+        let Some(outcome) = outcome else { return Ok(Problem::no_time().into_response()) };
         if let Some(found) = Problem::of(&outcome, self.engine.clock().now()) {
-            return Ok(problem(found));
+            return Ok(found.into_response());
         }
         let completion = outcome.completion();
         match (outcome, returned) {
@@ -304,18 +284,24 @@ impl Settings {
                 | Outcome::Coalesced { result, .. },
                 _,
             ) => {
-                let again = result.as_deref().and_then(|json| replayed(json, completion));
-                Ok(again.unwrap_or_else(|| problem(Problem::lost())))
+                let again = result
+                    .as_deref()
+                    .and_then(|json| replay(json, cookies, &self.options.not_replayed));
+                let Some(mut again) = again else { return Ok(Problem::lost().into_response()) };
+                // For a layer around this one.
+                if let Some(completion) = completion {
+                    again.extensions_mut().insert(completion);
+                }
+                Ok(again)
             }
             (_, Some(Err(error))) => Err(error),
             // The handler panicked. Or it responded, and one of its effects was refused: nothing of
             // what the response says was done.
-            (Outcome::Failed { .. }, _) => Ok(problem(Problem::failed())),
+            (Outcome::Failed { .. }, _) => Ok(Problem::failed().into_response()),
             (_, Some(Ok(response))) => Ok(response),
             // The response could not be read, and none is kept.
-            (Outcome::Declined, None) => Ok(problem(Problem::failed())),
-            // It could not be read.
-            (_, None) => Ok(problem(Problem::lost())),
+            (Outcome::Declined, None) => Ok(Problem::failed().into_response()),
+            (_, None) => Ok(Problem::unread().into_response()),
         }
     }
 }

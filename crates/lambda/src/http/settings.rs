@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use lambda_http::{
     Body, Request,
-    http::{HeaderMap, HeaderName, Method, Response, StatusCode, request::Parts},
+    http::{HeaderName, Method, Response, StatusCode, request::Parts},
 };
-use lambda_idempotency_core::{clock::BoxFuture, contained::caught};
+use lambda_idempotency_core::{clock::BoxFuture, contained::caught, policy::Policy};
 use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_keys::KeyPath;
 
@@ -21,8 +21,10 @@ pub(super) struct Options {
     pub(super) keeps: Arc<Keeps>,
     pub(super) callers: Callers,
     pub(super) verify: Option<Arc<Verify>>,
-    pub(super) amends: Option<Arc<Amends>>,
-    pub(super) on_replay: Option<Arc<Amends>>,
+    /// Headers of responses that are not replayed.
+    pub(super) not_replayed: Vec<HeaderName>,
+    /// A setting that another one has replaced.
+    pub(super) mistake: Option<&'static str>,
 }
 
 /// Where requests have their key.
@@ -41,6 +43,8 @@ pub(super) enum Keys {
 pub(super) struct Settings {
     pub(super) engine: Engine,
     pub(super) operation: Arc<Prepared>,
+    /// The operation's policy for requests outside of Lambda, whose client may go away.
+    pub(super) outside: Policy,
     pub(super) options: Options,
 }
 
@@ -48,8 +52,6 @@ pub(super) type NeedsKey = dyn Fn(&Parts) -> bool + Send + Sync;
 pub(super) type Keeps = dyn Fn(StatusCode) -> bool + Send + Sync;
 pub(super) type Verify =
     dyn Fn(Request) -> BoxFuture<'static, Result<(), Response<Body>>> + Send + Sync;
-/// Changes a response, given the headers of the request that gets it.
-pub(super) type Amends = dyn Fn(&HeaderMap, &mut Response<Body>) + Send + Sync;
 
 impl Options {
     pub(super) fn new(keys: Keys) -> Self {
@@ -59,9 +61,20 @@ impl Options {
             keeps: Arc::new(kept::is_kept_by_default),
             callers: Callers::Known,
             verify: None,
-            amends: None,
-            on_replay: None,
+            not_replayed: Vec::new(),
+            mistake: None,
         }
+    }
+
+    /// Sets how callers are told apart, which an earlier setting must not have said.
+    pub(super) fn choose(&mut self, callers: Callers) {
+        if !matches!(self.callers, Callers::Known) {
+            self.mistake = Some(
+                "of `.caller(..)`, `.caller_from_header(..)` and `.all_callers_are_one()` the last would replace the \
+                 others; choose one",
+            );
+        }
+        self.callers = callers;
     }
 
     /// Whether a request needs a key.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::json;
 
-use crate::{Call, environment, error::ConfigError};
+use crate::Call;
 
 /// Without it, [`effect`] does nothing.
 const REPORTED: &str = "IDEMPOTENCY_REPORT_EFFECTS";
@@ -28,16 +28,11 @@ const REPORTED: &str = "IDEMPOTENCY_REPORT_EFFECTS";
 /// # async fn main() { charge(serde_json::json!({}), Call::test("p-1")).await.unwrap() }
 /// ```
 pub fn effect(call: &Call, name: &str) {
-    if are_effects_reported() == Ok(true) {
+    if std::env::var(REPORTED).is_ok_and(|value| value == "1") {
         // Who tests the function reads this line; nobody else does, so a failure to write it has no consequence. One
         // write for the line: a process that is killed has written all of it or nothing.
         let _ = std::io::stderr().write_all(line(call, name).as_bytes());
     }
-}
-
-/// Whether the environment asks for the lines. An unknown value stops the start of a function.
-pub(crate) fn are_effects_reported() -> Result<bool, ConfigError> {
-    environment::switch(REPORTED)
 }
 
 fn line(call: &Call, name: &str) -> String {

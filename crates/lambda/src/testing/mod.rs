@@ -28,7 +28,6 @@
 
 mod effect;
 
-pub(crate) use effect::are_effects_reported;
 pub use effect::effect;
 
 use lambda_runtime::{Context, LambdaEvent};

@@ -1,6 +1,6 @@
 //! The layer around a route and around a router of axum.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use axum::{
     Extension, Router,
@@ -12,9 +12,10 @@ use lambda_http::{
     Adapter, RequestExt as _,
     http::{Method, Request, StatusCode, header::AUTHORIZATION},
     request::LambdaRequest,
-    tower::ServiceExt as _,
+    tower::{Layer as _, ServiceExt as _},
 };
 use lambda_idempotency::{Call, http::Http};
+use lambda_idempotency_core::clock::Clock as _;
 use lambda_runtime::LambdaEvent;
 use serde_json::json;
 
@@ -221,11 +222,53 @@ async fn a_response_that_is_a_stream_is_kept_whole_and_one_that_breaks_is_not_ma
     let charge = |key: &str, body: &'static str| asked(Method::POST, "/charges", Some(key), body);
     assert_eq!(send(&world, &app, charge("k-1", "")).await, got(200, "one two", false));
     assert_eq!(send(&world, &app, charge("k-1", "")).await, got(200, "one two", true));
-    for _ in 0..2 {
+    for said in ["was processed, but", "was processed before, but"] {
         let lost = send(&world, &app, charge("k-2", "break")).await;
-        assert!(lost.body.contains("response-lost"), "{lost:?}");
+        assert!(lost.body.contains("response-lost") && lost.body.contains(said), "{lost:?}");
         assert_eq!((lost.status, world.calls()), (409, 2), "the work was done, once");
     }
+}
+
+/// Its text is decoded once, and then says so: `lambda_http` would decode it again.
+#[tokio::test]
+async fn text_of_another_charset_is_decoded_once() {
+    let world = World::new();
+    let app = Router::new().route(
+        "/charges",
+        post(async || ([("content-type", "text/plain; charset=iso-8859-1")], b"c\xe9".to_vec())),
+    );
+    let service = world.layer(&charges()).layer(app);
+    for _ in 0..2 {
+        let response = service.clone().oneshot(crate::support::post("k-1", ""));
+        let response = world.clock.drive(response).await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/plain; charset=utf-8");
+        let body: &lambda_http::Body = response.body();
+        assert_eq!(body.as_ref(), "cé".as_bytes());
+    }
+}
+
+/// Outside of Lambda, a client that goes away drops its request.
+#[tokio::test]
+async fn a_request_that_is_dropped_holds_its_key_for_half_a_minute() {
+    let world = World::new();
+    let hang_at_first = async |Extension(world): Extension<World>| {
+        if world.calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            world.clock.sleep(Duration::from_hours(1)).await;
+        }
+    };
+    let app = Router::new()
+        .route("/charges", post(hang_at_first).layer(world.layer(&charges())))
+        .layer(Extension(world.clone()));
+    let charge = || asked(Method::POST, "/charges", Some("k-1"), "");
+    let mut dropped = Box::pin(app.clone().oneshot(charge()));
+    // Its claim is written, and its handler waits.
+    let limit = world.clock.sleep(Duration::from_secs(2));
+    let both = futures_util::future::select(&mut dropped, limit);
+    drop(world.clock.drive(both).await);
+    drop(dropped);
+    assert_eq!(send(&world, &app, charge()).await.status, 409);
+    world.clock.advance(Duration::from_secs(35));
+    assert_eq!(send(&world, &app, charge()).await.status, 200);
 }
 
 #[tokio::test]

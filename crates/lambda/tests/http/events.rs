@@ -116,6 +116,26 @@ async fn response_bodies_are_sent_unchanged() {
     }
 }
 
+/// `lambda_http` decodes these queries, and all bytes that are not UTF-8 become one character.
+#[tokio::test]
+async fn a_query_that_has_lost_its_bytes_is_refused() {
+    let world = World::instant();
+    let asked = |value: &str| {
+        json!({
+            "path": "/charges", "httpMethod": "POST", "isBase64Encoded": false, "body": "EUR 5.00",
+            "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:a" } },
+            "headers": { "host": "lb.example.com", "idempotency-key": "k-1", "authorization": "Bearer ann" },
+            "queryStringParameters": { "a": value },
+        })
+    };
+    for lost in ["%FF", "%FE"] {
+        assert_eq!(invoke(&world, &asked(lost)).await["statusCode"], 400, "{lost}");
+    }
+    assert_eq!(world.calls(), 0);
+    assert_eq!(invoke(&world, &asked("%C3%A9")).await["statusCode"], 201);
+    assert_eq!(invoke(&world, &asked("%C3%A8")).await["statusCode"], 422);
+}
+
 /// The order of parameters has no effect, but the order of the values of one parameter has.
 #[tokio::test]
 async fn the_order_of_query_parameters_has_no_effect() {
@@ -143,7 +163,7 @@ async fn the_order_of_query_parameters_has_no_effect() {
 /// key.
 #[tokio::test]
 async fn every_sample_is_processed_once() {
-    let mut samples = 0;
+    let (mut samples, mut unnamed) = (0, 0);
     for folder in ["http", "http/aws_lambda_events"] {
         let folder = format!("{}/tests/events/{folder}", env!("CARGO_MANIFEST_DIR"));
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -158,12 +178,31 @@ async fn every_sample_is_processed_once() {
                 if !event["headers"].is_object() && !event["multiValueHeaders"].is_object() {
                     event["headers"] = json!({});
                 }
+                unnamed += usize::from(names_its_caller(&mut event));
                 is_deduplicated(event).await;
                 samples += 1;
             }
         }
     }
-    assert_eq!(samples, 21);
+    assert_eq!((samples, unnamed), (21, 4));
+}
+
+/// Puts a caller into what an authorizer says, where the sample has none: its request would be refused.
+fn names_its_caller(event: &mut Value) -> bool {
+    let Some(authorizer) = event.pointer_mut("/requestContext/authorizer") else { return false };
+    if !authorizer.is_object() {
+        return false;
+    }
+    let (of_token, of_lambda) =
+        (authorizer["jwt"]["claims"].is_object(), authorizer["lambda"].is_object());
+    if of_token {
+        authorizer["jwt"]["claims"]["iss"] = json!("https://a");
+        authorizer["jwt"]["claims"]["sub"] = json!("ann");
+    }
+    if of_lambda {
+        authorizer["lambda"]["principalId"] = json!("ann");
+    }
+    of_token || of_lambda
 }
 
 /// Samples have no key: the request is refused, or its method does not need one.

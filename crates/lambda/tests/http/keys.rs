@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use lambda_http::http::{HeaderName, Method};
+use lambda_http::{
+    Body,
+    http::{HeaderName, Method},
+};
 use lambda_idempotency::{
     ConfigError, Idempotency, MemoryStore, OnConflict, OnMissingKey, Operation, RunError,
     http::{Http, HttpLayer},
@@ -83,6 +86,8 @@ async fn a_problem_with_the_key_says_to_the_client_what_clients_can_do_and_the_r
     let by_header = idempotency.http(&charges(), Http::by_header()).unwrap();
     let by_body =
         idempotency.http(&Operation::new("by-body").key("payment.id"), Http::by_body()).unwrap();
+    let mut compressed = post("k-1", "");
+    *compressed.body_mut() = Body::Binary(vec![0x1f, 0x8b, 8, 0]);
     for (layer, request, line) in [
         (
             &by_header,
@@ -91,7 +96,8 @@ async fn a_problem_with_the_key_says_to_the_client_what_clients_can_do_and_the_r
         ),
         (&by_header, post("a b", ""), "request refused: 400 The idempotency key is not valid"),
         (&by_body, post("k-1", "{}"), "correct the producer or the expression"),
-        (&by_body, post("k-1", "no JSON"), "make the key from the text with `.key_fn(..)`"),
+        (&by_body, post("k-1", "no JSON"), "let clients choose the key of each request"),
+        (&by_body, compressed, "send JSON that is not compressed"),
     ] {
         let answer = world.answer(layer, request).await;
         assert_eq!((answer.status, answer.kind()), (400, "key"));

@@ -154,30 +154,6 @@ async fn requests_that_need_no_key_are_the_services_to_verify() {
 }
 
 #[tokio::test]
-async fn what_the_hook_for_replays_does_is_not_stored_and_its_panic_changes_nothing() {
-    let world = World::new();
-    let http = Http::by_header().on_replay(|headers, response| {
-        response.headers_mut().remove("x-charge");
-        *response.body_mut() = Body::from("changed");
-        assert!(!headers.contains_key("x-panic"), "the test wants it");
-    });
-    let layer = world.layer_with(&charges(), http);
-    assert_eq!(world.answer(&layer, post("k-1", "")).await.body, "charge 1", "not the first one");
-    assert_eq!(world.answer(&layer, post("k-1", "")).await.body, "changed");
-    let mut panics = post("k-1", "");
-    panics.headers_mut().insert("x-panic", "yes".parse().unwrap());
-    let again = world.answer(&layer, panics).await;
-    assert_eq!(
-        (&*again.body, again.charge.as_deref(), again.replayed),
-        ("charge 1", Some("1"), true)
-    );
-    let plain = world.layer(&charges());
-    assert_eq!(world.answer(&plain, post("k-1", "")).await.body, "charge 1");
-    let mismatch = world.answer(&layer, post("k-1", "6")).await;
-    assert_eq!(mismatch.kind(), "mismatch", "it is not called for problems");
-}
-
-#[tokio::test]
 async fn a_response_is_not_given_for_longer_than_results_are_and_its_work_is_not_done_again() {
     let world = World::new();
     let sign_in = charges().result_retention(Duration::from_mins(10));
