@@ -119,7 +119,8 @@ impl Inner {
             }
         };
         if source.answers_its_caller() {
-            return Ok(first.answer(event, outcomes.into_iter().next())?);
+            let outcome = outcomes.into_iter().next().map(|ended| ended.outcome);
+            return Ok(first.answer(event, outcome)?);
         }
         if shares.iter().any(|(route, _)| route.settings.returns_whole_batch) {
             all_or_error(source.name(), &records, &outcomes)?;
