@@ -238,6 +238,14 @@ fn payloads() -> Vec<OfPayload> {
             vec!["requestContext/messageId"],
             vec!["requestContext/authorizer/principalId", "body={\"requestId\":\"r-2\"}"],
         ),
+        // An event of EventBridge that `run` is given whole.
+        (
+            "[account, region, source, id]",
+            PLAIN,
+            json!({ "account": "1", "region": "r", "source": "s", "id": "i", "detail": {} }),
+            vec!["replay-name=again"],
+            vec!["account", "region", "source", "id"],
+        ),
         // A mutation of AppSync.
         (
             "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]",

@@ -99,17 +99,18 @@ impl Inspection {
 
     /// The HTTP request that an event holds, if it does.
     fn request(&self, event: &str) -> Result<Option<Record>, InspectError> {
-        let idempotency = Idempotency::new(MemoryStore::new());
-        let is_request = idempotency.http(&Operation::new(UNNAMED), Http::by_header())?;
+        // An operation has one layer.
+        let idempotency = || Idempotency::new(MemoryStore::new());
+        let is_request = idempotency().http(&Operation::new(UNNAMED), Http::by_header())?;
         let is_request = self.inspected(&is_request, event)?.is_some();
         if !is_request {
             return Ok(None);
         }
         // An operation that takes its key from the body ignores the header.
         let layer = if self.operation.producer().is_ok() {
-            idempotency.http(&self.operation, Http::by_body())?
+            idempotency().http(&self.operation, Http::by_body())?
         } else {
-            idempotency.http(&self.operation, Http::by_header())?
+            idempotency().http(&self.operation, Http::by_header())?
         };
         self.inspected(&layer, event)
     }

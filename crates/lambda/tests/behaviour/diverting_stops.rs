@@ -17,12 +17,12 @@ use crate::support::{FIFO, World, batch, grouped, ids, serve, with_body};
 
 /// Messages of a FIFO queue: those with a label are never processed.
 const MESSAGES: [(&str, &str, &str); 6] = [
-    ("m-1", r#"{"id":"a","do":"give up"}"#, "g"),
+    ("m-1", r#"{"id":"a","do":"give up","n":0}"#, "g"),
     ("m-2", r#"{"id":"b","do":"","n":1}"#, "g"),
     ("m-3", "not JSON", "g"),
     ("m-4", r#"{"id":"b","do":"","n":2}"#, "g"),
-    ("m-5", r#"{"id":"c","do":""}"#, "g"),
-    ("m-6", r#"{"id":"d","do":""}"#, "h"),
+    ("m-5", r#"{"id":"c","do":"","n":0}"#, "g"),
+    ("m-6", r#"{"id":"d","do":"","n":0}"#, "h"),
 ];
 
 /// What the sink has seen.
@@ -88,7 +88,7 @@ impl Story {
     fn function(&self) -> Function {
         let sink = self.sink.clone();
         let source = Sqs::new().divert(move |diverted| sink.clone().take(diverted));
-        let operation = Operation::new("place").key("id").fingerprint("n || `0`");
+        let operation = Operation::new("place").key("id").fingerprint("n");
         let idempotency =
             Idempotency::new(self.store.clone()).with_clock(self.world.clock.clone()).without_log();
         idempotency.on(source, &operation, self.world.handler()).unwrap()
