@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lambda_idempotency_local::{Build, FunctionConfig, Local};
+use lambda_idempotency_local::{FunctionConfig, Local};
 use tokio::sync::OnceCell;
 
 /// Longer than any test takes, so no test waits until it has passed.
@@ -18,7 +18,8 @@ pub(crate) async fn scripted() -> FunctionConfig {
     FunctionConfig::new(binary).timeout(LONG).init_timeout(LONG)
 }
 
-/// The path of the built function. `cargo test` builds it beside the tests; otherwise this builds it.
+/// The path of the built function. `cargo test` builds it beside the tests; otherwise this builds it, with the features of
+/// the workspace: with its own, the embedded DynamoDB would be compiled once more.
 pub(crate) async fn binary() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../local");
     let built = std::env::current_exe().unwrap().parent().unwrap().join("../examples/scripted");
@@ -26,9 +27,10 @@ pub(crate) async fn binary() -> PathBuf {
     if modified(&built) > modified(&package.join("examples/scripted.rs")) {
         return built;
     }
-    let (example, directory) = (Some("scripted".to_owned()), Some(package.join("../..")));
-    let package = Some("lambda-idempotency-local".to_owned());
-    Build { package, example, directory, ..Build::default() }.run().await.unwrap()
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--workspace", "--example", "scripted"]);
+    assert!(cargo.current_dir(package.join("../..")).status().unwrap().success());
+    built
 }
 
 pub(crate) async fn local(function: FunctionConfig) -> Local {
