@@ -63,6 +63,12 @@ pub enum NotStarted {
     /// Its lease ended before the handler could start.
     #[error("its lease ended before its turn came")]
     Lease,
+    /// Its last attempts were lost, so it may be what kills its process, and other records of the invocation are
+    /// acknowledged.
+    #[error(
+        "its last attempts were lost with their workers, and it does not start in an invocation that acknowledges other records"
+    )]
+    Quarantine,
     /// An earlier record of its group failed.
     #[error("a record before it in its group returns to its source")]
     Order,

@@ -16,9 +16,9 @@
 //!   shortly before the deadline is dropped, and its lease left standing, since its effect may be
 //!   on its way. An invocation whose deadline is not known ends after the policy's fallback timeout.
 //! * A record whose last attempts were lost may be what kills the process. It is claimed just before it
-//!   runs, in a *quarantine group* with nothing else of the batch beside it. Such groups go before all other
-//!   records at every second receive, and after them otherwise: what was received before is therefore looked
-//!   at first.
+//!   runs, in a *quarantine group* with nothing else of the batch beside it: all that were lost once, or one that
+//!   was lost more often. Such groups go before all other records at every second receive, and after them
+//!   otherwise: what was received before is therefore looked at first.
 //! * A key that this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
 //!
 //! # How it is built

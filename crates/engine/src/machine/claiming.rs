@@ -79,9 +79,9 @@ pub(super) fn claimed(step: &mut Step<'_, '_>, claimed: Claimed) -> Next {
             Next::To(Stage::ToClaim)
         }
         Claimed::Unseen => Next::To(Stage::Unseen),
-        Claimed::Suspect { attempts, seen } => {
-            step.entry.suspected(attempts.losses(), seen);
-            Next::Suspect(attempts)
+        Claimed::Suspect { losses, seen } => {
+            step.entry.suspected(losses, seen);
+            Next::Suspect(losses)
         }
         Claimed::Unavailable(error) => {
             step.held_up = step.has_turn;

@@ -27,7 +27,10 @@ impl Machine<'_> {
         self.moved(at, Stage::Done);
         self.answer_copies(at, &outcome, work);
         let entry = self.records.at(at);
-        if !outcome.is_acknowledged() && !(entry.ask().lets_pass && outcome.is_final()) {
+        // Its sink is called once the batch has its outcomes.
+        let passes = entry.ask().lets_pass && outcome.is_final();
+        self.quarantine.ended(passes || outcome.is_acknowledged());
+        if !outcome.is_acknowledged() && !passes {
             // The rest of the group: the source delivers it again, in order.
             let rest = self.order.same_group(at).into_iter();
             work.open.extend(rest.map(|at| (at, Event::Close(NotStarted::Order))));

@@ -68,7 +68,8 @@ impl Machine<'_> {
         if self.starts.is_open() || looks || self.quarantine.is_active() {
             return;
         }
-        self.quarantine.choose_side();
+        let receives = self.records.all().iter().map(|entry| entry.ask().receives);
+        self.quarantine.choose_side(receives.max().unwrap_or_default());
         // A claim that is slow would keep suspects from their turn, and they the others.
         if self.claims.are_wanted() || self.has_claimed() || !self.quarantine.goes_first() {
             let records = &self.records;
@@ -135,6 +136,13 @@ impl Machine<'_> {
         };
         if !is_clear || !is_next() {
             return false;
+        }
+        let held_back = self.quarantine.held_back();
+        if !held_back.is_empty() {
+            for at in held_back {
+                self.run(at, Event::Close(NotStarted::Quarantine), present);
+            }
+            return true;
         }
         let group = self.quarantine.next_group(self.starts.concurrency());
         let is_late = |at: &usize| self.turn(*at, present) != Turn::Start;

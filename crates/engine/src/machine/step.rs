@@ -12,7 +12,6 @@ use super::{
     entry::{Entry, Stage},
     leases::{Kept, Terms},
     outboxes::Outbox,
-    quarantine::Attempts,
     settlements::{Settling, Written},
     wanted::{Claimed, Wanted},
 };
@@ -65,8 +64,8 @@ pub(super) enum Next {
     Stay,
     /// A stage that has no other data.
     To(Stage),
-    /// It may have killed its process: it waits for its turn in quarantine.
-    Suspect(Attempts),
+    /// Its last attempts were lost, so many in a row: it waits for its turn in quarantine.
+    Suspect(u32),
     /// Its key is looked at or claimed.
     Claim(Wanted),
     /// Its claim is settled.

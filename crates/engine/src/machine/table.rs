@@ -116,9 +116,9 @@ impl Machine<'_> {
         match next {
             Next::Stay => {}
             Next::To(stage) => self.moved(at, stage),
-            Next::Suspect(attempts) => {
+            Next::Suspect(losses) => {
                 self.moved(at, Stage::Suspected);
-                self.quarantine.add(at, attempts, self.records.at(at).ask().receives);
+                self.quarantine.add(at, losses, self.records.at(at).ask().receives);
             }
             Next::Claim(wanted) => {
                 self.moved(at, Stage::Claiming);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::quarantine::Attempts;
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Held},
     clock::Timestamp,
@@ -67,7 +66,7 @@ pub(super) enum Claimed {
     Unseen,
     /// Its last attempts were lost. The key is not claimed: that is done just before the record runs, in
     /// quarantine.
-    Suspect { attempts: Attempts, seen: Option<Box<IdempotencyRecord>> },
+    Suspect { losses: u32, seen: Option<Box<IdempotencyRecord>> },
     /// The store did not answer.
     Unavailable(StoreError),
 }

@@ -313,11 +313,6 @@ impl State {
         }
     }
 
-    /// How many that are suspected so much may run together, if all were in one batch.
-    fn group(&self, suspicion: u32) -> usize {
-        keys(&self.messages).len().div_ceil(4_usize.saturating_pow(suspicion))
-    }
-
     fn is_final(&self, label: &str) -> bool {
         self.landed.iter().any(|(landed, ..)| *landed == label)
     }

@@ -40,7 +40,7 @@ async fn lost_beside_a_killer(seed: u64, receives: u32) -> u32 {
 
 #[tokio::test]
 async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_a_few_times() {
-    for (receives, most) in [(5, 4), (10, 5)] {
+    for (receives, most) in [(5, 4), (10, 4)] {
         let mut lost = 0;
         for seed in 0..20 {
             lost = lost.max(lost_beside_a_killer(seed, receives).await);
@@ -49,10 +49,9 @@ async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_a_few_
     }
 }
 
-/// As often as the killer, if the same records come with it each time.
+/// The same records come with it each time. At its fifth receive it gives way.
 #[tokio::test]
-async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_at_each_of_its_receives()
-{
+async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_four_times() {
     let mut queue = Queue::new(10, &[0], QUICK);
     for _ in 0..5 {
         let invocations: Vec<Vec<usize>> = (0..5).map(|n| vec![2 * n, 2 * n + 1]).collect();
@@ -60,7 +59,7 @@ async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_at_eac
     }
     queue.messages[0].is_gone = true;
     queue.receive(&[(0..10).collect()], false).await;
-    assert_eq!(queue.result(), Some((6, 5)), "given up after five receives");
+    assert_eq!(queue.result(), Some((6, 4)), "given up after five receives");
 }
 
 /// The longest waits on a busy queue: how many receives in a row, without those that were throttled, a record was not tried.

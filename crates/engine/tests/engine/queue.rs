@@ -34,7 +34,9 @@ pub(crate) struct Message {
     pub(crate) receives: u32,
     /// The receive at which it was done.
     pub(crate) done_at: Option<u32>,
-    /// Whether it is not delivered any more. Work that was done in a process that dies is delivered again.
+    /// The receive at which it was acknowledged. Work that was done in a process that dies is delivered again.
+    pub(crate) gone_at: Option<u32>,
+    /// Whether it is not delivered any more.
     pub(crate) is_gone: bool,
     /// How often its handler was called.
     calls: Arc<AtomicU32>,
@@ -59,13 +61,15 @@ pub(crate) struct Queue {
     takes: Duration,
     /// Whether the source counts receives.
     pub(crate) counts: bool,
+    /// Whether it delivers what is done for as long as one record of the invocation is returned.
+    pub(crate) is_whole: bool,
 }
 
 impl Queue {
     pub(crate) fn new(records: usize, kills: &[usize], takes: Duration) -> Self {
         let mut world = World::yielding();
         world.policy.concurrency = 16;
-        let mut queue = Self { world, messages: Vec::new(), takes, counts: true };
+        let mut queue = Self { world, messages: Vec::new(), takes, counts: true, is_whole: false };
         (0..records).for_each(|at| queue.add(kills.contains(&at)));
         queue
     }
@@ -79,6 +83,7 @@ impl Queue {
             kills,
             receives: 0,
             done_at: None,
+            gone_at: None,
             is_gone: false,
             calls,
             lost: None,
@@ -134,8 +139,11 @@ impl Queue {
         if let Either::Left((outcomes, _)) = ended {
             let timed_out = |outcome: &Outcome| matches!(outcome, Outcome::TimedOut { .. });
             assert!(!outcomes.iter().flatten().any(timed_out), "it was started too late");
+            let all_are = outcomes.iter().flatten().all(Outcome::is_acknowledged);
             for (at, outcome) in delivered.iter().flatten().zip(outcomes.iter().flatten()) {
-                self.messages[*at].is_gone = outcome.is_acknowledged();
+                let message = &mut self.messages[*at];
+                message.is_gone = outcome.is_acknowledged() && (all_are || !self.is_whole);
+                message.gone_at = message.is_gone.then_some(message.receives);
             }
         }
         for at in delivered.iter().flatten() {
@@ -185,12 +193,17 @@ impl Queue {
         all.collect()
     }
 
-    pub(crate) fn are_done(&self) -> bool {
-        self.innocent().iter().all(|message| message.done_at.is_some())
+    /// When a record is acknowledged or, where receives are not counted and one that kills keeps it from that, done.
+    const fn end(&self, message: &Message) -> Option<u32> {
+        if self.counts { message.gone_at } else { message.done_at }
     }
 
-    /// Delivers all together until those that do not kill are done: after how many receives they are, and how often one
-    /// of them was called in vain. `None` if one is not done after so many.
+    pub(crate) fn are_done(&self) -> bool {
+        self.innocent().iter().all(|message| self.end(message).is_some())
+    }
+
+    /// Delivers all together until those that do not kill are acknowledged: after how many receives they are, and how often
+    /// one of them was called in vain. `None` if one is not acknowledged after so many.
     pub(crate) async fn all_together(mut self, outside: &[u32], most: u32) -> Option<(u32, u32)> {
         let all: Vec<usize> = (0..self.messages.len()).collect();
         for receive in 1..=most {
@@ -202,7 +215,7 @@ impl Queue {
         self.result()
     }
 
-    /// After how many receives those that do not kill were done, and how often one of them was called in vain.
+    /// After how many receives those that do not kill were acknowledged, and how often one of them was called in vain.
     pub(crate) fn result(&self) -> Option<(u32, u32)> {
         let mut worst = (0, 0);
         for message in self.innocent() {
@@ -212,7 +225,7 @@ impl Queue {
                 message.label
             );
             let in_vain = message.calls.load(Ordering::Relaxed).saturating_sub(1);
-            worst = (worst.0.max(message.done_at?), worst.1.max(in_vain));
+            worst = (worst.0.max(self.end(message)?), worst.1.max(in_vain));
         }
         Some(worst)
     }

@@ -144,7 +144,7 @@ fn act(
 ) {
     match action {
         Action::Read { call, keys, deadline } => {
-            if own.running.iter().any(|one| suspicion(world, own, one).is_some()) {
+            if own.running.iter().any(|one| suspicion(one).is_some()) {
                 world.blame(ALONE);
             }
             let is_asked = |key| own.calls.iter().any(|call| call.request.asks_for(key));
@@ -213,11 +213,8 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
             world.blame(CLAIMED_ONCE);
         }
         // A member of the same group, whose first claim got no answer, may be claimed again.
-        let key = setup.key(&write.key);
-        let at = own.records.iter().position(|record| setup.messages[*record].key == key);
-        let claimed = at.zip(write.record.as_ref());
-        let claimed = claimed.and_then(|(at, record)| suspected(world, own, at, record));
-        let mut beside = own.running.iter().filter_map(|one| suspicion(world, own, one));
+        let claimed = write.record.as_ref().and_then(suspected);
+        let mut beside = own.running.iter().filter_map(suspicion);
         if beside.any(|suspicion| claimed != Some(suspicion)) {
             world.blame(ALONE);
         }
@@ -239,31 +236,20 @@ fn check_write(setup: &Setup, world: &mut World, own: &Own, write: &Write, deadl
     }
 }
 
-/// How much a record with this claim is suspected, if its last attempts were lost: by the losses in a row. After one
-/// loss, a receive without an attempt ends that.
-fn suspected(world: &World, own: &Own, at: usize, claim: &IdempotencyRecord) -> Option<u32> {
-    let receives = u32::from(world.source[own.records[at]].receives);
-    let was_passed_over = receives > claim.lost_attempts + claim.failed_attempts + 1;
-    match claim.consecutive_losses {
-        0 => None,
-        1 if was_passed_over => Some(0),
-        losses => Some(losses),
-    }
+/// The losses in a row of a record with this claim, if its last attempts were lost.
+fn suspected(claim: &IdempotencyRecord) -> Option<u32> {
+    (claim.consecutive_losses > 0).then_some(claim.consecutive_losses)
 }
 
-fn suspicion(world: &World, own: &Own, running: &Running) -> Option<u32> {
-    suspected(world, own, running.at, &running.held.as_ref()?.record)
+fn suspicion(running: &Running) -> Option<u32> {
+    suspected(&running.held.as_ref()?.record)
 }
 
-/// Whether a record may start beside those that run: they are as suspected as it is and, if that is
-/// more than not at all, few enough.
-fn check_group(world: &mut World, own: &Own, at: usize, held: &Held) {
-    let mine = suspected(world, own, at, &held.record);
-    let alike = own.running.iter().filter(|one| suspicion(world, own, one) == mine).count();
-    let most = mine.map_or(usize::MAX, |suspicion| {
-        own.records.len().div_ceil(4_usize.saturating_pow(suspicion))
-    });
-    if alike < own.running.len() || alike >= most {
+/// Whether a record may start beside those that run: all of them were lost once, or none was lost.
+fn check_group(world: &mut World, own: &Own, held: &Held) {
+    let mine = suspected(&held.record);
+    let is_alike = |one: &Running| suspicion(one) == mine && mine.is_none_or(|losses| losses == 1);
+    if !own.running.iter().all(is_alike) {
         world.blame(ALONE);
     }
 }
@@ -301,7 +287,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
         }
         // In worlds with poison, the count of harmed handlers checks this instead.
         if !setup.poison {
-            check_group(world, own, at, held);
+            check_group(world, own, held);
         }
     }
     let earlier = setup.messages[..record].iter().zip(&world.source);

@@ -146,9 +146,11 @@ tests! {
     the_end_of_a_lease_wakes_the_machine: catch("WakesForLeases", ONE_HANDLER, worlds::outlives_its_lease);
     a_waiting_machine_wakes: catch("WakesWaitingRecords", WAKES, worlds::outlives_its_lease);
     lost_attempts_lead_to_quarantine: catch("QuarantinesAfterLosses", HARM, worlds::poison);
-    records_that_were_lost_once_run_together_after_a_receive_without_an_attempt:
+    records_that_were_lost_once_run_together:
         catch("LostOnceRunTogether", RECOVERY, || recovery::near_a_death(4));
-    suspicion_splits: catch("SuspicionSplits", ALONE, || recovery::near_a_death(3));
+    suspects_that_were_lost_twice_run_alone: catch("LostTwiceRunAlone", ALONE, || {
+        recovery::near_two_deaths("two deaths among two slow records", 2, 2)
+    });
     suspects_and_others_take_turns: catch("SuspectsTakeTurns", RECOVERY, recovery::beside_fresh_ones);
     a_stop_is_said: catch("RecordsThatItStopped", RECORDED, || recovery::stopped(3));
 }

@@ -2,7 +2,6 @@
 
 use super::super::{
     carried::Carried,
-    quarantine::Attempts,
     wanted::{Answer, Begins, Claimed, Wanted},
 };
 use lambda_idempotency_core::{
@@ -80,14 +79,14 @@ pub(super) fn judge(
             Ok(Free { guard, held, seen })
         }
         Err((_, held)) => {
-            let attempts = Attempts::before(&held);
+            let losses = held.consecutive_losses();
             let seen = seen.map(Box::new);
             Err(Answer::new(
                 at,
-                if attempts.losses() == 0 {
+                if losses == 0 {
                     Claimed::Free { seen }
                 } else {
-                    Claimed::Suspect { attempts, seen }
+                    Claimed::Suspect { losses, seen }
                 },
             ))
         }

@@ -13,7 +13,7 @@ pub(super) struct Started {
     pub(super) fence: u64,
     pub(super) lost_attempts: u32,
     /// If its last attempts were lost: how much it is suspected.
-    pub(super) suspicion: Option<u32>,
+    pub(super) losses: u32,
     pub(super) had_effect: bool,
     pub(super) runs: bool,
     /// Its worker or itself was stopped, so that it may be undone or unrecorded.
@@ -133,17 +133,9 @@ impl Log {
         if lost_attempts > state.stops {
             wrong.push("is told of more lost attempts than were stopped");
         }
-        let tried = call.failed_attempts() + lost_attempts;
-        let losses = state.losses.get(label);
-        let suspicion = losses.and_then(|losses| losses.suspicion(fence, message.receives, tried));
-        let beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
-        let (mut alike, mut others) = (1, 0);
-        beside.for_each(|other| match other.suspicion == suspicion {
-            true => alike += 1,
-            false => others += 1,
-        });
-        let most = suspicion.map_or(usize::MAX, |suspicion| state.group(suspicion));
-        if others > 0 || alike > most {
+        let losses = state.losses.get(label).map_or(0, |losses| losses.of(fence));
+        let mut beside = state.calls.iter().filter(|c| c.runs && c.invocation == invocation);
+        if beside.any(|other| other.losses != losses || losses > 1) {
             wrong.push("runs beside another, although one of them may be what kills workers");
         }
         if group.is_some() && !state.is_next(group, id, label) {
@@ -160,7 +152,7 @@ impl Log {
             label,
             fence,
             lost_attempts,
-            suspicion,
+            losses,
             had_effect: false,
             runs: true,
             stopped: false,

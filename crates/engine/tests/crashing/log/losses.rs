@@ -12,17 +12,8 @@ pub(super) struct Losses {
 
 impl Losses {
     /// Of what is known under this fence.
-    fn of(&self, fence: u64) -> u32 {
+    pub(super) fn of(&self, fence: u64) -> u32 {
         self.claim.filter(|(claim, _)| *claim == fence).map_or(0, |_| self.in_a_row)
-    }
-
-    /// How much a record is suspected that was received and tried so often, if it is.
-    pub(super) fn suspicion(&self, fence: u64, receives: u32, tried: u32) -> Option<u32> {
-        match self.of(fence) {
-            0 => None,
-            1 if receives > tried + 1 => Some(0),
-            losses => Some(losses),
-        }
     }
 
     /// Counts a write. Says whether the record has the same number.

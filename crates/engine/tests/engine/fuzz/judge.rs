@@ -59,8 +59,8 @@ impl World {
                 }
             }
         }
-        let suspicion = self.suspicion(at, plan, call, flight);
-        self.begins_beside(suspicion, all.len(), flight, &say);
+        let suspicion = self.suspicion(plan, call);
+        self.begins_beside(suspicion, flight, &say);
         if !matches!(plan.kind, Kind::Keyed) {
             return suspicion;
         }
@@ -85,39 +85,28 @@ impl World {
         suspicion
     }
 
-    /// How much record `at` is suspected, as its claim says. `None` if that is not known: it runs without
+    /// How often a record was lost in a row, as its claim says. `None` if that is not known: it runs without
     /// a claim, and so without its counts (its fence may be that of a claim made in the same millisecond), or a fault
     /// of the store has replaced its claim, which has another fence then.
-    fn suspicion(&self, at: usize, plan: &Plan, call: &Call, flight: &Flight) -> Option<Suspicion> {
+    fn suspicion(&self, plan: &Plan, call: &Call) -> Option<Suspicion> {
         if !matches!(plan.kind, Kind::Keyed) {
             return Some(Suspicion::default());
         }
         let stored = self.stored(&key(plan.key)).filter(|record| {
             record.fence == call.fence() && record.lost_attempts == call.lost_attempts()
         })?;
-        let losses = stored.consecutive_losses;
-        let tried = stored.lost_attempts + stored.failed_attempts;
-        let was_passed_over = flight.receives[at] > tried + 1;
-        let suspicion = if losses == 1 && was_passed_over { 0 } else { losses };
-        Some(Suspicion { is_quarantined: losses > 0, suspicion })
+        Some(Suspicion { losses: stored.consecutive_losses })
     }
 
-    /// Suspects run beside a few suspects of the same suspicion only.
-    fn begins_beside(
-        &self,
-        mine: Option<Suspicion>,
-        records: usize,
-        flight: &Flight,
-        say: &impl Fn(String),
-    ) {
+    /// Suspects that were lost once run beside each other only, others alone.
+    fn begins_beside(&self, mine: Option<Suspicion>, flight: &Flight, say: &impl Fn(String)) {
         let mut own = flight.suspicions.lock().unwrap();
         own.push(mine);
         let Some(mine) = mine else { return };
         let beside: Vec<Suspicion> = own.iter().flatten().copied().collect();
-        let parts = if mine.is_quarantined { 4_usize.saturating_pow(mine.suspicion) } else { 1 };
-        let is_full = mine.is_quarantined && beside.len() > records.div_ceil(parts);
+        let is_full = mine.losses > 1 && beside.len() > 1;
         if is_full || beside.iter().any(|other| *other != mine) {
-            say(format!("begins in {beside:?} of {records}"));
+            say(format!("begins in {beside:?}"));
         }
     }
 
@@ -186,6 +175,9 @@ impl World {
         }
         let labels = flight.labels.lock().unwrap().clone();
         for (at, outcome) in outcomes.iter().enumerate() {
+            if outcome.is_acknowledged() {
+                self.acknowledged.lock().unwrap().insert(all[at].key);
+            }
             if labels[at] != Some(outcome.label()) {
                 self.wrong.say(format!(
                     "{at} was reported {:?}, is {}",

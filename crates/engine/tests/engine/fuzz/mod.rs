@@ -34,7 +34,7 @@ async fn play(world: &Arc<World>) {
     let scenario = world.scenario.clone();
     let mut engines = [world.engine(), world.engine()];
     let innocent = if scenario.all_start { scenario.innocent() } else { Vec::new() };
-    let is_done = |key: &u8| world.done.lock().unwrap().contains(key);
+    let is_done = |key: &u8| world.acknowledged.lock().unwrap().contains(key);
     for (gap, wave) in &scenario.waves {
         if scenario.all_start && innocent.iter().all(is_done) {
             break;
@@ -50,7 +50,7 @@ async fn play(world: &Arc<World>) {
         world.clock.sleep(Duration::from_millis(*gap)).await;
     }
     for key in innocent.iter().filter(|key| !is_done(key)) {
-        world.wrong.say(format!("key {key} is never started"));
+        world.wrong.say(format!("key {key} is never acknowledged"));
     }
     let quiet = scenario.faults.is_empty()
         && world.strict

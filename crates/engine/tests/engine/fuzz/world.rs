@@ -75,6 +75,8 @@ pub(super) struct World {
     pub(super) effects: Mutex<BTreeMap<u8, usize>>,
     /// Keys of which a handler succeeded, protected or not.
     pub(super) done: Mutex<BTreeSet<u8>>,
+    /// Keys of which a delivery was acknowledged.
+    pub(super) acknowledged: Mutex<BTreeSet<u8>>,
     /// Messages and effects.
     pub(super) post: Post,
     /// For how long handlers have kept the processor.
@@ -110,11 +112,10 @@ pub(super) struct Flight {
     pub(super) suspicions: Mutex<Vec<Option<Suspicion>>>,
 }
 
-/// How much a record is suspected.
+/// How often a record was lost in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Suspicion {
-    pub(super) is_quarantined: bool,
-    pub(super) suspicion: u32,
+    pub(super) losses: u32,
 }
 
 pub(super) struct Reports(pub(super) Arc<Flight>, pub(super) Wrong);
@@ -191,6 +192,7 @@ impl World {
             running: Mutex::default(),
             effects: Mutex::default(),
             done: Mutex::default(),
+            acknowledged: Mutex::default(),
             post: Post::default(),
             blocked: Mutex::default(),
             pace: Pace::default(),
