@@ -4,15 +4,14 @@ use std::{
     env::{self, VarError},
     error::Error,
     fmt,
-    future::{Future, poll_fn},
+    future::{Future, pending},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Poll,
     time::Duration,
 };
 
 use crate::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
-    contained::{Contained, caught},
+    contained::{Ended, run},
     retry::{Backoff, Budget},
     together::Together,
 };
@@ -172,12 +171,10 @@ impl LoadPassword {
 
 /// What the function returns; `None` if it failed or panicked.
 async fn contained(load: Arc<Load>) -> Option<String> {
-    let mut loading = Contained::new(caught(|| load())?);
-    poll_fn(|cx| {
-        let polled = loading.get_mut().and_then(|loading| caught(|| loading.as_mut().poll(cx)));
-        polled.unwrap_or(Poll::Ready(None))
-    })
-    .await
+    match run(|| load(), pending()).await {
+        Ended::Through(password) => password,
+        _ => None,
+    }
 }
 
 impl fmt::Debug for LoadPassword {

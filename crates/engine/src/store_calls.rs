@@ -1,14 +1,11 @@
 //! Calls of the store. One that panics fails its own members only: the store's author has made a mistake,
 //! but the other records of the batch are not to blame.
 
-use std::{
-    future::poll_fn,
-    task::{Context, Poll},
-};
+use std::future::pending;
 
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Timestamp},
-    contained::{Contained, caught},
+    clock::Timestamp,
+    contained::{Ended, run},
     record::IdempotencyRecord,
     store::{Store, StoreError, StoreErrorKind, Verdict, Write},
 };
@@ -56,31 +53,18 @@ fn without_payload(write: &Write, verdict: &Verdict) -> Option<Write> {
 
 /// After a panic, nothing is known of any of the writes.
 async fn write_once(store: &dyn Store, writes: &[Write], deadline: Timestamp) -> Vec<Verdict> {
-    match contained(|| store.write(writes, deadline)).await {
-        Some(verdicts) => verdicts,
-        None => writes.iter().map(|_| Verdict::Unknown(panicked())).collect(),
+    match run(|| store.write(writes, deadline), pending()).await {
+        Ended::Through(verdicts) => verdicts,
+        _ => writes.iter().map(|_| Verdict::Unknown(panicked())).collect(),
     }
 }
 
 /// Reads; after a panic, each key has an error.
 pub(crate) async fn read(store: &dyn Store, keys: &[Key], deadline: Timestamp) -> Vec<Found> {
-    match contained(|| store.read(keys, deadline)).await {
-        Some(found) => found,
-        None => keys.iter().map(|_| Err(panicked())).collect(),
+    match run(|| store.read(keys, deadline), pending()).await {
+        Ended::Through(found) => found,
+        _ => keys.iter().map(|_| Err(panicked())).collect(),
     }
-}
-
-/// Makes a call. `None` if it panicked.
-async fn contained<'a, T>(call: impl FnOnce() -> BoxFuture<'a, T> + Send) -> Option<T> {
-    let mut running = Contained::new(caught(call)?);
-    poll_fn(move |context: &mut Context<'_>| {
-        let Some(call) = running.get_mut() else { return Poll::Ready(None) };
-        match caught(|| call.as_mut().poll(context)) {
-            Some(polled) => polled.map(Some),
-            None => Poll::Ready(None),
-        }
-    })
-    .await
 }
 
 fn panicked() -> StoreError {

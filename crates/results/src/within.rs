@@ -1,15 +1,10 @@
 //! Calls of what users gave: a key provider, a result store.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    task::Poll,
-};
+use std::future::Future;
 
-use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
-    contained::{Contained, caught},
+    contained::{Ended, run},
 };
 
 use crate::box_error::BoxError;
@@ -22,16 +17,11 @@ pub(crate) async fn within<T>(
     call: impl Future<Output = Result<T, BoxError>> + Send,
 ) -> Option<Result<T, BoxError>> {
     let late = clock.sleep(deadline.since(clock.now()));
-    let mut running = Contained::new(Box::pin(call));
-    let answer = poll_fn(move |context| {
-        let polled = running.get_mut().and_then(|call| caught(|| call.as_mut().poll(context)));
-        polled.unwrap_or_else(|| {
-            let why = "it panicked; the message of the panic is in the function's log";
-            Poll::Ready(Err(why.into()))
-        })
-    });
-    match select(pin!(answer), late).await {
-        Either::Left((answer, _)) => Some(answer),
-        Either::Right(_) => None,
+    match run(|| Box::pin(call), late).await {
+        Ended::Through(answer) => Some(answer),
+        Ended::Panicked => {
+            Some(Err("it panicked; the message of the panic is in the function's log".into()))
+        }
+        Ended::Late => None,
     }
 }

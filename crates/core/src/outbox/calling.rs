@@ -3,18 +3,12 @@
 //! Each destination has a call of its own, at the same time as the others: a queue that does not answer then keeps
 //! no messages to other destinations.
 
-use std::{
-    collections::HashMap,
-    future::poll_fn,
-    iter::repeat_with,
-    pin::pin,
-    task::{Context, Poll},
-};
+use std::{collections::HashMap, future::poll_fn, iter::repeat_with, task::Poll};
 
 use super::{MAX_MESSAGES, OutgoingMessage, SendError, Sender};
 use crate::{
-    clock::{BoxFuture, Clock, Timestamp},
-    contained::{Contained, caught},
+    clock::{Clock, Timestamp},
+    contained::{Ended, run},
 };
 
 type Answers = Vec<Result<(), SendError>>;
@@ -27,20 +21,22 @@ pub async fn send(
     deadline: Timestamp,
 ) -> Vec<Result<(), SendError>> {
     let groups = by_destination(messages);
-    let mut calls: Vec<_> =
-        groups.iter().map(|group| Call::new(sender, &group.messages, deadline)).collect();
-    let mut end = pin!(clock.sleep(deadline.since(clock.now())));
-    poll_fn(|context: &mut Context<'_>| {
+    let call = |group| (Box::pin(call(sender, clock, group, deadline)), None);
+    let mut calls: Vec<_> = groups.iter().map(call).collect();
+    poll_fn(|context| {
         let mut are_open = false;
-        for call in &mut calls {
-            are_open |= call.poll(context).is_pending();
+        for (call, ended) in calls.iter_mut().filter(|(_, ended)| ended.is_none()) {
+            match call.as_mut().poll(context) {
+                Poll::Ready(answers) => *ended = Some(answers),
+                Poll::Pending => are_open = true,
+            }
         }
-        if are_open { end.as_mut().poll(context) } else { Poll::Ready(()) }
+        if are_open { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
     let mut answers: Answers = messages.iter().map(|_| Err(unanswered())).collect();
-    for (group, call) in groups.iter().zip(calls) {
-        for (at, answer) in group.positions.iter().zip(call.answers()) {
+    for (group, (_, ended)) in groups.iter().zip(calls) {
+        for (at, answer) in group.positions.iter().zip(answers_of(ended)) {
             if let Some(place) = answers.get_mut(*at) {
                 *place = answer;
             }
@@ -82,39 +78,24 @@ fn by_destination(messages: &[OutgoingMessage]) -> Vec<Group> {
 }
 
 /// One call of the sender.
-struct Call<'a> {
-    running: Contained<BoxFuture<'a, Answers>>,
-    ended: Option<Result<Answers, SendError>>,
+async fn call(
+    sender: &dyn Sender,
+    clock: &dyn Clock,
+    group: &Group,
+    deadline: Timestamp,
+) -> Ended<Answers> {
+    let late = clock.sleep(deadline.since(clock.now()));
+    run(|| sender.send(&group.messages, deadline), late).await
 }
 
-impl<'a> Call<'a> {
-    fn new(sender: &'a dyn Sender, messages: &'a [OutgoingMessage], deadline: Timestamp) -> Self {
-        match caught(|| sender.send(messages, deadline)) {
-            Some(call) => Self { running: Contained::new(call), ended: None },
-            None => Self { running: Contained::none(), ended: Some(Err(panicked())) },
-        }
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(running) = self.running.get_mut() else { return Poll::Ready(()) };
-        self.ended = Some(match caught(|| running.as_mut().poll(context)) {
-            Some(Poll::Ready(answers)) => Ok(answers),
-            Some(Poll::Pending) => return Poll::Pending,
-            None => Err(panicked()),
-        });
-        self.running = Contained::none();
-        Poll::Ready(())
-    }
-
-    /// One for each message, and more.
-    fn answers(self) -> impl Iterator<Item = Result<(), SendError>> {
-        let (answers, rest) = match self.ended {
-            Some(Ok(answers)) => (answers, unanswered()),
-            Some(Err(error)) => (Vec::new(), error),
-            None => (Vec::new(), late()),
-        };
-        answers.into_iter().chain(repeat_with(move || Err(rest.clone())))
-    }
+/// The answers of one call: one for each message, and more.
+fn answers_of(call: Option<Ended<Answers>>) -> impl Iterator<Item = Result<(), SendError>> {
+    let (answers, rest) = match call {
+        Some(Ended::Through(answers)) => (answers, unanswered()),
+        Some(Ended::Panicked) => (Vec::new(), panicked()),
+        Some(Ended::Late) | None => (Vec::new(), late()),
+    };
+    answers.into_iter().chain(repeat_with(move || Err(rest.clone())))
 }
 
 fn panicked() -> SendError {

@@ -1,21 +1,16 @@
 //! Calls the user's hook for records whose keys are held by another worker.
 
-use std::{
-    fmt,
-    future::{Future, poll_fn},
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, future::join_all};
+use futures_util::future::join_all;
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
+    contained::run,
     outcome::Outcome,
 };
 use lambda_idempotency_engine::call::RecordId;
 
-use crate::{guarded::guarded, source::Record};
+use crate::source::Record;
 
 /// How long all hooks of an invocation may take together.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -88,14 +83,8 @@ impl Hook {
         }
         let Self(hook) = self;
         // A panic in a hook is ignored: the outcomes are already decided.
-        let hooks = join_all(busy.into_iter().map(|busy| guarded(|| hook(busy))));
-        let mut hooks = std::pin::pin!(hooks);
-        let mut timer = clock.sleep(time_left.min(MAX_TIME));
-        poll_fn(|context| match hooks.poll_unpin(context) {
-            Poll::Ready(_) => Poll::Ready(()),
-            Poll::Pending => timer.poll_unpin(context),
-        })
-        .await;
+        let time = time_left.min(MAX_TIME);
+        join_all(busy.into_iter().map(|busy| run(|| hook(busy), clock.sleep(time)))).await;
     }
 }
 
