@@ -197,7 +197,7 @@ pub(crate) fn poison() -> Setup {
         world.poison = true;
         world.takes = Duration::from_millis(100);
         // A lost answer is one more receive without an attempt, and both run together once more.
-        (world.harm, world.receives) = (2, 9);
+        (world.harm, world.receives) = (2, 2);
         world.faults = Faults { deaths: 3, losses: 1, ..NONE };
         world.expect = &["death", "harmed handler", "quarantined handler"];
     })
