@@ -47,11 +47,12 @@ pub(crate) fn invocation_deadline(
 }
 
 fn is_possible(deadline: Timestamp, now: Timestamp, read: Read, longest: Duration) -> bool {
-    let past = match read {
-        Read::AtStart => Duration::ZERO,
-        Read::Within => longest,
+    let is_past_possible = match read {
+        // One that is past would start nothing, at each delivery. If clocks differ, an unknown one does more.
+        Read::AtStart => deadline > now,
+        Read::Within => now.since(deadline) <= longest + SKEW,
     };
-    now.since(deadline) <= past + SKEW && deadline.since(now) <= longest + SKEW
+    is_past_possible && deadline.since(now) <= longest + SKEW
 }
 
 /// The longest invocation that Lambda allows:
@@ -78,8 +79,9 @@ mod tests {
             (Timestamp::from_millis(u64::MAX), false, false, false),
             (now.minus(longest + SKEW).minus(secs(1)), false, false, false),
             (now.minus(longest), false, true, false),
-            (now.minus(SKEW), true, true, true),
-            (now, true, true, true),
+            (now.minus(SKEW), false, true, false),
+            (now, false, true, false),
+            (now.plus(secs(1)), true, true, true),
             (now.plus(longest + SKEW), true, true, true),
             (now.plus(longest + SKEW).plus(secs(1)), false, false, true),
             (now.plus(long + SKEW).plus(secs(1)), false, false, false),

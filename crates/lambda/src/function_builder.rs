@@ -146,9 +146,14 @@ impl FunctionBuilder {
         }
         for (nth, route) in routes.iter().enumerate() {
             if let Some(before) = routes.iter().take(nth).find(|before| before.shadows(route)) {
+                let remedy = if is_direct(&route) {
+                    "give `Invoke` once, to a handler that chooses by the event"
+                } else {
+                    "filter the records of each (`.queue(\"...\")`, `.detail_type(\"...\")`, ...), or register the narrower \
+                     source first"
+                };
                 return Err(ConfigError::source(format!(
-                    "operation `{}` is never reached: `{}` comes before it and takes all of its {} events; filter the \
-                     records of each (`.queue(\"...\")`, `.detail_type(\"...\")`, ...), or register the narrower source first",
+                    "operation `{}` is never reached: `{}` comes before it and takes all of its {} events; {remedy}",
                     route.prepared.name,
                     before.prepared.name,
                     route.source.name()

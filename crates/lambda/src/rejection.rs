@@ -94,12 +94,12 @@ pub enum Rejection {
     )]
     NoHeader,
     /// The event is a batch of this source, each delivery of which has another request id, so that
-    /// [`Invoke::by_request_id`](crate::source::Invoke::by_request_id) would never recognise a duplicate.
+    /// A direct invocation cannot take a batch of this source, which ignores the handler's result.
     #[error(
-        "the event is from {0}, which delivers it again with another request id; register the operation with the type of \
-         that source, or choose a key with `.key(\"...\")`"
+        "the event is a batch from {0}, which a direct invocation cannot answer; register the operation with the type of that \
+         source"
     )]
-    NewRequestId(&'static str),
+    Polled(&'static str),
     /// The event came in a list with others, and no operation of the function takes it.
     #[error(
         "no operation of this function takes this event of the list; add one that does, or exclude \
@@ -270,9 +270,9 @@ mod tests {
                  operation",
             ),
             (
-                Rejection::NewRequestId("sqs"),
-                "the event is from sqs, which delivers it again with another request id; register the operation with the \
-                 type of that source, or choose a key with `.key(\"...\")`",
+                Rejection::Polled("sqs"),
+                "the event is a batch from sqs, which a direct invocation cannot answer; register the operation with the type \
+                 of that source",
             ),
         ] {
             assert_eq!(rejection.to_string(), text);

@@ -62,6 +62,10 @@ pub(super) fn overtaken(
             Overtaken::InProgress { .. } | Overtaken::Mismatch | Overtaken::Gone,
             Outcome::Failed { failure, failed_attempts, .. },
         ) => Outcome::Failed { failure, failed_attempts, permanent: false },
+        (
+            Overtaken::InProgress { .. } | Overtaken::Mismatch | Overtaken::Gone,
+            Outcome::TimedOut { .. },
+        ) => Outcome::TimedOut { permanent: false },
         (_, ours) => ours,
     }
 }

@@ -46,10 +46,13 @@ impl Route {
     }
 
     fn result(&self, outcome: Option<Outcome>) -> Result<Box<RawValue>, RunError> {
+        // A handler that ran in this call and returned a value has a result here, unless it cannot be JSON.
         let lost = match &outcome {
-            Some(Outcome::Executed { kept: ResultKept::Unserializable, .. }) => {
-                ResultLost::Unserializable
-            }
+            Some(
+                Outcome::Executed { kept: ResultKept::Unserializable, .. }
+                | Outcome::Unprotected { .. }
+                | Outcome::CompletionLost { .. },
+            ) => ResultLost::Unserializable,
             _ => ResultLost::NotKept,
         };
         let answered = match &outcome {

@@ -20,6 +20,8 @@ use crate::rejection::Rejection;
 /// completion of its key, as with [`keep_result`](crate::keep_result). If the handler fails, the invocation fails with a
 /// [`RunError`](crate::RunError); [`Failure::answering`](crate::Failure::answering) gives an answer in place of the error.
 ///
+/// Batches that a poller delivers (of SQS, a stream, Kafka or a pipe) are refused: register the type of their source.
+///
 /// There is no default key, because an event alone does not show which invocations are duplicates: choose one, such as
 /// `.key("paymentId")` (`"@"` is the whole event), or say [`Invoke::by_request_id`]. The
 /// [guide](crate::guide::sources::invoke) has a key for each service that invokes functions.
@@ -58,8 +60,6 @@ impl Invoke {
     /// Tells events apart by the request id of their invocation, which Lambda keeps when it tries an **asynchronous** invocation
     /// again. A caller that waits for the answer has a new request id each time that it tries again: its duplicates are not
     /// recognised.
-    ///
-    /// Batches that a poller delivers (of SQS, a stream, Kafka or a pipe) are refused: each delivery has a new request id.
     pub fn by_request_id() -> Self {
         Self(Settings { by_request_id: true, ..Settings::default() })
     }
@@ -128,17 +128,20 @@ impl EventSource for InvokeEvents {
 
     fn records<'e>(&self, event: &Event<'e>, _: &Settings) -> Vec<Record<'e>> {
         let id = event.request_id;
-        let identity = match (polled(event), id) {
-            (Some(source), _) => Err(Rejection::NewRequestId(source)),
-            (None, "") => Err(Rejection::NoRequestId),
-            (None, id) => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
+        let identity = match id {
+            "" => Err(Rejection::NoRequestId),
+            id => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
         };
-        let payload = Ok(Cow::Borrowed(event.raw.get()));
+        // Whatever its key: a batch differs at each delivery, and the handler's result would acknowledge all of it.
+        let payload = match polled(event) {
+            Some(source) => Err(Rejection::Polled(source)),
+            None => Ok(Cow::Borrowed(event.raw.get())),
+        };
         vec![Record { identity, ..Record::new(RecordId::new(NAME, id), event.raw, payload) }]
     }
 }
 
-/// The source of a batch that a poller delivers, if the event is one: Lambda invokes with a new request id each time.
+/// The source of a batch that a poller delivers, if the event is one.
 fn polled(event: &Event<'_>) -> Option<&'static str> {
     let any = Settings::default();
     let polled = ALL.iter().filter(|source| !source.is_cause_of_invocation());

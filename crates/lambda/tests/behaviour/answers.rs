@@ -235,6 +235,17 @@ async fn a_result_that_is_no_json_is_an_error_and_the_work_is_not_done_again() {
     }
 }
 
+#[tokio::test]
+async fn a_result_that_is_no_json_is_named_so_without_protection_too() {
+    let world = World::new();
+    let operation = charge().on_missing_key(OnMissingKey::RunUnprotected);
+    let handler = async |_: Value, _: Call| Ok::<_, Failure>(Unserializable(false));
+    let function = world.with_handler(Invoke::new(), &operation, handler);
+    let (kind, text) = diagnostic(world.invoke(&function, &json!({})).await.unwrap_err());
+    assert_eq!(kind, "Idempotency.ResultLost");
+    assert!(text.contains("cannot be serialized"), "{text}");
+}
+
 fn task(invocation: &str) -> Value {
     json!({
         "invocationSchemaVersion": "1.0", "invocationId": invocation, "job": { "id": "j-1" },

@@ -1,7 +1,7 @@
 //! Scheduler and direct invocations: the user chooses the format of the event. What callers get is in `answers.rs`.
 
 use lambda_idempotency::{
-    ConfigError, Operation,
+    ConfigError, OnMissingKey, Operation,
     source::{Invoke, Scheduler, Sqs},
 };
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn a_direct_invocation_without_a_chosen_key_is_refused() {
 
 /// A poller delivers a batch again in a new invocation, whose request id is another one.
 #[tokio::test]
-async fn a_batch_of_a_poller_is_not_identified_by_its_request_id() {
+async fn a_batch_of_a_poller_is_no_direct_invocation() {
     let of = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     for (source, event) in [
         ("sqs", batch([order("m-1", "a", "")])),
@@ -127,13 +127,16 @@ async fn a_batch_of_a_poller_is_not_identified_by_its_request_id() {
     ] {
         let world = World::new();
         let by_request_id = world.on(Invoke::by_request_id(), &Operation::new("a"));
-        let (kind, text) = diagnostic(world.invoke(&by_request_id, &event).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.Rejected");
-        assert!(text.contains(&format!("from {source}")) && text.contains(".key("), "{text}");
-        assert_eq!(world.ledger.total(), 0, "{source}");
         let keyed = Operation::new("b").key("@");
         let keyed = world.with_handler(Invoke::new(), &keyed, world.raw_handler());
-        assert_eq!(world.invoke(&keyed, &event).await.unwrap(), Value::Null);
+        let lenient = Operation::new("c").on_missing_key(OnMissingKey::RunUnprotected);
+        let lenient = world.on(Invoke::by_request_id(), &lenient);
+        for function in [by_request_id, keyed, lenient] {
+            let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
+            assert_eq!(kind, "Idempotency.Rejected");
+            assert!(text.contains(&format!("a batch from {source}")), "{text}");
+        }
+        assert_eq!(world.ledger.total(), 0, "{source}");
     }
     // These sources invoke asynchronously, as a caller with its own JSON does.
     for event in [

@@ -181,7 +181,7 @@ fn modes_are_refused() {
     rows!("mode":
         on(Sqs::new(), &mutex()) => [own[0], own[1], own[2]],
         on(Kinesis::new(), &mutex()) => [own[0], own[1], own[2]],
-        on(Invoke::new(), &mutex()) => [own[0], own[1], own[2]],
+        on(Invoke::by_request_id(), &mutex()) => [own[0], own[1], own[2]],
     );
     assert_eq!(on(Sqs::new(), &mutex().key("tenant")), Ok(()));
     // A source that completes keys would answer those of the source that only excludes.
@@ -344,6 +344,7 @@ fn handlers_that_no_event_reaches_are_refused() {
     let unreached = "operation `b` is never reached: `a` comes before it and takes all of its ";
     rows!("source":
         ordered(Sqs::new(), Sqs::new()) => [unreached, ".queue("],
+        ordered(Invoke::new(), Invoke::new()) => [unreached, "give `Invoke` once"],
         ordered(Sqs::new(), queue("orders")) => [unreached, ".queue("],
         ordered(queue("orders"), queue("orders")) => [unreached, ".queue("],
         ordered(queue("orders"), arn()) => [unreached],

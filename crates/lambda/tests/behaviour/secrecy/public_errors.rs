@@ -52,6 +52,8 @@ fn no_error_is_forgotten() {
         "OptimisticMistake",
         "NotStarted",
         "NotText",
+        // Its text is a constant, and its source is never shown.
+        "NoPassword",
         "RecoveryMistake",
         "SettingsMistake",
         // Its texts are constants, or those of the store's own error: `from_env` tests that the URL is in none.
