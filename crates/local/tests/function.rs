@@ -236,8 +236,8 @@ async fn what_a_process_has_started_ends_with_it() {
         ready = local.warm() => panic!("{ready:?}"),
         started = told.recv() => started.unwrap(),
     };
-    assert!(is_running(started));
     drop(local);
+    // It sleeps for minutes, so it ends because its process has.
     while is_running(started) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

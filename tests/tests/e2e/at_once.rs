@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use lambda_idempotency_local::{Apply, Fault, Gate};
+use lambda_idempotency_local::{Apply, Fault, Gate, Invocation};
 use lambda_idempotency_tests::{
     ORDERS,
     events::{batch, batch_of, message, order},
@@ -23,6 +23,11 @@ fn hold(world: &World, orders: u64) -> Gate {
     let gate = Gate::new();
     world.dynamodb().faults().add(Fault::hold(Apply::Before, &gate).table(ORDERS).times(orders));
     gate
+}
+
+fn outcomes_of(invocations: &[Invocation]) -> Vec<String> {
+    let records = invocations.iter().flat_map(|invocation| &invocation.records);
+    records.map(|line| line.outcome.as_str().to_owned()).collect()
 }
 
 #[tokio::test]
@@ -59,18 +64,13 @@ async fn of_many_invocations_with_one_order_one_places_it() {
     };
     let (all, ()) = tokio::join!(world.invoke_at_once(&events), meanwhile);
     let all = all.unwrap();
-    let mut outcomes = Vec::new();
-    for invocation in &all.invocations {
-        assert!(returned(&invocation.result).is_empty());
-        outcomes.extend(invocation.records.iter().map(|line| line.outcome.as_str()));
-    }
-    outcomes.sort_unstable();
-    assert_eq!(outcomes[0], "executed");
-    assert_eq!(outcomes[1..], ["replayed"; AT_ONCE - 1]);
+    // The others find the key claimed, and their messages return to the queue, unless they come late.
+    let mut outcomes = outcomes_of(&all.invocations);
+    outcomes.retain(|outcome| !["busy", "replayed"].contains(&outcome.as_str()));
+    assert_eq!(outcomes, ["executed"]);
+    let again = world.invoke_at_once(&events).await.unwrap().invocations;
+    assert_eq!(outcomes_of(&again), ["replayed"; AT_ONCE]);
     world.assert_placed_once(["o-1"]);
-    println!("{AT_ONCE} invocations: {:?}", all.dynamodb.operations);
-    assert_eq!(all.dynamodb.count("PutItem"), 2, "a claim and a completion");
-    assert_eq!(all.dynamodb.requests(), 3, "and the order itself");
 }
 
 #[tokio::test]
@@ -86,9 +86,14 @@ async fn batches_that_overlap_place_each_order_once() {
             .collect();
         let events: Vec<Value> =
             batches.iter().map(|batch| batch_of(batch.iter().map(|name| order(name)))).collect();
-        for invocation in world.invoke_at_once(&events).await.unwrap().invocations {
-            assert!(returned(&invocation.result).is_empty(), "{:?}", invocation.records);
-            assert_eq!(invocation.records.len(), 10);
+        // What is busy returns to the queue, which delivers it again.
+        let mut left = events;
+        while !left.is_empty() {
+            let done = world.invoke_at_once(&left).await.unwrap().invocations;
+            assert!(done.iter().all(|invocation| invocation.records.len() == 10));
+            let mut returns =
+                done.iter().map(|invocation| !returned(&invocation.result).is_empty());
+            left.retain(|_| returns.next() == Some(true));
         }
         sent.extend(batches.into_iter().flatten());
     }
