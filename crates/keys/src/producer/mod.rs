@@ -28,13 +28,11 @@
 //! | [`KeySpec`] | what keys are made of, shared by producer and consumer |
 //! | [`Producer`] | computes the key of a payload |
 //! | [`Message`] | a payload with its key and its deduplication id |
-//! | [`new_key`] | a key for work that has no identifier |
 //! | [`ProducerError`], [`PayloadError`] | why a payload has no key |
 //!
 //! None of this needs Lambda or the AWS SDK.
 
 mod compile;
-mod fresh;
 mod key_spec;
 mod key_spec_error;
 mod message;
@@ -44,7 +42,6 @@ mod message;
 pub use crate::selector::{Made, Selector};
 #[doc(hidden)]
 pub use compile::Compiled;
-pub use fresh::{EntropyError, new_key};
 pub use key_spec::KeySpec;
 pub use key_spec_error::{ExpressionUse, KeySpecError};
 pub use message::{Message, deduplication_id};
