@@ -49,7 +49,6 @@ impl DynamoDbStoreBuilder {
             timing: Timing::default(),
             partiql: true,
             sdk_logs: false,
-            patience: Arc::default(),
         };
         Self { client, config }
     }
@@ -83,9 +82,7 @@ impl DynamoDbStoreBuilder {
 
     /// How long one request may take before it is sent again, if the deadline of the call allows.
     /// Default 1 s: DynamoDB answers in milliseconds, so a slower response is most likely lost.
-    ///
-    /// After an answer that took longer than half of it, the next request may take twice as long as that answer, up to half of
-    /// the time that is left: to a table that is slow for all, a request that is cut off is one more to answer.
+    /// Each request of a call that gets no answer doubles the time of the call's next.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.config.timing.attempt_timeout = timeout;
         self

@@ -1,8 +1,8 @@
 //! The settings of a store, as its requests need them.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use lambda_idempotency_core::{retry::Patience, settings::Timing};
+use lambda_idempotency_core::settings::Timing;
 
 use crate::attributes::Attributes;
 
@@ -21,8 +21,6 @@ pub(crate) struct Config {
     pub(crate) timing: Timing,
     pub(crate) partiql: bool,
     pub(crate) sdk_logs: bool,
-    /// Of the requests of all calls.
-    pub(crate) patience: Arc<Patience>,
 }
 
 impl Config {

@@ -34,7 +34,7 @@ impl<'a> Budget<'a> {
 
     /// How long the next request may take.
     pub(crate) fn attempt_limit(&self) -> Duration {
-        self.config.patience.limit(&self.time)
+        self.time.limit()
     }
 
     /// Waits for `request` until its time limit.
@@ -49,7 +49,7 @@ impl<'a> Budget<'a> {
     async fn attempt_boxed<F: Future>(&self, request: Pin<Box<F>>) -> Result<F::Output, TimedOut> {
         // The SDK's log lines show requests, with the content of records.
         let log = if self.config.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
-        self.config.patience.attempt(&self.time, request.with_subscriber(log)).await
+        self.time.attempt(self.time.limit(), request.with_subscriber(log)).await
     }
 }
 

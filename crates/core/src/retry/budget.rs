@@ -52,16 +52,10 @@ impl<'a> Budget<'a> {
         self.call_deadline
     }
 
-    /// How long the next request may take, if the call has so much time.
-    #[must_use]
-    pub fn patience(&self) -> Duration {
-        Duration::from_millis(self.patience.load(Ordering::Relaxed))
-    }
-
     /// How long the next request may take.
     #[must_use]
     pub fn limit(&self) -> Duration {
-        self.patience().min(self.left())
+        Duration::from_millis(self.patience.load(Ordering::Relaxed)).min(self.left())
     }
 
     /// Waits for `request` until `limit`, then drops it and doubles the [limit](Self::limit) of the next, so that a slow

@@ -2,7 +2,6 @@
 //!
 //! A call of a store has a deadline, and may send several requests until then. [`Budget`] limits each of them, and
 //! [`Backoff`] pauses between them. Both read the time from the [`Clock`](crate::clock::Clock), so that tests control it.
-//! [`Patience`] lets the requests of all calls take longer where the server is slow.
 //! A request that fails becomes a [`Failure`], which says whether another may succeed, and [`Rounds`] keeps the writes
 //! of a call until each has its verdict.
 //!
@@ -34,7 +33,6 @@
 mod backoff;
 mod budget;
 mod failure;
-mod patience;
 mod rounds;
 #[cfg(test)]
 mod tests;
@@ -43,6 +41,5 @@ pub use self::{
     backoff::Backoff,
     budget::{Budget, TimedOut},
     failure::{Failure, chain, unquoted},
-    patience::Patience,
     rounds::{PendingWrite, Rounds},
 };

@@ -38,28 +38,6 @@ async fn each_attempt_that_timed_out_makes_the_next_longer() {
 }
 
 #[tokio::test]
-async fn requests_may_take_twice_as_long_as_the_last_answer_of_any_call() {
-    let clock = Stepped::default();
-    let patience = Patience::default();
-    // No answer was seen: the limit of the budget.
-    let first = budget(&clock, 5000);
-    let late = patience.attempt(&first, std::future::pending::<()>()).await;
-    assert_eq!(late, Err(TimedOut(Duration::from_secs(1))));
-    // This clock steps by the limit when the request begins, so the answer takes a second.
-    let answer = std::future::ready(());
-    assert_eq!(patience.attempt(&budget(&clock, 20_000), answer).await, Ok(()));
-    // Another call: twice as long as that took.
-    let next = budget(&clock, 20_000);
-    let late = patience.attempt(&next, std::future::pending::<()>()).await;
-    assert_eq!(late, Err(TimedOut(Duration::from_secs(2))));
-    // Half of the time that is left is for another request.
-    let now = u64::try_from(clock.now().since(Timestamp::EPOCH).as_millis()).unwrap();
-    let short = budget(&clock, now + 2600);
-    let late = patience.attempt(&short, std::future::pending::<()>()).await;
-    assert_eq!(late, Err(TimedOut(Duration::from_millis(1300))));
-}
-
-#[tokio::test]
 async fn a_wait_with_its_own_limit_changes_no_other() {
     let clock = Stepped::default();
     let budget = budget(&clock, 5000);

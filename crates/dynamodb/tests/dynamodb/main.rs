@@ -16,7 +16,6 @@ mod faults;
 mod guards;
 mod index;
 mod other_forms;
-mod patience;
 mod powertools;
 mod powertools_keys;
 mod replacing;
