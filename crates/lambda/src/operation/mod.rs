@@ -35,7 +35,7 @@ use crate::error::ConfigError;
 /// | about | settings |
 /// |---|---|
 /// | the key | [`key`](Self::key), [`fingerprint`](Self::fingerprint), [`on_missing_key`](Self::on_missing_key), [`key_fn`](Self::key_fn), [`key_format`](Self::key_format), [`powertools`](Self::powertools) |
-/// | how a key is held | [`mode`](Self::mode), [`retention`](Self::retention), [`result_retention`](Self::result_retention), [`lease`](Self::lease), [`lease_grace`](Self::lease_grace), [`clock_skew`](Self::clock_skew) |
+/// | how a key is held | [`mode`](Self::mode), [`retention`](Self::retention), [`result_retention`](Self::result_retention), [`lease`](Self::lease) |
 /// | what happens if it is not processed | [`on_conflict`](Self::on_conflict), [`on_timeout`](Self::on_timeout), [`on_outage`](Self::on_outage), [`max_failed_attempts`](Self::max_failed_attempts), [`max_lost_attempts`](Self::max_lost_attempts) |
 ///
 /// A mistake is refused when a function is built, and by [`check`](Self::check). The error says what to do.

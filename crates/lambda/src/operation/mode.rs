@@ -48,7 +48,6 @@ impl Operation {
         let (policy, default) = (&self.policy, Policy::default());
         let set = [
             ("lease", policy.lease != default.lease),
-            ("lease_grace", policy.lease_grace != default.lease_grace),
             ("max_failed_attempts", policy.max_failed_attempts.is_some()),
             ("max_lost_attempts", policy.max_lost_attempts.is_some()),
             ("recoverable", source.recoverable.is_some()),

@@ -32,10 +32,9 @@ impl Operation {
     /// * with effects: a store without transactions; `RunUnprotected` for [`on_outage`](Self::on_outage) or
     ///   [`on_missing_key`](Self::on_missing_key), and `IDEMPOTENCY_DISABLED`, because without a claim there is no
     ///   completion to commit with;
-    /// * without a claim: [`lease`](Self::lease), [`lease_grace`](Self::lease_grace),
-    ///   [`max_failed_attempts`](Self::max_failed_attempts) and [`max_lost_attempts`](Self::max_lost_attempts), which
-    ///   have no effect; a [`retention`](Self::retention) of less than 15 minutes, because a request that arrives late
-    ///   could be applied after it; records that are kept for [recovery](crate::source::Sqs::recoverable);
+    /// * without a claim: [`lease`](Self::lease), [`max_failed_attempts`](Self::max_failed_attempts) and
+    ///   [`max_lost_attempts`](Self::max_lost_attempts), which have no effect; a [`retention`](Self::retention) of
+    ///   less than 15 minutes, because a request that arrives late could be applied after it; records that are kept for [recovery](crate::source::Sqs::recoverable);
     /// * for a mutex: no [`key`](Self::key), because each record would have its own; [`retention`](Self::retention),
     ///   [`result_retention`](Self::result_retention), [`fingerprint`](Self::fingerprint), [`on_timeout`](Self::on_timeout),
     ///   [`max_failed_attempts`](Self::max_failed_attempts) and [`max_lost_attempts`](Self::max_lost_attempts), which
@@ -111,7 +110,8 @@ impl Operation {
     }
 
     /// How long a claim holds its key, and so how long other workers wait if its worker dies.
-    /// Default: [`Lease::Invocation`], until the invocation ends.
+    /// Default: [`Lease::Invocation`], until a second after the invocation's deadline, because Lambda may stop a function
+    /// some tenths of a second late. Another worker takes the key over one more second later, by which clocks may differ.
     ///
     /// [`Lease::Renewed`] is for functions with timeouts of many minutes. It costs one write to the
     /// store for each third of its length; handlers that finish within a third cost nothing.
@@ -130,38 +130,6 @@ impl Operation {
     /// ```
     pub fn lease(mut self, lease: Lease) -> Self {
         self.policy.lease = lease;
-        self.changed()
-    }
-
-    /// The time from the invocation's deadline to the end of its leases. Default: 1 second, because
-    /// Lambda may stop a function some tenths of a second late. More than an hour is refused when a function is built.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use lambda_idempotency::Operation;
-    ///
-    /// let export = Operation::new("export").key("exportId").lease_grace(Duration::from_secs(2));
-    /// assert_eq!(export.check(), Ok(()));
-    /// ```
-    pub fn lease_grace(mut self, lease_grace: Duration) -> Self {
-        self.policy.lease_grace = lease_grace;
-        self.changed()
-    }
-
-    /// By how much the clocks of two workers may differ. A worker takes over a key only when this
-    /// time has passed since the end of its lease. Default: 1 second. More than an hour is refused when a function is
-    /// built.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use lambda_idempotency::Operation;
-    ///
-    /// // Workers outside Lambda, on machines whose clocks are synchronised once a day.
-    /// let export = Operation::new("export").key("exportId").clock_skew(Duration::from_secs(5));
-    /// assert_eq!(export.check(), Ok(()));
-    /// ```
-    pub fn clock_skew(mut self, allowance: Duration) -> Self {
-        self.policy.clock_skew = allowance;
         self.changed()
     }
 

@@ -17,9 +17,8 @@ use crate::{error::ConfigError, source::Settings};
 
 /// With a shorter lease, most writes to the store would be renewals.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
-/// The key of a worker that died stays held for the lease and both allowances.
+/// The key of a worker that died stays held for the lease.
 const LONGEST_LEASE: Duration = Duration::from_hours(24);
-const LONGEST_ALLOWANCE: Duration = Duration::from_hours(1);
 
 impl Operation {
     /// The operation without a source.
@@ -43,7 +42,7 @@ impl Operation {
                  effect; give it less time than `.retention(..)`, or remove it"
             )));
         }
-        self.check_lengths()?;
+        self.check_lease()?;
         self.check_mode(source)?;
         let Compiled { operation, key_format, key, fingerprint, .. } = self.compiled(source)?;
         let mut policy = self.policy.clone();
@@ -63,29 +62,18 @@ impl Operation {
         })
     }
 
-    fn check_lengths(&self) -> Result<(), ConfigError> {
-        let lease = match self.policy.lease {
-            Lease::Renewed { length } => length,
-            _ => SHORTEST_LEASE,
-        };
-        let allowances = (Duration::ZERO, LONGEST_ALLOWANCE);
-        let lengths = [
-            ("lease", lease, (SHORTEST_LEASE, LONGEST_LEASE)),
-            ("lease_grace", self.policy.lease_grace, allowances),
-            ("clock_skew", self.policy.clock_skew, allowances),
-        ];
-        let is_out = |(_, length, (least, most)): &(_, Duration, (Duration, Duration))| {
-            length < least || length > most
-        };
-        match lengths.into_iter().find(is_out) {
-            None => Ok(()),
-            Some((setting, length, (least, most))) => Err(ConfigError::setting(format!(
-                "operation `{}` has {length:?} as its `.{setting}(..)`, which may have {} s to {} s: a shorter lease would \
-                 be renewed all the time, and with a longer time the key of a worker that has died stays held",
-                self.name(),
-                least.as_secs(),
-                most.as_secs()
-            ))),
+    fn check_lease(&self) -> Result<(), ConfigError> {
+        match self.policy.lease {
+            Lease::Renewed { length } if !(SHORTEST_LEASE..=LONGEST_LEASE).contains(&length) => {
+                Err(ConfigError::setting(format!(
+                    "operation `{}` has {length:?} as its `.lease(..)`, which may have {} s to {} s: a shorter lease would \
+                     be renewed all the time, and with a longer one the key of a worker that has died stays held",
+                    self.name(),
+                    SHORTEST_LEASE.as_secs(),
+                    LONGEST_LEASE.as_secs()
+                )))
+            }
+            _ => Ok(()),
         }
     }
 

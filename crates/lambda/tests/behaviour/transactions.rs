@@ -77,7 +77,6 @@ fn what_has_no_effect_without_a_claim_is_refused() {
     refused(kept, "`.recoverable(..)` has no effect");
     for (operation, setting) in [
         (optimistic().lease(Lease::Renewed { length: Duration::from_secs(9) }), "`.lease(..)`"),
-        (optimistic().lease_grace(Duration::ZERO), "`.lease_grace(..)`"),
         (optimistic().max_failed_attempts(3), "`.max_failed_attempts(..)`"),
         (optimistic().max_lost_attempts(3), "`.max_lost_attempts(..)`"),
         (optimistic().retention(Duration::from_mins(14)), "less than 15 minutes"),
