@@ -55,22 +55,27 @@ pub async fn run<F: Future + Unpin>(
 pub struct Contained<T>(Option<T>);
 
 impl<T> Contained<T> {
+    /// Holds this value.
     pub const fn new(value: T) -> Self {
         Self(Some(value))
     }
 
+    /// Holds nothing.
     pub const fn none() -> Self {
         Self(None)
     }
 
+    /// The value, unless it was taken.
     pub const fn get(&self) -> Option<&T> {
         self.0.as_ref()
     }
 
+    /// The value, to be changed, unless it was taken.
     pub const fn get_mut(&mut self) -> Option<&mut T> {
         self.0.as_mut()
     }
 
+    /// Takes the value out; the caller drops it.
     pub const fn take(&mut self) -> Option<T> {
         self.0.take()
     }

@@ -11,6 +11,8 @@
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
 //! | [`retry`], [`request_slots`], [`settings`] | what stores have in common: requests that are repeated, how many are on their way, and what builders set |
+//! | [`contained`] | calls of users' code, whose panics and hangs end nothing else |
+//! | [`sweep`] | reading page by page what workers have left in a store |
 //! | [`together`] | a future that several calls of a store drive together |
 //! | [`tls`] | encrypted connections of stores, with the feature `tls` |
 //! | [`policy`], [`failure`], [`outcome`] | what users configure, return and receive |
@@ -22,8 +24,6 @@ pub mod browse;
 pub mod capabilities;
 pub mod clock;
 mod completion;
-// For the crates that run users' code as well. Not covered by semantic versioning.
-#[doc(hidden)]
 pub mod contained;
 pub mod effects;
 pub mod failure;
@@ -39,8 +39,6 @@ pub mod request_slots;
 pub mod retry;
 pub mod settings;
 pub mod store;
-// For recoveries as well. Not covered by semantic versioning.
-#[doc(hidden)]
 pub mod sweep;
 pub mod tls;
 pub mod together;

@@ -20,10 +20,9 @@
 //! | [`OutgoingMessage`] | a message with its id |
 //! | [`Sender`] | sends messages; implemented for each service |
 //! | [`Relay`] | sends what is left in a store, where no delivery comes again |
+//! | [`calling`] | calls of a sender that may panic or hang, for the engine |
 //! | [`MemorySender`] | keeps messages in memory, for tests |
 
-// For the engine as well. Not covered by semantic versioning.
-#[doc(hidden)]
 pub mod calling;
 mod format;
 mod memory;
