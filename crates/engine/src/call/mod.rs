@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 
-pub(crate) use shared::{AllShared, Shared};
+pub(crate) use shared::Shared;
 
 pub use crate::{record_id::RecordId, trace_context::TraceContext};
 

@@ -15,7 +15,7 @@ impl Call {
         let history = History::none(Timestamp::from_millis(1));
         let subject = Subject { key, identity: None, attempt: None };
         let (record, clock) = (RecordId::new("test", name), Arc::new(SystemClock));
-        Self::new(subject, record, history, None, clock, Delivered::default(), Shared::alone())
+        Self::new(subject, record, history, None, clock, Delivered::default(), Shared::default())
     }
 
     /// As if the handler had failed this often before.

@@ -1,5 +1,5 @@
 //! What the clones of a call share: its steps, and the messages that it publishes. Each is made when it is first
-//! used, since most handlers use neither; the calls of a batch have their places for it in one allocation.
+//! used, since most handlers use neither.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,41 +10,6 @@ use std::{
 use lambda_idempotency_core::{outbox::Publisher, record::Json, store::StoreError};
 
 use crate::steps::{KeptSteps, Steps};
-
-/// The places of the calls of a batch.
-#[derive(Clone)]
-pub(crate) struct AllShared(Arc<[Mutex<Used>]>);
-
-impl AllShared {
-    /// Places for this many calls.
-    pub(crate) fn of(calls: usize) -> Self {
-        Self((0..calls).map(|_| Mutex::default()).collect())
-    }
-
-    /// The place of one call, which has no other before.
-    pub(crate) fn at(&self, at: usize) -> Shared {
-        if at < self.0.len() { Shared { all: self.clone(), at } } else { Shared::alone() }
-    }
-
-    /// The store has this text of the steps of a call.
-    pub(crate) fn steps_are_in_store(&self, at: usize, text: &Json) {
-        if let Some(steps) = self.used(at).and_then(|used| used.steps.clone()) {
-            steps.are_in_store(text);
-        }
-    }
-
-    /// The store keeps none of the steps of a call that wait.
-    pub(crate) fn steps_are_refused(&self, at: usize, error: &StoreError) {
-        if let Some(steps) = self.used(at).and_then(|used| used.steps.clone()) {
-            steps.are_refused(error);
-        }
-    }
-
-    // A panic cannot leave it half-changed: nothing of the user runs under the lock.
-    fn used(&self, at: usize) -> Option<MutexGuard<'_, Used>> {
-        Some(self.0.get(at)?.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 /// What one call has used so far.
 #[derive(Default)]
@@ -59,22 +24,28 @@ struct Used {
     has_ended: bool,
 }
 
-/// The place of one call, for the call, its clones and the engine.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    all: AllShared,
-    at: usize,
-}
+/// What one call has used, for the call, its clones and the engine.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(Arc<Mutex<Used>>);
 
 impl Shared {
-    /// The place of a call that is in no batch.
-    pub(crate) fn alone() -> Self {
-        Self { all: AllShared::of(1), at: 0 }
+    /// The store has this text of the steps.
+    pub(crate) fn steps_are_in_store(&self, text: &Json) {
+        if let Some(steps) = self.used_steps() {
+            steps.are_in_store(text);
+        }
+    }
+
+    /// The store keeps none of the steps that wait.
+    pub(crate) fn steps_are_refused(&self, error: &StoreError) {
+        if let Some(steps) = self.used_steps() {
+            steps.are_refused(error);
+        }
     }
 
     /// The steps, which are made now if nothing has used them.
     pub(super) fn steps(&self, kept: &KeptSteps) -> Arc<Steps> {
-        let Some(mut used) = self.all.used(self.at) else { return Steps::new(kept) };
+        let mut used = self.used();
         if let Some(steps) = &used.steps {
             return Arc::clone(steps);
         }
@@ -90,7 +61,7 @@ impl Shared {
 
     /// The publisher, which is made now if nothing has used it.
     pub(super) fn publisher(&self) -> Arc<Publisher> {
-        let Some(mut used) = self.all.used(self.at) else { return Arc::default() };
+        let mut used = self.used();
         let has_ended = used.has_ended;
         let publisher = used.publisher.get_or_insert_default();
         if has_ended {
@@ -101,14 +72,12 @@ impl Shared {
 
     /// The completion is to answer for this long.
     pub(super) fn retain_for(&self, retention: Duration) {
-        if let Some(mut used) = self.all.used(self.at) {
-            used.retention = Some(retention);
-        }
+        self.used().retention = Some(retention);
     }
 
     /// How long the completion is to answer, if the call has said that.
     pub(crate) fn retention(&self) -> Option<Duration> {
-        self.all.used(self.at)?.retention
+        self.used().retention
     }
 
     /// Whether this thread polls the work of a step.
@@ -118,7 +87,7 @@ impl Shared {
 
     /// The handler is polled by this task.
     pub(crate) fn polled_by(&self, handler: &Waker) {
-        let Some(mut used) = self.all.used(self.at) else { return };
+        let mut used = self.used();
         used.handler = Some(handler.clone());
         if let Some(steps) = &used.steps {
             steps.polled_by(handler);
@@ -133,7 +102,7 @@ impl Shared {
     /// The handler has returned: returns the text of its messages, if it has published some.
     pub(crate) fn close(&self) -> Option<Json> {
         let publisher = {
-            let mut used = self.all.used(self.at)?;
+            let mut used = self.used();
             used.has_ended = true;
             used.publisher.clone()?
         };
@@ -142,10 +111,11 @@ impl Shared {
 
     /// The handler has ended: what is left of it keeps no more steps.
     pub(crate) fn end(&self) {
-        let steps = self.all.used(self.at).and_then(|mut used| {
+        let steps = {
+            let mut used = self.used();
             (used.has_ended, used.handler) = (true, None);
             used.steps.clone()
-        });
+        };
         // Wakes those that wait, which is code of the user.
         if let Some(steps) = steps {
             steps.end();
@@ -153,7 +123,12 @@ impl Shared {
     }
 
     fn used_steps(&self) -> Option<Arc<Steps>> {
-        self.all.used(self.at)?.steps.clone()
+        self.used().steps.clone()
+    }
+
+    // A panic cannot leave it half-changed: nothing of the user runs under the lock.
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -176,12 +151,9 @@ mod tests {
 
     #[test]
     fn nothing_is_made_before_it_is_used_and_then_all_clones_have_it() {
-        let (one, other) = (Shared::alone(), AllShared::of(2).at(1));
-        for shared in [one, other] {
-            assert!(shared.used_steps().is_none() && shared.close().is_none());
-        }
-        let all = AllShared::of(2);
-        let (shared, clone, next) = (all.at(0), all.at(0).clone(), all.at(1));
+        let (shared, next) = (Shared::default(), Shared::default());
+        assert!(shared.used_steps().is_none() && shared.close().is_none());
+        let clone = shared.clone();
         assert!(Arc::ptr_eq(&shared.steps(&kept()), &clone.steps(&kept())));
         assert!(Arc::ptr_eq(&shared.publisher(), &clone.publisher()));
         assert!(!Arc::ptr_eq(&shared.steps(&kept()), &next.steps(&kept())));
@@ -189,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_clone_that_outlives_the_handler_makes_nothing_that_is_open() {
-        let shared = Shared::alone();
+        let shared = Shared::default();
         let clone = shared.clone();
         assert_eq!(shared.close(), None);
         shared.end();
@@ -201,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_message_of_a_clone_is_closed_with_the_handler() {
-        let shared = Shared::alone();
+        let shared = Shared::default();
         shared.clone().publisher().publish(&Message::new("q", "1")).unwrap();
         assert_eq!(shared.close().as_deref(), Some(r#"[{"body":"1","to":"q"}]"#));
         assert_eq!(shared.close(), None);
@@ -218,7 +190,7 @@ mod tests {
     /// Steps that another task makes while the handler waits for it: without the wake, nobody would store them.
     #[test]
     fn the_handler_is_woken_by_a_step_that_is_made_after_it_was_polled() {
-        let (shared, woken) = (Shared::alone(), Arc::new(Count(AtomicUsize::new(0))));
+        let (shared, woken) = (Shared::default(), Arc::new(Count(AtomicUsize::new(0))));
         shared.polled_by(&Waker::from(Arc::clone(&woken)));
         let Ok(Begun::Calls(called)) = shared.steps(&kept()).begin("one") else { panic!() };
         let mut ended = Box::pin(called.ended(RawValue::from_string("1".to_owned()).unwrap()));

@@ -35,7 +35,7 @@ fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
         None,
         Arc::clone(&clock),
         Delivered::default(),
-        Shared::alone(),
+        Shared::default(),
     );
     let latest = Latest { lease: None, stop: clock.now().plus(Duration::from_secs(60)) };
     let job = Box::new(|_| work());

@@ -52,14 +52,14 @@ impl Host for Surroundings<'_> {
     }
 
     fn steps_stored(&mut self, at: usize, steps: &Json) {
-        if let Some(shared) = &self.shared {
-            shared.steps_are_in_store(at, steps);
+        if let Some(shared) = &self.slot(at).shared {
+            shared.steps_are_in_store(steps);
         }
     }
 
     fn steps_refused(&mut self, at: usize, error: &StoreError) {
-        if let Some(shared) = &self.shared {
-            shared.steps_are_refused(at, error);
+        if let Some(shared) = &self.slot(at).shared {
+            shared.steps_are_refused(error);
         }
     }
 

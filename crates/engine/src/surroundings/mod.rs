@@ -22,7 +22,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 use crate::{
-    call::{AllShared, Call, History, RecordId, Subject},
+    call::{Call, History, RecordId, Shared, Subject},
     delivered::Delivered,
     delivery::{Delivery, Job},
     handler::{Due, Handler, Latest},
@@ -44,6 +44,8 @@ struct Slot<'a> {
     job: Contained<Job<'a>>,
     /// The slot in which its handler runs.
     handler: Option<usize>,
+    /// The steps and messages of its call, from when the handler is started.
+    shared: Option<Shared>,
     /// When its handler was started, and when it returned.
     times: (Option<Timestamp>, Option<Timestamp>),
     outcome: Option<Outcome>,
@@ -75,8 +77,6 @@ pub(crate) struct Surroundings<'a> {
     /// What is kept of an attempt.
     keeps: Keeps,
     slots: Vec<Slot<'a>>,
-    /// The steps and messages of the calls of all records, from when the first handler is started.
-    shared: Option<AllShared>,
     running: Running<'a>,
     cache_hits: usize,
 }
@@ -100,7 +100,6 @@ impl<'a> Surroundings<'a> {
             effects,
             keeps: Keeps::All,
             slots,
-            shared: None,
             running,
             cache_hits: 0,
         }
@@ -128,6 +127,7 @@ impl<'a> Surroundings<'a> {
             identity,
             job,
             handler: None,
+            shared: None,
             times: (None, None),
             outcome: None,
         });
@@ -145,11 +145,11 @@ impl<'a> Surroundings<'a> {
         let effects = self.effects.filter(|_| held.is_some());
         let has_opentelemetry_fields = self.parts.has_opentelemetry_fields;
         let has_sender = self.parts.sender.is_some();
-        let records = self.slots.capacity();
-        let shared = self.shared.get_or_insert_with(|| AllShared::of(records)).at(at);
         let keeps = self.keeps;
         let slot = self.slot(at);
         let Some(job) = slot.job.take() else { return };
+        let shared = Shared::default();
+        slot.shared = Some(shared.clone());
         let effects = effects.map(|kind| Arc::new(Collector::new(kind)));
         let publishes = match (held, keeps) {
             (_, Keeps::Nothing) => Err(PublishError::Mutex),
