@@ -25,6 +25,24 @@ pub(crate) struct Extraction<'a> {
     pub(crate) tenant: Option<&'a str>,
 }
 
+/// The key of a record, and what tells it apart from others that have this key.
+pub(crate) struct Keyed {
+    pub(crate) key: Key,
+    pub(crate) fingerprint: Option<Fingerprint>,
+}
+
+impl Keyed {
+    /// Of the record's work, if it has a key.
+    pub(crate) fn of(work: &Work<'_>) -> Option<Self> {
+        match work {
+            Work::Keyed { key, fingerprint, .. } => {
+                Some(Self { key: key.clone(), fingerprint: fingerprint.clone() })
+            }
+            Work::Unprotected { .. } | Work::Reject(_) => None,
+        }
+    }
+}
+
 /// The texts that a key is selected from.
 pub(crate) struct Texts<'w> {
     pub(crate) payload: &'w str,
@@ -112,15 +130,36 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// The id of a record for its sink, the same at each delivery. It contains the content *and* the key or identity: a
-    /// producer may give one id to different messages, and different messages may have one key.
-    pub(crate) fn diverted_id(&self, record: &Record<'_>, key: Option<&Key>) -> String {
+    /// The id of a record for its sink, the same at each delivery. It contains the content *and* the key with the fingerprint,
+    /// or else the identity: a producer may give one id to different messages, and different messages may have one key.
+    /// Without a key, an identity that AWS gave tells records apart; otherwise all of the record does, but for its `volatile`
+    /// members.
+    pub(crate) fn diverted_id(
+        &self,
+        record: &Record<'_>,
+        key: Option<&Keyed>,
+        volatile: &[&str],
+    ) -> String {
         let RecordId { source, id, arn, .. } = &record.id;
-        let mut parts = vec!["diverted", record.content()];
+        let stable;
+        let mut parts = vec!["diverted"];
+        parts.extend(record.content());
         match (key, &record.identity) {
-            (Some(key), _) => parts.push(key.as_str()),
-            (None, Ok(identity)) => parts.extend(identity.iter().map(|part| &**part)),
-            (None, Err(_)) => parts.extend([source, arn.as_deref().unwrap_or_default(), id]),
+            (Some(Keyed { key, fingerprint }), _) => {
+                parts.push(key.as_str());
+                parts.extend(fingerprint.as_ref().map(Fingerprint::as_str));
+            }
+            (None, identity) => {
+                match identity {
+                    Ok(identity) => parts.extend(identity.iter().map(|part| &**part)),
+                    Err(_) => parts.extend([source, arn.as_deref().unwrap_or_default(), id]),
+                }
+                let is_chosen = record.id.label() != &*record.id.id;
+                if identity.is_err() || is_chosen || record.content().is_none() {
+                    stable = record.stable(volatile);
+                    parts.push(&stable);
+                }
+            }
         }
         self.operation.key_format.identity(&self.scope(), &parts).hash().to_owned()
     }

@@ -24,7 +24,7 @@ use crate::{
     call::Invoked,
     deadline::{Read, invocation_deadline},
     error::InvocationError,
-    find_key::Extraction,
+    find_key::{Extraction, Keyed},
     rejection::Rejection,
     route::Route,
     sinks::{Ended, Sinks},
@@ -185,8 +185,8 @@ impl Inner {
         };
         let works: Vec<Work<'_>> = records.iter().map(work).collect();
         let keys = if route.settings.has_sink() {
-            // A record that is put aside is identified by its key and its content.
-            works.iter().map(|work| work.key().cloned()).collect()
+            // A record that is put aside is identified by its key, its fingerprint and its content.
+            works.iter().map(Keyed::of).collect()
         } else {
             Extraction::forget_payloads(&mut records, &works);
             Vec::new()
@@ -238,7 +238,8 @@ impl Inner {
         let end = invoked.deadline();
         let end = end.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
         let until = Sinks::until(begun, end);
-        Sinks { engine: &self.engine, extraction, settings: &route.settings, until }
+        let volatile = route.source.volatile(&route.settings);
+        Sinks { engine: &self.engine, extraction, settings: &route.settings, volatile, until }
     }
 
     /// Processes the record of an event that has this key, once more: `left` was found under it. `None` if the event has no such
@@ -275,6 +276,7 @@ impl Inner {
                 (delivery.work.key() == Some(key)).then_some((record, delivery))
             });
             let Some((record, delivery)) = delivery else { continue };
+            let keys = [Keyed::of(&delivery.work)];
             let batch = Batch {
                 operation: &route.prepared.name,
                 deliveries: vec![Delivery { group: None, ..delivery }],
@@ -286,8 +288,7 @@ impl Inner {
             let begun = self.engine.clock().now();
             let outcomes = self.engine.run(batch).await;
             let sinks = self.sinks(route, &extraction, begun, invoked);
-            let (records, keys) = (std::slice::from_ref(record), [Some(key.clone())]);
-            sinks.call(records, &keys, &outcomes).await;
+            sinks.call(std::slice::from_ref(record), &keys, &outcomes).await;
             return outcomes.into_iter().next();
         }
         None

@@ -18,10 +18,9 @@ use lambda_idempotency_core::{
     outcome::Outcome,
 };
 use lambda_idempotency_engine::batch::Engine;
-use lambda_idempotency_keys::Key;
 
 use crate::{
-    find_key::Extraction,
+    find_key::{Extraction, Keyed},
     guarded::guarded,
     source::{DivertReason, DivertedRecord, Record, Settings, Sink},
 };
@@ -68,6 +67,8 @@ pub(crate) struct Sinks<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) extraction: &'a Extraction<'a>,
     pub(crate) settings: &'a Settings,
+    /// The members of records that differ at each delivery.
+    pub(crate) volatile: &'a [&'static str],
     pub(crate) until: Timestamp,
 }
 
@@ -81,7 +82,7 @@ impl Sinks<'_> {
     pub(crate) async fn call(
         &self,
         records: &[Record<'_>],
-        keys: &[Option<Key>],
+        keys: &[Option<Keyed>],
         outcomes: &[Outcome],
     ) -> HashSet<usize> {
         let calls = self.calls(records, keys, outcomes);
@@ -131,14 +132,14 @@ impl Sinks<'_> {
     fn calls(
         &self,
         records: &[Record<'_>],
-        keys: &[Option<Key>],
+        keys: &[Option<Keyed>],
         outcomes: &[Outcome],
     ) -> Vec<Call> {
         let mut calls: Vec<Call> = Vec::new();
         let mut by_id = HashMap::new();
         for (at, ((record, key), outcome)) in records.iter().zip(keys).zip(outcomes).enumerate() {
             let Some((sink, reason)) = self.settings.sink_for(outcome) else { continue };
-            let id = self.extraction.diverted_id(record, key.as_ref());
+            let id = self.extraction.diverted_id(record, key.as_ref(), self.volatile);
             let nth = match by_id.entry(id.clone()) {
                 hash_map::Entry::Occupied(nth) => *nth.get(),
                 hash_map::Entry::Vacant(nth) => *nth.insert(calls.len()),
@@ -151,7 +152,7 @@ impl Sinks<'_> {
                         id,
                         operation: self.extraction.operation.name.clone(),
                         record: record.id.clone(),
-                        key_hash: key.as_ref().map(|key| key.hash().to_owned()),
+                        key_hash: key.as_ref().map(|keyed| keyed.key.hash().to_owned()),
                         raw: record.raw.clone().into_owned(),
                         reason,
                     },
@@ -178,7 +179,7 @@ impl Sinks<'_> {
     fn log(
         &self,
         record: &Record<'_>,
-        key: Option<&Key>,
+        key: Option<&Keyed>,
         result: Result<&DivertReason, Option<&Failure>>,
     ) {
         let Some(log) = self.engine.log() else { return };
@@ -189,7 +190,7 @@ impl Sinks<'_> {
                     source = record.id.source,
                     record = record.id.label(),
                     operation = &*self.extraction.operation.name,
-                    key_hash = key.map_or("", Key::hash),
+                    key_hash = key.map_or("", |keyed| keyed.key.hash()),
                     $($said)*
                 )
             };

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_engine::{call::RecordId, delivered::Reads};
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use crate::{decode::Format, rejection::Rejection};
 
@@ -59,12 +59,35 @@ impl<'e> Record<'e> {
         }
     }
 
-    /// The record's content, whether it can be read or not. It stays the same at each delivery. The
-    /// whole record does not, because receipt handles and counts differ; it is used only if there
-    /// is nothing else, because a record with two ids for its sink is better than one that is
-    /// confused with another.
-    pub(crate) fn content(&self) -> &str {
-        self.body.as_deref().or(self.payload.as_deref().ok()).unwrap_or(&self.raw)
+    /// The record's content, whether it can be read or not. It stays the same at each delivery. `None` if the record has
+    /// none.
+    pub(crate) fn content(&self) -> Option<&str> {
+        self.body.as_deref().or(self.payload.as_deref().ok())
+    }
+
+    /// The record without its `volatile` members: it stays the same at each delivery.
+    pub(crate) fn stable(&self, volatile: &[&str]) -> Cow<'_, str> {
+        match serde_json::from_str::<Value>(&self.raw) {
+            Ok(mut record) if !volatile.is_empty() => {
+                for path in volatile {
+                    remove(&mut record, path);
+                }
+                Cow::Owned(record.to_string())
+            }
+            // A record that cannot be read: two ids for its sink are better than one that another record has.
+            _ => Cow::Borrowed(&*self.raw),
+        }
+    }
+}
+
+/// Removes a member, by the names on the way to it, with dots between them.
+fn remove(record: &mut Value, path: &str) {
+    let (outer, name) =
+        path.rsplit_once('.').map_or((None, path), |(outer, name)| (Some(outer), name));
+    let mut names = outer.into_iter().flat_map(|outer| outer.split('.'));
+    if let Some(Value::Object(members)) = names.try_fold(record, |value, name| value.get_mut(name))
+    {
+        members.remove(name);
     }
 }
 

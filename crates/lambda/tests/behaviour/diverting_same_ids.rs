@@ -1,6 +1,9 @@
 //! Distinct records with one id, which their producer chose, or with one key: each is put aside.
 
-use lambda_idempotency::source::{ActiveMq, Envelope, RabbitMq, Sqs};
+use lambda_idempotency::{
+    Operation, record,
+    source::{ActiveMq, Envelope, RabbitMq, Sqs},
+};
 use serde_json::{Value, json};
 
 use super::diverting_failures::{Aside, index, is_empty};
@@ -129,4 +132,50 @@ async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_asi
     let event = batch([order("m-1", "book"), order("m-2", "pen"), order("m-3", "book")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(aside.records().len(), 2, "the third is a copy of the first");
+}
+
+/// Key and fingerprint are outside of the payload, which is the same.
+#[tokio::test]
+async fn records_that_differ_only_outside_of_their_payload_are_all_put_aside() {
+    let (world, aside) = (World::new(), Aside::default());
+    let attribute = |name: &str| record(&format!("messageAttributes.{name}.stringValue"));
+    let source = Sqs::new().divert(aside.sink());
+    let operation = Operation::new("index");
+    let source = source.key(attribute("orderId")).fingerprint(attribute("amount"));
+    let function = world.on(source, &operation);
+    let order = |message, amount: &str| {
+        let mut order = with_body(message, r#"{"do":"give up"}"#);
+        order["messageAttributes"] = json!({
+            "orderId": { "dataType": "String", "stringValue": "7" },
+            "amount": { "dataType": "String", "stringValue": amount },
+        });
+        order
+    };
+    let event = batch([order("m-1", "5"), order("m-2", "9"), order("m-3", "5")]);
+    for _ in 0..2 {
+        assert!(world.returned(&function, &event).await.is_empty());
+    }
+    assert_eq!((aside.records().len(), aside.ids()), (4, 2), "the third is a copy of the first");
+}
+
+/// Without an id of the producer, or with one that it uses twice, only their headers tell these messages apart. The broker
+/// counts deliveries in the headers, too.
+#[tokio::test]
+async fn bad_records_that_differ_in_their_headers_are_all_put_aside() {
+    for id in [Value::Null, "order-1".into()] {
+        let (world, aside) = (World::new(), Aside::default());
+        let function = world.on(RabbitMq::new().divert(aside.sink()), &index());
+        let bad = |region: &str, count: u32| {
+            let mut bad = of_rabbit_mq(id.clone(), "not JSON");
+            bad["redelivered"] = (count > 0).into();
+            bad["basicProperties"]["headers"] =
+                json!({ "region": region, "x-delivery-count": count });
+            bad
+        };
+        for count in [0, 1] {
+            let event = rabbit_mq([bad("eu", count), bad("us", count)]);
+            assert!(is_empty(world.invoke(&function, &event).await));
+        }
+        assert_eq!((aside.records().len(), aside.ids()), (4, 2), "{id}");
+    }
 }
