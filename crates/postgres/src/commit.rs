@@ -33,9 +33,10 @@ use crate::{
 /// Makes the connection what it was when it was opened, for what effects can leave on it: cursors, a role, settings (also
 /// by `set_config`), channels, advisory locks, temporary tables. It is sent with `COMMIT` or `ROLLBACK`, so that a proxy sends both
 /// to one connection. Statements are ended that SQL has prepared: others, which `DISCARD ALL` would end as well, are a
-/// proxy's.
-const CLEAN: &str = "CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
-     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; \
+/// proxy's. That comes after a transaction of the rest, which it would undo if it failed: the database may have no
+/// PL/pgSQL, or the role no right to it.
+const CLEAN: &str = "BEGIN; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
+     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; COMMIT; \
      DO $$ DECLARE s record; BEGIN FOR s IN SELECT name FROM pg_prepared_statements WHERE from_sql LOOP \
      EXECUTE format('DEALLOCATE %I', s.name); END LOOP; END $$";
 
@@ -184,7 +185,7 @@ impl PostgresStore {
                 if failure.in_doubt {
                     return Err(failure);
                 }
-                // A constraint or a trigger that is checked at the end.
+                // A constraint or a trigger that is checked at the end, or a transaction at the same time. The connection is sound.
                 let refused = self.failed(doing, member, None, &error, limit, budget)?;
                 self.roll_back(lease, budget).await;
                 Ok(Done::refused(refused))

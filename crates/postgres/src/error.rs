@@ -217,7 +217,9 @@ pub(crate) fn cause(said: &DbError) -> Cause {
         ("57014" | "25P04", _) if by_itself => Cause::TimeLimit,
         _ if is_fatal(said) => Cause::Others,
         _ if is_raised(said) => Cause::Statement,
-        ("40P01" | "55P03", _) if by_itself => Cause::Others,
+        ("40P01", _) if by_itself => Cause::Others,
+        // `lock_timeout`, or `NOWAIT` in the statement: then another routine reports it.
+        ("55P03", _) => Cause::Others,
         // Transactions at the same time, at a level of isolation above READ COMMITTED.
         ("40001", _) => Cause::Others,
         // A limit that the server sets to one statement, for example `temp_file_limit`.

@@ -13,8 +13,9 @@ use crate::parameters::Parameter;
 /// The statements of a record have 16 MB of values together, and reach tables of the same database with the role of the store.
 /// Those that end the transaction are refused, and so are `PREPARE` and `COPY`; none may be on the table of idempotency records. What
 /// they leave on the connection (settings, locks, temporary tables) is removed after the transaction. A constraint that is violated,
-/// and an exception that a function raises, are conditions that did not hold. An error that may pass (`40001`) is tried
-/// once more; deadlocks, locked rows and a server without resources are waited for until the deadline.
+/// and an exception that a function raises, are conditions that did not hold. One whose error may pass (`40001`, raised by a
+/// function) is tried once more. Deadlocks, conflicts of transactions, locked rows, also with `NOWAIT`, and a server without
+/// resources are no failure of the handler: the transaction is sent again until the deadline.
 pub struct PostgresStatement {
     text: String,
     values: Vec<PostgresValue>,

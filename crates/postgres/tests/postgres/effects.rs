@@ -25,8 +25,8 @@ use crate::{
 
 /// The message with which a client commits a transaction with effects.
 fn commit() -> Vec<u8> {
-    let text = "COMMIT; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
-                SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; \
+    let text = "COMMIT; BEGIN; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
+                SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; COMMIT; \
                 DO $$ DECLARE s record; BEGIN FOR s IN SELECT name FROM pg_prepared_statements WHERE from_sql LOOP \
                 EXECUTE format('DEALLOCATE %I', s.name); END LOOP; END $$\0";
     let length = u32::try_from(text.len() + 4).unwrap();

@@ -232,6 +232,32 @@ async fn an_effect_that_waits_for_a_locked_row_is_contended_and_not_the_handler_
     assert_eq!(counts.of("a").await, 1);
 }
 
+/// Another routine of the server says so than the one that waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn an_effect_that_does_not_wait_for_a_lock_is_contended_and_not_the_handler_s_failure() {
+    let server = Postgres::shared();
+    let store = new_table(&server.url()).await.build().unwrap();
+    let counts = Counts::new(&server.url()).await;
+    let table = &counts.table;
+    counts.ask(&format!("INSERT INTO {table} VALUES ('a', 0)")).await;
+    wrote(&store, claim("a", 1)).await;
+    let texts = [
+        format!("SELECT n FROM {table} WHERE name = 'a' FOR UPDATE NOWAIT"),
+        format!("LOCK TABLE {table} IN SHARE MODE NOWAIT"),
+    ];
+    for text in texts {
+        let write = || {
+            let takes = PostgresStatement::new(text.as_str());
+            with(complete("a", 1), [takes, counts.adding_one("a")])
+        };
+        let hold = format!("UPDATE {table} SET n = 0");
+        while_held(&counts.url, &hold, is_contended(&store, write)).await;
+    }
+    wrote(&store, counts.counted("a", 1)).await;
+    assert_eq!(counts.of("a").await, 1);
+}
+
 /// The records after it would be written elsewhere, as somebody else, or be forgotten in a crash.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]

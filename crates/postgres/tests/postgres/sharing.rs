@@ -77,6 +77,32 @@ async fn no_setting_statement_or_lock_stays_on_a_connection() {
     }
 }
 
+/// Then the statements cannot be ended that SQL has prepared. All else is removed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql() {
+    let server = Postgres::start();
+    let direct = Counts::new(&server.url()).await;
+    direct.ask("DROP EXTENSION plpgsql; CREATE ROLE tenant").await;
+    let pooler = PgBouncer::start_with(&server, "default_pool_size = 1");
+    let shared = Counts::new(&pooler.url()).await;
+    let store = new_table(&pooler.url()).await.build().unwrap();
+    let leaves = || {
+        let texts = ["SET orders.tenant = 'a'", "SET ROLE tenant", "LISTEN something"];
+        texts.map(PostgresStatement::new)
+    };
+    let fails = || PostgresStatement::new("SELECT 1").expect_rows(0);
+    for (name, last) in [("committed", None), ("rolled-back", Some(fails()))] {
+        wrote(&store, claim(name, 1)).await;
+        let write = with(complete(name, 1), leaves().into_iter().chain(last));
+        let verdict = one(&store, write, in_secs(30)).await;
+        assert_eq!(matches!(verdict, Verdict::Written), name == "committed", "{verdict:?}");
+        let left = "SELECT count(*) WHERE current_setting('orders.tenant', true) <> '' \
+                    OR current_user <> session_user OR EXISTS (SELECT FROM pg_listening_channels())";
+        assert_eq!(shared.ask(left).await, Some(0), "{name}");
+    }
+}
+
 /// What effects leave is removed by `RESET ALL`, and so is what the pooler has set.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
