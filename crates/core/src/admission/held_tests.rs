@@ -190,3 +190,14 @@ fn losses_in_a_row_end_with_an_attempt_that_the_worker_survived() {
     let undone = third.write(&Settlement::Undo, at(135)).1;
     assert_eq!(losses(&taken_over(4, undone, at(136)).record), (2, 2), "not lost again");
 }
+
+/// Otherwise its key would be free, and its loss forgotten, while its effect may still be on its way.
+#[test]
+fn a_stopped_attempt_is_remembered_beyond_its_lease_where_the_retention_is_shorter() {
+    let mut held = held(1);
+    held.claim.retention = Duration::from_secs(5);
+    let stopped = held.write(&Settlement::LeaveStanding, at(110)).1.unwrap();
+    assert_eq!(stopped.lease_until, Some(at(130)));
+    assert!(stopped.expires_at >= at(131), "the lease and the clock skew: {stopped:?}");
+    assert_eq!(admit(&claim(2), Some(&stopped), at(131)), Admission::Busy { until: at(131) });
+}

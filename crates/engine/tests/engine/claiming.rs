@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::record::Status;
+use lambda_idempotency_core::{record::Status, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
 use crate::support::{World, ok};
@@ -75,4 +75,16 @@ async fn a_large_batch_is_claimed_in_few_calls() {
     let outcomes = world.deliver(labels.iter().map(|label| ok(label)).collect()).await;
     assert_eq!(outcomes, vec!["executed"; 1000]);
     assert!(world.store.write_calls() <= 30, "{} calls", world.store.write_calls());
+}
+
+/// It would be the same until the time for claims is over, and the other records with it.
+#[tokio::test]
+async fn a_claim_that_is_refused_slowly_is_not_sent_again() {
+    let world = World::new();
+    let claims = || Fault::delay(world.clock.clone(), Duration::from_millis(800));
+    world.store.inject(claims().guarded_by(GuardKind::Absent));
+    let denied = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::Absent);
+    world.store.inject(denied.always());
+    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["unavailable"; 2]);
+    assert_eq!(world.store.write_calls(), 1);
 }

@@ -250,3 +250,18 @@ async fn a_call_with_messages_does_not_shorten_how_long_its_key_answers() {
     assert_eq!(post.deliver(vec![record()]).await, ["replayed"], "its handler does not run again");
     assert_eq!(post.wire.bodies(), ["1"]);
 }
+
+/// Each message of the call has its own answer, and the first one of each record is refused.
+#[tokio::test]
+async fn records_that_share_a_call_of_the_sender_read_their_own_answers() {
+    let post = post();
+    post.wire.refuse(Some("1"));
+    let records = || vec![publishing("a", &["1", "2"]), publishing("b", &["1"])];
+    assert_eq!(post.deliver(records()).await, ["unsent"; 2]);
+    assert_eq!(post.wire.calls(), [3], "one call");
+    post.wire.refuse(None);
+    assert_eq!(post.deliver_elsewhere(records()).await, ["replayed"; 2]);
+    let mut consumed = post.wire.consumed();
+    consumed.sort_unstable();
+    assert_eq!(consumed, ["1", "1", "2"]);
+}

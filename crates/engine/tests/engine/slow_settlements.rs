@@ -1,6 +1,7 @@
 //! A record whose handler has ended and whose settlement is slow does not keep suspects from their turn, nor others from theirs.
 
 use lambda_idempotency_core::{clock::Clock, record::Status, store::Write};
+use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
     quarantine::{SECOND, dies_with},
@@ -49,4 +50,19 @@ async fn a_slow_settlement_does_not_end_the_turn_of_the_others_of_its_group() {
     let batch = vec![ok("s").receives(2), slow("t", 5 * SECOND).receives(2), last.receives(1)];
     let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
     assert_eq!(outcomes[1..], ["executed"; 2]);
+}
+
+/// The store does not know yet that the process survived it.
+#[tokio::test]
+async fn nothing_starts_while_the_completion_of_a_suspect_is_written() {
+    let world = World::new();
+    dies_with(&world, &["s"]).await;
+    let delay = Fault::delay(world.clock.clone(), SECOND / 2);
+    world.store.inject(delay.for_writes(|write| completes(write, "s")));
+    let last = rec("b", |world: World, _| async move {
+        assert_eq!(world.stored("s").await.unwrap().status, Status::Completed);
+        Ok(())
+    });
+    let batch = vec![ok("s").receives(2), last.receives(1)];
+    assert_eq!(world.deliver(batch).await, ["executed"; 2]);
 }

@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::{call::Call, steps::StepError};
 use lambda_idempotency_testkit::faults::{Call as StoreCall, Fault};
 
-use crate::support::{Rec, World, labels, ok, rec};
+use crate::support::{Rec, World, assert_took, labels, ok, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -268,4 +268,14 @@ async fn records_of_a_batch_have_steps_of_their_own() {
     let outcomes = world.deliver(records()).await;
     assert_eq!(outcomes, ["executed", "replayed", "coalesced", "replayed"]);
     assert_eq!((world.steps("one"), world.steps("two")), (2, 2));
+}
+
+/// The renewal of its lease is due after seconds.
+#[tokio::test]
+async fn a_step_does_not_wait_until_its_lease_is_due_for_renewal() {
+    let mut world = World::new();
+    world.policy.lease = Lease::Renewed { length: 9 * SECOND };
+    let begun = world.clock.now();
+    assert_eq!(world.deliver(vec![stepping("a", 0)]).await, ["executed"]);
+    assert_took(&world, begun, Duration::ZERO);
 }

@@ -68,6 +68,8 @@ async fn a_record_that_waited_for_throttled_suspects_starts_only_if_it_can_end()
         assert_eq!(outcomes[5], outcome);
         let stored = world.stored("b").await;
         assert_eq!(stored.is_some(), outcome == "executed", "a returned record holds no key");
+        let is_claimed = world.writes().iter().any(|write| write.key == key("b"));
+        assert_eq!(is_claimed, outcome == "executed", "{takes:?}: not even for a moment");
     }
 }
 

@@ -254,3 +254,19 @@ async fn records_that_were_returned_uncommitted_run_together_when_commits_succee
     assert_eq!(world.deliver(batch).await, ["executed"; 4]);
     assert_eq!(all.map(|label| world.effects(label)), [1; 4]);
 }
+
+/// The refusal says nothing of the first request, which stored the result.
+#[tokio::test]
+async fn a_result_of_a_commit_in_doubt_that_is_refused_when_it_is_sent_again_is_not_said_to_be_left_out()
+ {
+    let world = world();
+    world.store.inject(Fault::lose_answer().for_writes(commits()));
+    world.store.inject(Fault::refuse(StoreErrorKind::Refused).for_writes(commits()).nth(2));
+    let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
+    assert!(
+        matches!(&outcomes[0], Outcome::Executed { result: Some(_), kept: ResultKept::Whole, .. }),
+        "{outcomes:?}"
+    );
+    assert!(world.stored("a").await.unwrap().result.is_some());
+    assert_eq!(world.effects("a"), 1);
+}

@@ -226,3 +226,19 @@ async fn a_duplicate_in_the_same_process_is_answered_from_the_commit() {
     assert_eq!((labels(&first), labels(&second)), (vec!["executed"], vec!["replayed"]));
     assert_eq!(world.effects("a"), 1);
 }
+
+#[tokio::test]
+async fn a_call_with_effects_shortens_how_long_its_key_answers() {
+    for mode in [Mode::Transactional, Mode::Optimistic] {
+        let mut world = world();
+        world.policy.mode = mode;
+        let short = rec("a", |world: World, call: Call| async move {
+            call.retain_for(1200 * SECOND);
+            Ok(collect(&world, &call, "a")?)
+        });
+        assert_eq!(world.deliver(vec![short]).await, ["executed"]);
+        let stored = world.stored("a").await.unwrap();
+        let answers = stored.expires_at.since(stored.settled_at().unwrap());
+        assert!((1200 * SECOND..=1201 * SECOND).contains(&answers), "{mode:?}: {answers:?}");
+    }
+}

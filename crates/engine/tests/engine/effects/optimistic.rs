@@ -306,3 +306,24 @@ async fn a_step_is_refused() {
         failure.message()
     );
 }
+
+/// Its commit replaced an expired record. It was applied, its answer was lost, and an operator has deleted the completion before
+/// it was sent again: a new commit would apply the effects twice.
+#[tokio::test]
+async fn a_commit_in_doubt_whose_record_was_deleted_is_not_committed_anew() {
+    let world = world();
+    world.store.inner().insert(key("a"), completed(900_000));
+    world.store.inject(Fault::lose_answer().for_writes(commits()));
+    let deletes = async {
+        world.clock.sleep(SECOND / 20).await;
+        assert_eq!((world.commits().len(), world.effects("a")), (1, 1), "applied, not sent again");
+        world.store.inner().sweep(lambda_idempotency_core::clock::Timestamp::from_secs(9_000_000));
+    };
+    let invocation = world.invoke(vec![collecting("a").receives(2)]);
+    let (outcomes, ()) = world.clock.drive(futures_util::future::join(invocation, deletes)).await;
+    assert!(
+        matches!(&outcomes[0], Outcome::Uncommitted { error } if error.may_have_applied()),
+        "{outcomes:?}"
+    );
+    assert_eq!(world.effects("a"), 1);
+}
