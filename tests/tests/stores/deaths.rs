@@ -10,8 +10,7 @@ use lambda_idempotency_tests::events::{batch_of, order, order_with};
 use serde_json::json;
 
 use crate::{
-    postgres::Postgres,
-    redis::Server,
+    servers::Server,
     support::{World, history, outcomes, scripted_orders},
 };
 
@@ -32,7 +31,7 @@ async fn an_order_survives(store: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_order_whose_process_dies_is_placed_once_with_its_record_in_postgres() {
-    let server = Postgres::start_with(&[]);
+    let server = Server::postgres(&[]);
     let store = PostgresStore::new(&server.url()).unwrap();
     store.migrate(SystemClock.now().plus(Duration::from_secs(60))).await.unwrap();
     an_order_survives(&server.url()).await;
@@ -40,6 +39,6 @@ async fn an_order_whose_process_dies_is_placed_once_with_its_record_in_postgres(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_order_whose_process_dies_is_placed_once_with_its_record_in_redis() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     an_order_survives(&server.url()).await;
 }

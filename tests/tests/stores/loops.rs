@@ -12,10 +12,10 @@ use lambda_idempotency::{
 };
 use serde_json::json;
 
-use crate::postgres::Postgres;
+use crate::servers::Server;
 
 async fn in_a_loop(outage: Option<OnOutage>) -> (Vec<String>, u32) {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let store = PostgresStore::builder(&server.url()).build().unwrap();
     // Half of it is less than it may take until the calls of the stream lose their connections.
     let soon = || SystemClock.now().plus(Duration::from_secs(6));

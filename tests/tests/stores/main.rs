@@ -13,13 +13,9 @@
     reason = "a test may panic"
 )]
 
-#[path = "../../../crates/postgres/tests/postgres/server.rs"]
+#[path = "../../servers.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
-mod postgres;
-
-#[path = "../../../crates/redis/tests/redis/server.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod redis;
+mod servers;
 
 #[path = "../e2e/support.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -17,7 +17,7 @@ use tokio::{task::JoinHandle, time::sleep};
 use tokio_postgres::{Client, NoTls};
 
 use crate::{
-    postgres::Postgres,
+    servers::Server,
     support::{World, history, outcomes},
 };
 
@@ -26,13 +26,13 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server with the tables, the function on it, and a connection that looks at the orders.
 struct Shop {
-    server: Postgres,
+    server: Server,
     world: World,
 }
 
 impl Shop {
     async fn open(sandboxes: usize) -> Self {
-        let server = Postgres::start_with(&[]);
+        let server = Server::postgres(&[]);
         let store = PostgresStore::new(&server.url()).unwrap();
         store.migrate(SystemClock.now().plus(Duration::from_secs(60))).await.unwrap();
         let (client, connection) = connect(&server).await;
@@ -57,14 +57,14 @@ impl Shop {
     }
 }
 
-fn configured(server: &Postgres) -> FunctionConfig {
+fn configured(server: &Server) -> FunctionConfig {
     function(env!("CARGO_BIN_EXE_postgres_orders"))
         .timeout(TIMEOUT)
         .env("IDEMPOTENCY_TABLE", "")
         .env("IDEMPOTENCY_STORE", server.url())
 }
 
-async fn connect(server: &Postgres) -> (Client, JoinHandle<()>) {
+async fn connect(server: &Server) -> (Client, JoinHandle<()>) {
     let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
     #[expect(clippy::disallowed_methods, reason = "ends with the runtime of the test")]
     let reading = tokio::spawn(async move { drop(connection.await) });

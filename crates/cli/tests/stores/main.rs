@@ -13,15 +13,15 @@
     reason = "helpers of a test"
 )]
 
-#[path = "../../../postgres/tests/postgres/server.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod postgres;
 #[path = "../ran/mod.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod ran;
 #[path = "../../../redis/tests/redis/server.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod redis;
+#[path = "../../../../tests/servers.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod servers;
 #[path = "../records/verbs.rs"]
 mod verbs;
 
@@ -38,6 +38,7 @@ use lambda_idempotency_postgres::PostgresStore;
 use serde_json::Value;
 
 use ran::Ran;
+use servers::{Server, USER, program};
 
 /// Runs the command with the variable that names the store.
 fn command(store: &str, arguments: &[&str]) -> Ran {
@@ -104,7 +105,7 @@ async fn hold(store: &dyn Store, key: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
 async fn every_verb_works_by_key_and_by_event_in_postgres() {
-    let server = postgres::Postgres::start_with(&[]);
+    let server = Server::postgres(&[]);
     let reached = ["--store", &server.url(), "--table", "orders"];
     let store = migrated(&server, "orders").await;
     every_verb("postgres", &store, &reached).await;
@@ -113,14 +114,14 @@ async fn every_verb_works_by_key_and_by_event_in_postgres() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
 async fn every_verb_works_by_key_and_by_event_in_redis_with_a_prefix() {
-    let server = redis::Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let reached = ["--store", &server.url(), "--redis-prefix", "orders:"];
     let store = server.builder().prefix("orders:").build().unwrap();
     every_verb("redis", &store, &reached).await;
 }
 
 /// A store in this table, which is made.
-async fn migrated(server: &postgres::Postgres, table: &str) -> PostgresStore {
+async fn migrated(server: &Server, table: &str) -> PostgresStore {
     let store = PostgresStore::builder(&server.url()).table(table).build().unwrap();
     store.migrate(redis::soon()).await.unwrap();
     store
@@ -130,14 +131,14 @@ async fn migrated(server: &postgres::Postgres, table: &str) -> PostgresStore {
 #[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
 async fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
     // The check wants `fsync`, which other tests turn off.
-    let server = postgres::Postgres::start_with(&[]);
+    let server = Server::postgres(&[]);
     let missing = command(&server.url(), &["records", "table", "check", "--json"]).code(1).json();
     assert!(missing["problems"][0].as_str().unwrap().contains("does not exist"), "{missing}");
     migrated(&server, "idempotency").await;
     everything_works(&server.url());
     // Who only looks needs no right to write.
     psql(&server, "CREATE ROLE reader LOGIN; GRANT SELECT ON idempotency TO reader");
-    let reader = server.url().replace(postgres::USER, "reader");
+    let reader = server.url().replace(USER, "reader");
     let listed = command(&reader, &["records", "list", "--json"]).code(0).json();
     let key = listed["records"][0]["key"].as_str().unwrap();
     command(&reader, &["records", "show", key]).code(0);
@@ -145,8 +146,8 @@ async fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
     command(&reader, &["records", "table", "check"]).code(1);
 }
 
-fn psql(server: &postgres::Postgres, text: &str) {
-    let mut psql = Command::new(postgres::program("psql"));
+fn psql(server: &Server, text: &str) {
+    let mut psql = Command::new(program("psql"));
     let output = psql.arg(server.url()).args(["-c", text]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -155,7 +156,7 @@ fn psql(server: &postgres::Postgres, text: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
 async fn a_live_claim_is_live_whatever_the_clock_of_this_machine_says() {
-    let server = postgres::Postgres::start_with(&[]);
+    let server = Server::postgres(&[]);
     migrated(&server, "idempotency").await;
     let run = |text: &str| psql(&server, text);
     let in_a_minute = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint - 3540000";
@@ -198,13 +199,13 @@ fn a_variable_that_is_not_text_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
 async fn redis_keeps_the_records_of_a_function_and_of_the_command() {
-    let server = redis::Server::start(&[]).await;
+    let server = Server::redis(&[]);
     everything_works(&server.url());
-    let evicts = redis::Server::start(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let evicts = Server::redis(&["--maxmemory-policy", "allkeys-lru"]);
     let check = command(&evicts.url(), &["records", "table", "check", "--json"]).code(1).json();
     assert!(check["problems"][0].as_str().unwrap().contains("allkeys-lru"), "{check}");
     command(&evicts.url(), &["records", "list"]).refused("--allow-eviction");
-    let mute = redis::Server::start(&[]).await;
+    let mute = Server::redis(&[]);
     mute.command(&["ACL", "SETUSER", "default", "-info"]).await;
     command(&mute.url(), &["records", "list"]).refused("--allow-eviction");
     for server in [&evicts, &mute] {
@@ -222,7 +223,7 @@ async fn redis_keeps_the_records_of_a_function_and_of_the_command() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
 async fn a_password_comes_from_a_variable_and_is_never_shown() {
-    let server = redis::Server::start(&["--requirepass", "s3cr3t"]).await;
+    let server = Server::redis(&["--requirepass", "s3cr3t"]);
     let list =
         ["records", "list", "--store", &server.url(), "--password-from-env", "CACHE_PASSWORD"];
     Ran::from(ran::command(list).env("CACHE_PASSWORD", "s3cr3t")).code(0);

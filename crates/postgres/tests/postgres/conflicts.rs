@@ -7,7 +7,7 @@ use lambda_idempotency_postgres::PostgresStatement;
 
 use crate::{
     effects::{Counts, with},
-    server::Postgres,
+    servers::Server,
     table::{
         AT_COMMIT, claim, complete, in_secs, name_of, new_store, new_table, one, stored, tries,
         trigger, written, wrote,
@@ -26,7 +26,7 @@ async fn refuse_the_first(url: &str, table: &str, most: u32, code: &str, when: &
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_of_a_transaction_that_the_server_gave_up_are_committed_once() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let store = new_store(&server.url()).await;
     let ways = ["AFTER INSERT", AT_COMMIT];
     for (code, when) in ways.iter().flat_map(|when| ["40001", "40P01"].map(|code| (code, *when))) {
@@ -46,7 +46,7 @@ async fn effects_of_a_transaction_that_the_server_gave_up_are_committed_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn records_whose_commit_was_refused_are_written_again() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     let attempts = refuse_the_first(&server.url(), &name_of(&table), 3, "40001", AT_COMMIT).await;
     let store = table.build().unwrap();
@@ -63,7 +63,7 @@ async fn records_whose_commit_was_refused_are_written_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_that_wait_for_each_other_in_a_circle_are_both_committed_once() {
-    let server = Postgres::start_with(&["fsync=off", "deadlock_timeout=50ms"]);
+    let server = Server::postgres(&["fsync=off", "deadlock_timeout=50ms"]);
     let counts = Counts::new(&server.url()).await;
     counts.ask(&format!("INSERT INTO {} VALUES ('x', 0), ('y', 0)", counts.table)).await;
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_secs(4));

@@ -7,7 +7,7 @@ use lambda_idempotency_core::store::Store;
 use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_testkit::conformance::{SCENARIOS, browsing};
 
-use crate::{pgbouncer::PgBouncer, server::Postgres, table::new_store};
+use crate::{servers::Server, table::new_store};
 
 /// How many scenarios run at once.
 const AT_ONCE: usize = 8;
@@ -15,15 +15,15 @@ const AT_ONCE: usize = 8;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn postgresql_conforms() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     conforms(&server.url()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn postgresql_conforms_through_pgbouncer_in_transaction_mode() {
-    let server = Postgres::shared();
-    let pooler = PgBouncer::start(server);
+    let server = Server::shared_postgres();
+    let pooler = Server::pgbouncer(server, "", "");
     conforms(&pooler.url()).await;
 }
 
@@ -31,7 +31,7 @@ async fn postgresql_conforms_through_pgbouncer_in_transaction_mode() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn postgresql_conforms_with_other_defaults() {
-    let server = Postgres::start_with(&[
+    let server = Server::postgres(&[
         "fsync=off",
         "default_transaction_isolation=serializable",
         "enable_indexscan=off",

@@ -12,12 +12,12 @@ use lambda_idempotency_postgres::PostgresStore;
 
 use crate::{
     effects::Counts,
-    server::Postgres,
+    servers::Server,
     table::{claim, complete, completed, in_secs, key, new_table},
 };
 
 /// A store in a table of which the server's counts can be read.
-async fn counted(server: &Postgres) -> (Counts, String, PostgresStore) {
+async fn counted(server: &Server) -> (Counts, String, PostgresStore) {
     let counts = Counts::new(&server.url()).await;
     let table = format!("c{}", counts.table);
     let store = PostgresStore::builder(&server.url()).table(&table);
@@ -48,7 +48,7 @@ fn names(most: usize) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
-    let server = Postgres::start_with(&["fsync=off", "autovacuum=off"]);
+    let server = Server::postgres(&["fsync=off", "autovacuum=off"]);
     let (counts, table, store) = counted(&server).await;
     let names = names(300);
     let write = async |writes: Vec<Write>| {
@@ -85,7 +85,7 @@ async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn workers_with_the_same_keys_never_wait_in_a_circle() {
-    let server = Postgres::start_with(&["fsync=off", "deadlock_timeout=10ms"]);
+    let server = Server::postgres(&["fsync=off", "deadlock_timeout=10ms"]);
     let counts = Counts::new(&server.url()).await;
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_secs(10));
     let names = names(200);
@@ -143,7 +143,7 @@ async fn never_waited_in_a_circle(counts: &Counts) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn workers_that_update_and_delete_the_same_keys_never_wait_in_a_circle() {
-    let server = Postgres::start_with(&["fsync=off", "deadlock_timeout=10ms"]);
+    let server = Server::postgres(&["fsync=off", "deadlock_timeout=10ms"]);
     let counts = Counts::new(&server.url()).await;
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_secs(10));
     let stores = [0, 1].map(|_| table.clone().build().unwrap());
@@ -170,7 +170,7 @@ async fn workers_that_update_and_delete_the_same_keys_never_wait_in_a_circle() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_sweep_reads_the_index_of_what_is_left_and_not_the_table() {
-    let server = Postgres::start_with(&["fsync=off", "autovacuum=off"]);
+    let server = Server::postgres(&["fsync=off", "autovacuum=off"]);
     let (counts, table, store) = counted(&server).await;
     let done = |number: usize| {
         let mut record = completed(1);

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     effects::{Counts, with},
-    server::{Postgres, url},
+    servers::{Server, postgres_url},
     table::{PATIENCE, claim, complete, in_secs, key, new_table, one, unknown, written, wrote},
 };
 
@@ -82,7 +82,7 @@ impl Clock for WithoutTimers {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn completions_do_not_wait_for_the_claims_and_reads_that_wait() {
     const CALLS: usize = 600;
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     for most in [1, 2, 4] {
         let table = new_table(&server.url()).await.max_connections(most);
         let store = &table.attempt_timeout(Duration::from_secs(60)).build().unwrap();
@@ -114,7 +114,7 @@ async fn completions_do_not_wait_for_the_claims_and_reads_that_wait() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_connection_is_kept_for_completions_while_effects_wait_for_locks() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     for most in [2, 4] {
         let lock = Lock::hold(&server.url()).await;
         let table = new_table(&server.url()).await.max_connections(most).clock(WithoutTimers);
@@ -141,7 +141,7 @@ async fn a_connection_is_kept_for_completions_while_effects_wait_for_locks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests_no_time() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let lock = Lock::hold(&server.url()).await;
     let table = new_table(&server.url()).await.max_connections(1);
     let opening = table.clone().build().unwrap();
@@ -172,7 +172,7 @@ async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn calls_that_wait_for_long_open_no_connection_beyond_the_bound() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let lock = Lock::hold(&server.url()).await;
     let table = new_table(&server.url()).await.max_connections(2);
     let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
@@ -197,7 +197,7 @@ async fn calls_that_wait_for_long_open_no_connection_beyond_the_bound() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_that_take_longer_than_a_request_open_no_connection_beyond_the_bound() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
     let table = new_table(&server.url()).await.max_connections(1);
     let table = table.connect_timeout(Duration::from_millis(100));
@@ -228,10 +228,10 @@ async fn effects_that_take_longer_than_a_request_open_no_connection_beyond_the_b
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let lock = Lock::hold(&server.url()).await;
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await.max_connections(1);
+    let table = new_table(&postgres_url(proxy.address())).await.max_connections(1);
     let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
     wrote(store, claim("waits", 1)).await;
     let lost = proxy.faults().add(TcpFault::lose_answer().times(1));
@@ -262,7 +262,7 @@ async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     for (most, said) in [
         (1, ": all connections (1) were in use for "),
         (2, ": 1 of 2 connections, all but those kept for completions, were in use for "),
@@ -292,9 +292,9 @@ async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await.max_connections(1);
+    let table = new_table(&postgres_url(proxy.address())).await.max_connections(1);
     let store = &table.attempt_timeout(Duration::from_millis(500)).build().unwrap();
     wrote(store, claim("a", 1)).await;
     proxy.faults().add(TcpFault::silence());

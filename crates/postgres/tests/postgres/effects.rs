@@ -15,8 +15,7 @@ use lambda_idempotency_testkit::{
 };
 
 use crate::{
-    pgbouncer::PgBouncer,
-    server::{Postgres, url},
+    servers::{Server, postgres_url},
     table::{
         AT_COMMIT, claim, complete, in_secs, new_store, new_table, one, stored, trigger, written,
         wrote,
@@ -100,9 +99,9 @@ pub(crate) fn with(write: Write, statements: impl IntoIterator<Item = PostgresSt
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_conform_directly_and_through_pgbouncer() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
-    let pooler = PgBouncer::start(server);
+    let pooler = Server::pgbouncer(server, "", "");
     for url in [server.url(), pooler.url()] {
         let store = new_store(&url).await;
         for (name, scenario) in EFFECTS_SCENARIOS {
@@ -115,7 +114,7 @@ async fn effects_conform_directly_and_through_pgbouncer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
     let table = &counts.table;
     let unique = format!(
@@ -159,10 +158,11 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await.attempt_timeout(Duration::from_millis(200));
+    let table =
+        new_table(&postgres_url(proxy.address())).await.attempt_timeout(Duration::from_millis(200));
     let store = table.build().unwrap();
     let lost = TcpFault::swallow_answers();
     for (name, fault) in [("first", lost.clone()), ("second", lost.after(commit()))] {
@@ -184,7 +184,7 @@ async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn rows_and_records_survive_a_killed_server_together() {
-    let mut server = Postgres::start();
+    let mut server = Server::postgres(&["fsync=off"]);
     let (counts, store) = (Counts::new(&server.url()).await, new_store(&server.url()).await);
     let killer = std::thread::spawn(move || {
         for _ in 0..3 {

@@ -14,7 +14,7 @@ use lambda_idempotency_testkit::tcp::TcpProxy;
 
 use crate::{
     effects::{Counts, with},
-    server::{Postgres, USER, new_directory, url},
+    servers::{Server, USER, new_directory, postgres_url},
     table::{
         ask, claim, complete, completed, in_secs, key, name_of, new_store, new_table, one, stored,
         trigger, unknown, written, wrote,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Runs statements as the owner of the database.
-async fn run(server: &Postgres, text: &str) {
+async fn run(server: &Server, text: &str) {
     ask(&server.url(), text).await;
 }
 
@@ -40,7 +40,7 @@ async fn refused(url: &str) -> StoreError {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn what_is_wrong_with_the_server_is_said_with_its_remedy() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let url = server.url();
     let error = refused(&url).await;
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
@@ -57,7 +57,7 @@ async fn what_is_wrong_with_the_server_is_said_with_its_remedy() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_role_that_may_not_write_is_told_what_it_needs() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     let name = name_of(&table);
     run(server, &format!("CREATE ROLE reader LOGIN; GRANT SELECT ON {name} TO reader")).await;
@@ -71,7 +71,7 @@ async fn a_role_that_may_not_write_is_told_what_it_needs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_that_may_forget_is_refused_at_the_start() {
-    let safe = Postgres::start_with(&[]);
+    let safe = Server::postgres(&[]);
     let table = new_table(&safe.url()).await;
     table.clone().build().unwrap().check().await.unwrap();
     run(&safe, "ALTER ROLE tests SET synchronous_commit = off").await;
@@ -100,7 +100,7 @@ async fn a_server_that_may_forget_is_refused_at_the_start() {
     run(&safe, &partitions("UNLOGGED")).await;
     let refused = table.build().unwrap().check().await.unwrap_err();
     assert!(format!("{refused:?}").contains("a partition of it, is UNLOGGED"), "{refused:?}");
-    let fast = Postgres::shared();
+    let fast = Server::shared_postgres();
     let fast_table = new_table(&fast.url()).await;
     let refused = fast_table.build().unwrap().check().await.unwrap_err();
     assert!(format!("{refused:?}").contains("`fsync`"), "{refused:?}");
@@ -112,7 +112,7 @@ async fn a_server_that_may_forget_is_refused_at_the_start() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_database_that_cannot_hold_all_texts_is_refused_at_the_start_and_by_each_connection() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     for encoding in ["LATIN1", "SQL_ASCII"] {
         let name = format!("d{}", encoding.to_lowercase());
         let create = format!(
@@ -135,7 +135,7 @@ async fn a_database_that_cannot_hold_all_texts_is_refused_at_the_start_and_by_ea
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_had_no_time_for_a_connection_is_not_sent_to_look_for_the_host() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = url(silent.local_addr().unwrap());
+    let url = postgres_url(silent.local_addr().unwrap());
     let store = PostgresStore::builder(&url).connect_timeout(Duration::from_secs(60));
     let store = store.build().unwrap();
     let error = unknown(one(&store, claim("a", 1), in_secs(1)).await).to_string();
@@ -145,7 +145,7 @@ async fn who_had_no_time_for_a_connection_is_not_sent_to_look_for_the_host() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_without_connections_left_is_unavailable() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     run(server, "CREATE ROLE few LOGIN CONNECTION LIMIT 0").await;
     let name = name_of(&table);
@@ -158,9 +158,9 @@ async fn a_server_without_connections_left_is_unavailable() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_read_only_server_is_left_for_another() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await;
+    let table = new_table(&postgres_url(proxy.address())).await;
     let name = name_of(&table);
     let store = table.build().unwrap();
     written(&one(&store, claim("a", 1), in_secs(5)).await);
@@ -190,9 +190,9 @@ async fn a_read_only_server_is_left_for_another() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_commit_that_met_a_read_only_server_takes_no_idle_connection() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await;
+    let table = new_table(&postgres_url(proxy.address())).await;
     let name = name_of(&table);
     let store = table.build().unwrap();
     let claims = ["a", "b"].map(|name| one(&store, claim(name, 1), in_secs(20)));
@@ -210,7 +210,7 @@ async fn a_commit_that_met_a_read_only_server_takes_no_idle_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_transaction_that_the_server_ended_is_sent_again() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     for code in ["25P03", "25P04"] {
         let table = new_table(&server.url()).await;
         let name = name_of(&table);
@@ -234,12 +234,12 @@ async fn a_transaction_that_the_server_ended_is_sent_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_standby_is_unavailable_and_left_for_another_and_nothing_is_in_doubt() {
-    let mut server = Postgres::start();
+    let mut server = Server::postgres(&["fsync=off"]);
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let store = new_store(&url(proxy.address())).await;
+    let store = new_store(&postgres_url(proxy.address())).await;
     wrote(&*store, claim("a", 1)).await;
     server.stop();
-    server.make_standby();
+    std::fs::write(server.directory.join("data/standby.signal"), "").unwrap();
     server.run();
     let before = proxy.connections();
     let error = unknown(one(&*store, claim("b", 1), in_secs(5)).await);
@@ -259,7 +259,7 @@ async fn a_standby_is_unavailable_and_left_for_another_and_nothing_is_in_doubt()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn values_that_are_refused_are_not_repeated() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     let name = name_of(&table);
     run(server, &format!("ALTER TABLE {name} ADD CHECK (application <> 's3cr3t')")).await;
@@ -285,7 +285,7 @@ async fn values_that_are_refused_are_not_repeated() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn the_password_of_each_connection_is_loaded_and_its_errors_are_not_shown() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let count = asked.clone();
@@ -312,7 +312,7 @@ async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_o
     let directory = new_directory("hba");
     let rules = directory.join("hba.conf");
     std::fs::write(&rules, "host all locked all scram-sha-256\nhost all all all trust\n").unwrap();
-    let server = Postgres::start_with(&["fsync=off", &format!("hba_file={}", rules.display())]);
+    let server = Server::postgres(&["fsync=off", &format!("hba_file={}", rules.display())]);
     let table = new_table(&server.url()).await;
     let name = name_of(&table);
     run(&server, "CREATE ROLE locked LOGIN PASSWORD 'new'").await;
@@ -345,7 +345,7 @@ async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_o
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_database_that_its_administrator_has_set_read_only_is_neither_written_nor_read() {
-    let server = Postgres::start();
+    let server = Server::postgres(&["fsync=off"]);
     let table = new_table(&server.url()).await;
     let counts = Counts::new(&server.url()).await;
     wrote(&table.clone().build().unwrap(), claim("a", 1)).await;
@@ -372,7 +372,7 @@ async fn a_database_that_its_administrator_has_set_read_only_is_neither_written_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn transactions_are_as_isolated_as_the_database_or_the_store_says() {
-    let server = Postgres::start_with(&["fsync=off", "default_transaction_isolation=serializable"]);
+    let server = Server::postgres(&["fsync=off", "default_transaction_isolation=serializable"]);
     let table = new_table(&server.url()).await;
     for (store, level) in [
         (table.clone(), "serializable"),
@@ -391,7 +391,7 @@ async fn transactions_are_as_isolated_as_the_database_or_the_store_says() {
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_table_without_its_primary_key_or_with_row_security_is_refused_at_the_start() {
     // One that forgets nothing.
-    let server = Postgres::start_with(&[]);
+    let server = Server::postgres(&[]);
     let table = new_table(&server.url()).await;
     let name = name_of(&table);
     run(&server, "CREATE ROLE plain LOGIN").await;
@@ -429,7 +429,7 @@ async fn notices_of_the_database_are_not_logged() {
     static HEARD: Heard = Heard(std::sync::Mutex::new(String::new()));
     log::set_logger(&HEARD).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
-    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     wrote(&store, claim("a", 1)).await;
     let raises = "DO $$ BEGIN RAISE NOTICE USING MESSAGE = reverse('eciton-t3rc3s'); END $$";
     wrote(&store, with(complete("a", 1), [PostgresStatement::new(raises)])).await;
@@ -440,7 +440,7 @@ async fn notices_of_the_database_are_not_logged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_migration_can_be_applied_again_and_at_once() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let builder = PostgresStore::builder(&server.url()).table("again");
     let store = || builder.clone().build().unwrap();
     let (one_store, other) = (store(), store());
@@ -457,7 +457,7 @@ async fn a_migration_can_be_applied_again_and_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_migration_adds_the_column_that_a_table_does_not_have() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let builder = new_table(&server.url()).await;
     let name = name_of(&builder);
     let store = builder.build().unwrap();

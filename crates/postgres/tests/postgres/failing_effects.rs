@@ -12,8 +12,7 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
     effects::{Counts, with},
-    pgbouncer::PgBouncer,
-    server::{Postgres, USER, url},
+    servers::{Server, USER, postgres_url},
     table::{
         AT_COMMIT, claim, complete, in_secs, is_contended, name_of, new_table, one, stored, tries,
         trigger, unknown, while_held, wrote,
@@ -35,7 +34,7 @@ fn refused(verdict: Verdict) -> RefusedEffect {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_that_take_longer_than_a_request_are_committed() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(300));
     let store = table.build().unwrap();
     let counts = Counts::new(&server.url()).await;
@@ -62,9 +61,9 @@ async fn effects_that_take_longer_than_a_request_are_committed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn an_effect_for_which_the_call_has_no_time_is_refused_and_a_lost_answer_is_not() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await;
+    let table = new_table(&postgres_url(proxy.address())).await;
     let store = table.attempt_timeout(Duration::from_millis(300)).build().unwrap();
     let counts = Counts::new(&server.url()).await;
     wrote(&store, claim("a", 1)).await;
@@ -93,7 +92,7 @@ async fn an_effect_for_which_the_call_has_no_time_is_refused_and_a_lost_answer_i
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn what_the_server_answers_twice_is_a_failure_of_the_handler() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let store = new_table(&server.url()).await.build().unwrap();
     for (code, attempts) in [
         ("ZZ001", 1),
@@ -135,7 +134,7 @@ async fn what_the_server_answers_twice_is_a_failure_of_the_handler() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_session_that_is_ended_again_and_again_is_an_outage_and_no_failure_of_the_handler() {
-    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     wrote(&store, claim("a", 1)).await;
     let ends = PostgresStatement::new("SELECT pg_terminate_backend(pg_backend_pid())");
     let error = unknown(one(&store, with(complete("a", 1), [ends]), in_secs(3)).await);
@@ -147,7 +146,7 @@ async fn a_session_that_is_ended_again_and_again_is_an_outage_and_no_failure_of_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_statement_that_names_what_is_not_there_is_a_failure_of_the_handler() {
-    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     wrote(&store, claim("a", 1)).await;
     let missing = PostgresStatement::new("SELECT pg_read_file('nowhere')");
     let refused = refused(one(&store, with(complete("a", 1), [missing]), in_secs(60)).await);
@@ -161,7 +160,7 @@ async fn a_statement_that_names_what_is_not_there_is_a_failure_of_the_handler() 
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_without_resources_for_an_effect_is_an_outage() {
     let small = ["fsync=off", "max_locks_per_transaction=10", "max_connections=20"];
-    let server = Postgres::start_with(&small);
+    let server = Server::postgres(&small);
     let store = new_table(&server.url()).await.build().unwrap();
     let counts = Counts::new(&server.url()).await;
     counts.ask("CREATE SEQUENCE tries").await;
@@ -178,7 +177,7 @@ async fn a_server_without_resources_for_an_effect_is_an_outage() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn what_fails_after_the_commit_does_not_make_it_a_refusal() {
-    let server = Postgres::start();
+    let server = Server::postgres(&["fsync=off"]);
     let counts = Counts::new(&server.url()).await;
     let table = &counts.table;
     let grants = format!(
@@ -206,7 +205,7 @@ async fn what_fails_after_the_commit_does_not_make_it_a_refusal() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn answers_that_differ_are_no_failure_of_the_handler() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let store = new_table(&server.url()).await.build().unwrap();
     let counts = Counts::new(&server.url()).await;
     let raise = "CASE nextval('{tries}') WHEN 1 THEN RAISE EXCEPTION 'one' USING ERRCODE = '40001'; \
@@ -220,7 +219,7 @@ async fn answers_that_differ_are_no_failure_of_the_handler() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn an_effect_that_waits_for_a_locked_row_is_contended_and_not_the_handler_s_failure() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(300));
     let store = table.build().unwrap();
     let counts = Counts::new(&server.url()).await;
@@ -236,7 +235,7 @@ async fn an_effect_that_waits_for_a_locked_row_is_contended_and_not_the_handler_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn an_effect_that_does_not_wait_for_a_lock_is_contended_and_not_the_handler_s_failure() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let store = new_table(&server.url()).await.build().unwrap();
     let counts = Counts::new(&server.url()).await;
     let table = &counts.table;
@@ -262,9 +261,9 @@ async fn an_effect_that_does_not_wait_for_a_lock_is_contended_and_not_the_handle
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn nothing_of_an_effect_stays_on_its_connection() {
-    let server = Postgres::start();
-    let pooler = PgBouncer::start_with(&server, "pool_mode = session");
-    let shared = PgBouncer::start(&server);
+    let server = Server::postgres(&["fsync=off"]);
+    let pooler = Server::pgbouncer(&server, "", "pool_mode = session");
+    let shared = Server::pgbouncer(&server, "", "");
     let counts = Counts::new(&server.url()).await;
     counts.ask(&format!("CREATE ROLE {}_other", counts.table)).await;
     for url in [server.url(), pooler.url(), shared.url()] {

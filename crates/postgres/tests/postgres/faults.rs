@@ -11,8 +11,7 @@ use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
-    pgbouncer::PgBouncer,
-    server::{Postgres, url},
+    servers::{Server, postgres_url},
     table::{
         Ahead, PATIENCE, ask, claim, claimed, complete, completed, in_secs, is_contended, key,
         name_of, new_store, new_table, one, stored, unknown, while_held, written, wrote,
@@ -21,9 +20,9 @@ use crate::{
 
 /// A server, a proxy before it, and a store that waits a fifth of a second for each answer.
 async fn behind_a_proxy() -> (TcpProxy, PostgresStore) {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await;
+    let table = new_table(&postgres_url(proxy.address())).await;
     let store = table.attempt_timeout(Duration::from_millis(200)).build().unwrap();
     wrote(&store, claim("held", 1)).await;
     (proxy, store)
@@ -81,9 +80,9 @@ async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_call() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let (table, clock) = (new_table(&url(proxy.address())).await, Ahead::default());
+    let (table, clock) = (new_table(&postgres_url(proxy.address())).await, Ahead::default());
     // Only the clock ends a request, or a call.
     let table = table.clock(clock.clone()).attempt_timeout(Duration::from_secs(60));
     let store = table.build().unwrap();
@@ -134,7 +133,7 @@ async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_cal
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_call() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     let name = name_of(&table);
     let store = table.build().unwrap();
@@ -181,10 +180,10 @@ async fn connections_that_were_cut_are_replaced_within_the_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_connection_that_was_idle_for_long_is_not_used() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let clock = Ahead::default();
-    let table = new_table(&url(proxy.address())).await;
+    let table = new_table(&postgres_url(proxy.address())).await;
     let store = table.clock(clock.clone()).build().unwrap();
     let before = proxy.connections();
     wrote(&store, claim("a", 1)).await;
@@ -198,7 +197,7 @@ async fn a_connection_that_was_idle_for_long_is_not_used() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_that_restarts_between_two_calls_is_not_noticed() {
-    let mut server = Postgres::start();
+    let mut server = Server::postgres(&["fsync=off"]);
     let store = new_store(&server.url()).await;
     wrote(&store, claim("a", 1)).await;
     server.stop();
@@ -213,7 +212,7 @@ async fn a_server_that_restarts_between_two_calls_is_not_noticed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn what_a_killed_server_has_confirmed_is_there_afterwards() {
-    let mut server = Postgres::start();
+    let mut server = Server::postgres(&["fsync=off"]);
     let store = new_store(&server.url()).await;
     let killer = std::thread::spawn(move || {
         for _ in 0..3 {
@@ -280,7 +279,7 @@ async fn work<T>(store: Arc<PostgresStore>, worker: u128, killer: &JoinHandle<T>
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_that_is_down_is_unavailable_and_nothing_is_in_doubt() {
-    let mut server = Postgres::start();
+    let mut server = Server::postgres(&["fsync=off"]);
     let store = new_store(&server.url()).await;
     server.stop();
     let error = unknown(one(&store, claim("a", 1), in_secs(1)).await);
@@ -310,8 +309,8 @@ async fn a_call_that_is_dropped_leaves_no_answer_to_the_next() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_row_that_another_transaction_holds_is_contended() {
-    let server = Postgres::shared();
-    let pooler = PgBouncer::start(server);
+    let server = Server::shared_postgres();
+    let pooler = Server::pgbouncer(server, "", "");
     for url in [server.url(), pooler.url()] {
         let table = new_table(&url).await.attempt_timeout(Duration::from_secs(1));
         let name = name_of(&table);
@@ -328,7 +327,7 @@ async fn a_row_that_another_transaction_holds_is_contended() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_row_that_another_transaction_holds_delays_no_other_of_its_call() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(500));
     let name = name_of(&table);
     let store = table.build().unwrap();

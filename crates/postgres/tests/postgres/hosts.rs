@@ -1,6 +1,6 @@
 //! Several hosts in one URL, of which one takes writes.
 
-use std::time::Duration;
+use std::{net::TcpListener, time::Duration};
 
 use futures_util::future::join_all;
 use lambda_idempotency_postgres::PostgresStore;
@@ -8,7 +8,7 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::{
-    server::{Postgres, url},
+    servers::{Server, free_port, postgres_url},
     table::{claim, in_secs, name_of, new_table, one, unknown, written},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_host_that_does_not_answer_keeps_no_time_of_those_behind_it() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     let name = name_of(&table);
     let silent = TcpSocket::new_v4().unwrap();
@@ -44,9 +44,9 @@ async fn a_host_that_does_not_answer_keeps_no_time_of_those_behind_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn idle_connections_to_a_host_that_does_not_answer_are_not_tried_one_after_the_other() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&url(proxy.address())).await.max_connections(8);
+    let table = new_table(&postgres_url(proxy.address())).await.max_connections(8);
     let store = table.attempt_timeout(Duration::from_millis(200)).build().unwrap();
     let names = (0..6).map(|number| number.to_string());
     let claims = names.map(async |name| one(&store, claim(&name, 1), in_secs(60)).await);
@@ -58,4 +58,14 @@ async fn idle_connections_to_a_host_that_does_not_answer_are_not_tried_one_after
     assert!(proxy.connections() > before, "a new one was tried");
     proxy.faults().clear();
     written(&one(&store, claim("after", 1), in_secs(60)).await);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+fn a_server_whose_port_is_taken_gets_another() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut ports = vec![free_port(), taken.local_addr().unwrap().port()];
+    let server = Server::postgres_on(|| ports.pop().unwrap(), &["fsync=off"]);
+    assert_ne!(server.address(), taken.local_addr().unwrap());
+    assert!(ports.is_empty(), "both were used");
 }

@@ -22,8 +22,9 @@ mod errors;
 mod failing_effects;
 mod faults;
 mod hosts;
-mod pgbouncer;
-mod server;
+#[path = "../../../../tests/servers.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod servers;
 mod sharing;
 mod sweeping;
 mod table;

@@ -8,8 +8,7 @@ use lambda_idempotency_postgres::{PostgresStatement, PostgresStore};
 
 use crate::{
     effects::{Counts, with},
-    pgbouncer::PgBouncer,
-    server::{Postgres, USER},
+    servers::{Server, USER},
     table::{claim, complete, in_secs, key, name_of, new_table, one, unknown, wrote},
 };
 
@@ -17,8 +16,8 @@ use crate::{
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn clients_that_share_connections_do_not_meet_each_other_s_statements() {
-    let server = Postgres::start();
-    let pooler = PgBouncer::start(&server);
+    let server = Server::postgres(&["fsync=off"]);
+    let pooler = Server::pgbouncer(&server, "", "");
     let counts = Counts::new(&server.url()).await;
     let table = &counts.table;
     counts
@@ -53,8 +52,8 @@ async fn clients_that_share_connections_do_not_meet_each_other_s_statements() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn no_setting_statement_or_lock_stays_on_a_connection() {
-    let server = Postgres::start();
-    let pooler = PgBouncer::start(&server);
+    let server = Server::postgres(&["fsync=off"]);
+    let pooler = Server::pgbouncer(&server, "", "");
     let counts = Counts::new(&server.url()).await;
     // This sends all that a store sends: migrations, writes, effects, reads.
     let store = new_table(&pooler.url()).await.build().unwrap();
@@ -81,10 +80,10 @@ async fn no_setting_statement_or_lock_stays_on_a_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql() {
-    let server = Postgres::start();
+    let server = Server::postgres(&["fsync=off"]);
     let direct = Counts::new(&server.url()).await;
     direct.ask("DROP EXTENSION plpgsql; CREATE ROLE tenant").await;
-    let pooler = PgBouncer::start_with(&server, "default_pool_size = 1");
+    let pooler = Server::pgbouncer(&server, "", "default_pool_size = 1");
     let shared = Counts::new(&pooler.url()).await;
     let store = new_table(&pooler.url()).await.build().unwrap();
     let leaves = || {
@@ -108,10 +107,14 @@ async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql(
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() {
     const SHARES: &str = "SELECT count(*) WHERE current_setting('search_path') = 'tenant'";
-    let server = Postgres::start();
+    let server = Server::postgres(&["fsync=off"]);
     let direct = Counts::new(&server.url()).await;
     direct.ask("CREATE SCHEMA tenant").await;
-    let pooler = PgBouncer::start_with_query(&server, "SET search_path TO tenant");
+    let pooler = Server::pgbouncer(
+        &server,
+        "connect_query='SET search_path TO tenant'",
+        "default_pool_size = 1",
+    );
     let counts = Counts::new(&pooler.url()).await;
     let table = new_table(&pooler.url()).await;
     let store = table.clone().build().unwrap();
@@ -126,7 +129,7 @@ async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() 
     let named = table.clone().table(format!("tenant.{name}")).build().unwrap();
     wrote(&named, claim("b", 1)).await;
     direct.ask(&format!("ALTER ROLE {USER} SET search_path = tenant")).await;
-    let pooler = PgBouncer::start(&server);
+    let pooler = Server::pgbouncer(&server, "", "");
     let store = PostgresStore::builder(&pooler.url()).table(name).build().unwrap();
     for name in ["c", "d"] {
         wrote(&store, claim(name, 1)).await;
@@ -138,7 +141,7 @@ async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_loop_over_more_calls_than_connections_can_make_others() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     // A call that is not polled loses its connection after this.
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_secs(1));
     let store = &table.build().unwrap();

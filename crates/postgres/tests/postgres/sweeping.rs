@@ -12,14 +12,14 @@ use lambda_idempotency_core::{
 use lambda_idempotency_postgres::PostgresStore;
 
 use crate::{
-    server::Postgres,
+    servers::Server,
     table::{Ahead, completed, in_secs, key, new_store, new_table, wrote},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn sweeping_removes_what_expired_an_hour_ago() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let store = new_store(&server.url()).await;
     let ago = |minutes: u64| SystemClock.now().minus(Duration::from_secs(60 * minutes));
     let writes: Vec<_> = (0..40)
@@ -66,7 +66,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
     let ahead = Ahead::default();
     ahead.set(DAY);
@@ -93,7 +93,7 @@ async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
-    let store = new_table(&Postgres::shared().url()).await.build().unwrap();
+    let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     for name in ["a", "b", "c"] {
         let mut record = completed(1);
         record.result = Some("x".repeat(3 * 1024 * 1024).into());

@@ -1,12 +1,12 @@
 //! Connections are encrypted, and the server's certificate and name are checked.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use lambda_idempotency_core::store::StoreErrorKind;
 use lambda_idempotency_postgres::{PostgresConfigError, PostgresStore};
 
 use crate::{
-    server::{Postgres, as_nobody, new_directory},
+    servers::{Server, new_directory, owned},
     table::{claim, in_secs, name_of, new_table, one, unknown, wrote},
 };
 
@@ -22,7 +22,7 @@ async fn a_server_is_trusted_by_its_certificate_and_name() {
          [more]\nsubjectAltName = DNS:localhost\nbasicConstraints = CA:FALSE\n",
     )
     .unwrap();
-    let made = as_nobody(&mut Command::new("openssl"))
+    let made = owned(&directory, "openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
         .args(["-days", "2", "-config"])
         .arg(&request)
@@ -33,7 +33,7 @@ async fn a_server_is_trusted_by_its_certificate_and_name() {
         .output()
         .expect("openssl is installed with PostgreSQL");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let server = Postgres::start_with(&[
+    let server = Server::postgres(&[
         "fsync=off",
         "ssl=on",
         &format!("ssl_cert_file={}", certificate.display()),
@@ -67,7 +67,7 @@ async fn a_server_is_trusted_by_its_certificate_and_name() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_without_tls_is_refused() {
-    let server = Postgres::shared();
+    let server = Server::shared_postgres();
     let url = server.url().replace("?sslmode=disable", "?sslmode=prefer");
     let Ok(store) = PostgresStore::builder(&url).build() else { return };
     let error = unknown(one(&store, claim("a", 1), in_secs(1)).await);

@@ -7,7 +7,7 @@ use lambda_idempotency_postgres::PostgresStore;
 
 use crate::{
     effects::Counts,
-    server::Postgres,
+    servers::Server,
     table::{
         AT_COMMIT, ask, claim, complete, completed, in_secs, key, name_of, new_table, one, stored,
         tries, trigger, unknown, written, wrote,
@@ -16,7 +16,7 @@ use crate::{
 
 /// A store in a table that runs this in a trigger, and the sequence of it.
 async fn with_trigger(when: &str, body: &str) -> (PostgresStore, String) {
-    let url = Postgres::shared().url();
+    let url = Server::shared_postgres().url();
     let table = new_table(&url).await.attempt_timeout(Duration::from_millis(300));
     let sequence = trigger(&url, &name_of(&table), when, body).await;
     (table.build().unwrap(), sequence)
@@ -40,7 +40,7 @@ async fn a_server_that_ends_at_the_commit_leaves_it_in_doubt() {
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, true));
     assert!(stored(&store, "a").await.is_none());
     // The same with effects, on whose table the trigger is.
-    let counts = Counts::new(&Postgres::shared().url()).await;
+    let counts = Counts::new(&Server::shared_postgres().url()).await;
     trigger(&counts.url, &counts.table, AT_COMMIT, ENDS).await;
     let store = new_table(&counts.url).await.build().unwrap();
     wrote(&store, claim("a", 1)).await;
@@ -65,7 +65,7 @@ async fn a_write_whose_guard_failed_and_holds_is_sent_again_and_three_times_at_m
             let told = (error.kind(), error.may_have_applied());
             assert_eq!(told, (StoreErrorKind::Contended, false), "{error}");
         }
-        assert_eq!(tries(&Postgres::shared().url(), &sequence).await, Some(most));
+        assert_eq!(tries(&Server::shared_postgres().url(), &sequence).await, Some(most));
     }
 }
 
@@ -73,7 +73,7 @@ async fn a_write_whose_guard_failed_and_holds_is_sent_again_and_three_times_at_m
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn large_records_are_written_in_several_transactions() {
-    let url = Postgres::shared().url();
+    let url = Server::shared_postgres().url();
     let table = new_table(&url).await;
     let name = name_of(&table);
     let store = table.build().unwrap();

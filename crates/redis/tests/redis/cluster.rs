@@ -9,7 +9,10 @@ use lambda_idempotency_core::{
 use lambda_idempotency_redis::RedisStore;
 use redis::Value;
 
-use crate::server::{Server, claimed, complete, completed, key, owner, soon, within, written};
+use crate::{
+    server::{claimed, complete, completed, key, owner, soon, within, written},
+    servers::Server,
+};
 
 const ARGUMENTS: [&str; 6] = [
     "--cluster-enabled",
@@ -35,11 +38,11 @@ impl Cluster {
     pub(crate) async fn with_replicas(count: usize) -> Self {
         let mut primaries = Vec::new();
         for _ in 0..3 {
-            primaries.push(Server::start(&ARGUMENTS).await);
+            primaries.push(Server::redis(&ARGUMENTS));
         }
         let mut replicas = Vec::new();
         for _ in 0..count {
-            replicas.push(Server::start(&ARGUMENTS).await);
+            replicas.push(Server::redis(&ARGUMENTS));
         }
         for (index, (first, last)) in
             [("0", "5460"), ("5461", "10922"), ("10923", "16383")].into_iter().enumerate()
@@ -49,7 +52,7 @@ impl Cluster {
             primaries[index].command(&["CLUSTER", "ADDSLOTSRANGE", first, last]).await;
         }
         for other in primaries[1..].iter().chain(&replicas) {
-            let (port, bus) = (other.port.to_string(), other.bus_port.to_string());
+            let (port, bus) = (other.port.to_string(), other.more_ports[0].to_string());
             primaries[0].command(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).await;
         }
         let cluster = Self { primaries, replicas };

@@ -4,7 +4,7 @@
 use lambda_idempotency_redis::RedisStoreBuilder;
 use lambda_idempotency_testkit::conformance::{SCENARIOS, browsing};
 
-use crate::{cluster::Cluster, server::Server};
+use crate::{cluster::Cluster, servers::Server};
 
 async fn conforms(builder: impl Fn() -> RedisStoreBuilder) {
     let store = |prefix: &str| builder().prefix(prefix).build().unwrap();
@@ -23,7 +23,7 @@ async fn conforms(builder: impl Fn() -> RedisStoreBuilder) {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn every_scenario_passes() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     conforms(|| server.builder()).await;
 }
 

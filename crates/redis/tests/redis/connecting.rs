@@ -17,7 +17,8 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use crate::{
     cluster::Cluster,
     faults::{Ahead, NO_SECOND, before, url},
-    server::{Server, claim, key, one, owner, soon, within, written},
+    server::{claim, key, one, owner, soon, within, written},
+    servers::Server,
 };
 
 /// Polls the call, which goes on waiting.
@@ -46,7 +47,7 @@ fn patient(proxy: &TcpProxy) -> RedisStore {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_call_that_connects_and_is_not_polled_any_more_stops_no_other() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     // It begins to connect.
     let store = server.store();
     let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
@@ -80,7 +81,7 @@ async fn a_call_that_connects_and_is_not_polled_any_more_stops_no_other() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_is_not_made_in_time_is_made_anew() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let store = RedisStore::builder(&url(&proxy))
         .connect_timeout(Duration::from_millis(500))
@@ -98,7 +99,7 @@ async fn a_connection_that_is_not_made_in_time_is_made_anew() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_failed_is_made_anew() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let store = patient(&proxy);
     proxy.faults().add(TcpFault::cut().times(1));
@@ -112,7 +113,7 @@ async fn a_connection_that_failed_is_made_anew() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_a_call_began_to_make_long_ago_is_not_used() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let clock = Ahead::default();
     let store = RedisStore::builder(&url(&proxy))
@@ -157,7 +158,7 @@ async fn a_call_that_connects_to_a_server_of_a_cluster_and_is_not_polled_any_mor
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_loop_over_calls_can_make_others() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = &server.store();
     let run = |n: usize| async move {
         match n % 10 {
@@ -179,7 +180,7 @@ async fn a_loop_over_calls_can_make_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let clock = Ahead::default();
     let store = RedisStore::builder(&url(&proxy))
@@ -221,7 +222,7 @@ async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn calls_that_wait_for_room_on_the_connection_and_are_not_polled_any_more_stop_no_other() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = server.store();
     store.check().await.unwrap();
     let large = |n: usize| {

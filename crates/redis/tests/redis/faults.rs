@@ -18,9 +18,9 @@ use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use redis::Value;
 
-use crate::server::{
-    PATIENCE, Server, claim, claimed, complete, key, one, owner, soon, unknown, within, written,
-    wrote,
+use crate::{
+    server::{claim, claimed, complete, key, one, owner, soon, unknown, within, written, wrote},
+    servers::{PATIENCE, Server},
 };
 
 fn impatient(url: &str) -> RedisStoreBuilder {
@@ -42,7 +42,7 @@ pub(crate) fn url(proxy: &TcpProxy) -> String {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_server_that_is_not_there_is_unavailable_and_nothing_is_in_doubt() {
-    let mut server = Server::start(&[]).await;
+    let mut server = Server::redis(&[]);
     let store = impatient(&server.url()).build().unwrap();
     server.kill();
     unknown(one(&store, claim(1, 1), 200).await, StoreErrorKind::Unavailable, false);
@@ -53,11 +53,11 @@ async fn a_server_that_is_not_there_is_unavailable_and_nothing_is_in_doubt() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_server_that_was_restarted_is_used_again_with_what_it_kept() {
-    let mut server = Server::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;
+    let mut server = Server::redis(&["--appendonly", "yes", "--appendfsync", "always"]);
     let store = impatient(&server.url()).build().unwrap();
     wrote(&store, claim(1, 1)).await;
     server.kill();
-    assert!(server.run().await);
+    server.run();
     let completion = complete(1, 1, "1");
     let stored = completion.record.clone();
     wrote(&store, completion).await;
@@ -67,7 +67,7 @@ async fn a_server_that_was_restarted_is_used_again_with_what_it_kept() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn scripts_that_were_removed_are_loaded_again() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = server.store();
     wrote(&store, claim(1, 1)).await;
     server.command(&["SCRIPT", "FLUSH"]).await;
@@ -80,7 +80,7 @@ async fn scripts_that_were_removed_are_loaded_again() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_write_whose_answer_was_lost_is_written_once() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     for fault in [TcpFault::swallow_answers(), TcpFault::lose_answer()] {
         let proxy = before(&server).await;
         let store = impatient(&url(&proxy)).build().unwrap();
@@ -125,7 +125,7 @@ async fn store_read(server: &Server) -> lambda_idempotency_core::record::Idempot
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let store = impatient(&url(&proxy)).build().unwrap();
     store.check().await.unwrap();
@@ -140,7 +140,7 @@ async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_went_silent_is_replaced() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let store = impatient(&url(&proxy)).build().unwrap();
     wrote(&store, claim(1, 1)).await;
@@ -171,7 +171,7 @@ impl Clock for Ahead {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn after_a_freeze_a_connection_is_tried_before_it_is_used() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let clock = Ahead::default();
     let store = server.builder().backoff(NO_SECOND, NO_SECOND).clock(clock.clone());
     let store = store.build().unwrap();
@@ -193,7 +193,7 @@ async fn after_a_freeze_a_connection_is_tried_before_it_is_used() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_suspended_server_delays_calls_and_loses_nothing() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = impatient(&server.url()).build().unwrap();
     store.check().await.unwrap();
     server.signal("STOP");
@@ -209,7 +209,7 @@ async fn a_suspended_server_delays_calls_and_loses_nothing() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn slow_answers_are_waited_for() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let proxy = before(&server).await;
     proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(100)));
     let store = impatient(&url(&proxy)).connect_timeout(Duration::from_secs(2)).build().unwrap();
@@ -221,7 +221,7 @@ async fn slow_answers_are_waited_for() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_call_that_is_dropped_does_not_disturb_the_next() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = server.store();
     store.check().await.unwrap();
     for n in 0..20 {

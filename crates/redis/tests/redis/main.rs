@@ -20,4 +20,7 @@ mod cut_off;
 mod faults;
 mod memory;
 mod server;
+#[path = "../../../../tests/servers.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod servers;
 mod start;

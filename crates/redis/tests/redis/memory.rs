@@ -11,7 +11,10 @@ use lambda_idempotency_core::{
 use lambda_idempotency_redis::RedisStore;
 use redis::Value;
 
-use crate::server::{Server, claim, claimed, complete, key, owner, soon, unknown, within, wrote};
+use crate::{
+    server::{claim, claimed, complete, key, owner, soon, unknown, within, wrote},
+    servers::Server,
+};
 
 /// When the server removes the record, in milliseconds since the epoch.
 async fn removal(server: &Server, n: usize) -> i64 {
@@ -27,7 +30,7 @@ fn millis(record: &IdempotencyRecord, add: u64) -> i64 {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn the_server_removes_a_record_a_margin_after_it_expires() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = server.builder().expiry_margin(Duration::from_secs(90)).build().unwrap();
     let mut long = claimed(1);
     long.lease_until = Some(long.expires_at.plus(Duration::from_millis(5)));
@@ -51,7 +54,7 @@ async fn the_server_removes_a_record_a_margin_after_it_expires() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn what_has_long_expired_is_gone() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = server.builder().expiry_margin(Duration::from_millis(100)).build().unwrap();
     let past = SystemClock.now().minus(Duration::from_secs(60));
     let record = IdempotencyRecord::new(Status::Completed, past);
@@ -89,7 +92,7 @@ fn settle(n: usize, held: &Held, settlement: &Settlement) -> Write {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = server.store();
     let (result, outbox) = (Some("\"done\"".into()), Some("[\"a message\"]".into()));
     let completes = Settlement::Complete { result: result.clone(), outbox: outbox.clone() };
@@ -182,7 +185,7 @@ async fn all_written(store: &RedisStore, writes: &[Write]) {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn keys_of_others_are_corrupt() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let store = server.store();
     server.command(&["SET", "idempotency:op#1", "s3cr3t"]).await;
     server.command(&["HSET", "idempotency:op#2", "colour", "s3cr3t"]).await;

@@ -12,7 +12,10 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_redis::{RedisConfigError, RedisStore};
 
-use crate::server::{Server, claim, key, one, soon, unknown, within, wrote};
+use crate::{
+    server::{claim, key, one, soon, unknown, within, wrote},
+    servers::Server,
+};
 
 /// The error of the check, as the user sees it.
 async fn refused(store: &RedisStore) -> String {
@@ -27,7 +30,7 @@ async fn refused(store: &RedisStore) -> String {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_server_that_evicts_is_refused_unless_somebody_insists() {
-    let server = Server::start(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let server = Server::redis(&["--maxmemory-policy", "allkeys-lru"]);
     let text = refused(&server.store()).await;
     assert!(text.contains("allkeys-lru") && text.contains("allow_eviction"), "{text}");
     // Without the check, the first call says it.
@@ -55,7 +58,7 @@ impl Clock for Behind {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_server_whose_clock_is_ahead_is_refused_at_the_start_and_by_each_connection() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let behind =
         |seconds| server.builder().clock(Behind(Duration::from_secs(seconds))).build().unwrap();
     behind(500).check().await.unwrap();
@@ -81,8 +84,8 @@ async fn who_had_no_time_for_a_connection_is_not_told_that_the_server_cannot_be_
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_replica_is_refused_and_never_read() {
-    let primary = Server::start(&[]).await;
-    let replica = Server::start(&["--replicaof", "127.0.0.1", &primary.port.to_string()]).await;
+    let primary = Server::redis(&[]);
+    let replica = Server::redis(&["--replicaof", "127.0.0.1", &primary.port.to_string()]);
     let store = primary.store();
     store.write(&[claim(1, 1)], soon()).await;
     let text = refused(&replica.store()).await;
@@ -99,7 +102,7 @@ async fn a_replica_is_refused_and_never_read() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn the_documented_permissions_are_enough() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let mut words = vec!["ACL", "SETUSER", "orders", "on", ">s3cr3t", "~idempotency:*"];
     words.extend(lambda_idempotency_redis::COMMANDS.iter().map(|command| &**command));
     server.command(&words).await;
@@ -114,7 +117,7 @@ async fn the_documented_permissions_are_enough() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_user_without_permissions_is_told_so_and_not_named() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     server.command(&["ACL", "SETUSER", "s3cr3t_user", "on", ">s3cr3t", "~*", "+info"]).await;
     let url = format!("redis://s3cr3t_user:s3cr3t@127.0.0.1:{}", server.port);
     let error = RedisStore::connect(&url).await.unwrap_err();
@@ -125,7 +128,7 @@ async fn a_user_without_permissions_is_told_so_and_not_named() {
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_wrong_password_is_denied_at_once() {
-    let server = Server::start(&["--requirepass", "right"]).await;
+    let server = Server::redis(&["--requirepass", "right"]);
     for login in [":s3cr3t@", "nobody:s3cr3t@", ""] {
         let url = format!("redis://{login}127.0.0.1:{}", server.port);
         let text = refused(&RedisStore::new(&url).unwrap()).await;
@@ -142,7 +145,7 @@ async fn a_wrong_password_is_denied_at_once() {
 async fn a_password_is_loaded_for_each_connection() {
     static LOADED: AtomicU32 = AtomicU32::new(0);
     let mut server =
-        Server::start(&["--user", "orders", "on", ">token-0", ">token-2", "~*", "+@all"]).await;
+        Server::redis(&["--user", "orders", "on", ">token-0", ">token-2", "~*", "+@all"]);
     let store = RedisStore::builder(&format!("redis://orders@127.0.0.1:{}", server.port))
         .password(|| async {
             match LOADED.fetch_add(1, Ordering::Relaxed) {
@@ -154,7 +157,7 @@ async fn a_password_is_loaded_for_each_connection() {
         .unwrap();
     store.check().await.unwrap();
     server.kill();
-    assert!(server.run().await);
+    server.run();
     // The second password cannot be loaded, and the third is used.
     wrote(&store, claim(1, 1)).await;
     assert_eq!(LOADED.load(Ordering::Relaxed), 3);
@@ -165,7 +168,7 @@ async fn a_password_is_loaded_for_each_connection() {
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_of_its_own() {
     static LOADED: AtomicU32 = AtomicU32::new(0);
-    let server = Server::start(&["--user", "orders", "on", ">new", "~*", "+@all"]).await;
+    let server = Server::redis(&["--user", "orders", "on", ">new", "~*", "+@all"]);
     let url = format!("redis://orders@127.0.0.1:{}", server.port);
     let changed = RedisStore::builder(&url).password(async || {
         let is_first = LOADED.fetch_add(1, Ordering::Relaxed) == 0;
@@ -191,7 +194,7 @@ async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_o
 #[tokio::test]
 #[ignore = "needs redis-server: bash tests/run redis"]
 async fn each_database_and_each_prefix_has_its_own_records() {
-    let server = Server::start(&[]).await;
+    let server = Server::redis(&[]);
     let other = RedisStore::new(&format!("{}/3", server.url())).unwrap();
     let prefixed = server.builder().prefix("other*:").build().unwrap();
     for store in [server.store(), other, prefixed] {
@@ -209,14 +212,13 @@ async fn tls_checks_the_server_with_the_certificates_that_are_trusted() {
     let file = |name: &str| format!("{tls}{name}");
     let (certificate, secret, root) = (file("server.pem"), file("server.key"), file("root.pem"));
     // The server has its usual port as well, for the tests themselves.
-    let server = Server::start_with(|ports| {
-        let words = ["--tls-port", &ports[0].to_string(), "--tls-cert-file", &certificate];
+    let server = Server::redis_with(|port| {
+        let words = ["--tls-port", &port.to_string(), "--tls-cert-file", &certificate];
         let more =
             ["--tls-key-file", &secret, "--tls-ca-cert-file", &root, "--tls-auth-clients", "no"];
         words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
-    })
-    .await;
-    let url = |host: &str| format!("rediss://{host}:{}", server.ports[0]);
+    });
+    let url = |host: &str| format!("rediss://{host}:{}", server.more_ports[1]);
     let trusting = |host: &str| {
         RedisStore::builder(&url(host)).root_certificates(std::fs::read(&root).unwrap())
     };
