@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    clock::Clock as _,
+    clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
     outcome::Outcome,
     policy::{Mode, OnTimeout},
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
     store::{Guard, StoreErrorKind},
 };
-use lambda_idempotency_engine::call::Call;
-use lambda_idempotency_testkit::faults::Fault;
+use lambda_idempotency_engine::{batch::Engine, call::Call};
+use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 
 use super::{SECOND, collect, collecting, commits, refused};
 use crate::support::{Rec, START, World, assert_took, declining, failing, key, labels, ok, rec};
@@ -32,7 +32,7 @@ fn slow(label: &'static str) -> Rec {
 
 /// A completed record of another worker.
 fn completed(expires_at: u64) -> IdempotencyRecord {
-    let expires_at = lambda_idempotency_core::clock::Timestamp::from_secs(expires_at);
+    let expires_at = Timestamp::from_secs(expires_at);
     let mut record = IdempotencyRecord::new(Status::Completed, expires_at);
     (record.owner, record.result) = (Some(Owner::from_bits(5)), Some("7".into()));
     record
@@ -317,7 +317,7 @@ async fn a_commit_in_doubt_whose_record_was_deleted_is_not_committed_anew() {
     let deletes = async {
         world.clock.sleep(SECOND / 20).await;
         assert_eq!((world.commits().len(), world.effects("a")), (1, 1), "applied, not sent again");
-        world.store.inner().sweep(lambda_idempotency_core::clock::Timestamp::from_secs(9_000_000));
+        world.store.inner().sweep(Timestamp::from_secs(9_000_000));
     };
     let invocation = world.invoke(vec![collecting("a").receives(2)]);
     let (outcomes, ()) = world.clock.drive(futures_util::future::join(invocation, deletes)).await;
@@ -326,4 +326,34 @@ async fn a_commit_in_doubt_whose_record_was_deleted_is_not_committed_anew() {
         "{outcomes:?}"
     );
     assert_eq!(world.effects("a"), 1);
+}
+
+/// A clock that is a millisecond later each time that it is read.
+struct Ticking(ManualClock);
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        self.0.advance(Duration::from_millis(1));
+        self.0.now()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.0.sleep(duration)
+    }
+}
+
+/// The process was suspended, and its successor may be running by now. The store applies what is late as well, as it may.
+#[tokio::test]
+async fn a_permanent_failure_after_the_lease_is_not_recorded() {
+    let mut world = World::without_latency();
+    world.policy.mode = Mode::Optimistic;
+    let engine = Engine::new(world.store.clone()).with_clock(Ticking(world.clock.clone()));
+    let late = rec("a", |world: World, _| async move {
+        world.clock.advance(40 * SECOND);
+        Err(Failure::permanent("declined"))
+    });
+    let outcomes = world.clock.drive(world.invoke_by(&engine, vec![late])).await;
+    assert!(matches!(outcomes[0], Outcome::Failed { permanent: false, .. }), "{outcomes:?}");
+    assert_eq!(world.stored("a").await, None);
+    assert_eq!(world.deliver(vec![collecting("a").receives(2)]).await, ["executed"]);
 }
