@@ -9,7 +9,10 @@ use crate::error::ResultLost;
 
 /// Makes an answer from a result and an event.
 #[derive(Clone)]
-pub(crate) struct Answer(Arc<dyn Fn(Value, &Value) -> Value + Send + Sync>);
+pub(crate) struct Answer(Arc<Make>);
+
+/// From the handler's result and the event to the answer.
+type Make = dyn Fn(Value, &Value) -> Value + Send + Sync;
 
 impl Answer {
     pub(super) fn new(make: impl Fn(Value, &Value) -> Value + Send + Sync + 'static) -> Self {

@@ -138,7 +138,7 @@ async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_asi
 #[tokio::test]
 async fn records_that_differ_only_outside_of_their_payload_are_all_put_aside() {
     let (world, aside) = (World::new(), Aside::default());
-    let attribute = |name: &str| record(&format!("messageAttributes.{name}.stringValue"));
+    let attribute = |name: &str| record(format!("messageAttributes.{name}.stringValue"));
     let source = Sqs::new().divert(aside.sink());
     let operation = Operation::new("index");
     let source = source.key(attribute("orderId")).fingerprint(attribute("amount"));
