@@ -16,7 +16,8 @@ use super::settings::Settings;
 #[non_exhaustive]
 pub struct DivertedRecord {
     /// Identifies the record and its content: a sink that is called again for the record gets the same id. It is a hash
-    /// of the operation, the key (or, without a key, the record's identity) and the content, so it holds no payload.
+    /// of the operation, the key with the fingerprint (or, without a key, the record's identity) and the content, so it
+    /// holds no payload.
     ///
     /// A record that is sent again after its key was freed, and fails again, has the same id too.
     pub id: String,
