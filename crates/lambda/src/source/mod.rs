@@ -63,8 +63,9 @@
 //! * mismatches: records whose key was used before with another [`fingerprint`](crate::Operation::fingerprint);
 //! * bad records, which are not readable, have no key, or do not fit the handler's type.
 //!
-//! **A sink gets each of them at least once, always with one [id](DivertedRecord::id), and the record is acknowledged only
-//! after its `Ok`.** It may get a record again: when the batch is delivered again, or when the worker dies before the
+//! **A sink gets each of them at least once while its source delivers it, always with one [id](DivertedRecord::id), and the
+//! record is acknowledged only after its `Ok`.** After the last delivery [nothing calls the sink
+//! again](crate::guide::failure_modes#putting-records-aside), which matters for SNS, S3, EventBridge and Scheduler. It may get a record again: when the batch is delivered again, or when the worker dies before the
 //! response. So let a queue, a bucket or a table recognise the id. Copies in one event are given to it once.
 //!
 //! Sinks are called after the handlers of the invocation, 16 at a time, until shortly before its deadline. The records behind

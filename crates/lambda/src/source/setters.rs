@@ -94,8 +94,8 @@ macro_rules! group {
             /// queue: both [failures](Self::divert_failures) and [bad records](Self::divert_bad_records). Default: they
             /// return to their source until it discards them or moves them to a dead-letter queue.
             ///
-            /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its next delivery
-            /// calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are put aside](crate::source#records-that-will-never-be-processed).
+            /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its next delivery, if
+            /// there is one, calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are put aside](crate::source#records-that-will-never-be-processed).
             pub fn divert<F, Fut, E>(mut self, sink: F) -> Self
             where
                 F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
