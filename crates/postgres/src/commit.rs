@@ -185,7 +185,7 @@ impl PostgresStore {
                 if failure.in_doubt {
                     return Err(failure);
                 }
-                // A constraint or a trigger that is checked at the end, or a transaction at the same time. The connection is sound.
+                // A constraint or a trigger that is checked at the end.
                 let refused = self.failed(doing, member, None, &error, limit, budget)?;
                 self.roll_back(lease, budget).await;
                 Ok(Done::refused(refused))
