@@ -22,7 +22,6 @@ mod diverting_stops;
 mod documents;
 mod envelopes;
 mod environment;
-mod error_messages;
 mod every_source;
 mod filters;
 mod freed_work;

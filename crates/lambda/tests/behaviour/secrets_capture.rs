@@ -1,12 +1,30 @@
-//! Captures everything that is logged, and the texts of errors.
+//! Captures what is logged, and the texts of values and errors; finds a canary in them.
 
 use std::{
-    fmt::{Debug, Display},
+    error::Error,
+    fmt::Debug,
     io,
     sync::{Arc, Mutex},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+
+/// Tests plant this in everything that an application or a client chooses.
+pub(crate) const CANARY: &str = "c4n4ry";
+
+/// The canary as a line can show it: as text, as a list of bytes, in hexadecimal, and in base64, which depends on
+/// where the canary begins.
+fn forms() -> Vec<String> {
+    let bytes = CANARY.as_bytes();
+    let listed: Vec<String> = bytes.iter().map(u8::to_string).collect();
+    let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let in_base64 = (0..3).map(|before| {
+        let encoded = STANDARD.encode([&[0; 2][..before], bytes].concat());
+        encoded[(before * 8).div_ceil(6)..(before + bytes.len()) * 8 / 6].to_owned()
+    });
+    [CANARY.to_owned(), listed.join(", "), hexadecimal].into_iter().chain(in_base64).collect()
+}
 
 #[derive(Clone, Default)]
 pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
@@ -35,17 +53,18 @@ impl Captured {
     }
 
     /// Adds the texts of an error and of all its sources.
-    pub(crate) fn error(&self, error: &(impl std::error::Error + Clone)) {
-        self.shown(error);
-        let mut source = error.source();
-        while let Some(error) = source {
-            self.shown(&error);
-            source = error.source();
+    pub(crate) fn error(&self, error: &(dyn Error + 'static)) {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            self.add(&format!("{error}\n"));
+            self.debug(error);
+            next = error.source();
         }
     }
 
-    pub(crate) fn shown(&self, what: &(impl Display + Debug)) {
-        self.add(&format!("{what}\n{what:?}\n{what:#?}\n"));
+    /// Adds what `Debug` shows of a value, which users log, and the name of its type.
+    pub(crate) fn debug(&self, what: &(impl Debug + ?Sized)) {
+        self.add(&format!("{}: {what:?}\n{what:#?}\n", std::any::type_name_of_val(what)));
     }
 
     pub(crate) fn add(&self, text: &str) {
@@ -54,6 +73,16 @@ impl Captured {
 
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+
+    /// Fails if a line has the canary, or if one of these texts, with `|` between them, was not captured.
+    #[track_caller]
+    pub(crate) fn assert_silent(&self, proofs: &str) {
+        let (text, forms) = (self.text(), forms());
+        let leak = text.lines().find(|line| forms.iter().any(|form| line.contains(form)));
+        assert_eq!(leak, None);
+        let missing: Vec<_> = proofs.split('|').filter(|proof| !text.contains(proof)).collect();
+        assert!(missing.is_empty(), "the test did not capture {missing:?}");
     }
 }
 

@@ -1,10 +1,9 @@
-//! The `Debug` and `Display` texts of public types contain nothing of a payload, a key or a result,
-//! because users log them.
+//! What `secrets` is made of, and values that no delivery shows: none contains a canary.
 //!
-//! `secrets` tests what the library itself logs.
+//! Requests of HTTP have their own test in `http/secrets.rs`.
 
-mod calls;
-mod expressions;
+mod labels;
+pub(crate) mod planted;
 mod public_errors;
-mod records;
-mod shown;
+mod values;
+pub(crate) mod watch;
