@@ -63,12 +63,6 @@ fn cases() -> Vec<Case> {
             r#"{"data": "eyJ1c2VyIjoieHl6In0="}"#,
             r#"{"ok": true}"#,
         ),
-        by(
-            "a function of JMESPath",
-            "join('-', tags)",
-            r#"{"tags": ["b", "a"]}"#,
-            r#"{"ok": true}"#,
-        ),
         whole(
             "the whole payload",
             r#"{"z": {"b": [{"y": 2, "x": 1.0}], "a": "é"}, "A": true}"#,
