@@ -42,7 +42,7 @@ pub struct Failure {
     error: Contained<Arc<dyn Error + Send + Sync>>,
     error_type: &'static str,
     is_permanent: bool,
-    /// What the caller of a direct invocation gets in place of an error.
+    /// The answer to the caller of a direct invocation, in place of an error.
     answer: Option<Json>,
 }
 
@@ -158,7 +158,7 @@ impl Failure {
         self.error.get().map_or(&fmt::Error, |error| &**error)
     }
 
-    /// What the caller of a direct invocation gets in place of an error, as JSON text.
+    /// The answer to the caller of a direct invocation, in place of an error, as JSON text.
     #[must_use]
     pub const fn answer(&self) -> Option<&Json> {
         self.answer.as_ref()

@@ -21,7 +21,7 @@ pub(super) fn answer(report: &InvocationReport) -> Option<String> {
     }
 }
 
-/// Whether the library refused a request for good: its client does not send it again.
+/// Whether the refusal is final: the client does not send the request again.
 pub(super) fn has_refused(report: &DeliveryReport) -> bool {
     report.invocations.iter().any(|report| {
         let is_done = report.records.iter().any(|one| one.disposition == Disposition::Done);

@@ -1,4 +1,4 @@
-//! What the page of a local run is made of.
+//! The contents of the page of a local run.
 
 use std::{collections::BTreeMap, fmt::Display, time::Instant};
 
