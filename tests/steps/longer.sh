@@ -66,6 +66,13 @@ step_deployed() {
         some_tests cargo test --workspace --locked --test e2e -- failures:: deaths::
 }
 
+# A function under the real `cargo lambda watch`, which sends deadlines of its own, with MiniStack in the place of DynamoDB.
+step_watch() {
+    python_tools deploy-venv tests/deploy-requirements.txt
+    python_tools ministack-venv tests/ministack-requirements.txt
+    python3 tests/watch
+}
+
 # The examples that need other SDKs, and are not in the workspace for that reason: Clippy and their tests. Senders send to
 # MiniStack.
 step_examples() {
