@@ -23,11 +23,11 @@ use tower_service::Service;
 use crate::{
     call::Invoked,
     deadline::{Read, invocation_deadline},
+    divert::{Ended, Sinks},
     error::InvocationError,
     find_key::{Extraction, Keyed},
     rejection::Rejection,
     route::Route,
-    sinks::{Ended, Sinks},
     source::{Event, EventSource, Record, all_or_error, hidden_with, share_arns},
 };
 

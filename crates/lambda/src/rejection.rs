@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lambda_idempotency_core::outcome::Rejected;
 use lambda_idempotency_keys::{DocumentError, SelectionError, producer::PayloadError};
 
-use crate::source::Envelope;
+use crate::envelope::Envelope;
 
 /// Why a record cannot be processed as it is. The message says where the problem is and what to do;
 /// it never quotes the payload.

@@ -6,7 +6,7 @@ use lambda_idempotency_core::policy::OnConflict;
 use serde_json::value::RawValue;
 
 use super::{Settings, event::Event, identity::Identity, record::Record, response::all_or_error};
-use crate::{error::InvocationError, sinks::Ended};
+use crate::{divert::Ended, error::InvocationError};
 
 /// One kind of event source.
 pub(crate) trait EventSource: fmt::Debug + Send + Sync {

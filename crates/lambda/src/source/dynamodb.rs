@@ -20,7 +20,7 @@ use super::{
     response::partial,
     setters::source,
 };
-use crate::{error::InvocationError, rejection::Rejection, sinks::Ended};
+use crate::{divert::Ended, error::InvocationError, rejection::Rejection};
 
 source! {
     /// Changes of a DynamoDB table, in order for each item; the payload is the change in plain JSON: `eventName`, `keys`,

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::items::items;
+use super::member::items;
 
 /// The outermost members of an event.
 ///

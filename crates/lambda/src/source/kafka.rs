@@ -20,7 +20,7 @@ use super::{
     response::partial,
     setters::source,
 };
-use crate::{decode::Format, error::InvocationError, rejection::Rejection, sinks::Ended};
+use crate::{decode::Format, divert::Ended, error::InvocationError, rejection::Rejection};
 
 source! {
     /// Records of a Kafka topic, in the order of their partitions; the payload is their value as text, `null` for a

@@ -17,7 +17,7 @@ use super::{
     response::partial,
     setters::source,
 };
-use crate::{decode::Format, error::InvocationError, sinks::Ended};
+use crate::{decode::Format, divert::Ended, error::InvocationError};
 
 source! {
     /// Records of a Kinesis stream, in the order of their partition keys; the payload is their data as text.

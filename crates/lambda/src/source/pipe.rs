@@ -25,7 +25,7 @@ use super::{
     sealed::Sealed,
     sqs,
 };
-use crate::{error::InvocationError, rejection::Rejection, sinks::Ended};
+use crate::{divert::Ended, error::InvocationError, rejection::Rejection};
 
 /// Records that EventBridge Pipes deliver from `S`, with the settings of `S`. Payloads and default keys are those of `S`.
 ///

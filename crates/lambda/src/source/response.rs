@@ -10,8 +10,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::record::{Item, Record};
 use crate::{
+    divert::Ended,
     error::{InvocationError, NotJson},
-    sinks::Ended,
 };
 
 #[derive(Serialize)]

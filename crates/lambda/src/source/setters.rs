@@ -102,7 +102,7 @@ macro_rules! group {
                 Fut: Future<Output = Result<(), E>> + Send + 'static,
                 E: Into<$crate::Failure>,
             {
-                let sink = $crate::source::divert::Sink::new(sink);
+                let sink = $crate::source::sink::Sink::new(sink);
                 self.0.failures = Some(sink.clone());
                 self.0.bad_records = Some(sink);
                 self
@@ -115,7 +115,7 @@ macro_rules! group {
                 Fut: Future<Output = Result<(), E>> + Send + 'static,
                 E: Into<$crate::Failure>,
             {
-                self.0.failures = Some($crate::source::divert::Sink::new(sink));
+                self.0.failures = Some($crate::source::sink::Sink::new(sink));
                 self
             }
 
@@ -127,7 +127,7 @@ macro_rules! group {
                 Fut: Future<Output = Result<(), E>> + Send + 'static,
                 E: Into<$crate::Failure>,
             {
-                self.0.bad_records = Some($crate::source::divert::Sink::new(sink));
+                self.0.bad_records = Some($crate::source::sink::Sink::new(sink));
                 self
             }
         }

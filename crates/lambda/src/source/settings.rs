@@ -5,11 +5,11 @@ use lambda_idempotency_keys::KeyPath;
 use super::{
     Answer,
     busy::Hook,
-    divert::Sink,
-    envelope::Envelope,
     filter::{Filter, Found, Kind},
     keep_order::KeepOrder,
+    sink::Sink,
 };
+use crate::envelope::Envelope;
 
 /// The settings of one source. Each type of [`source`](crate::source) has methods for those that have an effect there.
 #[derive(Clone, Debug, Default)]

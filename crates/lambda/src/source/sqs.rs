@@ -19,7 +19,7 @@ use super::{
     setters::source,
     sns,
 };
-use crate::{decode::Format, error::InvocationError, rejection::Rejection, sinks::Ended};
+use crate::{decode::Format, divert::Ended, error::InvocationError, rejection::Rejection};
 
 source! {
     /// SQS messages: those of standard queues are processed concurrently, starting with the ones that were received most
