@@ -1,22 +1,18 @@
-//! Building a store: what can be set, and its defaults.
+//! Building a store: what can be set, its defaults, and the URL from the environment.
 
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Clock,
-    settings::{LoadPassword, Timing},
+    settings::{LoadPassword, NotText, Timing, variable},
     tls,
 };
 
 use crate::{
-    config::Config,
-    config_error::PostgresConfigError,
-    isolation::Isolation,
-    pool::{Pool, Target},
+    config::{Config, Isolation, PostgresConfigError, Table},
+    connection::{Pool, Target, Tls},
     statements::Statements,
     store::PostgresStore,
-    table::Table,
-    tls::Tls,
     url::Url,
 };
 
@@ -28,6 +24,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_CONNECTIONS: usize = 4;
 /// Less than the idle timeouts of networks and proxies, of which none is below a minute.
 const MAX_IDLE: Duration = Duration::from_secs(50);
+/// The environment variable with the URL.
+const VARIABLE: &str = "IDEMPOTENCY_STORE";
 
 impl PostgresStore {
     /// The store in the database of this URL, with every setting at its default. See
@@ -57,6 +55,35 @@ impl PostgresStore {
     /// No connection is made: [`check`](Self::check) makes one, or else the first call does.
     pub fn builder(url: &str) -> PostgresStoreBuilder {
         PostgresStoreBuilder::new(url.to_owned())
+    }
+
+    /// The store whose URL is in `IDEMPOTENCY_STORE`, [checked](Self::check). Do not write a password into the
+    /// environment of a function, where everybody sees it who can see the function: use
+    /// [`builder_from_env`](Self::builder_from_env) and [`password`](PostgresStoreBuilder::password).
+    ///
+    /// # Errors
+    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`PostgresConfigError::NotText`] and [`PostgresConfigError::UnfitVariable`] if it cannot be read, and those of
+    /// [`PostgresStoreBuilder::build`] and [`check`](Self::check).
+    pub async fn from_env() -> Result<Self, PostgresConfigError> {
+        let store = Self::builder_from_env()?.build()?;
+        store.check().await?;
+        Ok(store)
+    }
+
+    /// As [`from_env`](Self::from_env), as a builder for further settings.
+    ///
+    /// # Errors
+    /// [`PostgresConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`PostgresConfigError::NotText`] and [`PostgresConfigError::UnfitVariable`] if it cannot be read.
+    pub fn builder_from_env() -> Result<PostgresStoreBuilder, PostgresConfigError> {
+        let url = variable(VARIABLE).map_err(|NotText(name)| PostgresConfigError::NotText(name))?;
+        let url = url.ok_or(PostgresConfigError::NoUrl(VARIABLE))?;
+        Url::parse(&url).map_err(|error| match error {
+            PostgresConfigError::UnfitUrl => PostgresConfigError::UnfitVariable(VARIABLE),
+            other => other,
+        })?;
+        Ok(Self::builder(&url))
     }
 }
 

@@ -6,10 +6,10 @@ use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
 
 use crate::{
     browse::counted,
-    config_error::PostgresConfigError,
+    config::PostgresConfigError,
     connection::Statement,
     error::{self, Failure},
-    parameters::keys,
+    item::keys,
     retry::{Budget, budget},
     store::PostgresStore,
 };

@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::{
     request_slots::{Purpose, RequestSlots},
-    retry::{self, chain, unquoted},
+    retry::{self, TimedOut, chain, unquoted},
     settings::NoPassword,
     store::StoreErrorKind,
 };
@@ -16,7 +16,7 @@ use tokio_postgres::{
     error::{DbError, Severity, SqlState},
 };
 
-use crate::{config::Config, retry::TimedOut, row::Corrupt, unconnected::Unconnected};
+use crate::{config::Config, item::Corrupt};
 
 /// What is done. Errors name it.
 #[derive(Clone, Copy)]
@@ -136,6 +136,23 @@ fn unavailable(context: String) -> Failure {
 /// There is no password for a connection, so none was made.
 pub(crate) fn no_password(doing: Doing<'_>, why: NoPassword) -> Failure {
     unavailable(format!("could not {doing}: {why}"))
+}
+
+/// Why there is no connection.
+pub(crate) enum Unconnected {
+    /// The server could not be reached, or refused.
+    Failed(Error),
+    /// The database has this encoding, which cannot hold each text.
+    Encoding(String),
+}
+
+impl Unconnected {
+    /// Whether the server refused the password, which may have been changed since it was loaded: `28P01`, and `28000` where
+    /// it asks another service.
+    pub(crate) fn is_of_password(&self) -> bool {
+        let Self::Failed(error) = self else { return false };
+        error.code().is_some_and(|code| code.code().starts_with("28"))
+    }
 }
 
 /// Why there was no connection. Nothing was sent.

@@ -153,70 +153,27 @@
 mod browse;
 mod builder;
 mod check;
-mod commit;
 mod config;
-mod config_error;
 mod connection;
 mod effects;
-mod env;
 mod error;
-mod isolation;
-mod limits;
-mod member;
-mod parameters;
-mod pool;
+mod guard;
+mod item;
 mod read;
 mod retry;
-mod row;
-mod rows;
 mod schema;
 mod statements;
 mod store;
-mod sweep;
-mod table;
-mod tls;
 mod transaction;
-mod unconnected;
 mod url;
 mod write;
 
-use lambda_idempotency_core::{
-    capabilities::Capabilities,
-    clock::{BoxFuture, Timestamp},
-    key::Key,
-    record::IdempotencyRecord,
-    store::{Store, StoreError, Verdict, Write},
-};
-
 pub use crate::{
     builder::PostgresStoreBuilder,
-    config_error::PostgresConfigError,
+    config::{Isolation, PostgresConfigError},
     effects::{PostgresEffectError, PostgresEffects, PostgresStatement, PostgresValue},
-    isolation::Isolation,
     store::PostgresStore,
 };
-
-impl Store for PostgresStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::NONE.with_effects::<PostgresEffects>()
-    }
-
-    fn write<'a>(
-        &'a self,
-        writes: &'a [Write],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(self.write_all(writes, call_deadline))
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        Box::pin(self.read_all(keys, call_deadline))
-    }
-}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -11,10 +11,8 @@ use tokio_postgres::Row;
 use crate::{
     connection::Statement,
     error::{self, Doing, Failure},
-    limits::fit_key,
-    parameters::keys,
-    retry::{Budget, backoff, budget},
-    row::{decode, key},
+    item::{decode, key, keys},
+    retry::{Budget, backoff, budget, fit_key},
     statements::MANY,
     store::PostgresStore,
 };

@@ -5,11 +5,10 @@ use std::time::Duration;
 use lambda_idempotency_core::{clock::Timestamp, request_slots::Purpose, store::StoreError};
 
 use crate::{
-    config_error::PostgresConfigError,
+    config::{PostgresConfigError, Table},
     error::{self, Doing, Failure, failure},
     retry::budget,
     store::PostgresStore,
-    table::Table,
 };
 
 /// The migrations, in order. Each can be applied again. One that was released is never changed.

@@ -1,6 +1,6 @@
 //! The statements, as text.
 //!
-//! A statement applies any number of writes: one row for each, of which [`rows`](crate::rows) has the text.
+//! A statement applies any number of writes: one row for each, of which [`rows`] has the text.
 //!
 //! At a higher level of isolation the server gives up one of two that meet (`40001`), and the store sends it again.
 //!
@@ -21,21 +21,10 @@
 use std::borrow::Cow;
 
 use crate::{
-    row::COLUMNS,
-    rows::{Rows, rows},
-    table::Table,
+    config::Table,
+    guard::{GUARD_COLUMNS, guard},
+    item::{COLUMNS, Source, rows},
 };
-
-/// The columns of a guard, after those of the record. `guard_exact` says whether it is
-/// `Unchanged`, which names all of them, or `OwnedBy`, which names the first two.
-pub(crate) const GUARD_COLUMNS: [(&str, &str); 6] = [
-    ("guard_status", "text"),
-    ("guard_owner", "uuid"),
-    ("guard_exact", "boolean"),
-    ("guard_last_owner", "uuid"),
-    ("guard_lease_until", "bigint"),
-    ("guard_expires_at", "bigint"),
-];
 
 /// What a transaction with a single key sets for the planner, which knows little of a table that is new or growing: an index
 /// finds the key.
@@ -92,7 +81,7 @@ impl Change {
     }
 
     fn text(self, table: &str, are_arrays: &[bool]) -> String {
-        let Rows { values, from } = rows(&self.columns(), are_arrays);
+        let Source { values, from } = rows(&self.columns(), are_arrays);
         let value = |name: &str| values.get(name).map_or("NULL", |value| &**value);
         let source =
             |word: &str| from.as_ref().map_or(String::new(), |from| format!(" {word} {from}"));
@@ -139,17 +128,6 @@ impl Change {
 /// The first parameter as rows.
 const fn keys(are_many: bool) -> &'static str {
     if are_many { "unnest($1::text[])" } else { "(VALUES ($1::text))" }
-}
-
-/// The guard of a row holds for the row `t` that is stored.
-fn guard<'v>(value: impl Fn(&str) -> &'v str) -> String {
-    let [status, owner, exact, last_owner, lease_until, expires_at] =
-        GUARD_COLUMNS.map(|(name, _)| value(name));
-    format!(
-        "t.status = {status} AND t.owner IS NOT DISTINCT FROM {owner} \
-         AND (NOT {exact} OR (t.last_owner IS NOT DISTINCT FROM {last_owner} \
-         AND t.lease_until IS NOT DISTINCT FROM {lease_until} AND t.expires_at = {expires_at}))"
-    )
 }
 
 impl Statements {

@@ -2,9 +2,17 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{config::Config, pool::Pool, statements::Statements};
+use lambda_idempotency_core::{
+    capabilities::Capabilities,
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::IdempotencyRecord,
+    store::{Store, StoreError, Verdict, Write},
+};
 
-/// A [`Store`](lambda_idempotency_core::store::Store) in a PostgreSQL table. Cheap to clone; clones
+use crate::{config::Config, connection::Pool, effects::PostgresEffects, statements::Statements};
+
+/// A [`Store`] in a PostgreSQL table. Cheap to clone; clones
 /// share the connections.
 #[derive(Clone)]
 pub struct PostgresStore {
@@ -16,5 +24,27 @@ pub struct PostgresStore {
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
+    }
+}
+
+impl Store for PostgresStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE.with_effects::<PostgresEffects>()
+    }
+
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(self.write_all(writes, call_deadline))
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        Box::pin(self.read_all(keys, call_deadline))
     }
 }

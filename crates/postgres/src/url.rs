@@ -8,7 +8,7 @@ use tokio_postgres::{
     config::{Host, SslMode},
 };
 
-use crate::config_error::PostgresConfigError;
+use crate::config::PostgresConfigError;
 
 /// After how long without a word the server is asked whether it is there, how often, and how many times.
 const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);

@@ -1,27 +1,30 @@
 //! The rounds of a call: send the pending writes, and repeat what may succeed.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     effects::RefusedEffect,
     record::IdempotencyRecord,
     request_slots::Purpose,
-    retry,
-    store::{Guard, StoreErrorKind, Verdict, Write},
+    retry::{self, PendingWrite},
+    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 use crate::{
     config::Config,
-    connection::Statement,
+    connection::{Rows, Statement},
+    effects::PostgresEffects,
     error::{self, Doing, Failure, Scope},
-    member::{Member, Verb},
-    parameters::{Columns, guard_cells, key_cell, keys, record_cells},
-    retry::{Budget, backoff, budget},
-    row,
+    guard::guard_cells,
+    item::{self, Columns, key_cell, keys, record_cells},
+    retry::{Budget, backoff, budget, fit},
     statements::{Change, MANY, ONE},
     store::PostgresStore,
-    transaction::Rows,
 };
 
 /// How often a write is repeated if its guard fails, and holds for what is read afterwards.
@@ -148,8 +151,8 @@ impl PostgresStore {
         let rows = self.transaction(doing, MANY, &read, budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
         let found = rows.iter().flatten().map(|row| {
-            let key = row::key(row).map_err(corrupt)?;
-            Ok((key.as_str().to_owned(), row::decode(row).map(Some).map_err(corrupt)))
+            let key = item::key(row).map_err(corrupt)?;
+            Ok((key.as_str().to_owned(), item::decode(row).map(Some).map_err(corrupt)))
         });
         found.collect()
     }
@@ -217,10 +220,10 @@ pub(crate) fn done(config: &Config, parcel: &[Member<'_>], rows: Rows) -> Result
     let corrupt = |problem| error::corrupt(config, problem);
     for row in rows.iter().flatten() {
         if row.len() == 1 {
-            written.insert(row::key(row).map_err(corrupt)?);
+            written.insert(item::key(row).map_err(corrupt)?);
         } else {
-            let key = row::wanted(row).map_err(corrupt)?.to_owned();
-            let found = row::is_there(row).then(|| row::decode(row).map_err(corrupt));
+            let key = item::wanted(row).map_err(corrupt)?.to_owned();
+            let found = item::is_there(row).then(|| item::decode(row).map_err(corrupt));
             done.found.insert(key, found.transpose());
         }
     }
@@ -317,4 +320,99 @@ fn parcels(mut members: Vec<Member<'_>>) -> Vec<Vec<Member<'_>>> {
     parcels.push(open);
     parcels.retain(|parcel| !parcel.is_empty());
     parcels
+}
+
+/// One write of a call, from the first attempt to its verdict.
+pub(crate) struct Member<'w> {
+    pending: PendingWrite<'w>,
+    /// What is applied with it, in a transaction of its own.
+    pub(crate) effects: Option<&'w PostgresEffects>,
+    /// Bytes to send.
+    pub(crate) size: usize,
+    /// It was in a batch that was refused because of some value, or waited for some row, so it is sent by itself.
+    pub(crate) alone: bool,
+    /// How often its guard failed on a record that was gone or other when it was read.
+    pub(crate) lost_attempts: u8,
+    /// An effect took longer than a request, so the next one has all the time of the call.
+    pub(crate) is_slow: bool,
+    /// Why the server gave up its effects the last time.
+    pub(crate) given_up: Option<GivenUp>,
+}
+
+/// Which effect failed, none at `COMMIT`, and with which SQLSTATE.
+#[derive(PartialEq, Eq)]
+pub(crate) struct GivenUp {
+    pub(crate) position: Option<usize>,
+    pub(crate) code: String,
+}
+
+/// What a write is to the database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Insert,
+    Update,
+    Delete,
+    /// Nothing is to be written, whatever is there.
+    Look,
+}
+
+impl<'w> Member<'w> {
+    /// The write, or its verdict if it cannot be sent.
+    pub(crate) fn new(config: &Config, pending: PendingWrite<'w>) -> Result<Self, StoreError> {
+        let write = pending.write;
+        let effects = match &write.effects {
+            None => None,
+            Some(effects) => match effects.get::<PostgresEffects>() {
+                Some(effects) if write.record.is_some() => Some(effects),
+                _ => return Err(StoreError::without_effects(write)),
+            },
+        };
+        let size = fit(config, write).map_err(|failure| failure.report(false))?;
+        Ok(Self {
+            pending,
+            effects,
+            size,
+            alone: false,
+            lost_attempts: 0,
+            is_slow: false,
+            given_up: None,
+        })
+    }
+
+    /// Whether it must not share a transaction with others.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.alone || self.effects.is_some()
+    }
+
+    /// How long its next request may take, if it has effects.
+    pub(crate) fn commit_limit(&self, budget: &Budget<'_>) -> Duration {
+        if self.is_slow { budget.left() } else { budget.limit() }
+    }
+
+    pub(crate) fn key(&self) -> &'w str {
+        self.write.key.as_str()
+    }
+
+    pub(crate) fn verb(&self) -> Verb {
+        match (&self.write.guard, &self.write.record) {
+            (Guard::Absent, Some(_)) => Verb::Insert,
+            (Guard::Absent, None) => Verb::Look,
+            (Guard::Unchanged(_) | Guard::OwnedBy(_), Some(_)) => Verb::Update,
+            (Guard::Unchanged(_) | Guard::OwnedBy(_), None) => Verb::Delete,
+        }
+    }
+}
+
+impl<'w> Deref for Member<'w> {
+    type Target = PendingWrite<'w>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pending
+    }
+}
+
+impl DerefMut for Member<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.pending
+    }
 }

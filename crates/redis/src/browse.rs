@@ -19,11 +19,11 @@ use lambda_idempotency_core::{
 use redis::{Cmd, Pipeline, Value};
 
 use crate::{
-    batch::Request,
+    connection::Node,
     error::{self, Failure, First, server_failure},
     guard::beginning,
-    node::Node,
     retry::{Budget, attempt, backoff, budget},
+    servers::Request,
     store::RedisStore,
 };
 
@@ -217,7 +217,7 @@ impl RedisStore {
             command.arg("EVALSHA").arg(&self.config.scripts.forget.hash).arg(1).arg(&name);
             command.arg(beginning(&Guard::Unchanged(seen.clone()))).arg(field);
             let request = Request { size: name.len(), name, command, go_to: go_to.take() };
-            let failure = match self.send(vec![request], budget).await.pop() {
+            let failure = match self.servers.send(vec![request], budget).await.pop() {
                 Some(Ok(Value::Int(_))) => return Ok(()),
                 Some(Err(failure)) => failure,
                 _ => error::unreadable(&self.config.address),

@@ -1,16 +1,18 @@
-//! Building a store: what can be set, and its defaults.
+//! Building a store: what can be set, its defaults, and the URL from the environment.
 
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Clock,
-    settings::{LoadPassword, Timing},
+    settings::{LoadPassword, NotText, Timing, variable},
     tls::Tls,
 };
 
 use crate::{
-    address::Url, config::Config, config_error::RedisConfigError, script::Scripts,
+    config::{Config, RedisConfigError},
+    script::Scripts,
     store::RedisStore,
+    url::Url,
 };
 
 /// How long a connection may take, with TLS and login.
@@ -19,6 +21,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const EXPIRY_MARGIN: Duration = Duration::from_secs(600);
 /// What the names of records in the server begin with.
 const PREFIX: &str = "idempotency:";
+/// The environment variable that holds the URL.
+const VARIABLE: &str = "IDEMPOTENCY_STORE";
 
 impl RedisStore {
     /// The store in the server of this URL, with every setting at its default. See [`builder`](Self::builder).
@@ -46,6 +50,35 @@ impl RedisStore {
     /// No connection is made: [`check`](Self::check) makes them, or else the first calls do.
     pub fn builder(url: &str) -> RedisStoreBuilder {
         RedisStoreBuilder::new(url)
+    }
+
+    /// The store whose URL is in `IDEMPOTENCY_STORE`, [checked](Self::check). Do not write a password into the
+    /// environment of a function, where everybody sees it who can see the function: use
+    /// [`builder_from_env`](Self::builder_from_env) and [`password`](RedisStoreBuilder::password).
+    ///
+    /// # Errors
+    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`RedisConfigError::NotText`] and [`RedisConfigError::UnfitVariable`] if it cannot be read, and those of
+    /// [`RedisStoreBuilder::build`] and [`check`](Self::check).
+    pub async fn from_env() -> Result<Self, RedisConfigError> {
+        let store = Self::builder_from_env()?.build()?;
+        store.check().await?;
+        Ok(store)
+    }
+
+    /// As [`from_env`](Self::from_env), as a builder for further settings.
+    ///
+    /// # Errors
+    /// [`RedisConfigError::NoUrl`] if `IDEMPOTENCY_STORE` is not set or empty,
+    /// [`RedisConfigError::NotText`] and [`RedisConfigError::UnfitVariable`] if it cannot be read.
+    pub fn builder_from_env() -> Result<RedisStoreBuilder, RedisConfigError> {
+        let url = variable(VARIABLE).map_err(|NotText(name)| RedisConfigError::NotText(name))?;
+        let url = url.ok_or(RedisConfigError::NoUrl(VARIABLE))?;
+        Url::parse(&url).map_err(|error| match error {
+            RedisConfigError::UnfitUrl => RedisConfigError::UnfitVariable(VARIABLE),
+            other => other,
+        })?;
+        Ok(Self::builder(&url))
     }
 }
 

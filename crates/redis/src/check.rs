@@ -6,7 +6,7 @@ use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
 use redis::{Pipeline, Value};
 
 use crate::{
-    config_error::RedisConfigError,
+    config::RedisConfigError,
     error::{self, Failure, server_failure},
     retry::{Budget, attempt, backoff, budget},
     store::RedisStore,

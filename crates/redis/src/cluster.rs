@@ -6,7 +6,7 @@
 
 use redis::Value;
 
-use crate::address::Address;
+use crate::config::Address;
 
 const SLOTS: u16 = 16384;
 

@@ -9,8 +9,7 @@ use lambda_idempotency_core::clock::Timestamp;
 use redis::{Pipeline, Value};
 
 use crate::{
-    address::{Address, Login},
-    config::Config,
+    config::{Address, Config, Login},
     error::{self, Failure, server_failure},
 };
 

@@ -98,40 +98,25 @@
 //!
 //! * `tls` (default): `rediss://`, by rustls with the cryptography of the AWS SDK.
 
-mod address;
-mod batch;
 mod browse;
 mod builder;
 mod check;
 mod cluster;
 mod config;
-mod config_error;
 mod connection;
-mod env;
 mod error;
 mod guard;
 mod handshake;
 mod item;
-mod limits;
-mod member;
-mod node;
 mod read;
 mod retry;
 mod script;
 mod servers;
 mod store;
+mod url;
 mod write;
 
-use lambda_idempotency_core::{
-    capabilities::Capabilities,
-    clock::{BoxFuture, Timestamp},
-    key::Key,
-    record::IdempotencyRecord,
-    store::{Store, StoreError, Verdict, Write},
-};
-
-use crate::retry::budget;
-pub use crate::{builder::RedisStoreBuilder, config_error::RedisConfigError, store::RedisStore};
+pub use crate::{builder::RedisStoreBuilder, config::RedisConfigError, store::RedisStore};
 
 /// The commands that a user of the server needs, as rules of its access control list: `ACL SETUSER orders on
 /// >PASSWORD ~idempotency:*`, and then these. `INFO` is not needed with
@@ -152,32 +137,6 @@ pub const COMMANDS: [&str; 13] = [
     "+scan",
     "+time",
 ];
-
-impl Store for RedisStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::NONE.with_native_expiry()
-    }
-
-    fn write<'a>(
-        &'a self,
-        writes: &'a [Write],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(self.write_all(writes, call_deadline))
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        Box::pin(async move {
-            let budget = budget(&self.config, call_deadline);
-            let answers = self.read_all(keys, &budget).await;
-            answers.into_iter().map(|answer| answer.map_err(|f| f.report(false))).collect()
-        })
-    }
-}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

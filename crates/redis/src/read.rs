@@ -4,11 +4,11 @@ use lambda_idempotency_core::{key::Key, record::IdempotencyRecord};
 use redis::{Cmd, Value};
 
 use crate::{
-    address::Address,
-    batch::Request,
+    config::Address,
     error::{self, Failure, First, is_redirection},
     item::decode,
     retry::{Budget, backoff},
+    servers::Request,
     store::RedisStore,
 };
 
@@ -51,7 +51,7 @@ impl RedisStore {
                 break;
             }
             let requests = pending.iter_mut().map(|one| self.request(unread, one)).collect();
-            let replies = self.send(requests, budget).await;
+            let replies = self.servers.send(requests, budget).await;
             let (mut again, mut redirected) = (Vec::new(), true);
             for (mut pending, reply) in pending.into_iter().zip(replies) {
                 let failure = match reply {

@@ -1,12 +1,12 @@
-//! Time limits and pauses of requests.
+//! Limits: of the time of a call, and of a record.
 
 use std::{future::Future, time::Duration};
 
-use lambda_idempotency_core::clock::Timestamp;
+use lambda_idempotency_core::{clock::Timestamp, store::StoreErrorKind};
 
 pub(crate) use lambda_idempotency_core::retry::{Backoff, Budget, TimedOut};
 
-use crate::config::Config;
+use crate::{config::Config, error::Failure};
 
 /// The least time for a request.
 const SHORTEST: Duration = Duration::from_millis(5);
@@ -36,4 +36,21 @@ pub(crate) async fn within<F: Future>(
     future: F,
 ) -> Result<F::Output, TimedOut> {
     budget.within(limit.min(budget.left()), future).await
+}
+
+/// The largest record. The server could hold 512 MB, but it does one thing after the other, so a large record delays
+/// all its other clients.
+const LARGEST: usize = 8 * 1024 * 1024;
+
+/// Refuses a record that is too large.
+pub(crate) fn fit(config: &Config, size: usize) -> Result<(), Failure> {
+    if size <= LARGEST {
+        return Ok(());
+    }
+    let context = format!(
+        "a record of {size} bytes for the Redis server {}, of which this store takes {LARGEST}: return less from the \
+         handler, or keep the result elsewhere and return a reference",
+        config.address
+    );
+    Err(Failure::new(StoreErrorKind::TooLarge, context))
 }

@@ -2,9 +2,17 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{config::Config, servers::Servers};
+use lambda_idempotency_core::{
+    capabilities::Capabilities,
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::IdempotencyRecord,
+    store::{Store, StoreError, Verdict, Write},
+};
 
-/// A [`Store`](lambda_idempotency_core::store::Store) in Redis or Valkey. Cheap to clone; clones share the
+use crate::{config::Config, retry::budget, servers::Servers};
+
+/// A [`Store`] in Redis or Valkey. Cheap to clone; clones share the
 /// connections.
 ///
 /// Nothing runs between calls: a connection is read and written by the calls that use it, so it stands still while
@@ -25,5 +33,31 @@ impl RedisStore {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
+    }
+}
+
+impl Store for RedisStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE.with_native_expiry()
+    }
+
+    fn write<'a>(
+        &'a self,
+        writes: &'a [Write],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Verdict>> {
+        Box::pin(self.write_all(writes, call_deadline))
+    }
+
+    fn read<'a>(
+        &'a self,
+        keys: &'a [Key],
+        call_deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
+        Box::pin(async move {
+            let budget = budget(&self.config, call_deadline);
+            let answers = self.read_all(keys, &budget).await;
+            answers.into_iter().map(|answer| answer.map_err(|f| f.report(false))).collect()
+        })
     }
 }

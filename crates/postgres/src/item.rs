@@ -2,8 +2,11 @@
 //!
 //! Numbers are never rounded, because a guard compares them with the values that were read. PostgreSQL
 //! has no unsigned numbers: one of 2^63 or more is stored as the negative number with the same bits.
+//!
+//! Most columns of a batch are the same in all rows, and so are all columns of a single row. A parameter is therefore one
+//! value for all rows, or else an array.
 
-use std::{borrow::Cow, error::Error, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, error::Error, sync::Arc};
 
 use bytes::BytesMut;
 use lambda_idempotency_core::{
@@ -205,5 +208,166 @@ impl<'a> FromSql<'a> for Token {
 
     fn accepts(ty: &Type) -> bool {
         *ty == Type::UUID
+    }
+}
+
+/// A parameter with its type. The server is told the types, so it need not be asked for them.
+pub(crate) type Parameter<'p> = (Box<dyn ToSql + Send + Sync + 'p>, Type);
+
+/// Parameters, column by column.
+#[derive(Default)]
+pub(crate) struct Columns<'p>(Vec<Column<'p>>);
+
+enum Column<'p> {
+    Text(Vec<Option<Cow<'p, str>>>),
+    Number(Vec<Option<i64>>),
+    Token(Vec<Option<Token>>),
+    Flag(Vec<bool>),
+}
+
+/// A value of a row of parameters.
+pub(crate) enum Cell<'p> {
+    Record(Value<'p>),
+    Flag(bool),
+}
+
+impl<'p> Columns<'p> {
+    /// Adds a row. All rows have the same columns.
+    pub(crate) fn push(&mut self, row: impl IntoIterator<Item = Cell<'p>>) {
+        for (position, cell) in row.into_iter().enumerate() {
+            if self.0.len() <= position {
+                self.0.push(Column::of(&cell));
+            }
+            if let Some(column) = self.0.get_mut(position) {
+                column.push(cell);
+            }
+        }
+    }
+
+    pub(crate) const fn are_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The parameters, in the order of the columns, and which of them are arrays.
+    pub(crate) fn parameters(self) -> (Vec<Parameter<'p>>, Vec<bool>) {
+        self.0.into_iter().map(Column::parameter).unzip()
+    }
+}
+
+impl<'p> Column<'p> {
+    const fn of(cell: &Cell<'_>) -> Self {
+        match cell {
+            Cell::Record(Value::Text(_)) => Self::Text(Vec::new()),
+            Cell::Record(Value::Number(_)) => Self::Number(Vec::new()),
+            Cell::Record(Value::Token(_)) => Self::Token(Vec::new()),
+            Cell::Flag(_) => Self::Flag(Vec::new()),
+        }
+    }
+
+    fn push(&mut self, cell: Cell<'p>) {
+        match (self, cell) {
+            (Self::Text(column), Cell::Record(Value::Text(text))) => column.push(text),
+            (Self::Number(column), Cell::Record(Value::Number(number))) => column.push(number),
+            (Self::Token(column), Cell::Record(Value::Token(token))) => column.push(token),
+            (Self::Flag(column), Cell::Flag(flag)) => column.push(flag),
+            // A column has cells of one kind: rows are made by the functions below only.
+            _ => {}
+        }
+    }
+
+    fn parameter(self) -> (Parameter<'p>, bool) {
+        match self {
+            Self::Text(column) => sent(column, Type::TEXT, Type::TEXT_ARRAY),
+            Self::Number(column) => sent(column, Type::INT8, Type::INT8_ARRAY),
+            Self::Token(column) => sent(column, Type::UUID, Type::UUID_ARRAY),
+            Self::Flag(column) => sent(column, Type::BOOL, Type::BOOL_ARRAY),
+        }
+    }
+}
+
+/// The parameter of a column, and whether it is an array.
+fn sent<'p, T>(mut column: Vec<T>, one: Type, many: Type) -> (Parameter<'p>, bool)
+where
+    T: ToSql + PartialEq + Send + Sync + 'p,
+{
+    let is_the_same = column.windows(2).all(|pair| matches!(pair, [a, b] if a == b));
+    match column.pop() {
+        Some(value) if is_the_same => ((Box::new(value), one), false),
+        last => {
+            column.extend(last);
+            ((Box::new(column), many), true)
+        }
+    }
+}
+
+/// The cell of a key.
+pub(crate) fn key_cell(key: &str) -> Cell<'_> {
+    Cell::Record(Value::Text(Some(key.into())))
+}
+
+/// The cells of a record.
+pub(crate) fn record_cells(record: &IdempotencyRecord) -> impl Iterator<Item = Cell<'_>> {
+    values(record).into_iter().map(Cell::Record)
+}
+
+/// Keys as one array.
+pub(crate) fn keys<'k>(keys: impl Iterator<Item = &'k str>) -> Parameter<'k> {
+    (Box::new(keys.collect::<Vec<_>>()), Type::TEXT_ARRAY)
+}
+
+/// A number.
+pub(crate) fn number(number: i64) -> Parameter<'static> {
+    (Box::new(number), Type::INT8)
+}
+
+/// The rows that the parameters `$1`, `$2`, ... are.
+pub(crate) struct Source<'c> {
+    /// The text of a value of a row, for each column.
+    pub(crate) values: HashMap<&'c str, String>,
+    /// Where the rows come from: `unnest` makes them of the parameters that are arrays, in their order. `None` if there is
+    /// none, and so a single row.
+    pub(crate) from: Option<String>,
+}
+
+/// The rows of these columns, of which some are arrays. A `json` column is sent as text.
+pub(crate) fn rows<'c>(columns: &[(&'c str, &str)], are_arrays: &[bool]) -> Source<'c> {
+    let mut values = HashMap::with_capacity(columns.len());
+    let (mut arrays, mut names) = (Vec::new(), Vec::new());
+    let are_arrays = are_arrays.iter().copied().chain(std::iter::repeat(false));
+    for ((number, (name, sql_type)), is_array) in (1..).zip(columns).zip(are_arrays) {
+        let (sent, cast) = if *sql_type == "json" { ("text", "::json") } else { (*sql_type, "") };
+        let value = if is_array {
+            arrays.push(format!("${number}::{sent}[]"));
+            names.push(*name);
+            format!("w.{name}{cast}")
+        } else {
+            format!("${number}::{sent}{cast}")
+        };
+        values.insert(*name, value);
+    }
+    let unnest = || format!("unnest({}) AS w({})", arrays.join(", "), names.join(", "));
+    Source { values, from: (!arrays.is_empty()).then(unnest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOME: [(&str, &str); 3] = [("key", "text"), ("fence", "bigint"), ("provenance", "json")];
+
+    #[test]
+    fn what_is_the_same_in_all_rows_is_sent_once() {
+        let Source { values, from } = rows(&SOME, &[true, false, true]);
+        assert_eq!(from.as_deref(), Some("unnest($1::text[], $3::text[]) AS w(key, provenance)"));
+        assert_eq!(values["key"], "w.key");
+        assert_eq!(values["fence"], "$2::bigint");
+        assert_eq!(values["provenance"], "w.provenance::json");
+    }
+
+    #[test]
+    fn a_single_row_needs_no_arrays() {
+        let Source { values, from } = rows(&SOME, &[]);
+        assert_eq!(from, None);
+        assert_eq!(values["provenance"], "$3::text::json");
     }
 }

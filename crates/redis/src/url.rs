@@ -1,39 +1,8 @@
-//! Addresses of servers, and what a URL says besides.
-
-use std::{fmt, sync::Arc};
+//! The URL of a server.
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 
-use crate::config_error::RedisConfigError;
-
-/// A server's host and port.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Address {
-    pub(crate) host: Arc<str>,
-    pub(crate) port: u16,
-}
-
-impl Address {
-    /// Reads `HOST:PORT`, as a redirection has it. Without a host it is `same_host`.
-    pub(crate) fn parse(text: &str, same_host: &Arc<str>) -> Option<Self> {
-        let (host, port) = text.rsplit_once(':')?;
-        let host = if host.is_empty() { Arc::clone(same_host) } else { host.into() };
-        Some(Self { host, port: port.parse().ok()? })
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
-    }
-}
-
-/// Who logs in. It has no `Debug`, because it holds a password.
-#[derive(Clone, Default)]
-pub(crate) struct Login {
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<String>,
-}
+use crate::config::{Address, Login, RedisConfigError};
 
 /// What a URL says.
 pub(crate) struct Url {
@@ -117,15 +86,5 @@ mod tests {
             assert!(matches!(error, RedisConfigError::UnfitUrl), "{url}");
             assert!(!format!("{error} {error:?}").contains("s3cr3t"));
         }
-    }
-
-    #[test]
-    fn a_redirection_may_leave_out_the_host() {
-        let host: Arc<str> = "10.0.0.1".into();
-        let read = |text| Address::parse(text, &host).map(|address| address.to_string());
-        assert_eq!(read("10.0.0.2:6381").as_deref(), Some("10.0.0.2:6381"));
-        assert_eq!(read(":6381").as_deref(), Some("10.0.0.1:6381"));
-        assert_eq!(read("2001:db8::1:6381").as_deref(), Some("2001:db8::1:6381"));
-        assert_eq!((read("nonsense"), read("a:b")), (None, None));
     }
 }
