@@ -14,7 +14,7 @@ use std::{error::Error, fs, process::Command, time::Duration};
 use lambda_idempotency_local::{
     DynamoDb, Fault, FunctionConfig, InvocationResult, Local, Proxy, Table,
 };
-use lambda_idempotency_measured::batch;
+use lambda_idempotency_measured::{batch, request};
 use serde_json::Value;
 
 const SIZES: [usize; 4] = [1, 10, 100, 1000];
@@ -30,14 +30,19 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 async fn main() -> Result<()> {
     println!("{}\n", machine()?);
     println!("By hand / this library, for new records:\n");
-    println!(
-        "| records at a time | more for each request | processor, us a record | ratio | requests a record | duration, ms | peak memory, MB |"
-    );
-    println!("|--:|--:|--:|--:|--:|--:|--:|");
+    let columns = "more for each request | processor, us a record | ratio | requests a record | duration, ms | peak memory, MB |";
+    println!("| records at a time | {columns}\n|--:|--:|--:|--:|--:|--:|--:|");
     for delay in DELAYS {
         for size in SIZES {
-            println!("{}", row(size, delay).await?);
+            println!("| {size} {}", row("queue", size, delay).await?);
         }
+    }
+    println!("\nOne at a time:\n\n| | {columns}\n|---|--:|--:|--:|--:|--:|--:|");
+    for (name, work) in [
+        ("an HTTP request", "http"),
+        ("a record whose effect is in the transaction of its completion", "transaction"),
+    ] {
+        println!("| {name} {}", row(work, 1, 5).await?);
     }
     Ok(())
 }
@@ -67,15 +72,16 @@ fn said(command: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-async fn row(size: usize, delay: u64) -> Result<String> {
+async fn row(work: &'static str, size: usize, delay: u64) -> Result<String> {
     // A new one for each size, because it answers later the more items it has.
     let database = DynamoDb::start().await?;
     database.create_table(&Table::new(TABLE, "id").ttl("expiration"))?;
+    database.create_table(&Table::new("effects", "id"))?;
     if delay > 0 {
         database.faults().add(Fault::delay(Duration::from_millis(delay)));
     }
-    let by_hand = Worker::start(&database, true).await?;
-    let protected = Worker::start(&database, false).await?;
+    let by_hand = Worker::start(&database, work, true).await?;
+    let protected = Worker::start(&database, work, false).await?;
     let mut samples: [Vec<Sample>; 2] = Default::default();
     for round in 0..=ROUNDS {
         for (worker, samples) in [&by_hand, &protected].into_iter().zip(&mut samples) {
@@ -92,7 +98,7 @@ async fn row(size: usize, delay: u64) -> Result<String> {
     by_hand.local.shutdown().await;
     protected.local.shutdown().await;
     Ok(format!(
-        "| {size} | {delay} ms | {:.0} / {:.0} | {:.2} | {:.2} / {:.2} | {:.1} / {:.1} | {:.1} / {:.1} |",
+        "| {delay} ms | {:.0} / {:.0} | {:.2} | {:.2} / {:.2} | {:.1} / {:.1} | {:.1} / {:.1} |",
         hand.micros,
         ours.micros,
         ours.micros / hand.micros,
@@ -120,16 +126,18 @@ struct Worker {
     local: Local,
     proxy: Proxy,
     pid: u32,
+    work: &'static str,
     is_by_hand: bool,
 }
 
 impl Worker {
     /// Starts the process and waits until it asks for an event.
-    async fn start(database: &DynamoDb, is_by_hand: bool) -> Result<Self> {
+    async fn start(database: &DynamoDb, work: &'static str, is_by_hand: bool) -> Result<Self> {
         let proxy = database.proxy().await?;
         let mut config = FunctionConfig::new(env!("CARGO_BIN_EXE_measured"))
             .timeout(LONG)
             .init_timeout(LONG)
+            .env("WORK", work)
             .env("IDEMPOTENCY_TABLE", TABLE)
             .env("AWS_ENDPOINT_URL_DYNAMODB", proxy.url());
         if is_by_hand {
@@ -144,7 +152,7 @@ impl Worker {
         let local = Local::builder(config).on_output(errors).start().await?;
         local.warm().await?;
         let pid = children()?.into_iter().find(|child| !others.contains(child));
-        Ok(Self { local, proxy, pid: pid.ok_or("the function has ended")?, is_by_hand })
+        Ok(Self { local, proxy, pid: pid.ok_or("the function has ended")?, work, is_by_hand })
     }
 
     /// Invokes the function some times, one after the other, with records of this round.
@@ -152,7 +160,10 @@ impl Worker {
         let invocations = if size < 100 { 60 } else { 2000 / size };
         let name = |event: usize| format!("{}-{round}-{event}", self.is_by_hand);
         let events: Vec<Value> = (0..invocations)
-            .map(|event| batch((0..size).map(move |record| format!("{}-{record}", name(event)))))
+            .map(|event| match self.work {
+                "http" => request(&name(event)),
+                _ => batch((0..size).map(|record| format!("{}-{record}", name(event)))),
+            })
             .collect();
         let (micros, requests) = (processor_micros(self.pid)?, self.proxy.usage().requests());
         let mut took = Vec::with_capacity(invocations);
@@ -174,7 +185,11 @@ impl Worker {
             return Err(invocation.result.to_string().into());
         };
         let failures = response.get("batchItemFailures").and_then(Value::as_array);
-        if failures.is_none_or(|failures| !failures.is_empty()) {
+        let is_done = match self.work {
+            "http" => response.get("statusCode").is_some_and(|status| *status == 201),
+            _ => failures.is_some_and(Vec::is_empty),
+        };
+        if !is_done {
             return Err(format!("records failed: {response}").into());
         }
         Ok(invocation.duration)

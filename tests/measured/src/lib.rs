@@ -1,4 +1,4 @@
-//! The events that are measured: batches of SQS with bodies of about 500 bytes.
+//! The events that are measured: batches of SQS and requests over HTTP, with bodies of about 500 bytes.
 
 use serde_json::{Value, json};
 
@@ -9,19 +9,54 @@ pub fn batch(orders: impl IntoIterator<Item = String>) -> Value {
     json!({ "Records": records })
 }
 
-fn message(order: &str) -> Value {
+/// A request over HTTP API (payload 2.0) that places an order.
+#[must_use]
+pub fn request(order: &str) -> Value {
+    json!({
+        "version": "2.0",
+        "routeKey": "POST /orders",
+        "rawPath": "/orders",
+        "rawQueryString": "",
+        "headers": {
+            "authorization": "Bearer abcdefghijklmnopqrstuvwxyz",
+            "content-type": "application/json",
+            "host": "api.example.com",
+            "idempotency-key": order,
+        },
+        "requestContext": {
+            "accountId": "111122223333",
+            "apiId": "a1b2c3d4e5",
+            "domainName": "api.example.com",
+            "http": {
+                "method": "POST", "path": "/orders", "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "example",
+            },
+            "requestId": order,
+            "routeKey": "POST /orders",
+            "stage": "$default",
+            "time": "25/Nov/2026:10:00:00 +0000",
+            "timeEpoch": 1_795_600_800_000_u64,
+        },
+        "body": body(order).to_string(),
+        "isBase64Encoded": false,
+    })
+}
+
+fn body(order: &str) -> Value {
     let line = json!({ "sku": "mug-blue-0001", "quantity": 2, "price": "12.50", "gift": false });
-    let body = json!({
+    json!({
         "orderId": order,
         "customer": { "id": "c-0017", "name": "Ada Example", "email": "ada@example.com" },
         "address": { "street": "Example Street 1", "city": "Exampletown", "country": "IE" },
         "lines": vec![line; 4],
         "total": "100.00",
-    });
+    })
+}
+
+fn message(order: &str) -> Value {
     json!({
         "messageId": format!("m-{order}"),
         "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
-        "body": body.to_string(),
+        "body": body(order).to_string(),
         "attributes": {
             "ApproximateReceiveCount": "1",
             "SentTimestamp": "1795251600579",
