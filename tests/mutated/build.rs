@@ -41,6 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let to = Path::new(&to);
     let mut modules = String::new();
     for (module, _) in COPIED {
+        // A file that was renamed since would be compiled beside its new name.
+        let _ = fs::remove_dir_all(to.join(module));
         let path = to.join(module).join("mod.rs");
         modules += &format!("#[path = {path:?}]\npub mod {module};\n");
     }

@@ -4,9 +4,9 @@
 use super::{
     Action, Machine, Present, RecordOutcome,
     carried::Carried,
-    entry::{Entry, Stage},
-    outcomes::shared,
-    step::Event,
+    outcome::shared,
+    record::{Entry, Stage},
+    rule::Event,
     table::Work,
 };
 use lambda_idempotency_core::{

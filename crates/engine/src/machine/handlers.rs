@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     Collected, Ended,
-    outcomes::done,
-    settling::{failed, not_started, settle, settle_with, settlement_of},
-    step::{Next, Step},
+    outcome::done,
+    rule::{Next, Step},
+    settle::{failed, not_started, settle, settle_with, settlement_of},
 };
 use crate::delivery::Returned;
 use lambda_idempotency_core::{

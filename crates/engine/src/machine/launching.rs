@@ -3,9 +3,9 @@
 
 use super::{
     Machine, Present,
-    entry::{Entry, Stage},
-    starts::Turn,
-    step::Event,
+    record::{Entry, Stage},
+    rule::Event,
+    schedule::Turn,
 };
 use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 

@@ -2,8 +2,8 @@
 
 use super::{
     Machine,
-    entry::{Entry, Stage},
     quarantine::Quarantine,
+    record::{Entry, Stage},
 };
 
 impl Machine<'_> {

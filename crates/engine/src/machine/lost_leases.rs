@@ -2,11 +2,11 @@
 //! is stopped when a renewal finds another owner, or when no renewal succeeded in time.
 
 use super::{
-    entry::Stage,
-    leases::{Kept, Leases},
-    publishing::overtaken_by,
-    settling::{not_started, settle},
-    step::{Next, Step},
+    lease::{Kept, Leases},
+    messages::overtaken_by,
+    record::Stage,
+    rule::{Next, Step},
+    settle::{not_started, settle},
     steps,
 };
 use lambda_idempotency_core::{

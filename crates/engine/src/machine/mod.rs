@@ -10,9 +10,9 @@
 //!
 //! # How it works
 //!
-//! Each record is a state machine of its own: it is in an `entry::Stage`, and what happens to it is a
-//! `step::Event`. `table` says which rule handles which event in which stage. A rule is a function of one record
-//! (a `step::Step`) that returns what becomes of it (a `step::Next`); it sees neither the machine nor other
+//! Each record is a state machine of its own: it is in an `record::Stage`, and what happens to it is a
+//! `rule::Event`. `table` says which rule handles which event in which stage. A rule is a function of one record
+//! (a `rule::Step`) that returns what becomes of it (a `rule::Next`); it sees neither the machine nor other
 //! records. The loop of the table enters the stage, and continues with what follows for others until nothing is left.
 //! The stage says in which list a record is, and only `lists` changes either.
 //!
@@ -20,17 +20,17 @@
 //! |---|---|
 //! | *A record* | |
 //! | What is asked for with it? Which records ask for the same? | `ask` |
-//! | Which stages are there? What is known of the record? | `entry`; all of them are the `records` |
-//! | What can happen to it, and what does a rule see of it? | `step` |
+//! | Which stages are there? What is known of the record? | `record`; all of them are the `records` |
+//! | What can happen to it, and what does a rule see of it? | `rule` |
 //! | Which rule handles that? | `table` |
 //! | In which list is it? | `lists` |
 //! | *Rules, for one record* | |
-//! | What follows when it begins, and from the answer to its claim? | `claiming` |
+//! | What follows when it begins, and from the answer to its claim? | `claim` |
 //! | What does its turn to be claimed begin with? What does this process know already? | `sharing` |
 //! | What follows when its handler has ended or is stopped? | `handlers` |
-//! | What is written then? | `settling` |
+//! | What is written then? | `settle` |
 //! | What follows from the answer? | `settled`; without a claim `optimistic`, and `unsettled` if it was not applied |
-//! | When are the messages of a completion sent, and what if they cannot be? | `publishing` |
+//! | When are the messages of a completion sent, and what if they cannot be? | `messages` |
 //! | What follows from a renewal, and when the lease is lost? | `lost_leases` |
 //! | What follows when a step of its handler has ended? | `steps` |
 //! | *The machine, for all records* | |
@@ -41,48 +41,48 @@
 //! | *Parts, which own their state* | |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
-//! | What may be looked at, claimed and started now? Is the end of starts reached? | `starts` |
+//! | What may be looked at, claimed and started now? Is the end of starts reached? | `schedule` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
 //! | Which records wait for a busy key? | `waiting` |
 //! | What does a record want of its key, and which answers are there? | `wanted` |
 //! | Which claims are on their way? When is one in doubt asked again, and when undone? | `claims` |
 //! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
 //! | Which messages are to be sent, which were handed to the sender? | `outboxes` |
-//! | How long is a key held? Which leases are to be renewed, which have lapsed? | `leases` |
+//! | How long is a key held? Which leases are to be renewed, which have lapsed? | `lease` |
 //! | For how long does a call of the store delay the next one? | `calls` |
-//! | What goes in and what comes out? | `inputs_outputs`, `host` |
+//! | What goes in and what comes out? | `io`, `host` |
 //! | How are errors, which have no equality, part of a state that is compared? | `carried` |
-//! | Which outcome follows from a result, an error or a stored record? | `outcomes` |
+//! | Which outcome follows from a result, an error or a stored record? | `outcome` |
 
 mod ask;
 mod budget;
 mod calls;
 mod carried;
-mod claiming;
+mod claim;
 mod claims;
 mod ending;
-mod entry;
 mod handlers;
 mod host;
-mod inputs_outputs;
+mod io;
 mod launching;
-mod leases;
+mod lease;
 mod lists;
 mod lost_leases;
+mod messages;
 mod optimistic;
 mod order;
 mod outboxes;
-mod outcomes;
-mod publishing;
+mod outcome;
 mod quarantine;
+mod record;
 mod records;
+mod rule;
+mod schedule;
 mod sending;
+mod settle;
 mod settled;
 mod settlements;
-mod settling;
 mod sharing;
-mod starts;
-mod step;
 mod steps;
 mod stopping;
 mod store_answers;
@@ -102,21 +102,21 @@ pub use self::{
     calls::CallId,
     carried::Carried,
     host::Host,
-    inputs_outputs::{Action, Collected, Ended, Input, RecordOutcome, Setting},
+    io::{Action, Collected, Ended, Input, RecordOutcome, Setting},
 };
 use self::{
     budget::Budget,
     calls::CallIds,
     claims::Claims,
-    entry::Entry,
-    leases::{Leases, Terms},
+    lease::{Leases, Terms},
     order::Order,
     outboxes::Outboxes,
     quarantine::Quarantine,
+    record::Entry,
     records::Records,
+    rule::Event,
+    schedule::Starts,
     settlements::Settlements,
-    starts::Starts,
-    step::Event,
     waiting::Waiting,
 };
 use crate::unanswered::{each, unanswered, unsent};

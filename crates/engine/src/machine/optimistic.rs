@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use super::{
-    outcomes::{overtaken, recorded},
-    publishing::publish,
+    messages::publish,
+    outcome::{overtaken, recorded},
+    rule::{Next, Step},
     settlements::{AGAIN, Settling},
-    step::{Next, Step},
     unsettled::give_up,
 };
 use lambda_idempotency_core::{

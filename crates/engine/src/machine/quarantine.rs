@@ -19,7 +19,7 @@
 
 use std::cmp::Reverse;
 
-use super::entry::Stage;
+use super::record::Stage;
 
 /// So many losses in a row keep a suspect that goes last from starting once another record is acknowledged. Records that
 /// were near one death have mostly run after two.

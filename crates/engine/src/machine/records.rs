@@ -2,7 +2,7 @@
 
 use super::{
     ask::Ask,
-    entry::{Entry, Stage},
+    record::{Entry, Stage},
 };
 
 /// The records of a batch, numbered in the order of the event.

@@ -1,6 +1,6 @@
 //! Sends the calls that are due: claims, settlements and renewals to the store, messages to the sender.
 
-use super::{Action, Machine, Present, claims::Request, entry::Entry};
+use super::{Action, Machine, Present, claims::Request, record::Entry};
 use lambda_idempotency_core::{clock::Timestamp, store::Write};
 
 impl Machine<'_> {

@@ -2,12 +2,12 @@
 //! its key over.
 
 use super::{
+    messages::{overtaken_by, publish},
     optimistic::met,
-    outcomes::{overtaken, recorded},
-    publishing::{overtaken_by, publish},
+    outcome::{overtaken, recorded},
+    rule::{Next, Step},
+    settle::failed,
     settlements::{AGAIN, Settling, Written},
-    settling::failed,
-    step::{Next, Step},
     unsettled::{give_up, unsettled},
 };
 use lambda_idempotency_core::{

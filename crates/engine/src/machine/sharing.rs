@@ -3,8 +3,8 @@
 
 use super::{
     calls::PATIENCE,
-    claiming::claimed,
-    step::{Next, Step},
+    claim::claimed,
+    rule::{Next, Step},
     wanted::{Begins, Claimed, Wanted},
 };
 use lambda_idempotency_core::{

@@ -5,8 +5,8 @@
 //! after a failure, or that the handler was stopped.
 
 use super::{
-    leases::Leases,
-    step::{Next, Step},
+    lease::Leases,
+    rule::{Next, Step},
 };
 use lambda_idempotency_core::{
     record::{IdempotencyRecord, Json},

@@ -1,6 +1,6 @@
 //! Ends the time for handlers, or the whole invocation.
 
-use super::{Machine, Present, entry::Stage, publishing, step::Event};
+use super::{Machine, Present, messages, record::Stage, rule::Event};
 use lambda_idempotency_core::outcome::NotStarted;
 
 impl Machine<'_> {
@@ -46,7 +46,7 @@ impl Machine<'_> {
             self.run(at, Event::Unanswered, present);
         }
         for outbox in self.outboxes.abandon() {
-            let too_late = Err(publishing::too_late());
+            let too_late = Err(messages::too_late());
             self.run(outbox.at, Event::Sent(outbox, too_late), present);
         }
         for settling in self.settlements.abandon() {

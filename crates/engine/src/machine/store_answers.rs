@@ -1,7 +1,7 @@
 //! Passes each answer of the store, and of the sender, to the records that it is for.
 
 use super::{
-    CallId, Machine, Present, settled::stored, settlements::Written, step::Event, wanted::Answer,
+    CallId, Machine, Present, rule::Event, settled::stored, settlements::Written, wanted::Answer,
 };
 use lambda_idempotency_core::{
     outbox::SendError,

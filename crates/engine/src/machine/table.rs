@@ -1,11 +1,10 @@
 //! What happens in which stage, and the loop that carries it out.
 
 use super::{
-    Action, Machine, Present, claiming,
-    entry::Stage,
-    handlers, lost_leases, publishing, settled, settling, sharing,
-    step::{Event, Next, Step},
-    steps, unsettled,
+    Action, Machine, Present, claim, handlers, lost_leases, messages,
+    record::Stage,
+    rule::{Event, Next, Step},
+    settle, settled, sharing, steps, unsettled,
 };
 use lambda_idempotency_core::{
     outcome::{NotStarted, Outcome},
@@ -62,14 +61,14 @@ impl Machine<'_> {
         let (s, leases) = (&mut step, &mut self.leases);
         let next = match (s.entry.stage(), event) {
             (Stage::Queued, Event::Begin { looks }) if self.order.may_go(at) => {
-                claiming::begin(s, looks && self.starts.has_room_for_looks())
+                claim::begin(s, looks && self.starts.has_room_for_looks())
             }
             (Stage::ToLook, Event::Turn) => sharing::turn(s, true),
             (Stage::Unseen | Stage::ToClaim | Stage::Suspected, Event::Turn) => {
                 sharing::turn(s, false)
             }
-            (Stage::Claiming, Event::Claimed(claimed)) => claiming::claimed(s, claimed),
-            (Stage::Claiming, Event::Unanswered) => claiming::unanswered(),
+            (Stage::Claiming, Event::Claimed(claimed)) => claim::claimed(s, claimed),
+            (Stage::Claiming, Event::Unanswered) => claim::unanswered(),
             (Stage::Waiting(_), Event::Woken) => Next::To(Stage::ToLook),
             (Stage::Ready, Event::Start) => {
                 let held = s.entry.held().cloned();
@@ -82,7 +81,7 @@ impl Machine<'_> {
             (Stage::Ready | Stage::Running, Event::Renewed { kept, record, verdict }) => {
                 lost_leases::renewed(s, leases, kept, record.map(|record| *record), *verdict)
             }
-            (Stage::Ready, Event::Lapsed) => settling::not_started(s, NotStarted::Lease),
+            (Stage::Ready, Event::Lapsed) => settle::not_started(s, NotStarted::Lease),
             (Stage::Running, Event::Lapsed) => lost_leases::lapsed(s),
             (Stage::Settling, Event::Settled { settling, written, verdict }) => {
                 let verdict = verdict.map_or(Verdict::Written, |verdict| *verdict);
@@ -91,7 +90,7 @@ impl Machine<'_> {
             (Stage::Settling, Event::Unsettled(settling)) => {
                 unsettled::give_up(s, settling, unsettled::too_late())
             }
-            (Stage::Sending, Event::Sent(outbox, answer)) => publishing::sent(s, outbox, answer),
+            (Stage::Sending, Event::Sent(outbox, answer)) => messages::sent(s, outbox, answer),
             (stage, Event::Close(why)) => match stage {
                 Stage::Queued
                 | Stage::ToLook
@@ -99,7 +98,7 @@ impl Machine<'_> {
                 | Stage::ToClaim
                 | Stage::Suspected => Next::End(Outcome::Returned(why)),
                 Stage::Waiting(wait) => Next::End(Outcome::Busy { until: wait.until }),
-                Stage::Ready => settling::not_started(s, why),
+                Stage::Ready => settle::not_started(s, why),
                 _ => Next::Stay,
             },
             // A late answer, or a second reason to stop.

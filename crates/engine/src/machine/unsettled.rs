@@ -2,11 +2,11 @@
 
 use super::{
     carried::Carried,
-    outcomes::shrink,
-    publishing::{self, send, unsent},
+    messages::{self, send, unsent},
+    outcome::shrink,
+    rule::{Next, Step},
+    settle::settle,
     settlements::Settling,
-    settling::settle,
-    step::{Next, Step},
 };
 use lambda_idempotency_core::{
     admission::Settlement,
@@ -104,7 +104,7 @@ fn unrecorded(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreErro
     match held.write(&settlement, step.now).1 {
         Some(record) if record.outbox.is_some() => {
             if step.is_reply_due() {
-                return unsent(&outcome, publishing::too_late());
+                return unsent(&outcome, messages::too_late());
             }
             send(step, &record, None, outcome)
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::entry::Stage;
+use super::record::Stage;
 use lambda_idempotency_core::clock::Timestamp;
 
 /// The first pause between two looks at a busy key; it doubles up to [`LONGEST_PAUSE`].

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use super::{
     Ended, Host, Setting,
     budget::Budget,
-    entry::{Entry, Stage},
-    leases::{Kept, Terms},
+    lease::{Kept, Terms},
     outboxes::Outbox,
+    record::{Entry, Stage},
     settlements::{Settling, Written},
     wanted::{Claimed, Wanted},
 };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::{
     carried::Carried,
     outboxes::Outbox,
-    settling::settle,
-    step::{Next, Step},
+    rule::{Next, Step},
+    settle::settle,
 };
 use lambda_idempotency_core::{
     admission::{Held, Settlement},

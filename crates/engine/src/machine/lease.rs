@@ -203,5 +203,5 @@ impl Leases {
 }
 
 #[cfg(test)]
-#[path = "leases_tests.rs"]
+#[path = "lease_tests.rs"]
 mod tests;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::{
     calls::FIRST_CALL,
     carried::Carried,
+    rule::{Next, Step},
     settlements::Settling,
-    step::{Next, Step},
 };
 use lambda_idempotency_core::{
     admission::{Held, Settlement},

@@ -10,6 +10,7 @@
 mod in_doubt;
 mod pending;
 #[cfg(test)]
+#[path = "claims_tests.rs"]
 mod tests;
 
 use std::{sync::Arc, time::Duration};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{budget::Budget, entry::Stage};
+use super::{budget::Budget, record::Stage};
 use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 
 /// How many claims may be on their way or wait for their handler: enough for four full calls of
@@ -245,5 +245,5 @@ impl Starts {
 }
 
 #[cfg(test)]
-#[path = "starts_tests.rs"]
+#[path = "schedule_tests.rs"]
 mod tests;

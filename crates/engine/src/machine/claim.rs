@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     ask::Task,
-    entry::{Stage, Wait},
-    publishing::publish,
-    settling::{failed, not_started},
-    step::{Next, Step},
+    messages::publish,
+    record::{Stage, Wait},
+    rule::{Next, Step},
+    settle::{failed, not_started},
     waiting::pause,
     wanted::Claimed,
 };
