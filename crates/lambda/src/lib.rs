@@ -200,7 +200,6 @@
 //! panic = "unwind"
 //! ```
 
-mod any_function;
 mod application;
 mod call;
 pub mod clock;
@@ -212,8 +211,6 @@ mod envelope;
 mod environment;
 pub mod error;
 mod find_key;
-mod free;
-mod from_env;
 mod function;
 mod function_builder;
 mod guarded;
@@ -228,7 +225,6 @@ mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod names;
-mod nested;
 pub mod observe;
 mod operation;
 pub mod outbox;
@@ -236,9 +232,6 @@ pub mod outcome;
 pub mod recovery;
 mod rejection;
 mod route;
-mod run;
-mod run_context;
-mod run_many;
 pub mod source;
 pub mod store;
 pub mod testing;
@@ -249,10 +242,8 @@ pub use crate::{
     function::Function,
     function_builder::FunctionBuilder,
     handler::keep_result,
-    idempotency::Idempotency,
+    idempotency::{Idempotency, run::Run, run_context::RunContext},
     operation::{OnMissingKey, Operation},
-    run::Run,
-    run_context::RunContext,
 };
 pub use lambda_idempotency_core::{
     failure::Failure,

@@ -8,7 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::Route;
 use crate::{
     error::{ConfigError, ResultLost, RunError},
-    run::{Found, result_of},
+    idempotency::run::{Found, result_of},
     source::Event,
 };
 

@@ -1,5 +1,13 @@
 //! The entry point: [`Idempotency`] combines a store with operations.
 
+mod any_function;
+mod free;
+mod from_env;
+mod nested;
+pub(crate) mod run;
+pub(crate) mod run_context;
+mod run_many;
+
 use std::{fmt, sync::Arc};
 
 use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};

@@ -9,10 +9,12 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     error::RunError,
-    idempotency::Idempotency,
+    idempotency::{
+        Idempotency,
+        run::{self, Run, Task},
+        run_context::RunContext,
+    },
     operation::Operation,
-    run::{self, Run, Task},
-    run_context::RunContext,
 };
 
 impl Idempotency {

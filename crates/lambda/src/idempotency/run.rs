@@ -19,7 +19,7 @@ use crate::{
     error::{ResultLost, RunError},
     find_key::{Extraction, Texts},
     handler::serialized,
-    nested,
+    idempotency::nested,
     operation::Prepared,
 };
 

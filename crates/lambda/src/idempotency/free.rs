@@ -5,7 +5,9 @@ use lambda_idempotency_engine::free::NotFreed;
 use serde::Serialize;
 
 use crate::{
-    any_function::key_of_payload, error::RunError, idempotency::Idempotency, operation::Operation,
+    error::RunError,
+    idempotency::{Idempotency, any_function::key_of_payload},
+    operation::Operation,
 };
 
 const UNSENT: &str = "the record of the key has messages that are not all sent, and they would be lost with it; let a \

@@ -16,11 +16,13 @@ use crate::{
     call::Invoked,
     error::{ConfigError, RunError},
     find_key::Extraction,
-    idempotency::Idempotency,
+    idempotency::{
+        Idempotency,
+        run::{Run, answer, job, work},
+        run_context::RunContext,
+    },
     names::EntryPoint,
     operation::{Operation, Prepared},
-    run::{Run, answer, job, work},
-    run_context::RunContext,
 };
 
 impl Idempotency {
