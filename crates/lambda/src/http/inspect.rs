@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::{
     HttpLayer,
+    builder::Settings,
     request_key::{RequestKey, of_body, text},
-    settings::Settings,
 };
 use crate::{
     find_key::Extraction,

@@ -65,24 +65,17 @@
 //!
 //! [draft]: https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
 
-mod body;
 mod builder;
 mod caller;
-mod callers;
-mod handler_error;
-mod header;
 mod inspect;
 mod kept;
-mod multipart;
 mod problem;
 mod request_key;
 mod sameness;
 mod service;
-mod settings;
-mod verified;
 
 pub use builder::{ByBody, ByHeader, Http};
-pub use handler_error::HandlerError;
+pub use problem::HandlerError;
 pub use service::HttpService;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -92,7 +85,7 @@ use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_keys::producer::Selector;
 use tower_layer::Layer;
 
-use self::settings::{Keys, Settings};
+use self::builder::{Keys, Settings};
 use crate::{
     error::ConfigError,
     idempotency::Idempotency,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     error::RunError,
-    idempotency::{Idempotency, any_function::key_of_payload},
+    idempotency::{Idempotency, run::key_of_payload},
     operation::Operation,
 };
 

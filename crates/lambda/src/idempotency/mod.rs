@@ -1,6 +1,5 @@
 //! The entry point: [`Idempotency`] combines a store with operations.
 
-mod any_function;
 mod free;
 mod from_env;
 mod nested;

@@ -94,15 +94,6 @@ impl Idempotency {
         }
     }
 
-    pub(crate) fn prepared_for_run(
-        &self,
-        operation: &Operation,
-    ) -> Result<Arc<Prepared>, ConfigError> {
-        let prepared = operation.prepared()?;
-        self.allow(&prepared, EntryPoint::Run)?;
-        Ok(prepared)
-    }
-
     async fn run_each<P, R, F, Fut, E>(
         &self,
         operation: &Prepared,

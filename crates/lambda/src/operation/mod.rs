@@ -5,19 +5,14 @@ mod keys;
 
 mod policies;
 
-mod key_spec;
-mod mode;
-mod on_missing_key;
-mod prepare;
+pub(crate) mod prepare;
 mod prepared;
 
 use std::sync::{Arc, OnceLock};
 
 use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_keys::{KeyPath, producer::KeySpec};
-
-pub(crate) use mode::modes_agree;
-pub use on_missing_key::OnMissingKey;
+pub use prepared::OnMissingKey;
 pub(crate) use prepared::{FieldSets, Prepared};
 
 use crate::error::ConfigError;

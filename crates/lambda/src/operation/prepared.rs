@@ -6,8 +6,6 @@ use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_engine::batch::{Job, Pace, Returned};
 use lambda_idempotency_keys::{FieldSet, KeyFormat, KeyPath, View, producer::Selector};
 
-use super::OnMissingKey;
-
 /// An operation whose expressions are compiled.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -94,4 +92,18 @@ impl FieldSets {
             View::Record => record,
         }
     }
+}
+
+/// What to do with a record in which the key expression finds no key or, without an expression, that has no default key.
+///
+/// None is acknowledged without a call of the handler, since a mistake in the expression would lose them all. Records that
+/// are not for this function are left out by the event source mapping (`FilterCriteria`), the subscription or the rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnMissingKey {
+    /// The record fails and returns to its source; a caller gets an error.
+    #[default]
+    Return,
+    /// The handler runs, without protection against duplicates.
+    RunUnprotected,
 }

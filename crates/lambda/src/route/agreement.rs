@@ -7,7 +7,7 @@ use lambda_idempotency_keys::{Key, KeyFormat, Scope, producer::Selector};
 use super::Route;
 use crate::{
     error::ConfigError,
-    operation::{Prepared, modes_agree},
+    operation::{Prepared, prepare::modes_agree},
 };
 
 impl Route {
