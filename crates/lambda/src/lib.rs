@@ -200,12 +200,10 @@
 //! panic = "unwind"
 //! ```
 
-mod application;
 mod call;
 pub mod clock;
 mod deadline;
 mod decode;
-mod disabled;
 mod divert;
 mod envelope;
 mod environment;
@@ -221,7 +219,6 @@ pub mod http;
 mod idempotency;
 pub mod inspect;
 pub mod keys;
-mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod names;

@@ -17,14 +17,12 @@ use lambda_idempotency_engine::{
 };
 
 use crate::{
-    application,
     call::LastInvoked,
-    disabled,
+    environment,
     error::ConfigError,
     function::Function,
     function_builder::FunctionBuilder,
     handler::{Handler, HandlerResult, Payload},
-    log,
     names::{EntryPoint, Names},
     operation::{Operation, Prepared},
     source::Sources,
@@ -66,15 +64,14 @@ impl Idempotency {
     /// environment names, and reports to the log (see [`with_log`](Self::with_log)).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        let (log, refused) = match log::from_environment() {
+        let (log, refused) = match environment::log() {
             Ok(log) => (log, None),
             Err(refused) => (TracingObserver::new(), Some(refused)),
         };
         let engine = Engine::new(store).with_log(Some(log)).with_worker(Worker::from_environment());
         let (names, last_invoked) = (Names::of_process(), LastInvoked::default());
         let new = Self { engine, last_invoked, names, mistake: None, refused };
-        new.named(application::from_environment())
-            .without_protection_if(disabled::from_environment())
+        new.named(environment::application()).without_protection_if(environment::is_disabled())
     }
 
     /// Names the application: 1 to 128 visible ASCII characters; any other name is refused when a
@@ -109,7 +106,7 @@ impl Idempotency {
     /// records count for every application.
     #[must_use]
     pub fn application(self, name: impl Into<Arc<str>>) -> Self {
-        let name = application::checked(name.into(), "`.application(..)`");
+        let name = environment::checked_application(name.into(), "`.application(..)`");
         self.named(name.map(Some))
     }
 
