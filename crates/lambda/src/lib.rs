@@ -201,7 +201,6 @@
 //! ```
 
 mod call;
-pub mod clock;
 mod deadline;
 mod decode;
 mod divert;
@@ -218,14 +217,11 @@ pub mod handler;
 pub mod http;
 mod idempotency;
 pub mod inspect;
-pub mod keys;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod names;
-pub mod observe;
 mod operation;
 pub mod outbox;
-pub mod outcome;
 pub mod recovery;
 mod rejection;
 mod route;
@@ -258,6 +254,41 @@ pub use lambda_idempotency_keys::{payload, producer, record};
 pub use lambda_idempotency_postgres::{self as postgres, PostgresStore};
 #[cfg(feature = "redis")]
 pub use lambda_idempotency_redis::{self as redis, RedisStore};
+
+/// Time: the [`Clock`](clock::Clock) that is read, and its [`Timestamp`](clock::Timestamp)s.
+pub mod clock {
+    pub use lambda_idempotency_core::clock::{Clock, SystemClock, Timestamp};
+}
+
+/// How keys are found and written: paths, and the format of keys.
+///
+/// [`Operation::key`] takes a text; the types here are for what a text cannot say.
+pub mod keys {
+    pub use lambda_idempotency_keys::{
+        IntoKeyPath, IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, RecordPath, Secret,
+        SecretError, View,
+    };
+}
+
+/// What is reported: the outcome of each delivery, each call of the store, and the end of each invocation.
+///
+/// An [`Observer`](observe::Observer) of your own is added with [`Idempotency::with_observer`].
+pub mod observe {
+    pub use lambda_idempotency_engine::observe::{
+        BatchEnd, Observer, Report, StoreCall, StorePurpose, TracingObserver,
+    };
+
+    #[cfg(feature = "metrics")]
+    pub use crate::metrics::CloudWatchMetrics;
+}
+
+/// What some outcomes hold: see [`Outcome`].
+pub mod outcome {
+    pub use lambda_idempotency_core::{
+        admission::Freed,
+        outcome::{Completion, Foreign, NotStarted, Rejected, ResultKept},
+    };
+}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

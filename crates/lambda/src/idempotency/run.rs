@@ -19,10 +19,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     call::Invoked,
     decode::{Format, decode},
-    error::{ResultLost, RunError},
+    error::{ConfigError, ResultLost, RunError},
     find_key::{Extraction, Texts},
     handler::serialized,
     idempotency::{Idempotency, nested, run_context::RunContext},
+    names::EntryPoint,
     operation::{Operation, Prepared},
 };
 

@@ -14,14 +14,13 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     call::Invoked,
-    error::{ConfigError, RunError},
+    error::RunError,
     find_key::Extraction,
     idempotency::{
         Idempotency,
         run::{Run, answer, job, work},
         run_context::RunContext,
     },
-    names::EntryPoint,
     operation::{Operation, Prepared},
 };
 
