@@ -2,10 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::config_error::DynamoDbConfigError;
-
-/// Far below DynamoDB's limit, so that all names fit in a statement of 8192 characters.
-const LONGEST_NAME: usize = 255;
 /// DynamoDB's limit for a sort key.
 pub(crate) const LONGEST_SORT_KEY: usize = 1024;
 /// DynamoDB's limit for a partition key.
@@ -159,7 +155,7 @@ impl Partition {
     }
 
     /// Whether DynamoDB takes it, for every key that it takes as a sort key.
-    fn is_fit(&self) -> bool {
+    pub(crate) fn is_fit(&self) -> bool {
         let (length, longest) = match self {
             Self::Static(partition) => (partition.len(), LONGEST_PARTITION),
             Self::Derived { prefix } => (prefix.len(), LONGEST_PARTITION - LONGEST_SORT_KEY),
@@ -211,7 +207,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    fn all(&self) -> [&str; 19] {
+    pub(crate) fn all(&self) -> [&str; 19] {
         [
             &self.id,
             &self.status,
@@ -247,26 +243,6 @@ impl Attributes {
             self.id
         )
     }
-
-    /// Refuses names that cannot be quoted in a PartiQL statement, and one name used twice.
-    pub(crate) fn check(&self) -> Result<(), DynamoDbConfigError> {
-        let mut seen = Vec::new();
-        let sort_key = self.sort_key.as_ref();
-        if sort_key.is_some_and(|sort_key| !sort_key.partition.is_fit()) {
-            return Err(DynamoDbConfigError::UnfitPartition);
-        }
-        for name in self.all().into_iter().chain(sort_key.map(|sort_key| &*sort_key.name)) {
-            let unfit = |c: char| c.is_control() || matches!(c, '"' | '\'' | '\\');
-            if name.is_empty() || name.len() > LONGEST_NAME || name.contains(unfit) {
-                return Err(DynamoDbConfigError::UnfitName(name.into()));
-            }
-            if seen.contains(&name) {
-                return Err(DynamoDbConfigError::NameUsedTwice(name.into()));
-            }
-            seen.push(name);
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -297,47 +273,5 @@ mod tests {
             }
         }
         assert_eq!(fields, Attributes::default().all().len());
-    }
-
-    #[test]
-    fn the_default_names_are_valid() {
-        assert_eq!(Attributes::default().check(), Ok(()));
-    }
-
-    #[test]
-    fn a_partition_of_a_table_with_a_sort_key_has_a_length_that_fits_a_key() {
-        for (length, fits) in
-            [(0, false), (1, true), (LONGEST_PARTITION, true), (LONGEST_PARTITION + 1, false)]
-        {
-            let expected = if fits { Ok(()) } else { Err(DynamoDbConfigError::UnfitPartition) };
-            let sort_key = Some(SortKey::new("sk", "p".repeat(length)));
-            let names = Attributes { sort_key, ..Attributes::default() };
-            assert_eq!(names.check(), expected, "{length}");
-            let prefix =
-                "p".repeat(length.saturating_sub(usize::from(length > 1) * LONGEST_SORT_KEY));
-            let sort_key = Some(SortKey::derived("sk", prefix));
-            let names = Attributes { sort_key, ..Attributes::default() };
-            assert_eq!(names.check(), expected, "{length}");
-        }
-    }
-
-    #[test]
-    fn a_name_may_have_255_bytes() {
-        let names = Attributes { data: "x".repeat(255).into(), ..Attributes::default() };
-        assert_eq!(names.check(), Ok(()));
-    }
-
-    #[test]
-    fn a_name_that_could_end_its_quotes_is_refused() {
-        for name in ["", "a\"b", "a'b", "a\\", "a\n", &"x".repeat(256)] {
-            let names = Attributes { data: name.to_owned().into(), ..Attributes::default() };
-            assert_eq!(names.check(), Err(DynamoDbConfigError::UnfitName(name.into())));
-        }
-    }
-
-    #[test]
-    fn a_name_is_used_once() {
-        let names = Attributes { data: "status".into(), ..Attributes::default() };
-        assert_eq!(names.check(), Err(DynamoDbConfigError::NameUsedTwice("status".into())));
     }
 }

@@ -14,15 +14,13 @@ use lambda_idempotency_core::store::{Guard, StoreErrorKind};
 
 use crate::{
     attributes::Attributes,
-    codes::service_failure,
     config::Config,
-    error::{self, Doing, Failure},
+    error::{self, Doing, Failure, sdk_failure, service_failure},
     guard::{predicate, terms},
     item::{changes, fields, key_fields},
-    member::{Answer, Lost, Member},
     retry::Budget,
-    sdk_error::sdk_failure,
     store::DynamoDbStore,
+    write::{Answer, Lost, Member},
 };
 
 /// Room for the text of a statement with the default names, and for its parameters.
@@ -32,7 +30,7 @@ const PARAMETERS: usize = 20;
 const OPERATION: &str = "BatchExecuteStatement";
 
 impl DynamoDbStore {
-    /// Sends up to [`MOST_STATEMENTS`](crate::limits::MOST_STATEMENTS) writes and waits for their answers, in order.
+    /// Sends up to [`MOST_STATEMENTS`](crate::write::MOST_STATEMENTS) writes and waits for their answers, in order.
     pub(crate) async fn write_batch(
         &self,
         members: &[Member<'_>],

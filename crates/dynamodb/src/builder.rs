@@ -2,18 +2,17 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use aws_sdk_dynamodb::{
-    Client,
-    config::{StalledStreamProtectionConfig, retry::RetryConfig},
-};
+use aws_sdk_dynamodb::Client;
 use lambda_idempotency_core::{clock::Clock, request_slots::RequestSlots, settings::Timing};
 
 use crate::{
     attributes::Attributes,
-    config::{Config, MOST_REQUESTS},
-    config_error::DynamoDbConfigError,
+    config::{Config, DynamoDbConfigError, MOST_REQUESTS, check},
+    connection::client_of,
     store::DynamoDbStore,
 };
+#[cfg(feature = "from-env")]
+use crate::{config::table_from_env, connection::client_from_env};
 
 impl DynamoDbStore {
     /// The store in `table`, with every setting at its default.
@@ -27,6 +26,37 @@ impl DynamoDbStore {
     /// A builder of the store in `table`, with every setting at its default.
     pub fn builder(client: Client, table: impl Into<String>) -> DynamoDbStoreBuilder {
         DynamoDbStoreBuilder::new(client, table.into())
+    }
+}
+
+#[cfg(feature = "from-env")]
+impl DynamoDbStore {
+    /// The store whose table `IDEMPOTENCY_TABLE` names, or `IDEMPOTENCY_STORE` as `dynamodb:TABLE`, with
+    /// credentials and region as the SDK finds them (in Lambda: those of the function's role).
+    ///
+    /// Call it once, before the runtime starts: it loads the configuration, and requests of one
+    /// client share their connections.
+    ///
+    /// The SDK's default settings do not suit Lambda and are replaced. The SDK retries silently, so
+    /// a claim whose response was lost would find its own record and seem to be taken; its first
+    /// pause is a second; and only the connection has a time limit (3.1 s).
+    ///
+    /// # Errors
+    /// [`DynamoDbConfigError::NoTable`] if no variable names a table, [`DynamoDbConfigError::TwoTables`] if they name
+    /// two, [`DynamoDbConfigError::UnfitTable`] and [`DynamoDbConfigError::NotText`] if one cannot be read;
+    /// [`DynamoDbConfigError::NoRegion`] if no region is configured.
+    pub async fn from_env() -> Result<Self, DynamoDbConfigError> {
+        Ok(Self::builder_from_env().await?.build_unchecked())
+    }
+
+    /// As [`from_env`](Self::from_env), as a builder for further settings.
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env).
+    pub async fn builder_from_env() -> Result<DynamoDbStoreBuilder, DynamoDbConfigError> {
+        let table = table_from_env()?;
+        let client = client_from_env().await.ok_or(DynamoDbConfigError::NoRegion)?;
+        Ok(Self::builder(client, table))
     }
 }
 
@@ -123,25 +153,14 @@ impl DynamoDbStoreBuilder {
     /// [`DynamoDbConfigError::UnfitName`] and [`DynamoDbConfigError::NameUsedTwice`] for attribute names, and
     /// [`DynamoDbConfigError::UnfitPartition`] for a partition.
     pub fn build(self) -> Result<DynamoDbStore, DynamoDbConfigError> {
-        self.config.attributes.check()?;
+        check(&self.config.attributes)?;
         Ok(self.build_unchecked())
     }
 
     pub(crate) fn build_unchecked(self) -> DynamoDbStore {
-        let config = self
-            .client
-            .config()
-            .to_builder()
-            // A retry inside the SDK would find the item that its own first request wrote, and report a
-            // failed condition.
-            .retry_config(RetryConfig::disabled())
-            // It watches how fast bodies come and go, at some expense for each request. Each request of the store has
-            // a time limit anyway.
-            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            .build();
         let slots = RequestSlots::new(MOST_REQUESTS, Arc::clone(&self.config.timing.clock));
         DynamoDbStore {
-            client: Client::from_conf(config),
+            client: client_of(&self.client),
             config: Arc::new(self.config),
             slots: Arc::new(slots),
         }

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{record::Status, store::Guard};
 use crate::{
     attributes::Attributes,
     item::Item,
-    scalar::{millis, seconds, status, token},
+    value::{millis, seconds, status, token},
 };
 
 /// Room for the text of a term.

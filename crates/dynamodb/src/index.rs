@@ -20,16 +20,12 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    browse::Answer,
-    codes::permissions,
-    error::{self, Doing, Failure},
+    error::{self, Doing, Failure, permissions, sdk_failure},
     item::Item,
-    position::{Position, other_listing},
-    retry::{Budget, backoff},
-    sdk_error::sdk_failure,
-    shard::{SHARDS, shard},
-    slots::leave,
+    read::Answer,
+    retry::{Budget, backoff, leave},
     store::DynamoDbStore,
+    value::{SHARDS, shard},
 };
 
 impl DynamoDbStore {
@@ -180,5 +176,59 @@ fn index_failure(doing: Doing<'_>, index: &str, error: &SdkError<QueryError>) ->
             ),
         ),
         _ => failure,
+    }
+}
+
+/// A position in the index: in this shard, after the item of this primary key.
+struct Position<'c> {
+    shard: u32,
+    /// The partition key, and the sort key or nothing.
+    after: Option<(&'c str, &'c str)>,
+}
+
+impl<'c> Position<'c> {
+    fn text(&self) -> String {
+        let Self { shard, after } = self;
+        let after = after.map(|(partition, sort)| format!("{}:{partition}{sort}", partition.len()));
+        format!("{shard} {}", after.unwrap_or_default())
+    }
+
+    fn read(text: &'c str) -> Option<Self> {
+        let (shard, after) = text.split_once(' ')?;
+        let shard = shard.parse().ok().filter(|shard| *shard < SHARDS)?;
+        if after.is_empty() {
+            return Some(Self { shard, after: None });
+        }
+        let (length, both) = after.split_once(':')?;
+        let after = both.split_at_checked(length.parse().ok()?)?;
+        Some(Self { shard, after: Some(after) })
+    }
+}
+
+/// Whether a cursor is of an index. Read from the table, it would be a place anywhere, and what is before would be missing.
+pub(crate) fn is_of_index(cursor: &Cursor) -> bool {
+    Position::read(cursor.as_str()).is_some()
+}
+
+/// A cursor of the other listing: the store was built with an index since, or without one.
+pub(crate) fn other_listing(what: &str) -> Failure {
+    let context = format!("a cursor that is not of {what}: begin without one");
+    Failure::new(StoreErrorKind::Refused, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        for after in [None, Some(("op#1", "")), Some(("a 7:ü", "op#1"))] {
+            let text = Position { shard: 7, after }.text();
+            let read = Position::read(&text).unwrap();
+            assert_eq!((read.shard, read.after), (7, after), "{text}");
+        }
+        for text in ["", "op#1", "64 ", "1 4:op"] {
+            assert!(Position::read(text).is_none(), "{text}");
+        }
     }
 }

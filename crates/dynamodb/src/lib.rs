@@ -159,84 +159,31 @@ mod attributes;
 mod batch;
 mod browse;
 mod builder;
-mod codes;
 mod config;
-mod config_error;
-mod credentials;
-mod data;
+mod connection;
 mod effects;
-#[cfg(feature = "from-env")]
-mod env;
 mod error;
-mod forget;
 mod guard;
 mod index;
 mod item;
-mod limits;
-mod member;
-mod position;
-mod provenance;
 mod read;
 mod retry;
-mod scalar;
-mod sdk_error;
-mod shard;
-mod single;
-mod slots;
 mod store;
 mod transaction;
-mod turns;
+mod value;
 mod write;
-
-use lambda_idempotency_core::{
-    capabilities::Capabilities,
-    clock::{BoxFuture, Timestamp},
-    key::Key,
-    record::IdempotencyRecord,
-    request_slots::Purpose,
-    store::{Store, StoreError, Verdict, Write},
-};
 
 /// One effect, of the version of the AWS SDK that the store uses.
 #[doc(no_inline)]
 pub use aws_sdk_dynamodb::types::TransactWriteItem;
 
-use crate::retry::Budget;
 pub use crate::{
     attributes::{Attributes, DataForm, Partition, SortKey},
     builder::DynamoDbStoreBuilder,
-    config_error::DynamoDbConfigError,
+    config::DynamoDbConfigError,
     effects::{DynamoDbEffectError, DynamoDbEffects},
     store::DynamoDbStore,
 };
-
-impl Store for DynamoDbStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::NONE.with_effects::<DynamoDbEffects>().with_native_expiry()
-    }
-
-    fn write<'a>(
-        &'a self,
-        writes: &'a [Write],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(self.write_all(writes, call_deadline))
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        Box::pin(async move {
-            let budget = Budget::new(&self.config, call_deadline);
-            let answers = self.read_all(keys.iter(), Purpose::Claim, &budget).await;
-            let missing = || Err(error::too_late(&self.config));
-            let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
-            keys.iter().map(|key| answer(key).map_err(|f| f.report(false))).collect()
-        })
-    }
-}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,21 +1,20 @@
 //! Consistent reads: one key by `GetItem`, several by `BatchGetItem`.
 
-use std::collections::HashMap;
-
-use aws_sdk_dynamodb::types::KeysAndAttributes;
-use lambda_idempotency_core::{
-    clock::BoxFuture, key::Key, record::IdempotencyRecord, request_slots::Purpose,
-};
-
 use crate::{
-    error::{self, Doing, Failure},
+    error::{self, Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
-    limits::fit_key,
-    retry::{Budget, backoff, bounded},
-    sdk_error::sdk_failure,
-    slots::leave,
+    retry::{Budget, backoff, bounded, fit_key, leave},
     store::DynamoDbStore,
 };
+use aws_sdk_dynamodb::types::KeysAndAttributes;
+use lambda_idempotency_core::{
+    clock::{BoxFuture, Timestamp},
+    key::Key,
+    record::IdempotencyRecord,
+    request_slots::Purpose,
+    store::StoreError,
+};
+use std::collections::HashMap;
 
 /// The most keys in a `BatchGetItem`.
 const MOST: usize = 100;
@@ -29,7 +28,33 @@ struct Page<'k> {
     left: Vec<&'k Key>,
 }
 
+/// What one request answers.
+pub(crate) struct Answer {
+    pub(crate) items: Vec<Item>,
+    pub(crate) count: u64,
+    pub(crate) last: Option<Item>,
+}
+
+impl Answer {
+    pub(crate) fn new(items: Option<Vec<Item>>, count: i32, last: Option<Item>) -> Self {
+        Self { items: items.unwrap_or_default(), count: u64::try_from(count).unwrap_or(0), last }
+    }
+}
+
 impl DynamoDbStore {
+    /// The record of each key, in their order.
+    pub(crate) async fn read_each(
+        &self,
+        keys: &[Key],
+        call_deadline: Timestamp,
+    ) -> Vec<Result<Option<IdempotencyRecord>, StoreError>> {
+        let budget = Budget::new(&self.config, call_deadline);
+        let answers = self.read_all(keys.iter(), Purpose::Claim, &budget).await;
+        let missing = || Err(error::too_late(&self.config));
+        let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
+        keys.iter().map(|key| answer(key).map_err(|f| f.report(false))).collect()
+    }
+
     /// Reads each key, once if it occurs twice, and repeats requests until the budget ends.
     pub(crate) async fn read_all<'k>(
         &self,

@@ -23,17 +23,14 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    codes::{service_failure, unquoted},
     config::Config,
     effects::{DynamoDbEffects, plain_name},
-    error::{self, Doing, Failure},
+    error::{self, Doing, Failure, sdk_failure, service_failure, unquoted},
     guard::{Condition, condition, terms},
     item::Item,
-    member::{Answer, Member},
     retry::Budget,
-    sdk_error::sdk_failure,
-    single::lost_to,
     store::DynamoDbStore,
+    write::{Answer, Member, lost_to},
 };
 
 const OPERATION: &str = "TransactWriteItems";

@@ -1,14 +1,120 @@
-//! Results in the forms of other libraries, as JSON text.
+//! The values of an item's attributes, and back: texts and numbers, where a claim came from, in which part of an index an item
+//! is, and results in the forms of other libraries.
 //!
-//! Python, Java and .NET store JSON text in a string attribute, as we do. TypeScript and Go store
-//! the value as a native attribute, which is converted to JSON here.
+//! Python, Java and .NET store a result as JSON text in a string attribute, as we do. TypeScript and Go store the value as a
+//! native attribute, which is converted to JSON here.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_idempotency_core::{
+    browse::Left,
+    clock::Timestamp,
+    key::Key,
+    record::{IdempotencyRecord, Owner, Provenance, Status},
+};
 use serde_json::value::RawValue;
 
 use crate::attributes::DataForm;
+
+pub(crate) fn status(status: Status) -> AttributeValue {
+    let text = match status {
+        Status::InProgress => "INPROGRESS",
+        Status::Completed => "COMPLETED",
+        Status::PermanentlyFailed => "FAILED",
+    };
+    AttributeValue::S(text.to_owned())
+}
+
+pub(crate) fn token(owner: Owner) -> AttributeValue {
+    AttributeValue::S(owner.to_string())
+}
+
+pub(crate) fn millis(at: Timestamp) -> AttributeValue {
+    AttributeValue::N(at.as_millis().to_string())
+}
+
+/// Seconds, with a fraction if another library wrote one.
+pub(crate) fn seconds(at: Timestamp) -> AttributeValue {
+    let (secs, rest) = (at.as_secs(), at.as_millis() % 1000);
+    AttributeValue::N(if rest == 0 { secs.to_string() } else { format!("{secs}.{rest:03}") })
+}
+
+/// `number` times ten to the power of `places`, if that is a whole number that fits.
+pub(crate) fn scaled(number: &str, places: i32) -> Option<u64> {
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let fraction = i32::try_from(fraction.len()).ok()?;
+    let shift = exponent.checked_add(places)?.checked_sub(fraction)?;
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Some(0);
+    }
+    if shift >= 0 {
+        let factor = 10u64.checked_pow(u32::try_from(shift).ok()?)?;
+        digits.parse::<u64>().ok()?.checked_mul(factor)
+    } else {
+        let keep = digits.len().checked_sub(usize::try_from(shift.unsigned_abs()).ok()?)?;
+        let (kept, dropped) = digits.split_at_checked(keep)?;
+        if dropped.bytes().any(|b| b != b'0') || kept.is_empty() {
+            return None;
+        }
+        kept.parse().ok()
+    }
+}
+
+const CLAIMED_AT: &str = "claimed_at";
+
+/// The attribute's value.
+pub(crate) fn provenance(provenance: &Provenance) -> AttributeValue {
+    let texts = provenance.texts();
+    let mut members = HashMap::with_capacity(texts.len().saturating_add(1));
+    for (name, text) in texts {
+        if let Some(text) = text {
+            members.insert(name.to_owned(), AttributeValue::S(text.to_owned()));
+        }
+    }
+    members.insert(CLAIMED_AT.to_owned(), millis(provenance.claimed_at));
+    AttributeValue::M(members)
+}
+
+/// Reads the attribute; `None` if it does not say when the key was claimed.
+pub(crate) fn read_provenance(value: &AttributeValue) -> Option<Provenance> {
+    let members = value.as_m().ok()?;
+    let claimed_at = Timestamp::from_millis(scaled(members.get(CLAIMED_AT)?.as_n().ok()?, 0)?);
+    Some(Provenance::of_texts(claimed_at, |name| {
+        members.get(name)?.as_s().ok().map(|text| text.as_str().into())
+    }))
+}
+
+/// In how many parts the index is. Another number would need a transition: items keep the shard that they were written with.
+pub(crate) const SHARDS: u32 = 64;
+
+/// The attribute that puts an item into the index: its shard, if anything is left in the record.
+pub(crate) fn shard_of(key: &Key, record: &IdempotencyRecord) -> Option<AttributeValue> {
+    let left = [Left::Messages, Left::Work].into_iter().find(|left| left.is_in(record))?;
+    // FNV-1a, whose upper half mixes better than its lower one.
+    let mix = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(16_777_619);
+    let sum = key.as_str().bytes().fold(2_166_136_261, mix);
+    Some(shard(left, (sum ^ (sum >> 16)) % SHARDS))
+}
+
+/// The value of the attribute in this shard.
+pub(crate) fn shard(left: Left, number: u32) -> AttributeValue {
+    let left = match left {
+        Left::Messages => "messages",
+        Left::Work => "work",
+    };
+    AttributeValue::S(format!("{left}#{number:02}"))
+}
 
 /// How deep lists and maps nest.
 const DEEPEST: usize = 31;
@@ -28,7 +134,7 @@ pub(crate) fn json_text(form: DataForm, value: &AttributeValue) -> Option<String
 }
 
 /// A result as an attribute; as text if it [does not fit](fits).
-pub(crate) fn attribute(form: DataForm, json: &str) -> AttributeValue {
+pub(crate) fn result(form: DataForm, json: &str) -> AttributeValue {
     let text = || AttributeValue::S(json.to_owned());
     match form {
         DataForm::Json => text(),
@@ -152,6 +258,48 @@ mod tests {
 
     use super::*;
 
+    fn record(status: Status) -> IdempotencyRecord {
+        IdempotencyRecord::new(status, Timestamp::from_secs(9))
+    }
+
+    #[test]
+    fn only_records_with_something_left_are_in_the_index() {
+        let key = Key::from_text("op#1");
+        for status in [Status::InProgress, Status::Completed, Status::PermanentlyFailed] {
+            assert_eq!(shard_of(&key, &record(status)), None);
+        }
+        let mut kept = record(Status::InProgress);
+        kept.payload = Some("{}".into());
+        assert_eq!(shard_of(&key, &kept), Some(AttributeValue::S("work#31".into())));
+        let mut unsent = record(Status::Completed);
+        unsent.outbox = Some("[]".into());
+        assert_eq!(shard_of(&key, &unsent), Some(AttributeValue::S("messages#31".into())));
+    }
+
+    /// The items of all versions have to be where this one looks.
+    #[test]
+    fn the_shard_of_a_key_does_not_change_with_versions() {
+        let mut kept = record(Status::InProgress);
+        kept.payload = Some("{}".into());
+        for (key, shard) in [("place-order#a", "work#63"), ("place-order#b", "work#38")] {
+            let found = shard_of(&Key::from_text(key), &kept);
+            assert_eq!(found, Some(AttributeValue::S(shard.into())), "{key}");
+        }
+    }
+
+    #[test]
+    fn keys_are_in_all_shards() {
+        let mut kept = record(Status::InProgress);
+        kept.payload = Some("{}".into());
+        let mut counts = std::collections::HashMap::new();
+        for number in 0..6400 {
+            let shard = shard_of(&Key::from_text(format!("place-order#{number}")), &kept);
+            *counts.entry(format!("{shard:?}")).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 64);
+        assert!(counts.values().all(|count| (50..200).contains(count)), "{counts:?}");
+    }
+
     fn s(text: &str) -> AttributeValue {
         AttributeValue::S(text.into())
     }
@@ -205,7 +353,7 @@ mod tests {
 
     #[test]
     fn values_are_stored_as_typescript_stores_them() {
-        let of = |json: &str| attribute(DataForm::Native, json);
+        let of = |json: &str| result(DataForm::Native, json);
         assert_eq!(of("null"), AttributeValue::Null(true));
         assert_eq!(of("12.5"), n("12.5"));
         assert_eq!(of("\"42\""), s("42"));
@@ -230,7 +378,7 @@ mod tests {
     #[test]
     fn both_truth_values_are_native() {
         for (json, value) in [("true", true), ("false", false)] {
-            assert_eq!(attribute(DataForm::Native, json), AttributeValue::Bool(value));
+            assert_eq!(result(DataForm::Native, json), AttributeValue::Bool(value));
         }
     }
 

@@ -1,8 +1,46 @@
-//! Why a request had no credentials: for now, or until somebody configures them.
+//! The client of a store, and why it has no credentials: for now, or until somebody configures them.
 
 use std::error::Error;
+#[cfg(feature = "from-env")]
+use std::time::Duration;
 
 use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_dynamodb::{
+    Client,
+    config::{StalledStreamProtectionConfig, retry::RetryConfig},
+};
+
+/// The client with the settings that the store needs.
+pub(crate) fn client_of(client: &Client) -> Client {
+    let config = client
+        .config()
+        .to_builder()
+        // A retry inside the SDK would find the item that its own first request wrote, and report a
+        // failed condition.
+        .retry_config(RetryConfig::disabled())
+        // It watches how fast bodies come and go, at some expense for each request. Each request of the store has
+        // a time limit anyway.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .build();
+    Client::from_conf(config)
+}
+
+/// Within a region a connection takes milliseconds.
+#[cfg(feature = "from-env")]
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A client by the environment; `None` without a region.
+#[cfg(feature = "from-env")]
+pub(crate) async fn client_from_env() -> Option<Client> {
+    use aws_config::{BehaviorVersion, timeout::TimeoutConfig};
+
+    // A fixed version, because `latest` would change these settings with an update of the SDK.
+    let loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).build());
+    let config = loader.load().await;
+    config.region().is_some().then(|| Client::new(&config))
+}
 
 /// Why there were no credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
