@@ -7,7 +7,8 @@
 //! ```
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, Lease, MemoryStore, Operation, clock::Clock, source::Sqs, testing,
+    Call, Failure, Idempotency, MemoryStore, Operation, clock::Clock, policy::Lease, source::Sqs,
+    testing,
 };
 use lambda_idempotency_testkit::{clock::ManualClock, ledger::Ledger};
 use serde_json::{Value, json};

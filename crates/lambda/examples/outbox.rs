@@ -10,7 +10,7 @@ use std::sync::{Arc, Once};
 
 use lambda_idempotency::outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender};
 use lambda_idempotency::{
-    Call, Failure, Idempotency, MemoryStore, Operation, clock::Timestamp, record, testing,
+    Call, Failure, Idempotency, MemoryStore, Operation, clock::Timestamp, keys::record, testing,
 };
 use lambda_idempotency::{source::Sqs, store::BoxFuture};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@
 
 use lambda_idempotency::{
     Operation,
-    producer::{KeySpec, Producer, ProducerError},
+    keys::producer::{KeySpec, Producer, ProducerError},
 };
 use serde::Serialize;
 

@@ -69,7 +69,7 @@ pub trait CallExt: sealed::Sealed {
     ///
     /// ```
     /// use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
-    /// use lambda_idempotency::{Call, CallExt as _, Failure, dynamodb::DynamoDbEffects};
+    /// use lambda_idempotency::{Call, CallExt as _, Failure, store::dynamodb::DynamoDbEffects};
     ///
     /// async fn forget(customer: String, call: Call) -> Result<(), Failure> {
     ///     let id = AttributeValue::S(customer);
@@ -104,7 +104,7 @@ pub trait CallExt: sealed::Sealed {
     ///
     /// ```
     /// use lambda_idempotency::{
-    ///     Call, CallExt as _, Failure, postgres::{PostgresEffects, PostgresStatement, PostgresValue},
+    ///     Call, CallExt as _, Failure, store::postgres::{PostgresEffects, PostgresStatement, PostgresValue},
     /// };
     ///
     /// async fn sell(item: String, call: Call) -> Result<(), Failure> {

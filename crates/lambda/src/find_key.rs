@@ -64,7 +64,7 @@ struct Views<'a> {
 /// A key, and what an expression selected for it, if one did.
 type Found = (Key, Option<Selection>);
 
-/// A record's key and its parts, for [`inspect`](crate::inspect).
+/// A record's key and its parts, for [`inspect`](crate::keys::inspect).
 pub(crate) struct Inspected {
     pub(crate) key: Key,
     pub(crate) selection: Option<Selection>,
@@ -200,7 +200,7 @@ impl<'a> Extraction<'a> {
         Ok(Work::Keyed { key, fingerprint, payload: "", job: job(payload)? })
     }
 
-    /// The key of a record and its parts, for [`inspect`](crate::inspect).
+    /// The key of a record and its parts, for [`inspect`](crate::keys::inspect).
     pub(crate) fn inspect(&self, texts: Texts<'_>) -> Result<Inspected, Missing> {
         let mut views = self.views(&texts);
         let (key, selection) = self.find(texts.identity, &mut views)?;

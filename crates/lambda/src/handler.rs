@@ -170,10 +170,12 @@ impl<R: HandlerResult> HandlerResult for Kept<R> {
 /// together. The result takes space in the store; on DynamoDB its completion and the claim of each
 /// duplicate cost a write unit for each further KiB. A result that is too large for the store (400
 /// KB in DynamoDB) or cannot be serialized is left out: the work counts as done, and the log
-/// contains a warning ([`ResultKept`](crate::outcome::ResultKept)).
+/// contains a warning ([`ResultKept`](crate::observe::ResultKept)).
 ///
 /// ```
-/// use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, keep_result, source::Sqs, testing};
+/// use lambda_idempotency::{
+///     Call, Failure, Idempotency, MemoryStore, Operation, handler::keep_result, source::Sqs, testing,
+/// };
 /// use serde_json::{Value, json};
 ///
 /// async fn place(order: Value, call: Call) -> Result<String, Failure> {

@@ -144,7 +144,7 @@
 //! | errors that say what to do | [`Failure`] |
 //! | a direct invocation, whose caller gets the result | [`source::Invoke`] |
 //! | any function, many payloads | [`Idempotency::run`], [`Idempotency::run_many`] |
-//! | keys before sending, and of events | [`producer`], [`inspect`] |
+//! | keys before sending, and of events | [`keys::producer`], [`keys::inspect`] |
 //! | tests | [`testing`], [`Call::test`], [`MemoryStore`] |
 //!
 //! The guide:
@@ -186,7 +186,7 @@
 //! * `http`: `Idempotency::http`, a layer around a service of HTTP requests, with `lambda_http`.
 //! * `metrics`: `observe::CloudWatchMetrics`, an observer that writes [metrics](guide::metrics) in CloudWatch's embedded
 //!   metric format.
-//! * `powertools`: `powertools::PowertoolsKeys`, the keys of Powertools for AWS Lambda, for a table shared with it.
+//! * `powertools`: `keys::powertools`, the keys of Powertools for AWS Lambda, for a table shared with it.
 //! * `panic-abort`: allows builds with `panic = "abort"`, in which a panic ends the process and every handler of the batch.
 //!
 //! # Panics of handlers
@@ -216,7 +216,6 @@ pub mod handler;
 #[cfg(feature = "http")]
 pub mod http;
 mod idempotency;
-pub mod inspect;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod names;
@@ -234,46 +233,48 @@ pub use crate::{
     error::{ConfigError, RunError},
     function::Function,
     function_builder::FunctionBuilder,
-    handler::keep_result,
     idempotency::{Idempotency, run::Run, run_context::RunContext},
-    operation::{OnMissingKey, Operation},
+    operation::Operation,
 };
 pub use lambda_idempotency_core::{
-    failure::Failure,
-    memory::MemoryStore,
-    outcome::Outcome,
-    policy::{Lease, Mode, OnConflict, OnOutage, OnTimeout},
+    failure::Failure, memory::MemoryStore, outcome::Outcome, policy::Mode,
 };
 #[cfg(feature = "dynamodb")]
-pub use lambda_idempotency_dynamodb::{self as dynamodb, DynamoDbStore};
+pub use lambda_idempotency_dynamodb::DynamoDbStore;
 pub use lambda_idempotency_engine::call::Call;
-#[cfg(feature = "powertools")]
-pub use lambda_idempotency_keys::powertools;
-pub use lambda_idempotency_keys::{payload, producer, record};
 #[cfg(feature = "postgres")]
-pub use lambda_idempotency_postgres::{self as postgres, PostgresStore};
+pub use lambda_idempotency_postgres::PostgresStore;
 #[cfg(feature = "redis")]
-pub use lambda_idempotency_redis::{self as redis, RedisStore};
+pub use lambda_idempotency_redis::RedisStore;
 
 /// Time: the [`Clock`](clock::Clock) that is read, and its [`Timestamp`](clock::Timestamp)s.
 pub mod clock {
     pub use lambda_idempotency_core::clock::{Clock, SystemClock, Timestamp};
 }
 
-/// How keys are found and written: paths, and the format of keys.
+/// Keys: where they are, how they are written, those of [producers](keys::producer) and those of [events](keys::inspect).
 ///
 /// [`Operation::key`] takes a text; the types here are for what a text cannot say.
 pub mod keys {
+    pub mod inspect;
+
+    #[cfg(feature = "powertools")]
+    pub use lambda_idempotency_keys::powertools;
     pub use lambda_idempotency_keys::{
         IntoKeyPath, IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, RecordPath, Secret,
-        SecretError, View,
+        SecretError, View, payload, producer, record,
     };
 }
 
-/// What is reported: the outcome of each delivery, each call of the store, and the end of each invocation.
+/// What is reported: the outcome of each delivery, each call of the store, and the end of each invocation; and what some
+/// [outcomes](Outcome) hold.
 ///
 /// An [`Observer`](observe::Observer) of your own is added with [`Idempotency::with_observer`].
 pub mod observe {
+    pub use lambda_idempotency_core::{
+        admission::Freed,
+        outcome::{Completion, Foreign, NotStarted, Rejected, ResultKept},
+    };
     pub use lambda_idempotency_engine::observe::{
         BatchEnd, Observer, Report, StoreCall, StorePurpose, TracingObserver,
     };
@@ -282,12 +283,11 @@ pub mod observe {
     pub use crate::metrics::CloudWatchMetrics;
 }
 
-/// What some outcomes hold: see [`Outcome`].
-pub mod outcome {
-    pub use lambda_idempotency_core::{
-        admission::Freed,
-        outcome::{Completion, Foreign, NotStarted, Rejected, ResultKept},
-    };
+/// What an [`Operation`] does where a delivery is not processed, beside its [`Mode`].
+pub mod policy {
+    pub use lambda_idempotency_core::policy::{Lease, OnConflict, OnOutage, OnTimeout};
+
+    pub use crate::operation::OnMissingKey;
 }
 
 #[cfg(doctest)]

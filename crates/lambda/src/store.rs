@@ -1,4 +1,4 @@
-//! The types for writing your own store.
+//! The stores that are there, with their settings, and the types for writing your own.
 //!
 //! A [`Store`] applies conditional writes. For each write it reports whether it was written, or
 //! which record it found instead. It takes no decisions: the library decides what the answer means,
@@ -112,5 +112,11 @@ pub use lambda_idempotency_core::{
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
     store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
+#[cfg(feature = "dynamodb")]
+pub use lambda_idempotency_dynamodb as dynamodb;
 pub use lambda_idempotency_engine::process::Cache;
 pub use lambda_idempotency_keys::Key;
+#[cfg(feature = "postgres")]
+pub use lambda_idempotency_postgres as postgres;
+#[cfg(feature = "redis")]
+pub use lambda_idempotency_redis as redis;

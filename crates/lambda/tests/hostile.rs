@@ -11,7 +11,7 @@ use std::{env, fmt::Write as _, future::poll_fn, process::Command, time::Duratio
 use lambda_idempotency::{
     Call, Failure, Idempotency, MemoryStore, Operation,
     clock::{Clock, SystemClock},
-    powertools::PowertoolsKeys,
+    keys::powertools::PowertoolsKeys,
     source::{Envelope, Kafka, Sqs},
 };
 use lambda_runtime::{Context, LambdaEvent};

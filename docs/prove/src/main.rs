@@ -14,7 +14,9 @@ mod burst;
 mod ledger;
 mod order;
 
-use lambda_idempotency::{Call, Failure, Idempotency, OnMissingKey, Operation, source::Sqs};
+use lambda_idempotency::{
+    Call, Failure, Idempotency, Operation, policy::OnMissingKey, source::Sqs,
+};
 use lambda_runtime::{Error, tracing};
 
 use crate::{

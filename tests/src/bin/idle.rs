@@ -3,7 +3,9 @@
 
 use std::io;
 
-use lambda_idempotency::{Call, DynamoDbStore, Idempotency, Operation, keep_result, source::Sqs};
+use lambda_idempotency::{
+    Call, DynamoDbStore, Idempotency, Operation, handler::keep_result, source::Sqs,
+};
 use serde::Deserialize;
 
 #[tokio::main(flavor = "current_thread")]

@@ -4,8 +4,8 @@
 use std::{process, time::Duration};
 
 use lambda_idempotency::{
-    Call, CallExt as _, Failure, Idempotency, Mode, Operation, postgres::PostgresStatement,
-    source::Sqs,
+    Call, CallExt as _, Failure, Idempotency, Mode, Operation, source::Sqs,
+    store::postgres::PostgresStatement,
 };
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;

@@ -6,7 +6,8 @@ mod recovery;
 mod scripted;
 
 use lambda_idempotency::{
-    Call, Operation, record,
+    Call, Operation,
+    keys::record,
     source::{EventBridge, Kinesis, Sns, Sqs},
 };
 use lambda_runtime::Error;

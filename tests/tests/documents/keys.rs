@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 
 use lambda_idempotency::{
     Operation,
-    inspect::{self, AnySource},
-    payload,
-    powertools::PowertoolsKeys,
-    record,
+    keys::{
+        inspect::{self, AnySource},
+        payload,
+        powertools::PowertoolsKeys,
+        record,
+    },
 };
 use lambda_runtime::Context;
 use serde_json::{Value, json};

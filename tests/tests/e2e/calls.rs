@@ -13,7 +13,8 @@ use aws_sdk_dynamodb::config::{
 };
 use futures_util::future::join_all;
 use lambda_idempotency::{
-    Call, DynamoDbStore, Idempotency, Lease, Operation, RunContext, RunError, clock::Timestamp,
+    Call, DynamoDbStore, Idempotency, Operation, RunContext, RunError, clock::Timestamp,
+    policy::Lease,
 };
 use lambda_idempotency_core::clock::{Clock as _, SystemClock};
 use lambda_idempotency_local::{Apply, DynamoDb, Fault, Proxy, StoreRequest, Table};

@@ -7,8 +7,9 @@ use std::{
 
 use futures_util::{StreamExt as _, stream};
 use lambda_idempotency::{
-    Failure, Idempotency, OnOutage, Operation, PostgresStore,
+    Failure, Idempotency, Operation, PostgresStore,
     clock::{Clock as _, SystemClock},
+    policy::OnOutage,
 };
 use serde_json::json;
 

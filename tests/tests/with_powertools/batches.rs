@@ -5,7 +5,12 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use lambda_idempotency::{Call, Failure, Operation, keys::KeyPath, record, source::Sqs, testing};
+use lambda_idempotency::{
+    Call, Failure, Operation,
+    keys::{KeyPath, record},
+    source::Sqs,
+    testing,
+};
 use lambda_idempotency_tests::events::{batch, message, order};
 use serde_json::{Value, json};
 

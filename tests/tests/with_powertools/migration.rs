@@ -273,7 +273,8 @@ async fn a_key_on_the_record_is_the_same_for_both() {
         let answer = shared.theirs.call(&settings(), theirs::Call::new(&event, "null"));
         assert_eq!(answer["executed"], 1, "{language:?}");
         let operation = shared.ours.operation(&settings());
-        let source = Sqs::new().key(lambda_idempotency::record("powertools_json(body).orderId"));
+        let source =
+            Sqs::new().key(lambda_idempotency::keys::record("powertools_json(body).orderId"));
         let handler = async |_: Value, _: Call| -> Result<(), Failure> { panic!("it is done") };
         let function = shared.ours.idempotency(None).on(source, &operation, handler).unwrap();
         let answer = testing::invoke(&function, &one("o-1")).await.unwrap();

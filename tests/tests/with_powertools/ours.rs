@@ -9,9 +9,11 @@ use aws_sdk_dynamodb::{
 use lambda_idempotency::{
     DynamoDbStore, Failure, Idempotency, Operation, Run, RunContext, RunError,
     clock::{Clock, SystemClock, Timestamp},
-    dynamodb::{Attributes, DataForm, SortKey},
-    powertools::{HashFunction, PowertoolsKeys},
-    store::{BoxFuture, Cache},
+    keys::powertools::{HashFunction, PowertoolsKeys},
+    store::{
+        BoxFuture, Cache,
+        dynamodb::{Attributes, DataForm, SortKey},
+    },
 };
 use serde_json::{Value, value::RawValue};
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use lambda_idempotency::{
-    powertools::{HashFunction, PowertoolsLanguage},
+    keys::powertools::{HashFunction, PowertoolsLanguage},
     source::Envelope,
 };
 

@@ -1,6 +1,6 @@
 //! The report, for programs. Its shape is described in the crate's README.
 
-use lambda_idempotency::inspect::Record;
+use lambda_idempotency::keys::inspect::Record;
 use serde_json::{Value, json};
 
 use super::report::{File, Numbered, Report, Shared};

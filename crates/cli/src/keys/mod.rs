@@ -13,7 +13,7 @@ use lambda_http::Context;
 use lambda_idempotency::{
     Idempotency, MemoryStore, Operation,
     http::{Http, HttpLayer},
-    inspect::{self, AnySource, InspectError, Record, View},
+    keys::inspect::{self, AnySource, InspectError, Record, View},
 };
 
 pub(crate) use arguments::{Arguments, KeyOptions, Stored};

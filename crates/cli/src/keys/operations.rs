@@ -2,9 +2,11 @@
 
 use lambda_idempotency::{
     Operation,
-    inspect::{self, AnySource},
-    powertools::PowertoolsKeys,
-    record,
+    keys::{
+        inspect::{self, AnySource},
+        powertools::PowertoolsKeys,
+        record,
+    },
 };
 
 use super::arguments::{KeyOptions, Stored, Wrapping};

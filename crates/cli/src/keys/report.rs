@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lambda_idempotency::inspect::Record;
+use lambda_idempotency::keys::inspect::Record;
 use serde_json::Value;
 
 pub(crate) struct Report {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{
     Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, TableStyle, Width,
 };
-use lambda_idempotency::inspect::{Record, RecordKey, View};
+use lambda_idempotency::keys::inspect::{Record, RecordKey, View};
 
 use super::arguments::Arguments;
 use super::operations::UNNAMED;

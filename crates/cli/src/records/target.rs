@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lambda_idempotency::inspect::Record;
+use lambda_idempotency::keys::inspect::Record;
 use lambda_idempotency_core::{
     key::Key,
     record::{Fingerprint, IdempotencyRecord},

@@ -131,7 +131,7 @@ impl<K> Http<K> {
     /// name those that need none.
     ///
     /// A request that needs a key and has none is answered with a 400, unless the operation has
-    /// [`OnMissingKey::RunUnprotected`](crate::OnMissingKey::RunUnprotected).
+    /// [`OnMissingKey::RunUnprotected`](crate::policy::OnMissingKey::RunUnprotected).
     ///
     /// ```
     /// use lambda_http::http::Method;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     find_key::Extraction,
-    inspect::{InspectError, NoKey, Record, RecordKey},
+    keys::inspect::{InspectError, NoKey, Record, RecordKey},
     rejection::Rejection,
 };
 
@@ -32,7 +32,7 @@ struct RequestContext {
 }
 
 impl HttpLayer {
-    /// The HTTP request in an event, with its key, as [`inspect`](crate::inspect) shows records;
+    /// The HTTP request in an event, with its key, as [`inspect`](crate::keys::inspect) shows records;
     /// `None` if the event is not an HTTP request, or is of a WebSocket API: for those the layer has no keys.
     ///
     /// Its identity consists of the caller (as a hash, because it may be a credential) and the key

@@ -17,7 +17,7 @@ use super::{
     problem::Problem,
     sameness,
 };
-use crate::{OnMissingKey, find_key::Texts, rejection::Rejection};
+use crate::{find_key::Texts, operation::OnMissingKey, rejection::Rejection};
 
 /// A request's key, its scope and its fingerprint.
 pub(super) struct RequestKey {

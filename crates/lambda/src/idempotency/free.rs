@@ -18,9 +18,7 @@ impl Idempotency {
     /// and may be placed again. Says what the key was until then.
     ///
     /// ```
-    /// use lambda_idempotency::{
-    ///     Failure, Idempotency, MemoryStore, Operation, RunContext, RunError, outcome::Freed,
-    /// };
+    /// use lambda_idempotency::{Failure, Idempotency, MemoryStore, Operation, RunContext, RunError, observe::Freed};
     /// use serde_json::json;
     ///
     /// # #[tokio::main(flavor = "current_thread")]

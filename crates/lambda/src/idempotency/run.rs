@@ -131,7 +131,7 @@ impl Idempotency {
     }
 
     /// The result that the handler or function of `operation` returned for the key of `payload`, if
-    /// [`keep_result`](crate::keep_result) or [`run`](Self::run) kept it. `None` if the work is not
+    /// [`keep_result`](crate::handler::keep_result) or [`run`](Self::run) kept it. `None` if the work is not
     /// done, or the retention has expired.
     ///
     /// `operation` has to be the one that did the work, with a key that is a part of the payload;

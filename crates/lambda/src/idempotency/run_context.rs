@@ -47,7 +47,7 @@ impl RunContext<'_> {
     /// Neither an invocation nor a deadline: for programs outside Lambda, and for tests.
     ///
     /// The call then has 15 minutes, as the longest invocation of Lambda. Its claim holds the key that long, and other
-    /// workers wait that long if this process dies. A [`Lease::Renewed`](crate::Lease::Renewed) shortens this to seconds.
+    /// workers wait that long if this process dies. A [`Lease::Renewed`](crate::policy::Lease::Renewed) shortens this to seconds.
     ///
     /// Do not use it inside an invocation: the function would not be stopped before Lambda ends the
     /// invocation, and two tenants with equal payloads would share a key.

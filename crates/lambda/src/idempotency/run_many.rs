@@ -62,7 +62,7 @@ impl Idempotency {
     /// ([`with_receives`](RunContext::with_receives)) count for each payload.
     ///
     /// A function that itself calls [`run`](Self::run) for another of the payloads waits two seconds for it and is then
-    /// [`Busy`](RunError::Busy). With [`OnConflict::Wait`](crate::OnConflict::Wait) it waits as long as that says, and functions
+    /// [`Busy`](RunError::Busy). With [`OnConflict::Wait`](crate::policy::OnConflict::Wait) it waits as long as that says, and functions
     /// that take all the places can wait for each other all that time.
     ///
     /// Dropping the future is for its payloads what the end of a process is: up to a hundred of them are claimed, started or not,

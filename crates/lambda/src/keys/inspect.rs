@@ -4,7 +4,7 @@
 //! them.
 //!
 //! ```
-//! use lambda_idempotency::{Operation, inspect};
+//! use lambda_idempotency::{Operation, keys::inspect};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let event = r#"{"Records":[{"messageId":"m-1","eventSource":"aws:sqs","body":"{\"id\":7}",

@@ -62,7 +62,7 @@ impl Operation {
     /// differs on each delivery.
     ///
     /// ```
-    /// use lambda_idempotency::{Operation, payload};
+    /// use lambda_idempotency::{Operation, keys::payload};
     ///
     /// let by_field = Operation::new("place-order").key("orderId");
     /// let by_two = Operation::new("place-order").key("[tenant, order.id]");
@@ -102,7 +102,7 @@ impl Operation {
     /// has no default key. Default: [`OnMissingKey::Return`], it is a bad record.
     ///
     /// ```
-    /// use lambda_idempotency::{OnMissingKey, Operation};
+    /// use lambda_idempotency::{Operation, policy::OnMissingKey};
     ///
     /// // Messages without an order id are processed at each delivery.
     /// let place = Operation::new("place-order")
@@ -197,7 +197,7 @@ impl Operation {
     /// sides.
     ///
     /// ```
-    /// use lambda_idempotency::{Operation, powertools::PowertoolsKeys};
+    /// use lambda_idempotency::{Operation, keys::powertools::PowertoolsKeys};
     ///
     /// let place = Operation::new("place-order")
     ///     .key("order_id")
@@ -225,9 +225,9 @@ impl Operation {
         self.prepared().map(|_| ())
     }
 
-    /// Computes the keys of payloads before they are sent; see [`producer`](crate::producer). Use
+    /// Computes the keys of payloads before they are sent; see [`producer`](crate::keys::producer). Use
     /// it in programs that already have the operation; for others, a
-    /// [`KeySpec`](crate::producer::KeySpec) does not need Lambda's crates.
+    /// [`KeySpec`](crate::keys::producer::KeySpec) does not need Lambda's crates.
     ///
     /// # Errors
     /// A mistake in the operation; an operation without a [`key`](Self::key), whose keys are the ids that AWS gives
@@ -251,7 +251,7 @@ impl Operation {
 /// An operation whose keys follow this specification, which its producers share.
 ///
 /// ```
-/// use lambda_idempotency::{Operation, producer::KeySpec};
+/// use lambda_idempotency::{Operation, keys::producer::KeySpec};
 ///
 /// let spec = KeySpec::new("place-order", "[tenant, order.id]");
 /// // The consumer; settings that do not concern the producer are made here:

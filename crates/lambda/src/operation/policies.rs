@@ -122,7 +122,7 @@ impl Operation {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lambda_idempotency::{Lease, Operation};
+    /// use lambda_idempotency::{Operation, policy::Lease};
     ///
     /// let length = Duration::from_secs(30);
     /// let export = Operation::new("export").key("exportId").lease(Lease::Renewed { length });
@@ -141,7 +141,7 @@ impl Operation {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lambda_idempotency::{OnConflict, Operation};
+    /// use lambda_idempotency::{Operation, policy::OnConflict};
     ///
     /// let up_to = Duration::from_secs(5);
     /// let charge = Operation::new("charge").key("paymentId").on_conflict(OnConflict::Wait { up_to });
@@ -157,7 +157,7 @@ impl Operation {
     /// handler again once the lease has expired.
     ///
     /// ```
-    /// use lambda_idempotency::{OnTimeout, Operation};
+    /// use lambda_idempotency::{Operation, policy::OnTimeout};
     ///
     /// // A person has to find out whether the payment went out.
     /// let pay = Operation::new("pay-out").key("payoutId").on_timeout(OnTimeout::FailPermanently);
@@ -172,7 +172,7 @@ impl Operation {
     /// Default: [`OnOutage::Return`], it returns to its source.
     ///
     /// ```
-    /// use lambda_idempotency::{OnOutage, Operation};
+    /// use lambda_idempotency::{Operation, policy::OnOutage};
     ///
     /// // A second notification is better than none.
     /// let notify = Operation::new("notify").key("id").on_outage(OnOutage::RunUnprotected);

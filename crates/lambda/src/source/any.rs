@@ -1,10 +1,10 @@
-//! A source that is not known before the event, for [`inspect`](crate::inspect).
+//! A source that is not known before the event, for [`inspect`](crate::keys::inspect).
 
 use super::{Envelope, KeepOrder, Source, parts, settings::Settings};
 use crate::keys::IntoKeyPath;
 
 /// Whichever source an event is from, with the settings that decide which key a record has: for
-/// [`inspect`](crate::inspect).
+/// [`inspect`](crate::keys::inspect).
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct AnySource(pub(crate) Settings);

@@ -1,6 +1,6 @@
 //! A description of each source's default key.
 
-/// What a source's default key is made of. Shown by [`inspect`](crate::inspect) and documented in
+/// What a source's default key is made of. Shown by [`inspect`](crate::keys::inspect) and documented in
 /// [the guide](crate::guide::sources#default-keys).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {

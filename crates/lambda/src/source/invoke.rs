@@ -17,7 +17,7 @@ use crate::rejection::Rejection;
 /// JSON, and those of services that wait for an answer. The payload is the whole event.
 ///
 /// **The caller gets the handler's result**, and so does the caller of a duplicate: a result that is not `()` is kept with the
-/// completion of its key, as with [`keep_result`](crate::keep_result). If the handler fails, the invocation fails with a
+/// completion of its key, as with [`keep_result`](crate::handler::keep_result). If the handler fails, the invocation fails with a
 /// [`RunError`](crate::RunError); [`Failure::answering`](crate::Failure::answering) gives an answer in place of the error.
 ///
 /// Batches that a poller delivers (of SQS, a stream, Kafka or a pipe) are refused: register the type of their source.

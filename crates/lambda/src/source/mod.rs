@@ -4,7 +4,9 @@
 //! The same operation on two sources is one piece of work: what was done for one is not done again for the other.
 //!
 //! ```
-//! use lambda_idempotency::{Operation, record, source::{DynamoDbStream, EventBridge, Kafka, KeepOrder, Pipe, Sns, Sqs}};
+//! use lambda_idempotency::{
+//!     Operation, keys::record, source::{DynamoDbStream, EventBridge, Kafka, KeepOrder, Pipe, Sns, Sqs},
+//! };
 //! # use lambda_idempotency::{Call, Idempotency, MemoryStore};
 //! # async fn place(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
 //! # async fn index(_: serde_json::Value, _: Call) -> Result<(), std::io::Error> { Ok(()) }
@@ -58,7 +60,7 @@
 //! * permanent failures: [`Failure::permanent`](crate::Failure::permanent), the last failure that
 //!   [`max_failed_attempts`](crate::Operation::max_failed_attempts) or
 //!   [`max_lost_attempts`](crate::Operation::max_lost_attempts) allows, and timeouts that
-//!   [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) makes permanent. **Without one of these, a record that
+//!   [`OnTimeout::FailPermanently`](crate::policy::OnTimeout::FailPermanently) makes permanent. **Without one of these, a record that
 //!   fails is tried again at each delivery** and never given to the sink;
 //! * mismatches: records whose key was used before with another [`fingerprint`](crate::Operation::fingerprint);
 //! * bad records, which are not readable, have no key, or do not fit the handler's type.

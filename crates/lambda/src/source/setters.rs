@@ -37,7 +37,7 @@ macro_rules! group {
         /// # Settings of every source
         impl $name {
             /// This source's own path of the operation's key, where the key is at another place than in the payloads of
-            /// other sources, or in the record around the payload: [`record`](crate::record). Default: the
+            /// other sources, or in the record around the payload: [`record`](crate::keys::record). Default: the
             /// operation's [`key`](crate::Operation::key).
             ///
             /// The *place* of the key may differ from source to source. Its number of parts and their structure (`id`,

@@ -9,8 +9,9 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, Function, OnMissingKey, Operation,
+    Call, Failure, Function, Operation,
     handler::Handler,
+    policy::OnMissingKey,
     source::{Invoke, Sqs},
 };
 use lambda_idempotency_core::clock::Clock as _;

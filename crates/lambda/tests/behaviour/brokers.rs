@@ -1,7 +1,8 @@
 //! ActiveMQ and RabbitMQ: messages that cannot be read or told apart.
 
 use lambda_idempotency::{
-    OnMissingKey, Operation,
+    Operation,
+    policy::OnMissingKey,
     source::{ActiveMq, RabbitMq},
 };
 use serde_json::{Value, json};

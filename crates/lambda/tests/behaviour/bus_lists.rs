@@ -2,8 +2,10 @@
 
 use lambda_idempotency::{
     Operation,
-    inspect::{self, AnySource},
-    keys::KeyFormat,
+    keys::{
+        KeyFormat,
+        inspect::{self, AnySource},
+    },
     observe::TracingObserver,
     source::{EventBridge, Invoke},
 };

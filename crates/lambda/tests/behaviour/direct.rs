@@ -1,7 +1,8 @@
 //! Scheduler and direct invocations: the user chooses the format of the event. What callers get is in `answers.rs`.
 
 use lambda_idempotency::{
-    ConfigError, OnMissingKey, Operation,
+    ConfigError, Operation,
+    policy::OnMissingKey,
     source::{Invoke, Scheduler, Sqs},
 };
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! Distinct records with one id, which their producer chose, or with one key: each is put aside.
 
 use lambda_idempotency::{
-    Operation, record,
+    Operation,
+    keys::record,
     source::{ActiveMq, Envelope, RabbitMq, Sqs},
 };
 use serde_json::{Value, json};
@@ -63,7 +64,7 @@ async fn permanent_failures_with_the_same_producer_id_are_all_put_aside() {
 async fn whole_records_with_the_same_producer_id_are_all_put_aside() {
     let whole = |aside: &Aside| {
         let (rabbit_mq, active_mq) = brokers(aside);
-        let by_order = || lambda_idempotency::record("orderId");
+        let by_order = || lambda_idempotency::keys::record("orderId");
         (rabbit_mq.whole_record().key(by_order()), active_mq.whole_record().key(by_order()))
     };
     let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });

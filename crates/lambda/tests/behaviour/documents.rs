@@ -3,7 +3,7 @@
 use lambda_idempotency::{
     Failure, Operation,
     handler::Handler,
-    inspect::{self, AnySource},
+    keys::inspect::{self, AnySource},
     source::{DivertedRecord, DocumentDb, KeepOrder},
 };
 use lambda_runtime::Context;

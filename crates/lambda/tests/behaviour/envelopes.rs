@@ -1,7 +1,8 @@
 //! Envelopes: payload and identity are those of the innermost notification.
 
 use lambda_idempotency::{
-    ConfigError, Operation, record,
+    ConfigError, Operation,
+    keys::record,
     source::{Envelope, Sns, Sqs},
 };
 use serde_json::{Value, json};

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, Failure, Function, OnConflict, Operation,
+    Call, Failure, Function, Operation,
     handler::Handler,
+    policy::OnConflict,
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kafka, KeepOrder, Kinesis, Pipe,
         RabbitMq, S3, Sns, Source, Sqs,

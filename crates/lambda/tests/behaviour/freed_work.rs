@@ -11,8 +11,8 @@ use std::{
 use futures_util::{FutureExt as _, future::join};
 use lambda_idempotency::{
     Call, Failure, Idempotency, Mode, Operation, RunError,
+    observe::Freed,
     outbox::{MemorySender, Message},
-    outcome::Freed,
     source::Sqs,
 };
 use lambda_idempotency_core::{

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, OnConflict, Operation, RunError, outbox::Message, outcome::Freed,
-    source::Sqs,
+    Call, Failure, Idempotency, Operation, RunError, observe::Freed, outbox::Message,
+    policy::OnConflict, source::Sqs,
 };
 use lambda_idempotency_core::{
     clock::Clock as _,

@@ -3,8 +3,7 @@
 use lambda_idempotency::{
     Failure, Operation,
     clock::Timestamp,
-    inspect,
-    keys::KeyFormat,
+    keys::{KeyFormat, inspect},
     source::{Sns, Sqs},
 };
 use serde_json::{Value, json};

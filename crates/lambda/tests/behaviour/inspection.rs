@@ -1,10 +1,13 @@
 //! Inspection shows the records and keys of an event without processing it.
 
 use lambda_idempotency::{
-    OnMissingKey, Operation,
+    Operation,
     error::Rejection,
-    inspect::{self, AnySource, InspectError, NoKey},
-    payload,
+    keys::{
+        inspect::{self, AnySource, InspectError, NoKey},
+        payload,
+    },
+    policy::OnMissingKey,
     source::Envelope,
 };
 use lambda_runtime::Context;

@@ -1,7 +1,8 @@
 //! Kafka: several partitions in one event, each ordered and with its own checkpoint.
 
 use lambda_idempotency::{
-    Call, Function, Operation, record,
+    Call, Function, Operation,
+    keys::record,
     source::{Kafka, KeepOrder, Pipe, RabbitMq, Sqs},
 };
 use serde_json::{Value, json};

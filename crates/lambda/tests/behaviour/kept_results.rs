@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use lambda_idempotency::{
     Call, ConfigError, Failure, Function, Idempotency, Operation, Outcome, RunError,
     error::ResultLost,
-    keep_result,
-    observe::{Observer, Report},
-    outcome::ResultKept,
-    powertools::PowertoolsKeys,
+    handler::keep_result,
+    keys::powertools::PowertoolsKeys,
+    observe::{Observer, Report, ResultKept},
     source::Sqs,
     store::Cache,
 };

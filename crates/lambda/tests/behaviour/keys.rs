@@ -1,12 +1,15 @@
 //! How keys are made: optional parts, functions, readable keys and keys with a secret.
 
 use lambda_idempotency::{
-    ConfigError, OnMissingKey, Operation,
-    inspect::{self, NoKey},
-    keys::KeyFormat,
-    payload,
-    powertools::PowertoolsKeys,
-    record,
+    ConfigError, Operation,
+    keys::{
+        KeyFormat,
+        inspect::{self, NoKey},
+        payload,
+        powertools::PowertoolsKeys,
+        record,
+    },
+    policy::OnMissingKey,
     source::Sqs,
 };
 use serde_json::Value;

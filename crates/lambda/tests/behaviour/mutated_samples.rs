@@ -1,7 +1,7 @@
 //! Samples of AWS events from which members were dropped, or in which they were changed, as a transformer of a pipe or a
 //! rule may do: no record gets an identity that others could share, and none is acknowledged unprocessed.
 
-use lambda_idempotency::inspect;
+use lambda_idempotency::keys::inspect;
 use serde_json::{Value, json};
 
 use crate::{

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency::{Call, ConfigError, Failure, Mode, OnTimeout, Operation, source::Sqs};
+use lambda_idempotency::{
+    Call, ConfigError, Failure, Mode, Operation, policy::OnTimeout, source::Sqs,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Noted, World, batch, order};

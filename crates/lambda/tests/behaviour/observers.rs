@@ -6,8 +6,9 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Failure, Lease, Operation,
+    Failure, Operation,
     observe::{BatchEnd, Observer, Report, StoreCall, TracingObserver},
+    policy::Lease,
     source::Sqs,
     store::StoreErrorKind,
 };

@@ -3,7 +3,7 @@
 use lambda_idempotency::{
     Operation,
     error::Rejection,
-    inspect::{self, AnySource},
+    keys::inspect::{self, AnySource},
 };
 use lambda_runtime::Context;
 use serde_json::{Value, json};

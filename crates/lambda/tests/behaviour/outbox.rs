@@ -8,8 +8,8 @@ use std::sync::{
 use lambda_idempotency::{
     Call, Failure, Function, Operation, RunError,
     clock::Timestamp,
+    keys::record,
     outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
-    record,
     source::{EventBridge, Sns, Sqs},
     store::BoxFuture,
     testing,

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::powertools::Collision;
+use lambda_idempotency::keys::powertools::Collision;
 use lambda_idempotency::{
-    Call, ConfigError, Failure, OnMissingKey, Operation, Run, RunError,
+    Call, ConfigError, Failure, Operation, Run, RunError,
     clock::Timestamp,
     error::Rejection,
-    powertools::{HashFunction, PowertoolsKeys},
-    record,
+    keys::{
+        powertools::{HashFunction, PowertoolsKeys},
+        record,
+    },
+    policy::OnMissingKey,
     source::{Invoke, Sqs},
     store::Store,
 };

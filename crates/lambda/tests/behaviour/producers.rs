@@ -2,10 +2,12 @@
 
 use lambda_idempotency::{
     ConfigError, Operation,
-    inspect::{self, AnySource, NoKey},
-    powertools::PowertoolsKeys,
-    producer::{Key, KeyFormat, KeySpec, ProducerError, Secret, deduplication_id},
-    record,
+    keys::{
+        inspect::{self, AnySource, NoKey},
+        powertools::PowertoolsKeys,
+        producer::{Key, KeyFormat, KeySpec, ProducerError, Secret, deduplication_id},
+        record,
+    },
     source::{Envelope, Sqs},
 };
 use lambda_idempotency_testkit::faults;
@@ -74,7 +76,7 @@ fn spec() -> impl Strategy<Value = KeySpec> {
     )
         .prop_map(|(name, key, form)| KeySpec::new(name, key).key_format(form));
     let optional =
-        Just(KeySpec::new("place", lambda_idempotency::payload("[id, a]").optional(["a"])));
+        Just(KeySpec::new("place", lambda_idempotency::keys::payload("[id, a]").optional(["a"])));
     let powertools = [
         PowertoolsKeys::python("fn.app.place"),
         PowertoolsKeys::typescript("fn"),
@@ -178,7 +180,7 @@ fn an_operation_that_lacks_a_setting_of_the_key_specification_has_other_keys() {
     let with_default = || KeySpec::new("place", "[id, c]");
     for (spec, without) in [
         (
-            KeySpec::new("place", lambda_idempotency::payload("[id, a]").optional(["a"])),
+            KeySpec::new("place", lambda_idempotency::keys::payload("[id, a]").optional(["a"])),
             Operation::new("place").key("[id, a]"),
         ),
         (with_default().key_format(KeyFormat::Readable), plain.clone()),
@@ -284,7 +286,7 @@ fn a_mistake_in_a_key_specification_is_refused_by_producer_and_consumer() {
         KeySpec::new("a#b", "id"),
         KeySpec::new("place", "["),
         KeySpec::new("place", "'id'"),
-        KeySpec::new("place", lambda_idempotency::payload("id").optional(["id"])),
+        KeySpec::new("place", lambda_idempotency::keys::payload("id").optional(["id"])),
         KeySpec::new("place", "id").key_format(KeyFormat::Readable).powertools(python()),
         KeySpec::new("place", "nope(id)").powertools(python()),
         KeySpec::new("place", "id").key_fn(|_| Err("never called")),

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency::{
-    Operation, inspect,
+    Operation,
+    keys::inspect,
     source::{RabbitMq, Sqs},
 };
 use lambda_idempotency_core::{clock::Clock as _, record::Provenance, store::Store as _};

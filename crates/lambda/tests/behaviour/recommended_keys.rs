@@ -1,7 +1,8 @@
 //! The keys that the guide recommends for records: what each recognises as the same work, and what it must not merge.
 
 use lambda_idempotency::{
-    Function, Operation, record,
+    Function, Operation,
+    keys::record,
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, S3, Sns, Sqs,
     },

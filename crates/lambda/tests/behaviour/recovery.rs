@@ -11,8 +11,9 @@ use std::{
 
 use futures_util::future::join;
 use lambda_idempotency::{
-    Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, OnOutage, Operation, RunContext,
+    Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, Operation, RunContext,
     handler::Handler,
+    policy::OnOutage,
     recovery::{Recovered, Recovery},
     source::{
         ActiveMq, DivertedRecord, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka,

@@ -1,7 +1,8 @@
 //! What a source changes in a record when it delivers it again: no key reads it, at whatever path.
 
 use lambda_idempotency::{
-    ConfigError, Function, Operation, record,
+    ConfigError, Function, Operation,
+    keys::record,
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kafka, Kinesis, Pipe, RabbitMq, S3, Sns,
         Sqs,

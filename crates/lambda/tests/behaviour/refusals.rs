@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Lease, Mode, OnConflict, Operation, RunError,
-    keys::KeyFormat,
-    payload,
-    powertools::PowertoolsKeys,
-    record,
+    Call, ConfigError, Failure, Mode, Operation, RunError,
+    keys::{KeyFormat, payload, powertools::PowertoolsKeys, record},
+    policy::{Lease, OnConflict},
     source::{
         ActiveMq, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
         S3, Scheduler, Sns, Source, Sources, Sqs,

@@ -6,8 +6,11 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, OnConflict, OnMissingKey, Operation, Run, RunContext, RunError,
-    clock::Timestamp, error::Rejection, store::StoreErrorKind,
+    Call, Failure, Idempotency, Operation, Run, RunContext, RunError,
+    clock::Timestamp,
+    error::Rejection,
+    policy::{OnConflict, OnMissingKey},
+    store::StoreErrorKind,
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};

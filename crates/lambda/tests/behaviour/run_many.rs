@@ -9,9 +9,13 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Idempotency, Lease, MemoryStore, Mode, OnOutage, Operation, Run,
-    RunContext, RunError, clock::Timestamp, error::Rejection, powertools::PowertoolsKeys,
-    producer::KeySpec, store::Store,
+    Call, ConfigError, Failure, Idempotency, MemoryStore, Mode, Operation, Run, RunContext,
+    RunError,
+    clock::Timestamp,
+    error::Rejection,
+    keys::{powertools::PowertoolsKeys, producer::KeySpec},
+    policy::{Lease, OnOutage},
+    store::Store,
 };
 use lambda_idempotency_core::{
     capabilities::Capabilities,

@@ -6,7 +6,8 @@
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use lambda_idempotency::{
-    Call, Function, Operation, inspect,
+    Call, Function, Operation,
+    keys::inspect,
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kafka, Kinesis, Pipe, RabbitMq, S3,
         Scheduler, Sns, Sqs,

@@ -2,12 +2,12 @@
 //! through each source, outcome, fault of the store, sink and recovery; and calls of `run`.
 
 use lambda_idempotency::{
-    Call, Failure, Function, OnMissingKey, Operation, RunContext,
+    Call, Failure, Function, Operation, RunContext,
     error::InvocationError,
-    inspect, keep_result,
-    keys::KeyFormat,
+    handler::keep_result,
+    keys::{KeyFormat, inspect, powertools::PowertoolsKeys},
     observe::TracingObserver,
-    powertools::PowertoolsKeys,
+    policy::OnMissingKey,
     recovery::Recovery,
     source::{
         ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,

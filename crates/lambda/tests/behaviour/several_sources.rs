@@ -1,7 +1,8 @@
 //! One operation on several sources: work that one source delivered is not repeated for another.
 
 use lambda_idempotency::{
-    Operation, record,
+    Operation,
+    keys::record,
     source::{EventBridge, Invoke, Sns, Sqs},
 };
 use serde_json::json;

@@ -1,6 +1,8 @@
 //! SQS: invalid records do not affect other records.
 
-use lambda_idempotency::{Call, Failure, OnMissingKey, Operation, record, source::Sqs};
+use lambda_idempotency::{
+    Call, Failure, Operation, keys::record, policy::OnMissingKey, source::Sqs,
+};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, order, with_body, without};

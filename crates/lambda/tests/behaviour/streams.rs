@@ -4,7 +4,8 @@ use std::io::Write as _;
 
 use flate2::{Compression, write::GzEncoder};
 use lambda_idempotency::{
-    Function, Operation, record,
+    Function, Operation,
+    keys::record,
     source::{DynamoDbStream, KeepOrder, Kinesis, Pipe},
 };
 use serde_json::{Value, json};

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, OnMissingKey, Operation, RunContext,
+    Call, Failure, Idempotency, Operation, RunContext,
+    policy::OnMissingKey,
     source::{RabbitMq, Sqs},
 };
 use lambda_runtime::Context;

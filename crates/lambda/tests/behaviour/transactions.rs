@@ -10,8 +10,13 @@ use std::{
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use lambda_idempotency::{
-    Call, CallExt as _, ConfigError, Failure, Idempotency, Lease, Mode, OnMissingKey, OnOutage,
-    Operation, RunContext, clock::Timestamp, error::TransactError, source::Sqs, store::*, testing,
+    Call, CallExt as _, ConfigError, Failure, Idempotency, Mode, Operation, RunContext,
+    clock::Timestamp,
+    error::TransactError,
+    policy::{Lease, OnMissingKey, OnOutage},
+    source::Sqs,
+    store::*,
+    testing,
 };
 use lambda_idempotency_core::memory::{MemoryEffects, MemoryStore};
 use serde_json::{Value, json};
@@ -143,7 +148,7 @@ fn a_call_says_why_it_does_not_collect() {
     let other = call.transact(delete("a")).unwrap_err().to_string();
     assert!(other.contains("MemoryEffects") && other.contains("DynamoDbEffects"), "{other}");
     let (call, _collected) =
-        Call::test("a").with_effects::<lambda_idempotency::dynamodb::DynamoDbEffects>();
+        Call::test("a").with_effects::<lambda_idempotency::store::dynamodb::DynamoDbEffects>();
     assert_eq!(call.transact(delete("a")), Ok(()));
     let twice = call.transact(delete("a")).unwrap_err();
     assert!(matches!(twice, TransactError::Unfit(_)), "{twice}");

@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 
 use lambda_idempotency::{
     Function, Operation,
-    inspect::{self, AnySource, View},
-    keys::KeyPath,
-    record,
+    keys::{
+        KeyPath,
+        inspect::{self, AnySource, View},
+        record,
+    },
     source::*,
 };
 use lambda_idempotency_core::{clock::Clock as _, record::Status, store::Store as _};

@@ -2,8 +2,7 @@
 
 use lambda_idempotency::{
     ConfigError, Operation,
-    powertools::PowertoolsKeys,
-    record,
+    keys::{powertools::PowertoolsKeys, record},
     source::{
         ActiveMq, DynamoDbStream, Envelope, EventBridge, Kafka, Kinesis, Pipe, RabbitMq, Sns,
         Source, Sqs,

@@ -2,8 +2,8 @@
 
 use lambda_http::{Request, http::HeaderName};
 use lambda_idempotency::{
-    OnMissingKey,
     http::{ByHeader, Http},
+    policy::OnMissingKey,
 };
 use serde_json::{Value, json};
 

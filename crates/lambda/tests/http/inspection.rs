@@ -3,12 +3,14 @@
 use lambda_http::tower::{ServiceExt as _, service_fn};
 use lambda_http::{Adapter, http::HeaderName, request::LambdaRequest, tower::Layer as _};
 use lambda_idempotency::{
-    OnMissingKey, Operation,
+    Operation,
     error::Rejection,
-    http::Http,
-    http::HttpLayer,
-    inspect::{InspectError, NoKey},
-    powertools::PowertoolsKeys,
+    http::{Http, HttpLayer},
+    keys::{
+        inspect::{InspectError, NoKey},
+        powertools::PowertoolsKeys,
+    },
+    policy::OnMissingKey,
 };
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};

@@ -7,11 +7,11 @@ use lambda_http::{
     http::{HeaderName, Method},
 };
 use lambda_idempotency::{
-    ConfigError, Idempotency, MemoryStore, OnConflict, OnMissingKey, Operation, RunError,
+    ConfigError, Idempotency, MemoryStore, Operation, RunError,
     http::{Http, HttpLayer},
-    observe::TracingObserver,
-    outcome::Freed,
-    powertools::PowertoolsKeys,
+    keys::powertools::PowertoolsKeys,
+    observe::{Freed, TracingObserver},
+    policy::{OnConflict, OnMissingKey},
 };
 
 use crate::{

@@ -3,9 +3,10 @@
 use futures_util::future::join;
 use lambda_http::Body;
 use lambda_idempotency::{
-    Failure, Mode, OnConflict, Operation, RunContext,
+    Failure, Mode, Operation, RunContext,
     http::{ByBody, Http},
-    outcome::Freed,
+    observe::Freed,
+    policy::OnConflict,
 };
 use serde_json::{Value, json};
 

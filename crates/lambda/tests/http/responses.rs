@@ -6,7 +6,7 @@ use lambda_http::{
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Call, Mode, OnTimeout, http::Http, outcome::Completion, store::StoreErrorKind,
+    Call, Mode, http::Http, observe::Completion, policy::OnTimeout, store::StoreErrorKind,
 };
 use lambda_idempotency_core::memory::MemoryEffects;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};

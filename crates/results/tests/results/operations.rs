@@ -11,7 +11,9 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Idempotency, OnConflict, OnOutage, Operation, Run, RunContext, RunError, error::ResultLost,
+    Idempotency, Operation, Run, RunContext, RunError,
+    error::ResultLost,
+    policy::{OnConflict, OnOutage},
     store::Cache,
 };
 use lambda_idempotency_core::{

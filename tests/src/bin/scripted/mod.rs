@@ -24,7 +24,9 @@ mod parcels;
 mod script;
 mod store;
 
-use lambda_idempotency::{Call, CallExt as _, Failure, Idempotency, Mode, OnMissingKey, Operation};
+use lambda_idempotency::{
+    Call, CallExt as _, Failure, Idempotency, Mode, Operation, policy::OnMissingKey,
+};
 use lambda_runtime::Error;
 
 use clock::SkewedClock;

@@ -1,6 +1,6 @@
 //! Values that no delivery shows: documents, keys, producers, stored records, and what stores answer.
 
-use lambda_idempotency::{MemoryStore, clock::Timestamp, powertools::PowertoolsKeys};
+use lambda_idempotency::{MemoryStore, clock::Timestamp, keys::powertools::PowertoolsKeys};
 use lambda_idempotency_core::{
     admission::{Admission, Claim, Settlement, admit},
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},

@@ -1,6 +1,6 @@
 //! Records inside others: in a pipe's list, and in envelopes.
 
-use lambda_idempotency::{record, source::Envelope};
+use lambda_idempotency::{keys::record, source::Envelope};
 use serde_json::{Value, json};
 
 use super::rows::{

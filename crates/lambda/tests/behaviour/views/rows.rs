@@ -1,6 +1,9 @@
 //! One record of each source, and what expressions read of it.
 
-use lambda_idempotency::{keys::KeyPath, payload, record, source::Envelope};
+use lambda_idempotency::{
+    keys::{KeyPath, payload, record},
+    source::Envelope,
+};
 use serde_json::{Value, json};
 
 use super::nested;

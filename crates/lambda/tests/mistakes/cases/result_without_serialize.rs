@@ -1,7 +1,7 @@
 //! A result that cannot be serialized, with and without `keep_result`.
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Function, Idempotency, Operation, keep_result,
+    Call, ConfigError, Failure, Function, Idempotency, Operation, handler::keep_result,
     source::{Invoke, Sqs},
 };
 

@@ -5,7 +5,8 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use lambda_idempotency::{
-    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, record, source::Sqs,
+    Call, CallExt as _, DynamoDbStore, Failure, Idempotency, Mode, Operation, keys::record,
+    source::Sqs,
 };
 use lambda_runtime::{Error, tracing};
 use serde::Deserialize;
