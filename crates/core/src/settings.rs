@@ -86,14 +86,14 @@ impl fmt::Debug for Timing {
 #[derive(Clone)]
 pub struct LoadPassword {
     load: Arc<Load>,
-    running: Arc<Mutex<Option<Running>>>,
+    running: Arc<Mutex<Option<Loading>>>,
 }
 
 type Load = dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync;
 
 /// What calls load together.
 #[derive(Clone)]
-struct Running {
+struct Loading {
     password: Together<Option<String>>,
     since: Timestamp,
 }
@@ -132,7 +132,7 @@ impl LoadPassword {
     /// # Errors
     /// The function failed, or the call or the [limit](Self::LIMIT) ended before it returned.
     pub async fn load(&self, budget: &Budget<'_>) -> Result<String, NoPassword> {
-        let Running { password, since } = self.running(budget.now());
+        let Loading { password, since } = self.running(budget.now());
         let limit = Self::LIMIT.saturating_sub(budget.now().since(since)).min(budget.left());
         let loaded = budget.within(limit, password).await;
         let took = budget.now().since(since);
@@ -149,22 +149,22 @@ impl LoadPassword {
     #[must_use]
     pub fn loading_for(&self, now: Timestamp) -> Option<Duration> {
         let running = self.lock();
-        let is_running = |running: &&Running| running.password.peek().is_none();
+        let is_running = |running: &&Loading| running.password.peek().is_none();
         running.as_ref().filter(is_running).map(|running| now.since(running.since))
     }
 
     /// What runs, unless it began so long ago that its process was frozen, or its password may be old.
-    fn running(&self, now: Timestamp) -> Running {
+    fn running(&self, now: Timestamp) -> Loading {
         let mut running = self.lock();
         if let Some(running) = running.as_ref().filter(|r| now.since(r.since) < Self::LIMIT) {
             return running.clone();
         }
         let password = Together::new(Box::pin(contained(Arc::clone(&self.load))));
-        running.insert(Running { password, since: now }).clone()
+        running.insert(Loading { password, since: now }).clone()
     }
 
     // A panic cannot leave it half-changed, so a poisoned lock is still sound.
-    fn lock(&self) -> MutexGuard<'_, Option<Running>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Loading>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

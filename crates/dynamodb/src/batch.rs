@@ -10,7 +10,10 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, BatchStatementErrorCodeEnum as Code, BatchStatementRequest,
     BatchStatementResponse, ReturnValuesOnConditionCheckFailure::AllOld,
 };
-use lambda_idempotency_core::store::{Guard, StoreErrorKind};
+use lambda_idempotency_core::{
+    retry::Budget,
+    store::{Guard, StoreErrorKind},
+};
 
 use crate::{
     attributes::Attributes,
@@ -18,9 +21,8 @@ use crate::{
     error::{self, Doing, Failure, sdk_failure, service_failure},
     guard::{predicate, terms},
     item::{changes, fields, key_fields},
-    retry::Budget,
     store::DynamoDbStore,
-    write::{Answer, Lost, Member},
+    write::{Member, Met, Reply},
 };
 
 /// Room for the text of a statement with the default names, and for its parameters.
@@ -35,25 +37,25 @@ impl DynamoDbStore {
         &self,
         members: &[Member<'_>],
         budget: &Budget<'_>,
-    ) -> Vec<Answer> {
+    ) -> Vec<Reply> {
         let mut statements = Vec::with_capacity(members.len());
         for member in members {
             match statement(&self.config, member) {
                 Some(statement) => statements.push(statement),
-                None => return same(members, Answer::Alone(None)),
+                None => return same(members, Reply::Alone(None)),
             }
         }
         let doing = Doing { config: &self.config, operation: OPERATION, permission: "" };
         let request = self.client.batch_execute_statement().set_statements(Some(statements));
-        match budget.attempt(request.send()).await {
-            Err(late) => same(members, Answer::Failed(error::timed_out(doing, late))),
+        match self.attempt(request.send(), budget).await {
+            Err(late) => same(members, Reply::Failed(error::timed_out(doing, late))),
             Ok(Err(error)) => {
                 let permission = &all_permissions(members);
                 let failure = sdk_failure(Doing { permission, ..doing }, &error);
                 // One member can make DynamoDB refuse the whole batch, so each member is then sent
                 // by itself.
                 let alone = refused(&failure);
-                same(members, if alone { Answer::Alone(None) } else { Answer::Failed(failure) })
+                same(members, if alone { Reply::Alone(None) } else { Reply::Failed(failure) })
             }
             Ok(Ok(output)) => {
                 let responses = output.responses.unwrap_or_default().into_iter().map(Some);
@@ -64,28 +66,26 @@ impl DynamoDbStore {
         }
     }
 
-    fn answer(&self, member: &Member<'_>, response: Option<BatchStatementResponse>) -> Answer {
+    fn answer(&self, member: &Member<'_>, response: Option<BatchStatementResponse>) -> Reply {
         let permission = permission(member);
         let doing = Doing { config: &self.config, operation: OPERATION, permission };
         let Some(response) = response else {
-            return Answer::Failed(Failure::unanswered(format!(
-                "{doing} left a member unanswered"
-            )));
+            return Reply::Failed(Failure::unanswered(format!("{doing} left a member unanswered")));
         };
-        let Some(error) = response.error else { return Answer::Written };
+        let Some(error) = response.error else { return Reply::Written };
         match error.code {
             Some(Code::ConditionalCheckFailed | Code::DuplicateItem) => {
                 // Without an item there may be none, or the server does not return it: see the docs of
                 // `Error.Item` and of DuplicateItemException, which has none.
-                Answer::Lost(error.item.map_or(Lost::Unread, Lost::To))
+                Reply::GuardFailed(error.item.map_or(Met::Unread, Met::Item))
             }
             code => {
                 let code = code.as_ref().map(Code::as_str);
                 let failure = service_failure(doing, code, error.message.as_deref(), None);
                 if refused(&failure) {
-                    return Answer::Alone(Some(code.unwrap_or("none").to_owned()));
+                    return Reply::Alone(Some(code.unwrap_or("none").to_owned()));
                 }
-                Answer::Failed(failure)
+                Reply::Failed(failure)
             }
         }
     }
@@ -96,7 +96,7 @@ fn refused(failure: &Failure) -> bool {
     !failure.retry && matches!(failure.kind(), StoreErrorKind::Refused | StoreErrorKind::TooLarge)
 }
 
-fn same(members: &[Member<'_>], answer: Answer) -> Vec<Answer> {
+fn same(members: &[Member<'_>], answer: Reply) -> Vec<Reply> {
     vec![answer; members.len()]
 }
 

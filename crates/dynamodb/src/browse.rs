@@ -19,6 +19,7 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     request_slots::Purpose,
+    retry::Budget,
     store::{Guard, RecordVersion, StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -29,8 +30,8 @@ use crate::{
     guard::{predicate, terms},
     index::{is_of_index, other_listing},
     item::{Item, decode, key_fields, key_text, primary_key},
-    read::Answer,
-    retry::{Budget, backoff, bounded, leave},
+    read::Listing,
+    retry::{backoff, bounded, leave},
     store::DynamoDbStore,
 };
 
@@ -39,7 +40,7 @@ use crate::{
 const PASSED_OVER: i32 = 500;
 
 /// What one request asks for.
-struct Ask {
+struct Span {
     /// After the item of this primary key.
     after: Option<Item>,
     /// At most so many items; `None` if they are only counted.
@@ -48,7 +49,7 @@ struct Ask {
 
 impl DynamoDbStore {
     /// Sends the request until it is answered, or the budget ends.
-    async fn browse(&self, ask: &Ask, budget: &Budget<'_>) -> Result<Answer, Failure> {
+    async fn browse(&self, span: &Span, budget: &Budget<'_>) -> Result<Listing, Failure> {
         let mut backoff = backoff(&self.config);
         loop {
             if budget.left().is_zero() {
@@ -56,9 +57,9 @@ impl DynamoDbStore {
             }
             let slot = self.slot(Purpose::Claim, budget).await?;
             let answer = match self.partition() {
-                None => self.scan(ask, None, budget).await,
-                Some(Partition::Derived { prefix }) => self.scan(ask, Some(prefix), budget).await,
-                Some(Partition::Static(partition)) => self.query(ask, partition, budget).await,
+                None => self.scan(span, None, budget).await,
+                Some(Partition::Derived { prefix }) => self.scan(span, Some(prefix), budget).await,
+                Some(Partition::Static(partition)) => self.query(span, partition, budget).await,
             };
             leave(slot).await;
             match answer {
@@ -75,19 +76,19 @@ impl DynamoDbStore {
     /// Of all items, or of those in partitions with this prefix.
     async fn scan(
         &self,
-        ask: &Ask,
+        span: &Span,
         prefix: Option<&str>,
         budget: &Budget<'_>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Listing, Failure> {
         let doing = Doing { config: &self.config, operation: "Scan", permission: "Scan" };
         let request = self
             .client
             .scan()
             .table_name(&self.config.table)
             .consistent_read(true)
-            .set_limit(ask.limit)
-            .set_select(ask.limit.is_none().then_some(Select::Count))
-            .set_exclusive_start_key(ask.after.clone());
+            .set_limit(span.limit)
+            .set_select(span.limit.is_none().then_some(Select::Count))
+            .set_exclusive_start_key(span.after.clone());
         let request = match prefix {
             None => request,
             Some(prefix) => request
@@ -95,21 +96,21 @@ impl DynamoDbStore {
                 .expression_attribute_names("#id", &*self.config.attributes.id)
                 .expression_attribute_values(":prefix", AttributeValue::S(prefix.to_owned())),
         };
-        match budget.attempt(request.send()).await {
+        match self.attempt(request.send(), budget).await {
             Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
-                Ok(Answer::new(output.items, output.count, output.last_evaluated_key))
+                Ok(Listing::new(output.items, output.count, output.last_evaluated_key))
             }
         }
     }
 
     async fn query(
         &self,
-        ask: &Ask,
+        span: &Span,
         partition: &str,
         budget: &Budget<'_>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Listing, Failure> {
         let doing = Doing { config: &self.config, operation: "Query", permission: "Query" };
         let request = self
             .client
@@ -119,14 +120,14 @@ impl DynamoDbStore {
             .key_condition_expression("#id = :partition")
             .expression_attribute_names("#id", &*self.config.attributes.id)
             .expression_attribute_values(":partition", AttributeValue::S(partition.to_owned()))
-            .set_limit(ask.limit)
-            .set_select(ask.limit.is_none().then_some(Select::Count))
-            .set_exclusive_start_key(ask.after.clone());
-        match budget.attempt(request.send()).await {
+            .set_limit(span.limit)
+            .set_select(span.limit.is_none().then_some(Select::Count))
+            .set_exclusive_start_key(span.after.clone());
+        match self.attempt(request.send(), budget).await {
             Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
-                Ok(Answer::new(output.items, output.count, output.last_evaluated_key))
+                Ok(Listing::new(output.items, output.count, output.last_evaluated_key))
             }
         }
     }
@@ -232,7 +233,7 @@ impl DynamoDbStore {
             let (text, parameters) = self.statement(left, key, guard);
             let request = self.client.execute_statement().statement(text);
             let request = request.set_parameters(Some(parameters));
-            let answer = budget.attempt(request.send()).await;
+            let answer = self.attempt(request.send(), budget).await;
             leave(slot).await;
             let failure = match answer {
                 Err(late) => error::timed_out(doing, late),
@@ -302,7 +303,7 @@ impl Browse for DynamoDbStore {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.config, call_deadline);
+            let budget = self.config.timing.budget(call_deadline);
             if after.is_some_and(is_of_index) {
                 return Err(other_listing("the whole table").report(false));
             }
@@ -311,7 +312,7 @@ impl Browse for DynamoDbStore {
             let limit = i32::try_from(most).unwrap_or(i32::MAX);
             let is_shared = matches!(self.partition(), Some(Partition::Derived { .. }));
             let limit = Some(if is_shared { limit.max(PASSED_OVER) } else { limit });
-            let answer = self.browse(&Ask { after, limit }, &budget).await;
+            let answer = self.browse(&Span { after, limit }, &budget).await;
             let answer = answer.map_err(|failure| failure.report(false))?;
             let names = &self.config.attributes;
             let (mut items, mut last) = (Vec::with_capacity(answer.items.len()), answer.last);
@@ -344,7 +345,7 @@ impl Browse for DynamoDbStore {
             let page = match &self.config.index {
                 None => self.page(after, limit, call_deadline).await?,
                 Some(index) => {
-                    let budget = Budget::new(&self.config, call_deadline);
+                    let budget = self.config.timing.budget(call_deadline);
                     let page = self.left_in_index(index, left, after, limit, &budget).await;
                     page.map_err(|failure| failure.report(false))?
                 }
@@ -362,7 +363,7 @@ impl Browse for DynamoDbStore {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.config, call_deadline);
+            let budget = self.config.timing.budget(call_deadline);
             let forgotten = self.forget_all(left, records, &budget).await;
             forgotten
                 .into_iter()
@@ -373,16 +374,16 @@ impl Browse for DynamoDbStore {
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            let budget = Budget::new(&self.config, call_deadline);
-            let (mut count, mut ask) = (0u64, Ask { after: None, limit: None });
+            let budget = self.config.timing.budget(call_deadline);
+            let (mut count, mut span) = (0u64, Span { after: None, limit: None });
             loop {
-                let answer = self.browse(&ask, &budget).await;
+                let answer = self.browse(&span, &budget).await;
                 let answer = answer.map_err(|failure| failure.report(false))?;
                 count = count.saturating_add(answer.count);
                 let Some(last) = answer.last else { return Ok(count) };
                 // As `page` does: a table with another key is an error.
                 self.cursor(&last).map_err(|failure| failure.report(false))?;
-                ask.after = Some(last);
+                span.after = Some(last);
             }
         })
     }

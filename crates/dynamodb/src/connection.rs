@@ -44,7 +44,7 @@ pub(crate) async fn client_from_env() -> Option<Client> {
 
 /// Why there were no credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum NoCredentials {
     /// Their source failed or did not answer, as when they are refreshed during an outage. The next
     /// request asks it again.
     NotNow,
@@ -53,25 +53,25 @@ pub(crate) enum Missing {
 }
 
 /// Why there were no credentials, if that is why the request failed.
-pub(crate) fn missing_credentials(error: Option<&(impl Error + 'static)>) -> Option<Missing> {
+pub(crate) fn missing_credentials(error: Option<&(impl Error + 'static)>) -> Option<NoCredentials> {
     let mut next = error.map(|error| error as &dyn Error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<CredentialsError>() {
             return Some(match error {
                 CredentialsError::ProviderError(_) | CredentialsError::ProviderTimedOut(_) => {
-                    Missing::NotNow
+                    NoCredentials::NotNow
                 }
-                _ => Missing::NotConfigured,
+                _ => NoCredentials::NotConfigured,
             });
         }
         // These two errors of the SDK have types that are not public: its time limit for the source,
         // and a client without any source.
         let text = error.to_string();
         if text.starts_with("identity resolver timed out") {
-            return Some(Missing::NotNow);
+            return Some(NoCredentials::NotNow);
         }
         if text.contains("such as credentials") {
-            return Some(Missing::NotConfigured);
+            return Some(NoCredentials::NotConfigured);
         }
         next = error.source();
     }
@@ -87,34 +87,34 @@ mod tests {
     use super::*;
 
     /// As the SDK reports an error that came before the request was sent.
-    fn missing(error: impl Into<Box<dyn Error + Send + Sync>>) -> Option<Missing> {
+    fn missing(error: impl Into<Box<dyn Error + Send + Sync>>) -> Option<NoCredentials> {
         missing_credentials(Some(&ConnectorError::other(error.into(), None)))
     }
 
     #[test]
     fn a_source_that_fails_may_answer_later() {
         let error = CredentialsError::provider_error("503 from STS");
-        assert_eq!(missing(error), Some(Missing::NotNow));
+        assert_eq!(missing(error), Some(NoCredentials::NotNow));
         let error = CredentialsError::provider_timed_out(Duration::from_secs(5));
-        assert_eq!(missing(error), Some(Missing::NotNow));
+        assert_eq!(missing(error), Some(NoCredentials::NotNow));
     }
 
     #[test]
     fn without_a_source_there_will_be_none_later() {
         let error = CredentialsError::not_loaded("no provider in chain");
-        assert_eq!(missing(error), Some(Missing::NotConfigured));
+        assert_eq!(missing(error), Some(NoCredentials::NotConfigured));
         let error = CredentialsError::invalid_configuration("profile `x` is not defined");
-        assert_eq!(missing(error), Some(Missing::NotConfigured));
+        assert_eq!(missing(error), Some(NoCredentials::NotConfigured));
         let error = CredentialsError::unhandled("no access key in the answer");
-        assert_eq!(missing(error), Some(Missing::NotConfigured));
+        assert_eq!(missing(error), Some(NoCredentials::NotConfigured));
     }
 
     #[test]
     fn the_errors_of_the_sdk_that_have_no_public_type() {
         let error = "identity resolver timed out after 5s";
-        assert_eq!(missing(error), Some(Missing::NotNow));
+        assert_eq!(missing(error), Some(NoCredentials::NotNow));
         let error = "no identity resolver: set an identity, such as credentials";
-        assert_eq!(missing(error), Some(Missing::NotConfigured));
+        assert_eq!(missing(error), Some(NoCredentials::NotConfigured));
     }
 
     #[test]

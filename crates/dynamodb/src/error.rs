@@ -16,7 +16,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     config::{Config, MOST_REQUESTS},
-    connection::{Missing, missing_credentials},
+    connection::{NoCredentials, missing_credentials},
     item::Corrupt,
 };
 
@@ -37,7 +37,7 @@ impl fmt::Display for Doing<'_> {
 }
 
 /// A failed request, and whether another may succeed.
-pub(crate) type Failure = retry::Failure;
+pub(crate) type Failure = retry::RequestFailure;
 
 pub(crate) fn timed_out(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Failure {
     Failure::unanswered(format!("{doing} had no answer within {} ms", limit.as_millis()))
@@ -128,11 +128,11 @@ where
 }
 
 /// A request that was not sent, because there were no credentials to sign it with.
-fn no_credentials(doing: Doing<'_>, missing: Missing) -> Failure {
+fn no_credentials(doing: Doing<'_>, missing: NoCredentials) -> Failure {
     let context = format!("{doing} was not sent: no usable AWS credentials");
     match missing {
-        Missing::NotNow => Failure::transient(StoreErrorKind::Unavailable, context),
-        Missing::NotConfigured => Failure::new(StoreErrorKind::Denied, context),
+        NoCredentials::NotNow => Failure::transient(StoreErrorKind::Unavailable, context),
+        NoCredentials::NotConfigured => Failure::new(StoreErrorKind::Denied, context),
     }
 }
 
@@ -255,7 +255,7 @@ fn is_clock_skew(class: &str, message: &str) -> bool {
 
 /// Whether a `ValidationException` is about the table's key.
 fn of_the_key(message: &str) -> bool {
-    let signs = ["does not match the schema", "Missing the key", "Type mismatch for key"];
+    let signs = ["does not match the schema", "NoCredentials the key", "Type mismatch for key"];
     signs.iter().any(|sign| message.contains(sign))
 }
 

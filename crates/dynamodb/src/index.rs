@@ -16,14 +16,15 @@ use aws_sdk_dynamodb::{
 use lambda_idempotency_core::{
     browse::{Cursor, Left, Page},
     request_slots::Purpose,
+    retry::Budget,
     store::StoreErrorKind,
 };
 
 use crate::{
     error::{self, Doing, Failure, permissions, sdk_failure},
     item::Item,
-    read::Answer,
-    retry::{Budget, backoff, leave},
+    read::Listing,
+    retry::{backoff, leave},
     store::DynamoDbStore,
     value::{SHARDS, shard},
 };
@@ -45,7 +46,7 @@ impl DynamoDbStore {
             }
         };
         let limit = i32::try_from(limit.get()).unwrap_or(i32::MAX);
-        let Answer { items, last, .. } =
+        let Listing { items, last, .. } =
             self.index_page(index, left, &position, limit, budget).await?;
         let mut keys = Vec::with_capacity(items.len());
         for item in &items {
@@ -85,7 +86,7 @@ impl DynamoDbStore {
         position: &Position<'_>,
         limit: i32,
         budget: &Budget<'_>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Listing, Failure> {
         let names = &self.config.attributes;
         let shard = shard(left, position.shard);
         let start = position.after.map(|(partition, sort)| {
@@ -113,13 +114,13 @@ impl DynamoDbStore {
                 .limit(limit)
                 .set_exclusive_start_key(start.clone());
             let doing = Doing { config: &self.config, operation: "Query", permission: "Query" };
-            let answer = budget.attempt(request.send()).await;
+            let answer = self.attempt(request.send(), budget).await;
             leave(slot).await;
             let failure = match answer {
                 Err(late) => error::timed_out(doing, late),
                 Ok(Err(error)) => index_failure(doing, index, &error),
                 Ok(Ok(output)) => {
-                    return Ok(Answer::new(output.items, output.count, output.last_evaluated_key));
+                    return Ok(Listing::new(output.items, output.count, output.last_evaluated_key));
                 }
             };
             if !(failure.retry && backoff.pause(budget).await) {

@@ -202,7 +202,7 @@ pub(crate) struct Corrupt {
 
 /// Reads an item of this or another library.
 pub(crate) fn decode(names: &Attributes, item: &Item) -> Result<IdempotencyRecord, Corrupt> {
-    let read = Reader { item };
+    let read = ItemReader { item };
     let status = match read.text(&names.status)?.ok_or_else(|| absent(&names.status))? {
         "INPROGRESS" => Status::InProgress,
         "COMPLETED" => Status::Completed,
@@ -242,11 +242,11 @@ fn absent(attribute: &str) -> Corrupt {
     corrupt(attribute, "is missing")
 }
 
-struct Reader<'i> {
+struct ItemReader<'i> {
     item: &'i Item,
 }
 
-impl<'i> Reader<'i> {
+impl<'i> ItemReader<'i> {
     fn text(&self, name: &str) -> Result<Option<&'i str>, Corrupt> {
         match self.item.get(name) {
             None => Ok(None),

@@ -3,7 +3,7 @@
 use crate::{
     error::{self, Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
-    retry::{Budget, backoff, bounded, fit_key, leave},
+    retry::{backoff, bounded, fit_key, leave},
     store::DynamoDbStore,
 };
 use aws_sdk_dynamodb::types::KeysAndAttributes;
@@ -12,6 +12,7 @@ use lambda_idempotency_core::{
     key::Key,
     record::IdempotencyRecord,
     request_slots::Purpose,
+    retry::Budget,
     store::StoreError,
 };
 use std::collections::HashMap;
@@ -23,19 +24,19 @@ const MOST: usize = 100;
 pub(crate) type Answers<'k> = HashMap<&'k Key, Result<Option<IdempotencyRecord>, Failure>>;
 
 /// The result of one request: items, and the keys that it left unprocessed.
-struct Page<'k> {
+struct Fetched<'k> {
     items: Vec<Item>,
     left: Vec<&'k Key>,
 }
 
 /// What one request answers.
-pub(crate) struct Answer {
+pub(crate) struct Listing {
     pub(crate) items: Vec<Item>,
     pub(crate) count: u64,
     pub(crate) last: Option<Item>,
 }
 
-impl Answer {
+impl Listing {
     pub(crate) fn new(items: Option<Vec<Item>>, count: i32, last: Option<Item>) -> Self {
         Self { items: items.unwrap_or_default(), count: u64::try_from(count).unwrap_or(0), last }
     }
@@ -48,7 +49,7 @@ impl DynamoDbStore {
         keys: &[Key],
         call_deadline: Timestamp,
     ) -> Vec<Result<Option<IdempotencyRecord>, StoreError>> {
-        let budget = Budget::new(&self.config, call_deadline);
+        let budget = self.config.timing.budget(call_deadline);
         let answers = self.read_all(keys.iter(), Purpose::Claim, &budget).await;
         let missing = || Err(error::too_late(&self.config));
         let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
@@ -148,14 +149,14 @@ impl DynamoDbStore {
         &self,
         keys: &[&'k Key],
         budget: &Budget<'_>,
-    ) -> Result<Page<'k>, Failure> {
+    ) -> Result<Fetched<'k>, Failure> {
         match keys {
             [key] => self.get_one(key, budget).await,
             _ => self.get_many(keys, budget).await,
         }
     }
 
-    async fn get_one<'k>(&self, key: &Key, budget: &Budget<'_>) -> Result<Page<'k>, Failure> {
+    async fn get_one<'k>(&self, key: &Key, budget: &Budget<'_>) -> Result<Fetched<'k>, Failure> {
         let doing = Doing { config: &self.config, operation: "GetItem", permission: "GetItem" };
         let request = self
             .client
@@ -163,10 +164,12 @@ impl DynamoDbStore {
             .table_name(&self.config.table)
             .set_key(Some(primary_key(&self.config.attributes, key)))
             .consistent_read(true);
-        match budget.attempt(request.send()).await {
+        match self.attempt(request.send(), budget).await {
             Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
-            Ok(Ok(output)) => Ok(Page { items: output.item.into_iter().collect(), left: vec![] }),
+            Ok(Ok(output)) => {
+                Ok(Fetched { items: output.item.into_iter().collect(), left: vec![] })
+            }
         }
     }
 
@@ -174,7 +177,7 @@ impl DynamoDbStore {
         &self,
         keys: &[&'k Key],
         budget: &Budget<'_>,
-    ) -> Result<Page<'k>, Failure> {
+    ) -> Result<Fetched<'k>, Failure> {
         let names = &self.config.attributes;
         let doing =
             Doing { config: &self.config, operation: "BatchGetItem", permission: "BatchGetItem" };
@@ -182,7 +185,7 @@ impl DynamoDbStore {
         let asked = KeysAndAttributes::builder().set_keys(Some(asked)).consistent_read(true);
         let asked = asked.build().map_err(|_| error::unprocessed(&self.config))?;
         let request = self.client.batch_get_item().request_items(&self.config.table, asked);
-        match budget.attempt(request.send()).await {
+        match self.attempt(request.send(), budget).await {
             Err(late) => Err(error::timed_out(doing, late)),
             Ok(Err(error)) => Err(sdk_failure(doing, &error)),
             Ok(Ok(output)) => {
@@ -192,7 +195,7 @@ impl DynamoDbStore {
                 let left: Vec<Item> = left.into_values().flat_map(|left| left.keys).collect();
                 let left: Vec<_> = left.iter().filter_map(|key| key_text(names, key)).collect();
                 let left = keys.iter().filter(|key| left.contains(&key.as_str())).copied();
-                Ok(Page { items, left: left.collect() })
+                Ok(Fetched { items, left: left.collect() })
             }
         }
     }

@@ -3,7 +3,6 @@
 
 use std::{
     future::{Future, poll_fn},
-    ops::Deref,
     pin::{Pin, pin},
     task::Poll,
     time::Duration,
@@ -14,10 +13,10 @@ use futures_util::{
     stream::{self, StreamExt},
 };
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Timestamp},
+    clock::BoxFuture,
     key::Key,
     request_slots::{Purpose, Slot},
-    retry::{self, Backoff, TimedOut},
+    retry::{Backoff, Budget, TimedOut},
     store::StoreErrorKind,
 };
 use tracing::{Dispatch, dispatcher::get_default, instrument::WithSubscriber};
@@ -35,47 +34,6 @@ const SHORTEST: Duration = Duration::from_millis(20);
 /// The most concurrent requests of one call. A batch of ten records, the usual size for a queue,
 /// needs one round trip even without PartiQL.
 const CONCURRENCY: usize = 10;
-
-/// The time of one call of the store.
-pub(crate) struct Budget<'a> {
-    time: retry::Budget<'a>,
-    config: &'a Config,
-}
-
-impl<'a> Budget<'a> {
-    pub(crate) fn new(config: &'a Config, call_deadline: Timestamp) -> Self {
-        let time = config.timing.budget(call_deadline);
-        Self { time, config }
-    }
-
-    /// How long the next request may take.
-    pub(crate) fn attempt_limit(&self) -> Duration {
-        self.time.limit()
-    }
-
-    /// Waits for `request` until its time limit.
-    pub(crate) fn attempt<F: Future>(
-        &self,
-        request: F,
-    ) -> impl Future<Output = Result<F::Output, TimedOut>> {
-        // The SDK's futures have many kilobytes, and would be copied into each future around them.
-        self.attempt_boxed(Box::pin(request))
-    }
-
-    async fn attempt_boxed<F: Future>(&self, request: Pin<Box<F>>) -> Result<F::Output, TimedOut> {
-        // The SDK's log lines show requests, with the content of records.
-        let log = if self.config.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
-        self.time.attempt(self.time.limit(), request.with_subscriber(log)).await
-    }
-}
-
-impl<'a> Deref for Budget<'a> {
-    type Target = retry::Budget<'a>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.time
-    }
-}
 
 /// The pauses between the requests of a call.
 pub(crate) fn backoff(config: &Config) -> Backoff {
@@ -109,12 +67,32 @@ impl DynamoDbStore {
         purpose: Purpose,
         budget: &Budget<'_>,
     ) -> Result<Slot<'_>, Failure> {
-        let mut entered = pin!(self.slots.enter(purpose, || budget.attempt_limit()));
+        let mut entered = pin!(self.slots.enter(purpose, || budget.limit()));
         if let Some(slot) = entered.as_mut().now_or_never() {
             return Ok(slot);
         }
         let slot = budget.within(budget.left(), entered).await;
         slot.map_err(|_| error::all_in_use(&self.config, self.slots.blame()))
+    }
+
+    /// Waits for a request until its time limit.
+    pub(crate) fn attempt<F: Future>(
+        &self,
+        request: F,
+        budget: &Budget<'_>,
+    ) -> impl Future<Output = Result<F::Output, TimedOut>> {
+        // The SDK's futures have many kilobytes, and would be copied into each future around them.
+        self.attempt_boxed(Box::pin(request), budget)
+    }
+
+    async fn attempt_boxed<F: Future>(
+        &self,
+        request: Pin<Box<F>>,
+        budget: &Budget<'_>,
+    ) -> Result<F::Output, TimedOut> {
+        // The SDK's log lines show requests, with the content of records.
+        let log = if self.config.sdk_logs { get_default(Clone::clone) } else { Dispatch::none() };
+        budget.attempt(budget.limit(), request.with_subscriber(log)).await
     }
 
     /// Notes whether DynamoDB answered a request.

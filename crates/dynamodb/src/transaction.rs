@@ -19,6 +19,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     effects::{RefusalReason, RefusedEffect},
     key::Digest,
+    retry::Budget,
     store::{Guard, StoreErrorKind, Write},
 };
 
@@ -28,9 +29,8 @@ use crate::{
     error::{self, Doing, Failure, sdk_failure, service_failure, unquoted},
     guard::{Condition, condition, terms},
     item::Item,
-    retry::Budget,
     store::DynamoDbStore,
-    write::{Answer, Member, lost_to},
+    write::{Member, Reply, met_by},
 };
 
 const OPERATION: &str = "TransactWriteItems";
@@ -45,11 +45,11 @@ impl DynamoDbStore {
         item: Item,
         effects: &DynamoDbEffects,
         budget: &Budget<'_>,
-    ) -> Answer {
+    ) -> Reply {
         let doing = Doing { config: &self.config, operation: OPERATION, permission: PERMISSION };
         let Some(record) = self.record(member, item) else {
             let context = format!("{doing} could not be put in a request");
-            return Answer::Failed(Failure::new(StoreErrorKind::Refused, context));
+            return Reply::Failed(Failure::new(StoreErrorKind::Refused, context));
         };
         let items = std::iter::once(record).chain(effects.items().iter().cloned());
         let request = self
@@ -57,9 +57,9 @@ impl DynamoDbStore {
             .transact_write_items()
             .set_transact_items(Some(items.collect()))
             .set_client_request_token(request_token(member.write));
-        match budget.attempt(request.send()).await {
-            Err(late) => Answer::Failed(error::timed_out(doing, late)),
-            Ok(Ok(_)) => Answer::Written,
+        match self.attempt(request.send(), budget).await {
+            Err(late) => Reply::Failed(error::timed_out(doing, late)),
+            Ok(Ok(_)) => Reply::Written,
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
                 match error.into_service_error() {
@@ -72,9 +72,9 @@ impl DynamoDbStore {
                             || self.has_no_records(refused.code(), member, budget).await;
                         match refusal(refused.code(), refused.message()) {
                             Some(refused) if !failure.retry && !of_record => {
-                                Answer::Refused(refused)
+                                Reply::EffectRefused(refused)
                             }
-                            _ => Answer::Failed(failure),
+                            _ => Reply::Failed(failure),
                         }
                     }
                 }
@@ -120,14 +120,14 @@ impl DynamoDbStore {
 ///
 /// The record comes first. If its guard failed, its owner has lost the key, whatever its effects are; and
 /// if another request was changing the record, it is not known yet who owns it.
-fn cancelled(member: &Member<'_>, doing: Doing<'_>, reasons: Vec<CancellationReason>) -> Answer {
+fn cancelled(member: &Member<'_>, doing: Doing<'_>, reasons: Vec<CancellationReason>) -> Reply {
     let mut reasons = reasons.into_iter();
     let ours = reasons.next();
     if let Some(ours) = ours.filter(is_to_blame) {
         if ours.code() == Some("ConditionalCheckFailed") {
-            return Answer::Lost(lost_to(member, ours.item));
+            return Reply::GuardFailed(met_by(member, ours.item));
         }
-        return Answer::Failed(service_failure(doing, ours.code(), ours.message(), None));
+        return Reply::Failed(service_failure(doing, ours.code(), ours.message(), None));
     }
     let mut transient = None;
     for (position, reason) in reasons.enumerate().filter(|(_, reason)| is_to_blame(reason)) {
@@ -136,11 +136,11 @@ fn cancelled(member: &Member<'_>, doing: Doing<'_>, reasons: Vec<CancellationRea
             transient = Some(failure);
             continue;
         }
-        return Answer::Refused(refused_by(reason.code(), reason.message()).at(position));
+        return Reply::EffectRefused(refused_by(reason.code(), reason.message()).at(position));
     }
     let unexplained =
         || Failure::new(StoreErrorKind::Refused, format!("{doing} was cancelled without a reason"));
-    Answer::Failed(transient.unwrap_or_else(unexplained))
+    Reply::Failed(transient.unwrap_or_else(unexplained))
 }
 
 fn is_to_blame(reason: &CancellationReason) -> bool {

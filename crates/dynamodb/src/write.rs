@@ -18,7 +18,7 @@ use lambda_idempotency_core::{
     effects::{RefusalReason, RefusedEffect},
     record::IdempotencyRecord,
     request_slots::Purpose,
-    retry::{self, PendingWrite},
+    retry::{self, Budget, PendingWrite},
     store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 
@@ -29,7 +29,7 @@ use crate::{
     error::{self, Doing, Failure, sdk_failure},
     guard::{Condition, condition, terms},
     item::{Item, LARGEST, decode, encode, primary_key, size, size_at_most},
-    retry::{Budget, backoff, bounded, fit_key, is_outage, leave},
+    retry::{backoff, bounded, fit_key, is_outage, leave},
     store::DynamoDbStore,
     value,
 };
@@ -59,7 +59,7 @@ impl DynamoDbStore {
         writes: &[Write],
         call_deadline: Timestamp,
     ) -> Vec<Verdict> {
-        let budget = Budget::new(&self.config, call_deadline);
+        let budget = self.config.timing.budget(call_deadline);
         let mut backoff = backoff(&self.config);
         let mut rounds = Rounds::begin(writes, |pending| Member::new(&self.config, pending));
         let too_late = || error::too_late(&self.config);
@@ -85,7 +85,7 @@ impl DynamoDbStore {
         &self,
         members: Vec<Member<'w>>,
         budget: &Budget<'_>,
-    ) -> Vec<(Member<'w>, Answer)> {
+    ) -> Vec<(Member<'w>, Reply)> {
         let parcels = parcels(members, self.config.statements()).into_iter();
         let request = |parcel| -> BoxFuture<'_, _> { Box::pin(self.send_parcel(parcel, budget)) };
         bounded(parcels.map(request).collect()).await
@@ -96,17 +96,17 @@ impl DynamoDbStore {
         &self,
         parcel: Vec<Member<'w>>,
         budget: &Budget<'_>,
-    ) -> Vec<(Member<'w>, Answer)> {
+    ) -> Vec<(Member<'w>, Reply)> {
         let before = budget.left();
         let slot = match self.slot(purpose(&parcel), budget).await {
             Ok(slot) => slot,
             Err(failure) => {
-                let answer = |member| (member, Answer::Failed(failure.clone()));
+                let answer = |member| (member, Reply::Failed(failure.clone()));
                 return parcel.into_iter().map(answer).collect();
             }
         };
         let waited = before.saturating_sub(budget.left());
-        let limits = (budget.attempt_limit(), self.config.timing.attempt_timeout);
+        let limits = (budget.limit(), self.config.timing.attempt_timeout);
         // In boxes: very many calls may wait for a slot, and this part is not for them.
         let mut answers = match &*parcel {
             [member] => vec![Box::pin(self.write_one(member, budget)).await],
@@ -132,7 +132,7 @@ impl DynamoDbStore {
                     let verdict = member.met(&self.config, found.clone());
                     rounds.settle(&member, verdict);
                 }
-                Some(Ok(None)) => lost_to_nothing(rounds, &self.config, member),
+                Some(Ok(None)) => met_nothing(rounds, &self.config, member),
                 // The write was refused. Only the record that it met is not known.
                 Some(Err(failure)) => {
                     let failure = failure.clone().with_doubt(false);
@@ -159,21 +159,21 @@ fn take<'w>(
     rounds: &mut Rounds<'w>,
     config: &Config,
     mut member: Member<'w>,
-    answer: Answer,
+    answer: Reply,
 ) -> Option<Member<'w>> {
     match answer {
-        Answer::Written => rounds.settle(&member, Verdict::Written),
-        Answer::Lost(Lost::To(item)) => {
+        Reply::Written => rounds.settle(&member, Verdict::Written),
+        Reply::GuardFailed(Met::Item(item)) => {
             let verdict = match decode(&config.attributes, &item) {
                 Ok(found) => member.met(config, found),
                 Err(problem) => member.unknown(error::corrupt(config, problem)),
             };
             rounds.settle(&member, verdict);
         }
-        Answer::Lost(Lost::ToNothing) => lost_to_nothing(rounds, config, member),
-        Answer::Lost(Lost::Unread) => return Some(member),
-        Answer::Refused(refused) => rounds.settle(&member, Verdict::EffectRefused(refused)),
-        Answer::Alone(refused) => {
+        Reply::GuardFailed(Met::Nothing) => met_nothing(rounds, config, member),
+        Reply::GuardFailed(Met::Unread) => return Some(member),
+        Reply::EffectRefused(refused) => rounds.settle(&member, Verdict::EffectRefused(refused)),
+        Reply::Alone(refused) => {
             if let Some(code) = refused {
                 // A single write may succeed where a statement is refused; if not, its error has more detail.
                 tracing::warn!(table = %config.table, code, "a statement was refused");
@@ -181,19 +181,19 @@ fn take<'w>(
             member.alone = true;
             rounds.again(member);
         }
-        Answer::Failed(failure) => rounds.fail(member, failure),
+        Reply::Failed(failure) => rounds.fail(member, failure),
     }
     None
 }
 
 /// There is no record: a delete is done, a claim is sent again, and any other write found
 /// nothing.
-fn lost_to_nothing<'w>(rounds: &mut Rounds<'w>, config: &Config, mut member: Member<'w>) {
+fn met_nothing<'w>(rounds: &mut Rounds<'w>, config: &Config, mut member: Member<'w>) {
     match (&member.write.guard, &member.write.record) {
         (_, None) => rounds.settle(&member, Verdict::Written),
         (Guard::Absent, Some(_)) => {
-            member.lost_attempts = member.lost_attempts.saturating_add(1);
-            if member.lost_attempts < ROUNDS {
+            member.guards_failed = member.guards_failed.saturating_add(1);
+            if member.guards_failed < ROUNDS {
                 rounds.again(member);
             } else {
                 rounds.settle(&member, member.unknown(error::contended(config)));
@@ -233,13 +233,13 @@ fn parcels(members: Vec<Member<'_>>, statements: bool) -> Vec<Vec<Member<'_>>> {
 impl DynamoDbStore {
     /// Notes whether DynamoDB answered a request with these writes. Where it did not, and other calls of this process are to
     /// blame, that is no outage: the request had only a part of this usual time.
-    fn blame(&self, answers: &mut [Answer], waited: Duration, limits: (Duration, Duration)) {
-        let is_silent = |answer: &Answer| matches!(answer, Answer::Failed(f) if is_outage(f));
+    fn blame(&self, answers: &mut [Reply], waited: Duration, limits: (Duration, Duration)) {
+        let is_silent = |answer: &Reply| matches!(answer, Reply::Failed(f) if is_outage(f));
         if !answers.iter().all(is_silent) {
             return self.slots.heard(true);
         }
         for answer in answers {
-            if let Answer::Failed(failure) = answer
+            if let Reply::Failed(failure) = answer
                 && failure.kind() == StoreErrorKind::Unavailable
             {
                 let kind = self.slots.unanswered(waited, limits);
@@ -251,7 +251,7 @@ impl DynamoDbStore {
 
 impl DynamoDbStore {
     /// Sends one write and waits for its answer.
-    pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Answer {
+    pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Reply {
         match (member.item(&self.config), member.effects) {
             (Some(item), Some(effects)) => {
                 self.write_transaction(member, item, effects, budget).await
@@ -261,7 +261,7 @@ impl DynamoDbStore {
         }
     }
 
-    async fn put(&self, member: &Member<'_>, item: Item, budget: &Budget<'_>) -> Answer {
+    async fn put(&self, member: &Member<'_>, item: Item, budget: &Budget<'_>) -> Reply {
         let Condition { expression, names, values } = self.condition(member);
         let request = self
             .client
@@ -273,22 +273,22 @@ impl DynamoDbStore {
             .set_expression_attribute_values(values)
             .return_values_on_condition_check_failure(AllOld);
         let doing = Doing { config: &self.config, operation: "PutItem", permission: "PutItem" };
-        match budget.attempt(request.send()).await {
-            Err(late) => Answer::Failed(error::timed_out(doing, late)),
-            Ok(Ok(_)) => Answer::Written,
+        match self.attempt(request.send(), budget).await {
+            Err(late) => Reply::Failed(error::timed_out(doing, late)),
+            Ok(Ok(_)) => Reply::Written,
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
                 match error.into_service_error() {
                     PutItemError::ConditionalCheckFailedException(lost) => {
-                        Answer::Lost(lost_to(member, lost.item))
+                        Reply::GuardFailed(met_by(member, lost.item))
                     }
-                    _ => Answer::Failed(failure),
+                    _ => Reply::Failed(failure),
                 }
             }
         }
     }
 
-    async fn delete(&self, member: &Member<'_>, budget: &Budget<'_>) -> Answer {
+    async fn delete(&self, member: &Member<'_>, budget: &Budget<'_>) -> Reply {
         let Condition { expression, names, values } = self.condition(member);
         let request = self
             .client
@@ -301,16 +301,16 @@ impl DynamoDbStore {
             .return_values_on_condition_check_failure(AllOld);
         let doing =
             Doing { config: &self.config, operation: "DeleteItem", permission: "DeleteItem" };
-        match budget.attempt(request.send()).await {
-            Err(late) => Answer::Failed(error::timed_out(doing, late)),
-            Ok(Ok(_)) => Answer::Written,
+        match self.attempt(request.send(), budget).await {
+            Err(late) => Reply::Failed(error::timed_out(doing, late)),
+            Ok(Ok(_)) => Reply::Written,
             Ok(Err(error)) => {
                 let failure = sdk_failure(doing, &error);
                 match error.into_service_error() {
                     DeleteItemError::ConditionalCheckFailedException(lost) => {
-                        Answer::Lost(lost_to(member, lost.item))
+                        Reply::GuardFailed(met_by(member, lost.item))
                     }
-                    _ => Answer::Failed(failure),
+                    _ => Reply::Failed(failure),
                 }
             }
         }
@@ -324,11 +324,11 @@ impl DynamoDbStore {
 /// What a write with a failed condition found. A response without an item means that there is none,
 /// except under `Absent`, which fails only if there is an item: then the server ignored `ALL_OLD`,
 /// and the item has to be read.
-pub(crate) fn lost_to(member: &Member<'_>, item: Option<Item>) -> Lost {
+pub(crate) fn met_by(member: &Member<'_>, item: Option<Item>) -> Met {
     match (item, &member.write.guard) {
-        (Some(item), _) => Lost::To(item),
-        (None, Guard::Absent) => Lost::Unread,
-        (None, Guard::OwnedBy(_) | Guard::Unchanged(_)) => Lost::ToNothing,
+        (Some(item), _) => Met::Item(item),
+        (None, Guard::Absent) => Met::Unread,
+        (None, Guard::OwnedBy(_) | Guard::Unchanged(_)) => Met::Nothing,
     }
 }
 
@@ -345,18 +345,18 @@ pub(crate) struct Member<'w> {
     /// It was in a batch that was refused as a whole, so it is sent by itself.
     pub(crate) alone: bool,
     /// How often its guard failed on a record that was gone when it was read.
-    pub(crate) lost_attempts: u8,
+    pub(crate) guards_failed: u8,
 }
 
 /// The result of one request.
 #[derive(Clone)]
-pub(crate) enum Answer {
+pub(crate) enum Reply {
     /// It was applied.
     Written,
     /// Its guard did not hold.
-    Lost(Lost),
+    GuardFailed(Met),
     /// Its guard held, but an effect was refused, and nothing was applied.
-    Refused(RefusedEffect),
+    EffectRefused(RefusedEffect),
     /// It was not applied, or it is not known whether it was.
     Failed(Failure),
     /// It has to be sent by itself: its batch was refused as a whole, or its statement, with this code.
@@ -365,11 +365,11 @@ pub(crate) enum Answer {
 
 /// What a write found whose guard did not hold.
 #[derive(Clone)]
-pub(crate) enum Lost {
+pub(crate) enum Met {
     /// This item.
-    To(Item),
+    Item(Item),
     /// No item.
-    ToNothing,
+    Nothing,
     /// The response does not say.
     Unread,
 }
@@ -428,7 +428,7 @@ impl<'w> Member<'w> {
             );
             return Err(Failure::new(StoreErrorKind::TooLarge, context));
         }
-        Ok(Self { pending, effects: None, size, alone: false, lost_attempts: 0 })
+        Ok(Self { pending, effects: None, size, alone: false, guards_failed: 0 })
     }
 
     /// The item to store; `None` deletes.
@@ -521,7 +521,7 @@ mod tests {
             effects: None,
             size: *size,
             alone: *size == 0,
-            lost_attempts: 0,
+            guards_failed: 0,
         };
         let parcels = parcels(sizes.iter().enumerate().map(member).collect(), statements);
         parcels.iter().map(Vec::len).collect()

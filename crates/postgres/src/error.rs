@@ -34,7 +34,7 @@ impl fmt::Display for Doing<'_> {
 }
 
 /// A failed request, and whether another may succeed.
-pub(crate) type Failure = retry::Failure<Scope>;
+pub(crate) type Failure = retry::RequestFailure<Scope>;
 
 /// What a failure is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use redis::{RedisError, ServerError};
 use crate::{config::Address, item::Corrupt};
 
 /// A failed request, and whether another may succeed.
-pub(crate) type Failure = retry::Failure<First>;
+pub(crate) type Failure = retry::RequestFailure<First>;
 
 /// What to do before a request is sent again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -27,14 +27,14 @@ use super::{Effects, EffectsKind};
 /// ```
 pub struct Collector {
     kind: EffectsKind,
-    state: Mutex<State>,
+    state: Mutex<Collection>,
     /// Wakes threads that wait for another one to have collected.
     collected: Condvar,
 }
 
 type Content = Option<Box<dyn Any + Send + Sync>>;
 
-enum State {
+enum Collection {
     Open(Content),
     /// This thread adds to what was collected. No lock is held meanwhile: what it calls is user code.
     Collecting(ThreadId),
@@ -47,7 +47,7 @@ impl Collector {
     /// An empty collector of effects of this kind.
     #[must_use]
     pub const fn new(kind: EffectsKind) -> Self {
-        Self { kind, state: Mutex::new(State::Open(None)), collected: Condvar::new() }
+        Self { kind, state: Mutex::new(Collection::Open(None)), collected: Condvar::new() }
     }
 
     /// Adds to the effects, which begin as the default of their type. Returns what `add` returns. Of several
@@ -75,8 +75,8 @@ impl Collector {
             (content, added)
         }));
         let (added, next) = match adding {
-            Ok((content, added)) => (Ok(added), State::Open(Some(content))),
-            Err(thrown) => (Err(thrown), State::Incomplete),
+            Ok((content, added)) => (Ok(added), Collection::Open(Some(content))),
+            Err(thrown) => (Err(thrown), Collection::Incomplete),
         };
         let is_open = self.end(next);
         match added {
@@ -91,15 +91,15 @@ impl Collector {
     /// # Errors
     /// What was collected may be incomplete: an `add` panicked, or still runs in another thread.
     pub fn close(&self) -> Result<Option<Effects>, CollectError> {
-        let state = std::mem::replace(&mut *self.lock(), State::Closed);
+        let state = std::mem::replace(&mut *self.lock(), Collection::Closed);
         self.collected.notify_all();
         match state {
-            State::Open(content) => {
+            Collection::Open(content) => {
                 Ok(content.map(|content| Effects { content: Arc::from(content), kind: self.kind }))
             }
-            State::Collecting(_) => Err(CollectError::StillCollecting),
-            State::Incomplete => Err(CollectError::Incomplete),
-            State::Closed => Ok(None),
+            Collection::Collecting(_) => Err(CollectError::StillCollecting),
+            Collection::Incomplete => Err(CollectError::Incomplete),
+            Collection::Closed => Ok(None),
         }
     }
 
@@ -109,25 +109,27 @@ impl Collector {
         let mut state = self.lock();
         loop {
             match &mut *state {
-                State::Open(content) => {
+                Collection::Open(content) => {
                     let content = content.take();
-                    *state = State::Collecting(me);
+                    *state = Collection::Collecting(me);
                     return Ok(content);
                 }
-                State::Collecting(thread) if *thread == me => return Err(CollectError::Nested),
-                State::Collecting(_) => {
+                Collection::Collecting(thread) if *thread == me => {
+                    return Err(CollectError::Nested);
+                }
+                Collection::Collecting(_) => {
                     state = self.collected.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
-                State::Incomplete => return Err(CollectError::Incomplete),
-                State::Closed => return Err(CollectError::HandlerEnded),
+                Collection::Incomplete => return Err(CollectError::Incomplete),
+                Collection::Closed => return Err(CollectError::HandlerEnded),
             }
         }
     }
 
     /// Gives back what was collected, or says that it is incomplete. Returns whether the collector is still open.
-    fn end(&self, next: State) -> bool {
+    fn end(&self, next: Collection) -> bool {
         let mut state = self.lock();
-        let is_open = matches!(*state, State::Collecting(_));
+        let is_open = matches!(*state, Collection::Collecting(_));
         let unused = if is_open { std::mem::replace(&mut *state, next) } else { next };
         drop(state);
         self.collected.notify_all();
@@ -136,7 +138,7 @@ impl Collector {
     }
 
     // No user code runs while the lock is held.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Collection> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,12 +32,8 @@ pub const MAX_ATTRIBUTES: usize = 9;
 /// # Ok::<(), PublishError>(())
 /// ```
 pub struct Publisher {
-    state: Mutex<State>,
-}
-
-enum State {
-    Open(Open),
-    Closed,
+    /// `None` once it is closed.
+    open: Mutex<Option<Open>>,
 }
 
 #[derive(Default)]
@@ -58,7 +54,7 @@ impl Publisher {
     #[must_use]
     pub const fn new() -> Self {
         let open = Open { messages: Vec::new(), text: String::new() };
-        Self { state: Mutex::new(State::Open(open)) }
+        Self { open: Mutex::new(Some(open)) }
     }
 
     /// Adds a message.
@@ -88,13 +84,13 @@ impl Publisher {
         }
         let text = format::text(message);
         match &mut *self.lock() {
-            State::Closed => Err(PublishError::HandlerEnded),
-            State::Open(open) if open.messages.len() >= MAX_MESSAGES => Err(PublishError::TooMany),
+            None => Err(PublishError::HandlerEnded),
+            Some(open) if open.messages.len() >= MAX_MESSAGES => Err(PublishError::TooMany),
             // The two brackets, of which one takes the place of the first comma.
-            State::Open(open) if open.text.len() + text.len() + 2 > MAX_BYTES => {
+            Some(open) if open.text.len() + text.len() + 2 > MAX_BYTES => {
                 Err(PublishError::TooLarge)
             }
-            State::Open(open) => {
+            Some(open) => {
                 open.text.push(',');
                 open.text.push_str(&text);
                 open.messages.push(message.clone());
@@ -106,25 +102,18 @@ impl Publisher {
     /// What was published so far; nothing once it is closed.
     #[must_use]
     pub fn published(&self) -> Vec<Message> {
-        match &*self.lock() {
-            State::Open(open) => open.messages.clone(),
-            State::Closed => Vec::new(),
-        }
+        self.lock().as_ref().map_or_else(Vec::new, |open| open.messages.clone())
     }
 
     /// Ends collecting; returns the text to store, if anything was published.
     pub fn close(&self) -> Option<Json> {
-        match std::mem::replace(&mut *self.lock(), State::Closed) {
-            State::Open(open) => {
-                let messages = open.text.strip_prefix(',')?;
-                Some(format!("[{messages}]").into())
-            }
-            State::Closed => None,
-        }
+        let open = self.lock().take()?;
+        let messages = open.text.strip_prefix(',')?;
+        Some(format!("[{messages}]").into())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

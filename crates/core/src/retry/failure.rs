@@ -10,13 +10,13 @@ use crate::store::{StoreError, StoreErrorKind};
 /// `D` is what the store has to know of it besides, for instance that it has to connect again.
 ///
 /// ```
-/// use lambda_idempotency_core::retry::Failure;
+/// use lambda_idempotency_core::retry::RequestFailure;
 ///
-/// let failure: Failure = Failure::unanswered("writing to table orders: no answer within 1000 ms");
+/// let failure: RequestFailure = RequestFailure::unanswered("writing to table orders: no answer within 1000 ms");
 /// assert!(failure.retry && failure.report(false).may_have_applied());
 /// ```
 #[derive(Clone, Debug)]
-pub struct Failure<D = ()> {
+pub struct RequestFailure<D = ()> {
     kind: StoreErrorKind,
     context: String,
     cause: Option<Cause>,
@@ -33,7 +33,7 @@ pub struct Failure<D = ()> {
 #[error("{0}")]
 struct Cause(String);
 
-impl<D: Default> Failure<D> {
+impl<D: Default> RequestFailure<D> {
     /// A request that was not applied, and that would fail again. `context` says what failed and what to do; it must not
     /// hold a payload or a raw key.
     #[must_use]
@@ -55,7 +55,7 @@ impl<D: Default> Failure<D> {
     }
 }
 
-impl<D> Failure<D> {
+impl<D> RequestFailure<D> {
     /// Sets the class of the error.
     #[must_use]
     pub fn with_kind(self, kind: StoreErrorKind) -> Self {
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn a_report_says_that_an_earlier_attempt_is_in_doubt() {
-        let refused = Failure::<()>::new(StoreErrorKind::Refused, "refused").because("22000");
+        let refused =
+            RequestFailure::<()>::new(StoreErrorKind::Refused, "refused").because("22000");
         let error = refused.clone().report(true);
         assert!(error.may_have_applied());
         assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! A call of a store has a deadline, and may send several requests until then. [`Budget`] limits each of them, and
 //! [`Backoff`] pauses between them. Both read the time from the [`Clock`](crate::clock::Clock), so that tests control it.
-//! A request that fails becomes a [`Failure`], which says whether another may succeed, and [`Rounds`] keeps the writes
+//! A request that fails becomes a [`RequestFailure`], which says whether another may succeed, and [`Rounds`] keeps the writes
 //! of a call until each has its verdict.
 //!
 //! ```
@@ -40,6 +40,6 @@ mod tests;
 pub use self::{
     backoff::Backoff,
     budget::{Budget, TimedOut},
-    failure::{Failure, chain, unquoted},
+    failure::{RequestFailure, chain, unquoted},
     rounds::{PendingWrite, Rounds},
 };

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::DerefMut};
 
-use super::{Backoff, Budget, Failure};
+use super::{Backoff, Budget, RequestFailure};
 use crate::{
     record::IdempotencyRecord,
     store::{StoreErrorKind, Verdict, Write},
@@ -28,7 +28,7 @@ impl<'w> PendingWrite<'w> {
 
     /// The verdict of a write that ends with this failure.
     #[must_use]
-    pub fn unknown<D>(&self, failure: Failure<D>) -> Verdict {
+    pub fn unknown<D>(&self, failure: RequestFailure<D>) -> Verdict {
         Verdict::Unknown(failure.report(self.in_doubt))
     }
 
@@ -44,7 +44,7 @@ impl<'w> PendingWrite<'w> {
 /// The writes of a call that have no verdict yet, and the verdicts of the others.
 ///
 /// `M` is a store's own [`PendingWrite`], with what the store keeps of it besides, and `D` the detail of its
-/// [`Failure`]s. A round sends each write once: [`next`](Self::next) gives out the writes, and each of them goes back
+/// [`RequestFailure`]s. A round sends each write once: [`next`](Self::next) gives out the writes, and each of them goes back
 /// by [`settle`](Self::settle), [`again`](Self::again) or [`fail`](Self::fail).
 pub struct Rounds<M, D = ()> {
     /// How many writes the call has.
@@ -53,7 +53,7 @@ pub struct Rounds<M, D = ()> {
     verdicts: Vec<Option<Verdict>>,
     pending: Vec<M>,
     /// The last failure of each write that is sent again.
-    failures: Vec<(usize, Failure<D>)>,
+    failures: Vec<(usize, RequestFailure<D>)>,
 }
 
 impl<'w, M, D> Rounds<M, D>
@@ -84,7 +84,7 @@ where
         &mut self,
         budget: &Budget<'_>,
         backoff: Option<&mut Backoff>,
-        too_late: impl FnOnce() -> Failure<D>,
+        too_late: impl FnOnce() -> RequestFailure<D>,
     ) -> Option<Vec<M>> {
         if self.pending.is_empty() {
             return None;
@@ -108,7 +108,7 @@ where
     }
 
     /// The failures of this round after which writes are sent again.
-    pub fn failures(&self) -> impl Iterator<Item = &Failure<D>> {
+    pub fn failures(&self) -> impl Iterator<Item = &RequestFailure<D>> {
         self.failures.iter().map(|(_, failure)| failure)
     }
 
@@ -133,7 +133,7 @@ where
     }
 
     /// The write is sent again if that may succeed, and otherwise ends with this failure.
-    pub fn fail(&mut self, mut member: M, failure: Failure<D>) {
+    pub fn fail(&mut self, mut member: M, failure: RequestFailure<D>) {
         if failure.retry {
             member.in_doubt |= failure.in_doubt;
             self.failures.push((member.index, failure));
@@ -151,7 +151,7 @@ where
     }
 
     /// No time is left: each pending write ends with its last failure.
-    fn give_up(&mut self, otherwise: &Failure<D>) {
+    fn give_up(&mut self, otherwise: &RequestFailure<D>) {
         for member in std::mem::take(&mut self.pending) {
             let own = self.failures.iter().find(|(index, _)| *index == member.index);
             let failure = own.map_or(otherwise, |(_, failure)| failure).clone();
