@@ -6,7 +6,8 @@ use crate::{
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Status},
-    store::{RecordVersion, StoreError},
+    retry::RequestFailure,
+    store::{RecordVersion, StoreError, StoreErrorKind},
 };
 
 /// A store whose idempotency records can be listed. It changes nothing but [what was left](Self::forget) in a record: other
@@ -168,10 +169,14 @@ impl Left {
     /// The record as a page of what is left has it: see [`Browse::left`].
     #[must_use]
     pub fn of(self, mut record: IdempotencyRecord) -> IdempotencyRecord {
+        self.leave_out(&mut record);
+        record
+    }
+
+    fn leave_out(self, record: &mut IdempotencyRecord) {
         if self == Self::Messages {
             (record.result, record.steps, record.payload) = (None, None, None);
         }
-        record
     }
 
     /// The record without it.
@@ -203,6 +208,97 @@ impl Page {
         next: Option<Cursor>,
     ) -> Self {
         Self { items, next }
+    }
+
+    /// The same page as one of what is [left](Browse::left).
+    #[must_use]
+    pub fn of(mut self, left: Left) -> Self {
+        for (_, item) in &mut self.items {
+            if let Ok(record) = item {
+                left.leave_out(record);
+            }
+        }
+        self
+    }
+}
+
+/// A page to which a store adds records while there is [room](Self::has_room): at most so many, and a few megabytes.
+///
+/// ```
+/// use lambda_idempotency_core::{
+///     browse::PageBuilder, clock::Timestamp, key::Key,
+///     record::{IdempotencyRecord, Status}, retry::RequestFailure,
+/// };
+///
+/// let mut page = PageBuilder::new(2.try_into()?);
+/// for id in ["a", "b", "c"] {
+///     if page.has_room() {
+///         let record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
+///         page.add::<()>(Key::from_text(id), Ok(Some(record)))?;
+///     }
+/// }
+/// let page = page.until_last_key(true);
+/// assert_eq!((page.items.len(), page.next.unwrap().as_str()), (2, "b"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct PageBuilder {
+    limit: NonZeroUsize,
+    items: Vec<(Key, Result<IdempotencyRecord, StoreError>)>,
+    bytes: usize,
+}
+
+impl PageBuilder {
+    /// The bytes of texts with which a page has no room for another record. The last one may go beyond it.
+    pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+    /// An empty page, of at most `limit` records.
+    #[must_use]
+    pub const fn new(limit: NonZeroUsize) -> Self {
+        Self { limit, items: Vec::new(), bytes: 0 }
+    }
+
+    /// Whether there is room for another record.
+    #[must_use]
+    pub const fn has_room(&self) -> bool {
+        self.items.len() < self.limit.get() && self.bytes < Self::MAX_BYTES
+    }
+
+    /// Adds the record that was read for a key. One that was deleted meanwhile is left out, and one that is not an
+    /// idempotency record is an error in its place.
+    ///
+    /// # Errors
+    /// The record could not be read now, so the page fails.
+    pub fn add<D>(
+        &mut self,
+        key: Key,
+        read: Result<Option<IdempotencyRecord>, RequestFailure<D>>,
+    ) -> Result<(), RequestFailure<D>> {
+        let item = match read {
+            Ok(None) => return Ok(()),
+            Ok(Some(record)) => {
+                self.bytes = self.bytes.saturating_add(record.text_bytes());
+                Ok(record)
+            }
+            Err(failure) if failure.kind() == StoreErrorKind::Corrupt => Err(failure.report(false)),
+            Err(failure) => return Err(failure),
+        };
+        self.items.push((key, item));
+        Ok(())
+    }
+
+    /// The page, and where the next one begins.
+    #[must_use]
+    pub fn until(self, next: Option<Cursor>) -> Page {
+        Page::new(self.items, next)
+    }
+
+    /// The page of a store whose cursors are keys. The next one begins behind its last key, if there are more records.
+    #[must_use]
+    pub fn until_last_key(self, has_next: bool) -> Page {
+        let last = self.items.last().filter(|_| has_next);
+        let next = last.map(|(key, _)| Cursor::from_text(key.as_str()));
+        self.until(next)
     }
 }
 

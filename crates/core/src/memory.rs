@@ -11,7 +11,7 @@ use std::{
 pub use self::effects::MemoryEffects;
 
 use crate::{
-    browse::{Browse, Cursor, Left, Page},
+    browse::{Browse, Cursor, Left, Page, PageBuilder},
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
@@ -112,17 +112,17 @@ impl Browse for MemoryStore {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let records = self.lock();
-            let after = |key: &&Key| after.is_none_or(|cursor| key.as_str() > cursor.as_str());
-            let mut keys: Vec<_> = records.keys().filter(after).collect();
-            keys.sort_unstable_by_key(|key| key.as_str());
-            let has_next = keys.len() > limit.get();
-            keys.truncate(limit.get());
-            let last = keys.last().filter(|_| has_next);
-            let next = last.map(|key| Cursor::from_text(key.as_str()));
-            let items = keys
-                .into_iter()
-                .filter_map(|key| Some((key.clone(), Ok(records.get(key)?.clone()))));
-            Ok(Page::new(items.collect(), next))
+            let after = |key: &Key| after.is_none_or(|cursor| key.as_str() > cursor.as_str());
+            let mut found: Vec<_> = records.iter().filter(|(key, _)| after(key)).collect();
+            found.sort_unstable_by_key(|(key, _)| key.as_str());
+            let (mut page, mut found) = (PageBuilder::new(limit), found.into_iter().peekable());
+            while page.has_room()
+                && let Some((key, record)) = found.next()
+            {
+                let added = page.add::<()>(key.clone(), Ok(Some(record.clone())));
+                added.map_err(|failure| failure.report(false))?;
+            }
+            Ok(page.until_last_key(found.peek().is_some()))
         })
     }
 
@@ -133,12 +133,7 @@ impl Browse for MemoryStore {
         limit: NonZeroUsize,
         deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move {
-            let page = self.page(after, limit, deadline).await?;
-            let items = page.items.into_iter();
-            let items = items.map(|(key, item)| (key, item.map(|record| left.of(record))));
-            Ok(Page::new(items.collect(), page.next))
-        })
+        Box::pin(async move { Ok(self.page(after, limit, deadline).await?.of(left)) })
     }
 
     fn forget<'a>(
@@ -165,12 +160,6 @@ impl Browse for MemoryStore {
     }
 }
 
-/// How long the texts of a record are.
-fn bytes(record: &IdempotencyRecord) -> usize {
-    let texts = [&record.result, &record.steps, &record.outbox, &record.payload];
-    texts.into_iter().flatten().map(|text| text.len()).sum()
-}
-
 fn apply(
     records: &mut HashMap<Key, IdempotencyRecord>,
     write: &Write,
@@ -183,7 +172,7 @@ fn apply(
             _ => return Verdict::Unknown(StoreError::without_effects(write)),
         },
     };
-    if write.record.as_ref().is_some_and(|record| bytes(record) > max_bytes) {
+    if write.record.as_ref().is_some_and(|record| record.text_bytes() > max_bytes) {
         let context = format!("a record with more than {max_bytes} bytes of texts");
         return Verdict::Unknown(StoreError::new(StoreErrorKind::TooLarge, context));
     }

@@ -102,6 +102,13 @@ impl IdempotencyRecord {
             && self.last_owner.is_some()
     }
 
+    /// How many bytes its texts have: the parts that may be large.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        let texts = [&self.result, &self.steps, &self.outbox, &self.payload];
+        texts.into_iter().flatten().map(|text| text.len()).sum()
+    }
+
     /// When the work was recorded as done, or as permanently failed, rounded up to a whole second. `None` before that, in records of earlier versions,
     /// and in those of other libraries, which leave the end of their lease in the field.
     #[must_use]

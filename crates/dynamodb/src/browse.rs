@@ -350,9 +350,7 @@ impl Browse for DynamoDbStore {
                     page.map_err(|failure| failure.report(false))?
                 }
             };
-            let items = page.items.into_iter();
-            let items = items.map(|(key, item)| (key, item.map(|record| left.of(record))));
-            Ok(Page::new(items.collect(), page.next))
+            Ok(page.of(left))
         })
     }
 

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::{
     types::AttributeValue,
 };
 use lambda_idempotency_core::{
-    browse::{Cursor, Left, Page},
+    browse::{Cursor, Left, Page, PageBuilder},
     request_slots::Purpose,
     retry::Budget,
     store::StoreErrorKind,
@@ -45,9 +45,9 @@ impl DynamoDbStore {
                 Position::read(cursor.as_str()).ok_or_else(|| other_listing("this index"))?
             }
         };
-        let limit = i32::try_from(limit.get()).unwrap_or(i32::MAX);
+        let most = i32::try_from(limit.get()).unwrap_or(i32::MAX);
         let Listing { items, last, .. } =
-            self.index_page(index, left, &position, limit, budget).await?;
+            self.index_page(index, left, &position, most, budget).await?;
         let mut keys = Vec::with_capacity(items.len());
         for item in &items {
             let key = self.key(item)?;
@@ -56,17 +56,10 @@ impl DynamoDbStore {
             }
         }
         let mut records = self.read_all(keys.iter(), Purpose::Claim, budget).await;
-        let mut found = Vec::with_capacity(keys.len());
+        let mut page = PageBuilder::new(limit);
         for key in &keys {
-            match records.remove(key) {
-                Some(Ok(Some(record))) => found.push((key.clone(), Ok(record))),
-                Some(Err(failure)) if failure.kind() == StoreErrorKind::Corrupt => {
-                    found.push((key.clone(), Err(failure.report(false))));
-                }
-                Some(Err(failure)) => return Err(failure),
-                // It was deleted, and the index does not know.
-                Some(Ok(None)) | None => {}
-            }
+            // The index may not know of one that was deleted.
+            page.add(key.clone(), records.remove(key).unwrap_or(Ok(None)))?;
         }
         let next = match &last {
             Some(last) => Some(self.after(position.shard, last)?.text()),
@@ -76,7 +69,7 @@ impl DynamoDbStore {
             }
             None => None,
         };
-        Ok(Page::new(found, next.map(Cursor::from_text)))
+        Ok(page.until(next.map(Cursor::from_text)))
     }
 
     async fn index_page(

@@ -156,9 +156,7 @@ impl Browse for Mutant {
                 (Bug::LeavesWhatIsLeftAtTheFirstPage, _) => page.next = None,
                 _ => {}
             }
-            let items = page.items.into_iter();
-            let items = items.map(|(key, item)| (key, item.map(|record| left.of(record))));
-            Ok(Page::new(items.collect(), page.next))
+            Ok(page.of(left))
         })
     }
 
