@@ -32,29 +32,6 @@ const REPLY_MARGIN: Duration = Duration::from_millis(250);
 /// The longest sleep: the wall clock may be put right meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// What became of a record: its outcome, and whether its sink has it.
-pub(crate) struct Ended {
-    pub(crate) outcome: Outcome,
-    pub(crate) is_diverted: bool,
-}
-
-impl Ended {
-    pub(crate) const fn is_acknowledged(&self) -> bool {
-        self.is_diverted || self.outcome.is_acknowledged()
-    }
-
-    /// Why the record returns to its source, without payload; `None` if the delivery is acknowledged.
-    pub(crate) fn problem(&self) -> Option<String> {
-        if self.is_diverted { None } else { self.outcome.problem() }
-    }
-}
-
-impl From<Outcome> for Ended {
-    fn from(outcome: Outcome) -> Self {
-        Self { outcome, is_diverted: false }
-    }
-}
-
 /// The call of a sink, for a record and its copies.
 struct Call {
     sink: Sink,

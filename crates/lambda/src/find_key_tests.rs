@@ -6,7 +6,7 @@ use serde_json::{json, value::to_raw_value};
 use super::*;
 use crate::{
     operation::Operation,
-    source::{Event, EventSource as _, Settings, SqsEvents, share_arns},
+    source::{ALL, Event, Settings, share_arns},
 };
 
 #[test]
@@ -21,7 +21,7 @@ fn an_event_keeps_the_payloads_that_are_compared_and_one_name_of_its_queue() {
     let settings = Settings::default();
     let prepared = place.prepared_for(&settings).unwrap();
     let extraction = Extraction { operation: &prepared, tenant: None };
-    let mut records = SqsEvents.records(&Event::read(&event, "r-1"), &settings);
+    let mut records = ALL[0].records(&Event::read(&event, "r-1"), &settings);
     share_arns(&mut records);
     let arns = records.iter().filter_map(|record| record.id.arn.as_ref());
     assert_eq!(arns.map(Arc::as_ptr).collect::<HashSet<_>>().len(), 1);

@@ -23,12 +23,12 @@ use tower_service::Service;
 use crate::{
     call::Invoked,
     deadline::{Read, invocation_deadline},
-    divert::{Ended, Sinks},
+    divert::Sinks,
     error::InvocationError,
     find_key::{Extraction, Keyed},
     rejection::Rejection,
     route::Route,
-    source::{Event, EventSource, Record, all_or_error, hidden_with, share_arns},
+    source::{Event, EventSource, Record, RecordEnd, all_or_error, hidden_with, share_arns},
 };
 
 /// A Lambda function: a service for `lambda_runtime::run` or `run_concurrent`.
@@ -145,7 +145,7 @@ impl Inner {
         records: Vec<Record<'e>>,
         other: &Route,
         invoked: &Arc<Invoked>,
-    ) -> (Vec<Record<'e>>, Vec<Ended>) {
+    ) -> (Vec<Record<'e>>, Vec<RecordEnd>) {
         let context = invoked.context();
         let delivery = |record: &Record<'_>| Delivery {
             record: record.id.clone(),
@@ -164,7 +164,7 @@ impl Inner {
             pace: &other.prepared.pace,
         };
         let outcomes = self.engine.run(batch).await;
-        (records, outcomes.into_iter().map(Ended::from).collect())
+        (records, outcomes.into_iter().map(RecordEnd::from).collect())
     }
 
     /// Processes the records of an event, or of the route's share of it.
@@ -173,7 +173,7 @@ impl Inner {
         route: &Route,
         event: &Event<'e>,
         invoked: &Arc<Invoked>,
-    ) -> (Vec<Record<'e>>, Vec<Ended>) {
+    ) -> (Vec<Record<'e>>, Vec<RecordEnd>) {
         let context = invoked.context();
         let begun = self.engine.clock().now();
         let mut records = route.records(event);
@@ -192,7 +192,7 @@ impl Inner {
             Vec::new()
         };
         // The trace of an invocation is that of its record if the record caused the invocation alone.
-        let is_cause = route.source.is_cause_of_invocation() && records.len() == 1;
+        let is_cause = route.source.about().is_cause_of_invocation && records.len() == 1;
         let mut whole = None;
         let deliveries = records
             .iter()
@@ -222,7 +222,7 @@ impl Inner {
         let ((), diverted) = join(hooks, sinks.call(&records, &keys, &outcomes)).await;
         let ended = outcomes.into_iter().enumerate();
         let ended =
-            ended.map(|(at, outcome)| Ended { outcome, is_diverted: diverted.contains(&at) });
+            ended.map(|(at, outcome)| RecordEnd { outcome, is_diverted: diverted.contains(&at) });
         let ended = ended.collect();
         (records, ended)
     }
@@ -238,7 +238,7 @@ impl Inner {
         let end = invoked.deadline();
         let end = end.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
         let until = Sinks::until(begun, end);
-        let volatile = route.source.volatile(&route.settings);
+        let volatile = route.source.volatile();
         Sinks { engine: &self.engine, extraction, settings: &route.settings, volatile, until }
     }
 
@@ -269,7 +269,7 @@ impl Inner {
             let delivery = by_claim.into_iter().find_map(|record| {
                 // Whatever the limit is by now: without the payload, no later run could try again.
                 let kept = left.payload.as_ref().map(Json::without_note);
-                let is_cause = route.source.is_cause_of_invocation();
+                let is_cause = route.source.about().is_cause_of_invocation;
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
                 let work = extraction.work_of(record, |payload| route.job(payload, record.format));
                 let delivery = Extraction::delivery(record, delivered, work, &route.settings);
@@ -309,8 +309,8 @@ impl Inner {
 
 /// The records of a divided list with their outcomes, in the list's order: each item is one record.
 fn in_order<'s, 'e: 's>(
-    parts: impl Iterator<Item = (&'s Event<'e>, (Vec<Record<'e>>, Vec<Ended>))>,
-) -> (Vec<Record<'e>>, Vec<Ended>) {
+    parts: impl Iterator<Item = (&'s Event<'e>, (Vec<Record<'e>>, Vec<RecordEnd>))>,
+) -> (Vec<Record<'e>>, Vec<RecordEnd>) {
     let all = parts.flat_map(|(share, (records, outcomes))| {
         let places = share.places.iter().flatten().copied();
         places.zip(records.into_iter().zip(outcomes))

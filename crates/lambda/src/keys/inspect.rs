@@ -40,7 +40,7 @@ use crate::{
     find_key::{Extraction, Inspected, Missing, Texts},
     operation::{Operation, Prepared},
     rejection::Rejection,
-    source::{self, Event, Identity, unwrap},
+    source::{self, About, Event, records_of},
 };
 
 /// A record of an event. Its `Debug` omits everything that may be payload.
@@ -186,11 +186,11 @@ pub fn invocation(
         return Err(ConfigError::source(problem).into());
     }
     let secret = operation.and_then(Operation::secret);
-    let records = unwrap(source.records(&event, settings), settings, secret);
+    let records = records_of(*source, &event, settings, secret);
     let tenant = context.tenant_id.as_deref();
     let extraction = prepared.as_ref().map(|operation| Extraction { operation, tenant });
-    let note = source::known_by(*source, settings);
-    let inspect = |record| inspect(source.name(), note, record, extraction.as_ref());
+    let about = source::known_by(*source, settings);
+    let inspect = |record| inspect(source.name(), about, record, extraction.as_ref());
     Ok(records.iter().map(inspect).collect())
 }
 
@@ -215,7 +215,7 @@ impl InspectError {
 
 fn inspect(
     source: &'static str,
-    note: &Identity,
+    about: &About,
     record: &source::Record<'_>,
     extraction: Option<&Extraction<'_>>,
 ) -> Record {
@@ -228,9 +228,9 @@ fn inspect(
         raw: record.raw.to_string(),
         payload: record.payload.as_ref().map(ToString::to_string).map_err(Clone::clone),
         identity: record.identity.as_ref().map(owned).map_err(Clone::clone),
-        identity_parts: note.parts,
-        catches: note.catches,
-        misses: note.misses,
+        identity_parts: about.identity,
+        catches: about.catches,
+        misses: about.misses,
         group: record.group.as_deref().map(ToOwned::to_owned),
         key: extraction.map(|extraction| match &record.payload {
             Ok(payload) => RecordKey::of(extraction, record.texts(payload)),

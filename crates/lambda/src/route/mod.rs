@@ -18,7 +18,7 @@ use crate::{
     names::HandlerType,
     operation::{Operation, Prepared},
     rejection::Rejection,
-    source::{Envelope, Event, EventSource, Parts, Record, Settings, unwrap},
+    source::{Envelope, Event, EventSource, Parts, Record, Settings, records_of},
 };
 
 /// A source, and what is done with its records.
@@ -101,8 +101,8 @@ impl Route {
 
     /// The records of an event, or of the route's share of it.
     pub(crate) fn records<'e>(&self, event: &Event<'e>) -> Vec<Record<'e>> {
-        let records = self.source.records(event, &self.settings);
-        let mut records = unwrap(records, &self.settings, self.operation.secret());
+        let secret = self.operation.secret();
+        let mut records = records_of(&*self.source, event, &self.settings, secret);
         if self.settings.in_order {
             let batch: Arc<str> = Arc::from("");
             records.iter_mut().for_each(|record| record.group = Some(Arc::clone(&batch)));

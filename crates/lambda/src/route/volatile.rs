@@ -32,6 +32,6 @@ impl Route {
     /// `whole_record`, the payload has the record's members.
     fn volatile(&self, view: View) -> impl Iterator<Item = &'static str> {
         let sees_record = view == View::Record || self.settings.whole_record;
-        self.source.volatile(&self.settings).iter().copied().filter(move |_| sees_record)
+        self.source.volatile().iter().copied().filter(move |_| sees_record)
     }
 }

@@ -8,11 +8,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, Record, Settings, base64,
-    event::{Member, descend, id, list, object, scalar, text},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::{identity_of, record_id},
+    member::{Member, base64_text, descend, id, list, object, scalar, text},
+    record::{Record, identity_of, record_id},
     setters::source,
+    settings::Settings,
 };
 use crate::decode::Format;
 
@@ -56,19 +58,14 @@ struct Destination<'e> {
 }
 
 impl EventSource for ActiveMqEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
-        VOLATILE
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "broker ARN, destination, messageID",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "broker ARN, destination, messageID",
             catches: "redelivery of a message by its broker, always with its whole batch",
             misses: "a producer that sends twice",
+            volatile: VOLATILE,
+            is_cause_of_invocation: false,
         }
     }
 
@@ -99,7 +96,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, broker: Member<'e>) -> Record<'e> {
         reads: Reads::with(&READS),
         format: Format::Text,
         body: text(message.data),
-        ..Record::new(record, raw, base64::text(text(message.data), "data"))
+        ..Record::new(record, raw, base64_text(text(message.data), "data"))
     }
 }
 

@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_engine::call::RecordId;
 
-use crate::source::Record;
+use super::record::Record;
 
 /// How long all hooks of an invocation may take together.
 const MAX_TIME: Duration = Duration::from_secs(2);

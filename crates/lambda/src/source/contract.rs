@@ -1,17 +1,71 @@
-//! The trait of all sources.
+//! The types and the trait that all sources have.
 
 use std::{fmt, time::Duration};
 
 use lambda_idempotency_core::policy::OnConflict;
 use serde_json::value::RawValue;
 
-use super::{Settings, event::Event, identity::Identity, record::Record, response::all_or_error};
-use crate::{divert::Ended, error::InvocationError};
+use super::{
+    event::Event, record::Record, response::all_or_error, settings::Settings, sink::RecordEnd,
+};
+use crate::error::InvocationError;
+
+/// An event source with its settings: a type of [this module](super). Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event source",
+    label = "not an event source",
+    note = "sources are types of `lambda_idempotency::source`, each made by `new()`: `Sqs::new()`, `Kinesis::new()`, ...",
+    note = "the order of arguments is: source, operation, handler; requests of HTTP are for `Idempotency::http`"
+)]
+pub trait Source: sealed::Sealed {}
+
+/// A source's settings, and what reads its events.
+#[derive(Debug)]
+pub struct Parts {
+    pub(crate) events: Box<dyn EventSource>,
+    pub(crate) settings: Settings,
+}
+
+pub(super) mod sealed {
+    pub trait Sealed {
+        fn parts(self) -> super::Parts;
+    }
+}
+
+/// What takes a source apart.
+pub(crate) fn parts(source: impl Source) -> Parts {
+    sealed::Sealed::parts(source)
+}
+
+/// What is constant of a source.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// Its name in logs, errors and default keys.
+    pub(crate) name: &'static str,
+    /// The members of a record that its default key is made of. Shown by [`inspect`](crate::keys::inspect) and documented in
+    /// [the guide](crate::guide::sources#default-keys), with the next two.
+    pub(crate) identity: &'static str,
+    /// Which duplicates the default key recognises.
+    pub(crate) catches: &'static str,
+    /// Which duplicates it does not recognise: those need a key from the payload.
+    pub(crate) misses: &'static str,
+    /// The paths of the members of a raw record that differ when it is delivered again: keys and fingerprints must not contain
+    /// them.
+    pub(crate) volatile: &'static [&'static str],
+    /// Whether a record is what Lambda calls the function for. Otherwise, Lambda's poller has fetched it, and the trace of the
+    /// invocation is that of the poller.
+    pub(crate) is_cause_of_invocation: bool,
+}
 
 /// One kind of event source.
 pub(crate) trait EventSource: fmt::Debug + Send + Sync {
-    /// Its name in logs, errors and default keys.
-    fn name(&self) -> &'static str;
+    /// What is constant of it.
+    fn about(&self) -> &'static About;
+
+    /// Its name.
+    fn name(&self) -> &'static str {
+        self.about().name
+    }
 
     /// The source of the records, where another service delivers them: the source of a pipe.
     fn origin(&self) -> &'static str {
@@ -23,13 +77,9 @@ pub(crate) trait EventSource: fmt::Debug + Send + Sync {
         true
     }
 
-    /// What a record's default key is made of, and which duplicates it recognises.
-    fn identity(&self) -> &'static Identity;
-
-    /// The paths of the members of a raw record that differ when it is delivered again: keys and
-    /// fingerprints must not contain them.
-    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
-        &[]
+    /// The members that differ when a record is delivered again: see [`About::volatile`].
+    fn volatile(&self) -> &'static [&'static str] {
+        self.about().volatile
     }
 
     /// The default policy for a delivery whose key another worker holds.
@@ -39,12 +89,6 @@ pub(crate) trait EventSource: fmt::Debug + Send + Sync {
     /// nothing else until they get a response.
     fn conflict(&self) -> OnConflict {
         OnConflict::Wait { up_to: Duration::MAX }
-    }
-
-    /// Whether a record is what Lambda calls the function for. Otherwise, Lambda's poller has fetched it, and
-    /// the trace of the invocation is that of the poller.
-    fn is_cause_of_invocation(&self) -> bool {
-        false
     }
 
     /// Whether the event is from this source, and passes the filters of `settings`.
@@ -71,7 +115,7 @@ pub(crate) trait EventSource: fmt::Debug + Send + Sync {
         &self,
         _event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Ended],
+        outcomes: &[RecordEnd],
     ) -> Result<Box<RawValue>, InvocationError> {
         all_or_error(self.name(), records, outcomes)
     }

@@ -9,11 +9,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, KeepOrder, Record, Settings,
-    event::{Member, id, list, named, object, text},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::record_id,
+    member::{Member, id, list, named, object, text},
+    record::{Record, record_id},
     setters::source,
+    settings::{KeepOrder, Settings},
 };
 use crate::rejection::Rejection;
 
@@ -70,15 +72,14 @@ struct Namespace<'e> {
 }
 
 impl EventSource for DocumentDbEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "cluster ARN, database, collection, resume token (`_id._data`)",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "cluster ARN, database, collection, resume token (`_id._data`)",
             catches: "everything that Lambda delivers again, always with its whole batch",
             misses: "a writer that writes the same change twice",
+            volatile: &[],
+            is_cause_of_invocation: false,
         }
     }
 

@@ -13,14 +13,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, KeepOrder, Record, Settings, attributes,
-    event::{Member, id, object, text},
+    attributes,
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::{Item, identity_of, record_id},
+    member::{Member, id, object, text},
+    record::{Item, Record, identity_of, record_id},
     response::partial,
     setters::source,
+    settings::{KeepOrder, Settings},
+    sink::RecordEnd,
 };
-use crate::{divert::Ended, error::InvocationError, rejection::Rejection};
+use crate::{error::InvocationError, rejection::Rejection};
 
 source! {
     /// Changes of a DynamoDB table, in order for each item; the payload is the change in plain JSON: `eventName`, `keys`,
@@ -72,16 +76,15 @@ struct Change<'e> {
 }
 
 impl EventSource for DynamoDbEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "stream ARN, eventID",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "stream ARN, eventID",
             catches: "everything that Lambda delivers again: changes behind a checkpoint, halves of \
                       a batch, whole batches",
             misses: "a writer that writes the same change twice, where that changes the item",
+            volatile: &[],
+            is_cause_of_invocation: false,
         }
     }
 
@@ -99,7 +102,7 @@ impl EventSource for DynamoDbEvents {
         &self,
         event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Ended],
+        outcomes: &[RecordEnd],
     ) -> Result<Box<RawValue>, InvocationError> {
         partial(NAME, event.window_state(), records, outcomes)
     }

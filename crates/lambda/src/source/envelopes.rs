@@ -7,10 +7,16 @@ use lambda_idempotency_keys::Secret;
 use serde_json::value::RawValue;
 
 use super::{
-    Envelope, EventBridgeEvents, EventSource, Identity, Record, S3Events, Settings, SnsEvents,
-    SqsEvents, event::shown, event_bridge, s3, sns, sqs,
+    contract::{About, EventSource},
+    event::shown,
+    event_bridge::{self, EventBridgeEvents},
+    record::Record,
+    s3::{self, S3Events},
+    settings::Settings,
+    sns::{self, SnsEvents},
+    sqs::{self, SqsEvents},
 };
-use crate::{decode::Format, rejection::Rejection};
+use crate::{decode::Format, envelope::Envelope, rejection::Rejection};
 
 /// Removes the envelopes that `settings` names, outermost first. Ids that logs must not show are
 /// hashed with the operation's secret, if it has one, like its keys.
@@ -83,12 +89,12 @@ pub(crate) fn hidden_with<'e>(secret: &Secret, mut records: Vec<Record<'e>>) -> 
 }
 
 /// The identity of the records: that of the innermost envelope, or the source's own.
-pub(crate) fn known_by(source: &dyn EventSource, settings: &Settings) -> &'static Identity {
+pub(crate) fn known_by(source: &dyn EventSource, settings: &Settings) -> &'static About {
     match settings.envelopes.last() {
-        None => source.identity(),
-        Some(Envelope::Sns) => SnsEvents.identity(),
-        Some(Envelope::EventBridge) => EventBridgeEvents.identity(),
-        Some(Envelope::S3) => S3Events.identity(),
+        None => source.about(),
+        Some(Envelope::Sns) => SnsEvents.about(),
+        Some(Envelope::EventBridge) => EventBridgeEvents.about(),
+        Some(Envelope::S3) => S3Events.about(),
     }
 }
 

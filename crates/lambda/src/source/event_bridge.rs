@@ -10,11 +10,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, Record, Settings,
-    event::{Member, id, object, text},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::{identity_of, record_id},
+    member::{Member, id, object, text},
+    record::{Record, identity_of, record_id},
     setters::source,
+    settings::Settings,
 };
 use crate::{decode::Format, rejection::Rejection};
 
@@ -62,20 +64,15 @@ struct BusEvent<'e> {
 }
 
 impl EventSource for EventBridgeEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn is_cause_of_invocation(&self) -> bool {
-        true
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "account, region, source, id",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "account, region, source, id",
             catches: "retries by Lambda and by EventBridge, and replay from an archive within the \
                       retention",
             misses: "a publisher that puts an event twice",
+            volatile: &[],
+            is_cause_of_invocation: true,
         }
     }
 

@@ -9,7 +9,11 @@ use lambda_idempotency_engine::call::RecordId;
 use serde_json::Value;
 
 use super::{
-    ALL, Answer, Event, EventSource, Identity, Parts, Record, Settings, Source, sealed, setters,
+    contract::{About, EventSource, Parts, Source, sealed},
+    event::Event,
+    record::Record,
+    setters,
+    settings::{Answer, Settings},
 };
 use crate::rejection::Rejection;
 
@@ -102,19 +106,14 @@ pub(crate) struct InvokeEvents;
 const NAME: &str = "invoke";
 
 impl EventSource for InvokeEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn is_cause_of_invocation(&self) -> bool {
-        true
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "the invocation's request id",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "the invocation's request id",
             catches: "retries by Lambda of an asynchronous invocation",
             misses: "a caller that invokes twice",
+            volatile: &[],
+            is_cause_of_invocation: true,
         }
     }
 
@@ -132,18 +131,7 @@ impl EventSource for InvokeEvents {
             "" => Err(Rejection::NoRequestId),
             id => Ok(vec![Cow::Borrowed(NAME), Cow::Borrowed(id)]),
         };
-        // Whatever its key: a batch differs at each delivery, and the handler's result would acknowledge all of it.
-        let payload = match polled(event) {
-            Some(source) => Err(Rejection::Polled(source)),
-            None => Ok(Cow::Borrowed(event.raw.get())),
-        };
+        let payload = Ok(Cow::Borrowed(event.raw.get()));
         vec![Record { identity, ..Record::new(RecordId::new(NAME, id), event.raw, payload) }]
     }
-}
-
-/// The source of a batch that a poller delivers, if the event is one.
-fn polled(event: &Event<'_>) -> Option<&'static str> {
-    let any = Settings::default();
-    let polled = ALL.iter().filter(|source| !source.is_cause_of_invocation());
-    polled.filter(|source| source.recognises(event, &any)).map(|source| source.name()).next()
 }

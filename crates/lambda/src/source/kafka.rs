@@ -13,14 +13,19 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Event, EventSource, Identity, KeepOrder, Record, Settings, base64,
-    event::{Member, descend, id, list, named, object, text, text_of_bytes},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::Item,
+    member::{
+        Member, base64_bytes, base64_decode, descend, id, list, named, object, text, text_of_bytes,
+    },
+    record::{Item, Record},
     response::partial,
     setters::source,
+    settings::{KeepOrder, Settings},
+    sink::RecordEnd,
 };
-use crate::{decode::Format, divert::Ended, error::InvocationError, rejection::Rejection};
+use crate::{decode::Format, error::InvocationError, rejection::Rejection};
 
 source! {
     /// Records of a Kafka topic, in the order of their partitions; the payload is their value as text, `null` for a
@@ -75,17 +80,16 @@ struct Delivered<'e> {
 }
 
 impl EventSource for KafkaEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "cluster (its ARN, or its bootstrap servers), topic, partition, offset, timestamp",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "cluster (its ARN, or its bootstrap servers), topic, partition, offset, timestamp",
             catches: "everything that Lambda delivers again: records behind a checkpoint, halves of \
                       a batch, whole batches; also a reset of offsets within the retention",
             misses: "a producer that sends twice, mirrored topics, and other bootstrap servers for \
                      the same cluster",
+            volatile: &[],
+            is_cause_of_invocation: false,
         }
     }
 
@@ -131,7 +135,7 @@ impl EventSource for KafkaEvents {
         &self,
         _: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Ended],
+        outcomes: &[RecordEnd],
     ) -> Result<Box<RawValue>, InvocationError> {
         partial(NAME, None, records, outcomes)
     }
@@ -251,7 +255,7 @@ struct Decoded {
 impl Decoded {
     fn of(delivered: &Delivered<'_>) -> Self {
         let key = text(delivered.key).map_or(Value::Null, |key| text_or_bytes(&key));
-        let value = text(delivered.value).and_then(|value| base64::decode(&value));
+        let value = text(delivered.value).and_then(|value| base64_decode(&value));
         Self { key, value, headers: headers(delivered.headers) }
     }
 
@@ -277,13 +281,13 @@ impl Decoded {
 
 /// Whether a value begins as those that are written with a schema registry: a zero byte, and four of the schema's id.
 fn is_framed(value: &RawValue) -> bool {
-    let bytes = text(Some(value)).and_then(|value| base64::bytes(&value));
+    let bytes = text(Some(value)).and_then(|value| base64_bytes(&value));
     bytes.is_some_and(|bytes| bytes.len() > 5 && bytes.first() == Some(&0))
 }
 
 /// A string if the bytes are text; otherwise an object, which cannot be confused with a string.
 fn text_or_bytes(encoded: &str) -> Value {
-    match base64::decode(encoded) {
+    match base64_decode(encoded) {
         Some(text) => Value::String(text),
         None => Value::Object([("base64".to_owned(), encoded.into())].into_iter().collect()),
     }

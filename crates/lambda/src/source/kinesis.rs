@@ -10,14 +10,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, KeepOrder, Record, Settings, base64,
-    event::{Member, id, object, text},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::{Item, identity_of, record_id},
+    member::{Member, base64_bytes, base64_text, id, object, text},
+    record::{Item, Record, identity_of, record_id},
     response::partial,
     setters::source,
+    settings::{KeepOrder, Settings},
+    sink::RecordEnd,
 };
-use crate::{decode::Format, divert::Ended, error::InvocationError};
+use crate::{decode::Format, error::InvocationError};
 
 source! {
     /// Records of a Kinesis stream, in the order of their partition keys; the payload is their data as text.
@@ -63,17 +66,16 @@ struct Data<'e> {
 }
 
 impl EventSource for KinesisEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "stream ARN, eventID (shard and sequence number)",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "stream ARN, eventID (shard and sequence number)",
             catches: "everything that Lambda delivers again: records behind a checkpoint, halves of \
                       a batch, whole batches",
             misses: "a producer that puts a record again after a lost answer, which gives it a new \
                      sequence number",
+            volatile: &[],
+            is_cause_of_invocation: false,
         }
     }
 
@@ -92,7 +94,7 @@ impl EventSource for KinesisEvents {
         &self,
         event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Ended],
+        outcomes: &[RecordEnd],
     ) -> Result<Box<RawValue>, InvocationError> {
         partial(NAME, event.window_state(), records, outcomes)
     }
@@ -115,7 +117,7 @@ pub(super) fn read<'e>(raw: &'e RawValue, settings: &Settings) -> Record<'e> {
         group: group.as_deref().map(Arc::from),
         format: Format::Text,
         body: text(data.data),
-        ..Record::new(record, raw, base64::text(text(data.data), "kinesis.data"))
+        ..Record::new(record, raw, base64_text(text(data.data), "kinesis.data"))
     }
 }
 
@@ -138,7 +140,7 @@ pub(super) fn is_control_message(raw: &RawValue) -> bool {
     let delivered: Delivered<'_> = object(Some(raw));
     let data = text(object::<Data<'_>>(delivered.kinesis.or(Some(raw))).data);
     let data = data.filter(|data| data.len() <= LONGEST);
-    let Some(bytes) = data.and_then(|data| base64::bytes(&data)) else { return false };
+    let Some(bytes) = data.and_then(|data| base64_bytes(&data)) else { return false };
     let mut json = String::new();
     let mut decoder = GzDecoder::new(&*bytes).take(LONGEST as u64);
     let Ok(_) = decoder.read_to_string(&mut json) else { return false };

@@ -89,21 +89,19 @@
 //
 // setters.rs    the settings that several sources have: `source!`
 // settings.rs   what a user has set: `Settings`
+// sink.rs       what a sink gets
 // several.rs    several sources of one handler
 // contract.rs   what every source can read: `EventSource`
+// any.rs        all sources
 // record.rs     a record of any source: `Record`
 // event.rs      an event's outermost members, which show its source
-// items.rs      a list among them, read in the same pass
+// member.rs     reads members
 // <source>.rs   its type, and its records: id, identity, order group, payload
-// messaging.rs  a record in the words of OpenTelemetry
-// changes.rs    what tells the changes of one thing apart
 // response.rs   the response to a source: ids, checkpoints, or an error
 
 mod active_mq;
-mod answer;
 mod any;
 mod attributes;
-mod base64;
 mod busy;
 mod contract;
 mod document_db;
@@ -112,13 +110,10 @@ mod envelopes;
 mod event;
 mod event_bridge;
 mod filter;
-mod identity;
 mod invoke;
 mod kafka;
-mod keep_order;
 mod kinesis;
 mod member;
-mod messaging;
 mod pipe;
 mod rabbit_mq;
 mod record;
@@ -135,12 +130,12 @@ mod sqs;
 pub use crate::envelope::Envelope;
 pub use active_mq::ActiveMq;
 pub use busy::BusyRecord;
+pub use contract::Source;
 pub use document_db::DocumentDb;
 pub use dynamodb::DynamoDbStream;
 pub use event_bridge::EventBridge;
 pub use invoke::Invoke;
 pub use kafka::Kafka;
-pub use keep_order::KeepOrder;
 pub use kinesis::Kinesis;
 pub use lambda_idempotency_engine::{
     call::{RecordId, TraceContext},
@@ -150,6 +145,7 @@ pub use pipe::{Pipe, Piped};
 pub use rabbit_mq::RabbitMq;
 pub use s3::S3;
 pub use scheduler::Scheduler;
+pub use settings::KeepOrder;
 pub use several::Sources;
 pub use sink::{DivertReason, DivertedRecord};
 pub use sns::Sns;
@@ -157,73 +153,12 @@ pub use sqs::Sqs;
 
 #[doc(hidden)]
 pub use any::AnySource;
-pub(crate) use contract::EventSource;
-pub(crate) use envelopes::{hidden_with, known_by, unwrap};
+pub(crate) use any::{ALL, records_of};
+pub(crate) use contract::{About, EventSource, Parts};
+pub(crate) use envelopes::{hidden_with, known_by};
 pub(crate) use event::Event;
-pub(crate) use identity::Identity;
-pub(crate) use messaging::messaging;
-pub(crate) use record::{Record, share_arns};
+pub(crate) use record::{Record, messaging, share_arns};
 pub(crate) use response::all_or_error;
-pub(crate) use s3::S3Events;
 pub(crate) use settings::Settings;
 pub(crate) use several::parts_of_each;
-pub(crate) use sink::Sink;
-
-pub(crate) use active_mq::ActiveMqEvents;
-pub(crate) use answer::Answer;
-pub(crate) use document_db::DocumentDbEvents;
-pub(crate) use dynamodb::DynamoDbEvents;
-pub(crate) use event_bridge::EventBridgeEvents;
-pub(crate) use invoke::InvokeEvents;
-pub(crate) use kafka::KafkaEvents;
-pub(crate) use kinesis::KinesisEvents;
-pub(crate) use pipe::PipeEvents;
-pub(crate) use rabbit_mq::RabbitMqEvents;
-pub(crate) use scheduler::SchedulerEvents;
-pub(crate) use sns::SnsEvents;
-pub(crate) use sqs::SqsEvents;
-
-/// An event source with its settings: a type of [this module](self). Sealed.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an event source",
-    label = "not an event source",
-    note = "sources are types of `lambda_idempotency::source`, each made by `new()`: `Sqs::new()`, `Kinesis::new()`, ...",
-    note = "the order of arguments is: source, operation, handler; requests of HTTP are for `Idempotency::http`"
-)]
-pub trait Source: sealed::Sealed {}
-
-/// A source's settings, and what reads its events.
-#[derive(Debug)]
-pub struct Parts {
-    pub(crate) events: Box<dyn EventSource>,
-    pub(crate) settings: Settings,
-}
-
-mod sealed {
-    pub trait Sealed {
-        fn parts(self) -> super::Parts;
-    }
-}
-
-/// What takes a source apart.
-pub(crate) fn parts(source: impl Source) -> Parts {
-    sealed::Sealed::parts(source)
-}
-
-/// Every source, in the order in which they are tried: [`Invoke`] is the last, because it takes any
-/// event.
-pub(crate) const ALL: [&dyn EventSource; 13] = [
-    &SqsEvents,
-    &SnsEvents,
-    &S3Events,
-    &KinesisEvents,
-    &DynamoDbEvents,
-    &DocumentDbEvents,
-    &KafkaEvents,
-    &ActiveMqEvents,
-    &RabbitMqEvents,
-    &EventBridgeEvents,
-    &PipeEvents::OF_ANY,
-    &SchedulerEvents,
-    &InvokeEvents,
-];
+pub(crate) use sink::{RecordEnd, Sink};

@@ -15,17 +15,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    ActiveMq, ActiveMqEvents, DynamoDbStream, Event, EventSource, Identity, Kafka, Kinesis, Parts,
-    RabbitMq, RabbitMqEvents, Record, Settings, Source, Sqs, SqsEvents, active_mq, dynamodb,
-    event::{Member, id, object, takes_all, text},
+    active_mq::{self, ActiveMq, ActiveMqEvents},
+    contract::{About, EventSource, Parts, Source, sealed::Sealed},
+    dynamodb::{self, DynamoDbEvents, DynamoDbStream},
+    event::{Event, takes_all},
     filter::Kind,
-    kafka, kinesis, rabbit_mq,
-    record::Item,
+    kafka::{self, Kafka, KafkaEvents},
+    kinesis::{self, Kinesis, KinesisEvents},
+    member::{Member, id, object, text},
+    rabbit_mq::{self, RabbitMq, RabbitMqEvents},
+    record::{Item, Record},
     response::{all_or_error, partial},
-    sealed::Sealed,
-    sqs,
+    settings::Settings,
+    sink::RecordEnd,
+    sqs::{self, Sqs, SqsEvents},
 };
-use crate::{divert::Ended, error::InvocationError, rejection::Rejection};
+use crate::{error::InvocationError, rejection::Rejection};
 
 /// Records that EventBridge Pipes deliver from `S`, with the settings of `S`. Payloads and default keys are those of `S`.
 ///
@@ -122,17 +127,18 @@ impl From {
     fn of(source: &dyn EventSource) -> Option<Self> {
         let all =
             [Self::Sqs, Self::Kinesis, Self::DynamoDb, Self::Kafka, Self::ActiveMq, Self::RabbitMq];
-        all.into_iter().find(|from| from.name() == source.name())
+        all.into_iter().find(|from| from.events().name() == source.name())
     }
 
-    const fn name(self) -> &'static str {
+    /// Reads its records where Lambda delivers them.
+    const fn events(self) -> &'static dyn EventSource {
         match self {
-            Self::Sqs => "sqs",
-            Self::Kinesis => "kinesis",
-            Self::DynamoDb => "dynamodb",
-            Self::Kafka => "kafka",
-            Self::ActiveMq => "activemq",
-            Self::RabbitMq => "rabbitmq",
+            Self::Sqs => &SqsEvents,
+            Self::Kinesis => &KinesisEvents,
+            Self::DynamoDb => &DynamoDbEvents,
+            Self::Kafka => &KafkaEvents,
+            Self::ActiveMq => &ActiveMqEvents,
+            Self::RabbitMq => &RabbitMqEvents,
         }
     }
 
@@ -167,43 +173,33 @@ impl Origin<'_> {
 }
 
 impl EventSource for PipeEvents {
-    fn name(&self) -> &'static str {
-        NAME
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "as for the record's own source",
+            catches: "as for the record's own source; also retries by the pipe",
+            misses: "as for the record's own source",
+            volatile: VOLATILE,
+            is_cause_of_invocation: false,
+        }
     }
 
     /// A queue delivers a message again, whoever reads it.
     fn conflict(&self) -> OnConflict {
-        match self.from {
-            Some(From::Sqs) => SqsEvents.conflict(),
-            _ => OnConflict::Wait { up_to: Duration::MAX },
-        }
+        self.from.map_or(OnConflict::Wait { up_to: Duration::MAX }, |from| from.events().conflict())
     }
 
     fn origin(&self) -> &'static str {
-        self.from.map_or("", From::name)
+        self.from.map_or("", |from| from.events().name())
+    }
+
+    /// The members of the records' own source; of all sources, if it is not known.
+    fn volatile(&self) -> &'static [&'static str] {
+        self.from.map_or(VOLATILE, |from| from.events().volatile())
     }
 
     fn has_partial_responses(&self) -> bool {
         self.from.is_none_or(From::has_partial_responses)
-    }
-
-    /// The members of the records' own source; of all sources, if it is not known.
-    fn volatile(&self, settings: &Settings) -> &'static [&'static str] {
-        match self.from {
-            Some(From::Sqs) => SqsEvents.volatile(settings),
-            Some(From::ActiveMq) => ActiveMqEvents.volatile(settings),
-            Some(From::RabbitMq) => RabbitMqEvents.volatile(settings),
-            Some(From::Kinesis | From::DynamoDb | From::Kafka) => &[],
-            None => VOLATILE,
-        }
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "as for the record's own source",
-            catches: "as for the record's own source; also retries by the pipe",
-            misses: "as for the record's own source",
-        }
     }
 
     /// Accepts an empty list, like an empty batch.
@@ -240,7 +236,7 @@ impl EventSource for PipeEvents {
         &self,
         event: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Ended],
+        outcomes: &[RecordEnd],
     ) -> Result<Box<RawValue>, InvocationError> {
         let first = event.items.iter().flatten().next();
         match first.and_then(|first| object::<Origin<'_>>(Some(first)).from()) {
@@ -281,12 +277,11 @@ mod tests {
 
     #[test]
     fn where_the_source_is_not_known_the_members_of_every_source_are_volatile() {
-        let settings = Settings::default();
         for from in
             [From::Sqs, From::Kinesis, From::DynamoDb, From::Kafka, From::ActiveMq, From::RabbitMq]
         {
             let pipe = PipeEvents { from: Some(from) };
-            for member in pipe.volatile(&settings) {
+            for member in pipe.volatile() {
                 assert!(VOLATILE.contains(member), "{member}");
             }
         }

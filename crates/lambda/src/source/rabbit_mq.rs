@@ -13,11 +13,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, Record, Settings, base64,
-    event::{Member, descend, id, list, named, object, scalar, text, text_of_bytes},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::{identity_of, record_id},
+    member::{Member, base64_text, descend, id, list, named, object, scalar, text, text_of_bytes},
+    record::{Record, identity_of, record_id},
     setters::source,
+    settings::Settings,
 };
 use crate::{decode::Format, rejection::Rejection};
 
@@ -71,20 +73,15 @@ struct Bytes {
 }
 
 impl EventSource for RabbitMqEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
-        VOLATILE
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "broker ARN, queue, basicProperties.messageId",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "broker ARN, queue, basicProperties.messageId",
             catches: "redelivery of a message by its broker, always with its whole batch",
             misses: "everything where the producer sets no messageId: such a record is refused, and \
                      needs a key; and a producer that sends twice with new ids",
+            volatile: VOLATILE,
+            is_cause_of_invocation: false,
         }
     }
 
@@ -132,7 +129,7 @@ pub(super) fn read<'e>(
         reads: Reads::with(&READS),
         format: Format::Text,
         body: text(message.data),
-        ..Record::new(record, raw, base64::text(text(message.data), "data"))
+        ..Record::new(record, raw, base64_text(text(message.data), "data"))
     }
 }
 

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::record::{Item, Record};
-use crate::{
-    divert::Ended,
-    error::{InvocationError, NotJson},
+use super::{
+    record::{Item, Record},
+    sink::RecordEnd,
 };
+use crate::error::{InvocationError, NotJson};
 
 #[derive(Serialize)]
 struct Response<'a> {
@@ -41,7 +41,7 @@ pub(super) fn partial(
     source_name: &'static str,
     state: Option<&RawValue>,
     records: &[Record<'_>],
-    outcomes: &[Ended],
+    outcomes: &[RecordEnd],
 ) -> Result<Box<RawValue>, InvocationError> {
     let mut failures = Vec::new();
     let mut named = HashSet::new();
@@ -66,11 +66,11 @@ pub(super) fn partial(
 pub(crate) fn all_or_error(
     source_name: &'static str,
     records: &[Record<'_>],
-    outcomes: &[Ended],
+    outcomes: &[RecordEnd],
 ) -> Result<Box<RawValue>, InvocationError> {
     /// How many problems the error contains; the log has the others.
     const SHOWN: usize = 3;
-    let problem = |(at, (record, outcome)): (usize, (&Record<'_>, &Ended))| {
+    let problem = |(at, (record, outcome)): (usize, (&Record<'_>, &RecordEnd))| {
         let problem = outcome.problem()?;
         // A record without an id is named by its position.
         let position = if record.id.id.is_empty() {

@@ -10,10 +10,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, Record, Settings,
-    event::{Member, id, object, text},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
+    member::{Member, id, object, text},
+    record::Record,
     setters::source,
+    settings::Settings,
 };
 use crate::rejection::Rejection;
 
@@ -93,20 +96,15 @@ struct Object<'e> {
 }
 
 impl EventSource for S3Events {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn is_cause_of_invocation(&self) -> bool {
-        true
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "bucket ARN, object key, versionId, eTag, eventName, and the sequencer of \
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "bucket ARN, object key, versionId, eTag, eventName, and the sequencer of \
                     `ObjectCreated:*` and `ObjectRemoved:*` or the eventTime and request id of others",
             catches: "notifications that S3 sends twice, and retries by Lambda",
             misses: "an object that is uploaded again, even with the same content",
+            volatile: &[],
+            is_cause_of_invocation: true,
         }
     }
 

@@ -16,7 +16,13 @@ use std::{borrow::Cow, sync::Arc};
 use lambda_idempotency_engine::call::RecordId;
 
 use super::{
-    Event, EventSource, Identity, Record, Settings, event::id, filter::Kind, setters::source,
+    contract::{About, EventSource},
+    event::Event,
+    filter::Kind,
+    member::id,
+    record::Record,
+    setters::source,
+    settings::Settings,
 };
 use crate::rejection::Rejection;
 
@@ -42,19 +48,14 @@ pub(crate) struct SchedulerEvents;
 const NAME: &str = "scheduler";
 
 impl EventSource for SchedulerEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn is_cause_of_invocation(&self) -> bool {
-        true
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "scheduleArn, scheduledTime",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "scheduleArn, scheduledTime",
             catches: "retries by Lambda and by Scheduler, and invocations that it makes twice",
             misses: "another schedule with the same input",
+            volatile: &[],
+            is_cause_of_invocation: true,
         }
     }
 

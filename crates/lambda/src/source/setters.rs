@@ -18,13 +18,13 @@ macro_rules! source {
             }
         }
 
-        impl $crate::source::sealed::Sealed for $name {
-            fn parts(self) -> $crate::source::Parts {
-                $crate::source::Parts { events: Box::new($events), settings: self.0 }
+        impl $crate::source::contract::sealed::Sealed for $name {
+            fn parts(self) -> $crate::source::contract::Parts {
+                $crate::source::contract::Parts { events: Box::new($events), settings: self.0 }
             }
         }
 
-        impl $crate::source::Source for $name {}
+        impl $crate::source::contract::Source for $name {}
 
         $crate::source::setters::group!(common $name);
         $crate::source::setters::group!(diverting $name);

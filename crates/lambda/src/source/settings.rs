@@ -1,15 +1,17 @@
 //! What a user has set on a source.
 
+use std::{fmt, sync::Arc};
+
+use lambda_idempotency_core::{contained::caught, outcome::Outcome};
 use lambda_idempotency_keys::KeyPath;
+use serde_json::{Value, value::RawValue};
 
 use super::{
-    Answer,
     busy::Hook,
     filter::{Filter, Found, Kind},
-    keep_order::KeepOrder,
-    sink::Sink,
+    sink::{DivertReason, Sink},
 };
-use crate::envelope::Envelope;
+use crate::{envelope::Envelope, error::ResultLost};
 
 /// The settings of one source. Each type of [`source`](crate::source) has methods for those that have an effect there.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +69,21 @@ impl Settings {
         self.filters.iter().map(|filter| &*filter.name)
     }
 
+    /// Whether records are put aside.
+    pub(crate) const fn has_sink(&self) -> bool {
+        self.failures.is_some() || self.bad_records.is_some()
+    }
+
+    /// The sink for a record with this outcome, and why it will never be processed, if that is so.
+    pub(crate) fn sink_for(&self, outcome: &Outcome) -> Option<(&Sink, DivertReason)> {
+        let reason = DivertReason::of(outcome)?;
+        let sink = match reason {
+            DivertReason::BadRecord(_) => self.bad_records.as_ref(),
+            _ => self.failures.as_ref(),
+        };
+        sink.map(|sink| (sink, reason))
+    }
+
     /// Why these settings of the source of this name cannot work, if so.
     pub(crate) fn mistake(&self, source: &str) -> Option<String> {
         self.mistaken_filter(source)
@@ -118,5 +135,54 @@ impl Settings {
              65536, or leave the setting out"
                 .to_owned()
         })
+    }
+}
+
+/// Which records of a stream or topic wait for each other.
+///
+/// Records that wait for each other are an *order group*: they are processed one at a time, in the
+/// order of the event, and once one returns to its source, none of the later ones is started.
+/// Groups are processed concurrently. SQS FIFO queues have message groups instead; the remaining
+/// sources keep no order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeepOrder {
+    /// Records with the same key: Kinesis' partition key, the key of a DynamoDB item, a DocumentDB
+    /// document's key, a Kafka message's key. The default for Kinesis, DynamoDB and DocumentDB.
+    Key,
+    /// All records of a shard or partition. The default for Kafka.
+    Shard,
+    /// No order: no record waits for another, also when one returns to its source. For Kafka in
+    /// queue mode (share groups), which keeps no order and limits the number of deliveries: a
+    /// record that waited for others at every delivery would reach that limit without ever having
+    /// been processed.
+    None,
+}
+
+/// Makes an answer from a result and an event.
+#[derive(Clone)]
+pub(crate) struct Answer(Arc<Make>);
+
+/// From the handler's result and the event to the answer.
+type Make = dyn Fn(Value, &Value) -> Value + Send + Sync;
+
+impl Answer {
+    pub(super) fn new(make: impl Fn(Value, &Value) -> Value + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// The answer to this event.
+    pub(crate) fn make(&self, result: &RawValue, event: &RawValue) -> Result<Value, ResultLost> {
+        let read = |json: &RawValue| serde_json::from_str(json.get());
+        let (Ok(result), Ok(event)) = (read(result), read(event)) else {
+            return Err(ResultLost::NoAnswer);
+        };
+        caught(|| (self.0)(result, &event)).ok_or(ResultLost::NoAnswer)
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answer")
     }
 }

@@ -1,6 +1,6 @@
 //! Several sources of one operation and one handler.
 
-use super::{Parts, Source, parts};
+use super::contract::{Parts, Source, parts};
 
 /// A [`Source`], or several that one handler takes: a tuple of up to eight, or a list of one type. Sealed.
 ///

@@ -9,8 +9,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_engine::call::RecordId;
 
-use super::settings::Settings;
-
 /// A record that was not processed and never will be, as a sink receives it.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -63,7 +61,7 @@ pub enum DivertReason {
 
 impl DivertReason {
     /// Why a record with this outcome will never be processed, if that is so.
-    fn of(outcome: &Outcome) -> Option<Self> {
+    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
         let (error_type, failed_attempts) = match outcome {
             Outcome::Failed { failure, failed_attempts, permanent: true } => {
                 (Some(failure.error_type().into()), *failed_attempts)
@@ -106,20 +104,26 @@ impl Sink {
     }
 }
 
-impl Settings {
-    /// Whether records are put aside.
-    pub(crate) const fn has_sink(&self) -> bool {
-        self.failures.is_some() || self.bad_records.is_some()
+/// What became of a record: its outcome, and whether its sink has it.
+pub(crate) struct RecordEnd {
+    pub(crate) outcome: Outcome,
+    pub(crate) is_diverted: bool,
+}
+
+impl RecordEnd {
+    pub(crate) const fn is_acknowledged(&self) -> bool {
+        self.is_diverted || self.outcome.is_acknowledged()
     }
 
-    /// The sink for a record with this outcome, and why it will never be processed, if that is so.
-    pub(crate) fn sink_for(&self, outcome: &Outcome) -> Option<(&Sink, DivertReason)> {
-        let reason = DivertReason::of(outcome)?;
-        let sink = match reason {
-            DivertReason::BadRecord(_) => self.bad_records.as_ref(),
-            _ => self.failures.as_ref(),
-        };
-        sink.map(|sink| (sink, reason))
+    /// Why the record returns to its source, without payload; `None` if the delivery is acknowledged.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.is_diverted { None } else { self.outcome.problem() }
+    }
+}
+
+impl From<Outcome> for RecordEnd {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, is_diverted: false }
     }
 }
 

@@ -9,11 +9,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, Record, Settings,
-    event::{Member, descend, id, object, text},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::{identity_of, record_id},
+    member::{Member, descend, id, object, text},
+    record::{Record, identity_of, record_id},
     setters::source,
+    settings::Settings,
 };
 use crate::{decode::Format, rejection::Rejection};
 
@@ -56,19 +58,14 @@ struct Notification<'e> {
 }
 
 impl EventSource for SnsEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn is_cause_of_invocation(&self) -> bool {
-        true
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "topic ARN, MessageId",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "topic ARN, MessageId",
             catches: "retries by Lambda and by SNS",
             misses: "a publisher that publishes twice",
+            volatile: &[],
+            is_cause_of_invocation: true,
         }
     }
 

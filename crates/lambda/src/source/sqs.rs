@@ -11,15 +11,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Event, EventSource, Identity, Record, Settings,
-    event::{Member, Text, descend, members, object, text},
+    contract::{About, EventSource},
+    event::Event,
     filter::Kind,
-    record::{Item, identity_of, record_id},
+    member::{Member, Text, descend, members, object, text},
+    record::{Item, Record, identity_of, record_id},
     response::{all_or_error, partial},
     setters::source,
+    settings::Settings,
+    sink::RecordEnd,
     sns,
 };
-use crate::{decode::Format, divert::Ended, error::InvocationError, rejection::Rejection};
+use crate::{decode::Format, error::InvocationError, rejection::Rejection};
 
 source! {
     /// SQS messages: those of standard queues are processed concurrently, starting with the ones that were received most
@@ -103,20 +106,15 @@ struct Attributes<'e> {
 }
 
 impl EventSource for SqsEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn volatile(&self, _: &Settings) -> &'static [&'static str] {
-        VOLATILE
-    }
-
-    fn identity(&self) -> &'static Identity {
-        &Identity {
-            parts: "queue ARN, messageId",
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            identity: "queue ARN, messageId",
             catches: "redelivery of a message by its queue",
             misses: "a producer that sends twice (on FIFO queues: later than its 5 minutes), and \
                      redrive from a dead-letter queue, which gives new ids",
+            volatile: VOLATILE,
+            is_cause_of_invocation: false,
         }
     }
 
@@ -136,7 +134,7 @@ impl EventSource for SqsEvents {
         &self,
         _: &Event<'_>,
         records: &[Record<'_>],
-        outcomes: &[Ended],
+        outcomes: &[RecordEnd],
     ) -> Result<Box<RawValue>, InvocationError> {
         respond(records, outcomes)
     }
@@ -146,12 +144,12 @@ impl EventSource for SqsEvents {
 /// makes Lambda's pollers slow down.
 pub(super) fn respond(
     records: &[Record<'_>],
-    outcomes: &[Ended],
+    outcomes: &[RecordEnd],
 ) -> Result<Box<RawValue>, InvocationError> {
-    let is_outage = |ended: &Ended| matches!(ended.outcome, Outcome::Unavailable(_));
+    let is_outage = |ended: &RecordEnd| matches!(ended.outcome, Outcome::Unavailable(_));
     // In a FIFO queue, the rest of a group is returned with the message that met the outage.
     let is_outage_or_not_started =
-        |ended: &Ended| is_outage(ended) || matches!(ended.outcome, Outcome::Returned(_));
+        |ended: &RecordEnd| is_outage(ended) || matches!(ended.outcome, Outcome::Returned(_));
     if outcomes.iter().any(is_outage) && outcomes.iter().all(is_outage_or_not_started) {
         return all_or_error(NAME, records, outcomes);
     }
