@@ -3,65 +3,28 @@
 use lambda_idempotency_core::{
     admission::{Admission, Overtaken, Settled, Settlement, admit},
     clock::Timestamp,
-    record::Status,
     store::{Guard, RecordVersion, Store, Verdict},
 };
 
 use super::{
-    kit::{Slot, completed, found, in_progress, now, secs, token, written},
+    kit::{Slot, completed, in_progress, now, secs, token, written},
     protocol::{attempt, claim, complete, hold, release, settle},
 };
 
-/// A claim that is sent again finds its own record, so the worker has the key.
+/// A claim or a takeover that is sent again finds its own record, so the worker has the key. A read shows the same.
 pub async fn retried_claim_meets_its_own_token(store: &dyn Store) {
-    let slot = Slot::fresh(store);
-    let (now, me) = (now(), claim(token(), now()));
-    let held = hold(&slot, &me, now).await;
-    let verdict = slot.write(Guard::Absent, Some(&held.record)).await;
-    let Verdict::Found(there) = verdict else {
-        panic!("the claim is stored, so the same write in a new call finds it; got {verdict:?}")
-    };
-    assert_eq!(
-        admit(&me, there.as_ref(), now),
-        Admission::Won(held),
-        "a claim that finds its own token is granted"
-    );
-}
-
-/// A takeover that is sent again finds its own record, so the worker has the key.
-pub async fn retried_takeover_meets_its_own_token(store: &dyn Store) {
     let mut lapsed = in_progress(token());
     lapsed.lease_until = Some(now().minus(secs(60)));
-    let slot = Slot::with(store, &lapsed).await;
-    let (now, me) = (now(), claim(token(), now()));
-    let held = hold(&slot, &me, now).await;
-    let verdict =
-        slot.write(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&held.record)).await;
-    found(verdict, Some(&held.record), "the takeover was applied, so its guard no longer holds");
-    assert_eq!(attempt(&slot, &me, now).await, Admission::Won(held), "its token identifies it");
-}
-
-/// A completion that is sent again is refused (completed is final) and recognised as done.
-pub async fn retried_completion_is_done(store: &dyn Store) {
-    retried_settlement_is_done(store, complete("[1,2]")).await;
-}
-
-/// A permanent failure that is sent again is recognised as done.
-pub async fn retried_permanent_failure_is_done(store: &dyn Store) {
-    let permanent =
-        Settlement::FailPermanently { result: Some("{}".into()), error_type: "Declined".into() };
-    retried_settlement_is_done(store, permanent).await;
-}
-
-/// A release that is sent again is recognised by its last owner.
-pub async fn retried_release_is_done(store: &dyn Store) {
-    retried_settlement_is_done(store, release()).await;
-}
-
-/// A renewal that is sent again is recognised by its lease.
-pub async fn retried_renewal_is_done(store: &dyn Store) {
-    let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
-    retried_settlement_is_done(store, renew).await;
+    let takeover = Guard::Unchanged(RecordVersion::of(&lapsed));
+    let slots = [Slot::fresh(store), Slot::with(store, &lapsed).await];
+    for (slot, guard) in slots.into_iter().zip([Guard::Absent, takeover]) {
+        let (now, me) = (now(), claim(token(), now()));
+        let held = hold(&slot, &me, now).await;
+        let why = "the claim is stored, so the same write in a new call finds it";
+        slot.refuses(guard, Some(&held.record), Some(&held.record), why).await;
+        let found = slot.read().await;
+        assert_eq!(admit(&me, found.as_ref(), now), Admission::Won(held), "its token says so");
+    }
 }
 
 /// A renewal was applied but its response was lost. The next renewal is longer and names the old
@@ -109,19 +72,24 @@ pub async fn past_the_deadline_it_tells_the_truth(store: &dyn Store) {
     }
 }
 
-async fn retried_settlement_is_done(store: &dyn Store, settlement: Settlement) {
-    let slot = Slot::fresh(store);
-    let now = now();
-    let held = hold(&slot, &claim(token(), now), now).await;
-    let (guard, record) = held.write(&settlement, now);
-    slot.accepts(guard.clone(), record.as_ref(), "the owner settles its key").await;
-    let why = "its guard no longer holds: the same write in a new call finds its own record";
-    slot.refuses(guard, record.as_ref(), record.as_ref(), why).await;
-    assert_eq!(
-        held.settled(&settlement, slot.read().await.as_ref(), now),
-        Settled::Done,
-        "a worker recognises its own settlement"
-    );
+/// A settlement that is sent again is refused, and recognised: a completion and a permanent failure by their owner, a release
+/// by its last owner, a renewal by its lease.
+pub async fn retried_settlement_is_done(store: &dyn Store) {
+    let permanent =
+        Settlement::FailPermanently { result: Some("{}".into()), error_type: "Declined".into() };
+    let renew = Settlement::Renew { lease_until: now().plus(secs(900)) };
+    let stop = Settlement::LeaveStanding;
+    for settlement in [complete("[1,2]"), permanent, release(), renew, stop] {
+        let slot = Slot::fresh(store);
+        let now = now();
+        let held = hold(&slot, &claim(token(), now), now).await;
+        let (guard, record) = held.write(&settlement, now);
+        slot.accepts(guard.clone(), record.as_ref(), "the owner settles its key").await;
+        let why = "its guard no longer holds: the same write in a new call finds its own record";
+        slot.refuses(guard, record.as_ref(), record.as_ref(), why).await;
+        let settled = held.settled(&settlement, slot.read().await.as_ref(), now);
+        assert_eq!(settled, Settled::Done, "a worker recognises its own settlement");
+    }
 }
 
 /// An undo of a key with earlier failures is recognised by its last owner, and the failures stay
@@ -149,26 +117,19 @@ pub async fn retried_undo_keeps_the_history(store: &dyn Store) {
     );
 }
 
-/// An undo that deletes the record is done when it is sent again.
-pub async fn retried_delete_is_written(store: &dyn Store) {
-    let slot = Slot::fresh(store);
-    let held = hold(&slot, &claim(token(), now()), now()).await;
-    let (guard, record) = held.write(&Settlement::Undo, now());
-    assert_eq!(record, None, "undoing a first claim deletes its record");
-    for _ in 0..2 {
-        written(slot.write(guard.clone(), None).await, "deleting a missing record succeeds");
-        slot.holds(None, "the record is deleted").await;
-    }
-}
-
-/// A claim that arrives a second time after its owner has settled finds the settled record.
+/// A claim or a takeover that arrives a second time after its owner has settled finds the settled record.
 pub async fn duplicate_of_a_claim_cannot_reopen_a_completed_key(store: &dyn Store) {
-    let slot = Slot::fresh(store);
-    let held = hold(&slot, &claim(token(), now()), now()).await;
-    settle(&slot, &held, &complete("1"), now()).await;
-    let done = slot.read().await;
-    let why = "a duplicate of the claim finds the completion";
-    slot.refuses(Guard::Absent, Some(&held.record), done.as_ref(), why).await;
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(60)));
+    let takeover = Guard::Unchanged(RecordVersion::of(&lapsed));
+    let slots = [Slot::fresh(store), Slot::with(store, &lapsed).await];
+    for (slot, guard) in slots.into_iter().zip([Guard::Absent, takeover]) {
+        let held = hold(&slot, &claim(token(), now()), now()).await;
+        settle(&slot, &held, &complete("1"), now()).await;
+        let done = slot.read().await;
+        let why = "a duplicate of the claim finds the completion";
+        slot.refuses(guard, Some(&held.record), done.as_ref(), why).await;
+    }
 }
 
 /// A release that arrives a second time after the next owner claimed the key changes nothing.
@@ -181,24 +142,6 @@ pub async fn duplicate_of_a_release_cannot_free_the_next_owner(store: &dyn Store
     let second = hold(&slot, &claim(token(), now), now).await;
     let why = "a duplicate of the release does not own the second owner's record";
     slot.refuses(guard, record.as_ref(), Some(&second.record), why).await;
-}
-
-/// A takeover that arrives a second time after its owner completed finds the completion.
-pub async fn duplicate_of_a_takeover_cannot_reopen_the_key(store: &dyn Store) {
-    let mut lapsed = in_progress(token());
-    lapsed.lease_until = Some(now().minus(secs(60)));
-    let slot = Slot::with(store, &lapsed).await;
-    let held = hold(&slot, &claim(token(), now()), now()).await;
-    settle(&slot, &held, &complete("1"), now()).await;
-    let done = slot.read().await;
-    let why = "the record that the takeover read was replaced";
-    slot.refuses(
-        Guard::Unchanged(RecordVersion::of(&lapsed)),
-        Some(&held.record),
-        done.as_ref(),
-        why,
-    )
-    .await;
 }
 
 /// A completion that finds no record (it was deleted, or expired by TTL) is written under `Absent`:
@@ -234,14 +177,4 @@ pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn 
         Settled::Overtaken(Overtaken::Completed(Some("\"theirs\"".into()))),
         "the successor's result is the answer"
     );
-}
-
-/// A read shows whether a claim in doubt was applied: the record then has its token.
-pub async fn claim_in_doubt_is_found_out_by_reading(store: &dyn Store) {
-    let slot = Slot::fresh(store);
-    let me = claim(token(), now());
-    let held = hold(&slot, &me, now()).await;
-    let there = slot.read().await.expect("the claim was applied");
-    assert_eq!(there.status, Status::InProgress);
-    assert_eq!(admit(&me, Some(&there), now()), Admission::Won(held), "its token identifies it");
 }

@@ -1,22 +1,18 @@
 //! Many members in one call: one independent verdict for each, in order.
 
 use lambda_idempotency_core::{
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict, Write},
 };
 
 use super::kit::{
-    Slot, completed, explain, found, in_progress, now, read_all, released, secs, token,
+    Slot, completed, explain, found, in_progress, read_all, released, same, token,
     whole_provenance, write_all, written,
 };
 
-/// A call without writes returns no verdicts.
-pub async fn empty_write_has_no_verdicts(store: &dyn Store) {
+/// A call without writes returns no verdicts, and one without keys no records.
+pub async fn empty_calls_have_no_answers(store: &dyn Store) {
     write_all(store, &[]).await;
-}
-
-/// A read without keys returns no records.
-pub async fn empty_read_has_no_answers(store: &dyn Store) {
     read_all(store, &[]).await;
 }
 
@@ -78,54 +74,32 @@ pub async fn mixed_guards_have_their_own_verdicts(store: &dyn Store) {
     }
 }
 
-/// A batch larger than one request of any store is written completely. The limits of a server do
-/// not concern callers of the store.
-pub async fn batch_of_60_is_written(store: &dyn Store) {
-    batch_of(store, 60).await;
-}
-
-/// A batch of several full requests and a partial one is written completely.
+/// A batch of several full requests of any store and a partial one is written completely: the limits of a server do not
+/// concern callers of the store. Every third key is taken; each member gets its own verdict.
 pub async fn batch_of_130_is_written(store: &dyn Store) {
-    batch_of(store, 130).await;
-}
-
-/// Writes a batch in which every third key is taken; each member gets its own verdict.
-async fn batch_of(store: &dyn Store, count: usize) {
-    let slots = Slot::several(store, count);
-    let mut taken: Vec<Option<IdempotencyRecord>> = Vec::new();
-    for index in 0..count {
-        taken.push((index % 3 == 1).then(|| completed(token(), &index.to_string())));
-    }
-    let prior: Vec<_> = slots
-        .iter()
-        .zip(&taken)
-        .filter_map(|(slot, taken)| {
-            taken.as_ref().map(|record| slot.asks(Guard::Absent, Some(record)))
-        })
-        .collect();
-    for verdict in write_all(store, &prior).await {
+    let slots = Slot::several(store, 130);
+    let is_taken = |(index, _): &(usize, &Slot<'_>)| index % 3 == 1;
+    let mut records: Vec<_> = slots.iter().map(|_| completed(token(), "1")).collect();
+    let all = || slots.iter().enumerate();
+    let prior =
+        all().filter(is_taken).map(|(at, slot)| slot.asks(Guard::Absent, Some(&records[at])));
+    for verdict in write_all(store, &prior.collect::<Vec<_>>()).await {
         written(verdict, "a batch of fresh keys is written");
     }
-    let claims: Vec<IdempotencyRecord> = slots.iter().map(|_| in_progress(token())).collect();
-    let writes: Vec<_> = slots
-        .iter()
-        .zip(&claims)
-        .map(|(slot, record)| slot.asks(Guard::Absent, Some(record)))
-        .collect();
-    let verdicts = write_all(store, &writes).await;
-    for (index, verdict) in verdicts.into_iter().enumerate() {
-        match &taken[index] {
-            Some(there) => {
-                found(verdict, Some(there), &format!("member {index} of {count} is taken"));
-            }
-            None => written(verdict, &format!("member {index} of {count} is free")),
+    let claims: Vec<_> =
+        slots.iter().map(|slot| slot.asks(Guard::Absent, Some(&in_progress(token())))).collect();
+    let verdicts = write_all(store, &claims).await;
+    for ((at, slot), (verdict, claim)) in all().zip(verdicts.into_iter().zip(claims)) {
+        if is_taken(&(at, slot)) {
+            found(verdict, Some(&records[at]), &format!("member {at} is taken"));
+        } else {
+            written(verdict, &format!("member {at} is free"));
+            records[at] = claim.record.expect("a claim has one");
         }
     }
     let keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
-    let left = read_all(store, &keys).await;
-    for (index, left) in left.into_iter().enumerate() {
-        let expected = taken[index].as_ref().unwrap_or(&claims[index]);
-        super::kit::same(left.as_ref(), Some(expected), &format!("member {index} of {count}"));
+    for (at, left) in read_all(store, &keys).await.into_iter().enumerate() {
+        same(left.as_ref(), Some(&records[at]), &format!("member {at}"));
     }
 }
 
@@ -306,34 +280,6 @@ pub async fn read_of_150_keys(store: &dyn Store) {
     let keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
     let read = read_all(store, &keys).await;
     for (index, (read, expected)) in read.iter().zip(&expected).enumerate() {
-        super::kit::same(read.as_ref(), expected.as_ref(), &format!("key {index} of 150"));
-    }
-}
-
-/// A batch of takeovers and first claims, as for a redelivered batch.
-pub async fn claims_and_takeovers_in_one_batch(store: &dyn Store) {
-    let slots = Slot::several(store, 26);
-    let mut lapsed = in_progress(token());
-    lapsed.lease_until = Some(now().minus(secs(60)));
-    let mut writes = Vec::new();
-    for (index, slot) in slots.iter().enumerate() {
-        let mut claim = in_progress(token());
-        if index % 2 == 0 {
-            slot.given(&lapsed).await;
-            claim.lost_attempts = 1;
-            writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&claim)));
-        } else {
-            writes.push(slot.asks(Guard::Absent, Some(&claim)));
-        }
-    }
-    for (index, verdict) in write_all(store, &writes).await.into_iter().enumerate() {
-        written(verdict, &format!("the key of member {index} is free, or its lease has expired"));
-    }
-    for (slot, write) in slots.iter().zip(&writes) {
-        slot.holds(write.record.as_ref(), "the claim of every member is stored").await;
-        assert!(
-            write.record.as_ref().is_some_and(|record| record.status == Status::InProgress),
-            "the batch has claims only"
-        );
+        same(read.as_ref(), expected.as_ref(), &format!("key {index} of 150"));
     }
 }

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left},
+    clock::BoxFuture,
     key::Key,
     record::{IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store},
@@ -19,10 +20,17 @@ pub trait Browsable: Store + Browse {}
 
 impl<S: Store + Browse> Browsable for S {}
 
+/// A scenario: the store, in which nothing else is.
+pub type BrowsingScenario = for<'a> fn(&'a dyn Browsable) -> BoxFuture<'a, ()>;
+
+/// Every scenario, with its name. Use this to run them without the macro, each with a store of its own.
+pub const BROWSING_SCENARIOS: &[(&str, BrowsingScenario)] =
+    crate::__browsing! { __browsing_list [] };
+
 /// All pages, with at most `limit` items each: of all records, or of those with something left. Between the pages a
 /// cursor is kept as text.
 async fn listed(
-    store: &impl Browsable,
+    store: &dyn Browsable,
     left: Option<Left>,
     limit: usize,
 ) -> Vec<(Key, Result<IdempotencyRecord, String>)> {
@@ -70,7 +78,7 @@ async fn several(store: &dyn Store) -> BTreeMap<Key, IdempotencyRecord> {
 }
 
 /// Each record is on one page, as it was written, whatever the size of the pages.
-pub async fn each_record_is_on_one_page(store: &impl Browsable) {
+pub async fn each_record_is_on_one_page(store: &dyn Browsable) {
     let written = several(store).await;
     for limit in [1, 7, 23, 1000] {
         let mut expected = written.clone();
@@ -98,7 +106,7 @@ pub async fn each_record_is_on_one_page(store: &impl Browsable) {
 }
 
 /// Each record in which something is left is on one page of those, as it is stored.
-pub async fn what_is_left_is_on_one_page(store: &impl Browsable) {
+pub async fn what_is_left_is_on_one_page(store: &dyn Browsable) {
     let mut written = BTreeMap::new();
     for number in 0..23 {
         let mut record = match number % 4 {
@@ -140,7 +148,7 @@ pub async fn what_is_left_is_on_one_page(store: &impl Browsable) {
 }
 
 /// What is left is removed from a record that was not changed since, and nothing else is.
-pub async fn what_is_forgotten_leaves_the_rest_of_its_record(store: &impl Browsable) {
+pub async fn what_is_forgotten_leaves_the_rest_of_its_record(store: &dyn Browsable) {
     let mut done = completed(token(), "{\"charged\":true}");
     (done.outbox, done.steps) = (Some(r#"[{"to":"q","body":"1"}]"#.into()), Some("{}".into()));
     done.provenance = Some(whole_provenance());
@@ -170,7 +178,7 @@ pub async fn what_is_forgotten_leaves_the_rest_of_its_record(store: &impl Browsa
 }
 
 /// What was deleted is not listed, and what was changed is listed as it is now.
-pub async fn a_listing_shows_what_is_stored_now(store: &impl Browsable) {
+pub async fn a_listing_shows_what_is_stored_now(store: &dyn Browsable) {
     let (gone, changed) = (token(), token());
     let slots = [Slot::with(store, &in_progress(gone)).await, Slot::fresh(store)];
     slots[1].given(&in_progress(changed)).await;
@@ -184,7 +192,7 @@ pub async fn a_listing_shows_what_is_stored_now(store: &impl Browsable) {
 }
 
 /// The count is the number of items on all pages.
-pub async fn the_count_is_that_of_all_pages(store: &impl Browsable) {
+pub async fn the_count_is_that_of_all_pages(store: &dyn Browsable) {
     several(store).await;
     let count = store.count(now().plus(PATIENCE)).await;
     let count = count.unwrap_or_else(|error| panic!("a count failed: {}", explain(&error)));
@@ -209,22 +217,31 @@ macro_rules! browse_conformance {
         $crate::browse_conformance! { $make, #[tokio::test] }
     };
     ($make:expr, $(#[$attribute:meta])+) => {
-        $crate::browse_conformance! { @each [$(#[$attribute])+] [$make]
-            each_record_is_on_one_page
-            what_is_left_is_on_one_page
-            what_is_forgotten_leaves_the_rest_of_its_record
-            a_listing_shows_what_is_stored_now
-            the_count_is_that_of_all_pages
+        $crate::__browsing! { __scenario_test [[$(#[$attribute])+] [$make]] }
+    };
+}
+
+/// Calls `$crate::$callback!` with `$arguments` and the list of all scenarios.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __browsing {
+    ($callback:ident $arguments:tt) => {
+        $crate::$callback! { $arguments
+            browsing {
+                each_record_is_on_one_page
+                what_is_left_is_on_one_page
+                what_is_forgotten_leaves_the_rest_of_its_record
+                a_listing_shows_what_is_stored_now
+                the_count_is_that_of_all_pages
+            }
         }
     };
-    (@each $attributes:tt $make:tt $($name:ident)+) => {
-        $( $crate::browse_conformance! { @one $attributes $make $name } )+
-    };
-    (@one [$(#[$attribute:meta])+] [$make:expr] $name:ident) => {
-        $(#[$attribute])+
-        async fn $name() {
-            let store = ($make)().await;
-            $crate::conformance::browsing::$name(&store).await;
-        }
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __browsing_list {
+    ([] browsing { $($name:ident)+ }) => {
+        &[$( (stringify!($name), |store| Box::pin($name(store))) ),+]
     };
 }

@@ -1,6 +1,4 @@
-//! Claims under `Absent`, what a claim keeps from its predecessor, and similar keys.
-
-mod takeovers;
+//! Claims under `Absent` and takeovers, what a claim keeps from its predecessor, and similar keys.
 
 use lambda_idempotency_core::{
     admission::{Admission, Settlement},
@@ -9,116 +7,30 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store},
 };
 
-pub use self::takeovers::{
-    at_its_last_instant_it_still_counts, expired_record_is_claimed_anew,
-    lapsed_record_is_taken_over, record_without_a_lease_is_locked_until_it_expires,
-    takeover_replaces_every_field, what_is_gone_at_its_takeover_is_claimed_anew,
-};
 use super::{
-    kit::{
-        Slot, completed, fresh_key, in_progress, now, read_all, released, secs, token,
-        whole_provenance,
-    },
+    kit::{Slot, completed, fresh_key, in_progress, now, read_all, released, secs, token},
     protocol::{attempt, claim, complete, hold, settle},
 };
 
-/// `Absent` holds if there is no record: the record is written, and a read finds it at once.
-pub async fn absent_key_is_written_and_read_back(store: &dyn Store) {
-    let slot = Slot::fresh(store);
-    slot.holds(None, "a fresh key has no record").await;
+/// `Absent` holds if there is no record, and fails on any other: the store does not decide which records may be taken over.
+/// A store that treated an expired record as absent would decide by its own clock, and accept a claim without a guard on
+/// the record that it replaces. The verdict has that record, complete and unchanged.
+pub async fn absent_finds_any_record(store: &dyn Store) {
+    let fresh = Slot::fresh(store);
+    fresh.holds(None, "a fresh key has no record").await;
     let record = in_progress(token());
-    slot.accepts(Guard::Absent, Some(&record), "an absent key is claimed under `Absent`").await;
-}
-
-/// Of two claims the first is kept: the second finds it, complete and unchanged. This prevents a
-/// duplicate from running.
-pub async fn second_absent_write_finds_the_first(store: &dyn Store) {
-    let first = in_progress(token());
-    let slot = Slot::with(store, &first).await;
-    let second = in_progress(token());
-    let why = "`Absent` fails on any record, and the verdict has that record";
-    slot.refuses(Guard::Absent, Some(&second), Some(&first), why).await;
-}
-
-/// `Absent` fails on a completed, a failed and a released record alike: the store does not decide
-/// which records may be taken over.
-pub async fn absent_finds_a_record_of_any_status(store: &dyn Store) {
-    let mut failed = completed(token(), "{}");
-    failed.status = Status::PermanentlyFailed;
-    failed.result = None;
-    failed.error_type = Some("Declined".into());
-    for record in [completed(token(), "1"), failed, released(token())] {
+    fresh.accepts(Guard::Absent, Some(&record), "an absent key is claimed under `Absent`").await;
+    let failed = |expires_at| IdempotencyRecord::new(Status::PermanentlyFailed, expires_at);
+    let mut lapsed = in_progress(token());
+    lapsed.lease_until = Some(now().minus(secs(30)));
+    let mut expired = completed(token(), "1");
+    expired.expires_at = now().minus(secs(10));
+    let failed = failed(now().plus(secs(3600)));
+    for record in [record, completed(token(), "1"), failed, released(token()), lapsed, expired] {
         let slot = Slot::with(store, &record).await;
-        let why = "`Absent` fails on a record whatever its status";
+        let why = "`Absent` fails on a record of any status, also if it has lapsed or expired";
         slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&record), why).await;
     }
-}
-
-/// An expired record still exists. A store that treated it as absent would decide by its own clock,
-/// and accept a claim without a guard on the record it replaces.
-pub async fn expired_record_is_found_under_absent(store: &dyn Store) {
-    let mut old = IdempotencyRecord::new(Status::Completed, now().minus(secs(10)));
-    old.result = Some("1".into());
-    let slot = Slot::with(store, &old).await;
-    let why = "`Absent` fails on an expired record too";
-    slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&old), why).await;
-}
-
-/// A record in progress whose lease has ended still exists, for the same reason.
-pub async fn lapsed_record_is_found_under_absent(store: &dyn Store) {
-    let mut old = in_progress(token());
-    old.lease_until = Some(now().minus(secs(30)));
-    let slot = Slot::with(store, &old).await;
-    let why = "`Absent` fails on a record whose lease has expired too";
-    slot.refuses(Guard::Absent, Some(&in_progress(token())), Some(&old), why).await;
-}
-
-/// A key that was deleted is absent again.
-pub async fn deleted_key_is_absent_again(store: &dyn Store) {
-    let me = token();
-    let slot = Slot::with(store, &in_progress(me)).await;
-    slot.accepts(Guard::OwnedBy(me), None, "an owner may delete its record").await;
-    let why = "a deleted key has no record, so `Absent` holds";
-    slot.accepts(Guard::Absent, Some(&in_progress(token())), why).await;
-}
-
-/// Settling replaces the whole record as well: a completion leaves no lease, a release no owner.
-pub async fn settling_replaces_every_field(store: &dyn Store) {
-    let me = token();
-    let mut mine = in_progress(me);
-    mine.failed_attempts = 2;
-    mine.lost_attempts = 1;
-    mine.consecutive_losses = 1;
-    mine.fence = 5;
-    mine.last_owner = Some(token());
-    mine.fingerprint = Some(Fingerprint::new("f"));
-    mine.error_type = Some("Declined".into());
-    mine.provenance = Some(whole_provenance());
-    mine.steps = Some("{\"charge\":1}".into());
-    mine.payload = Some("{\"orderId\":\"o-1\"}".into());
-    let slot = Slot::with(store, &mine).await;
-    let bare = IdempotencyRecord::new(Status::Completed, now().plus(secs(3600)));
-    let why = "a write under `OwnedBy` replaces the record: no field of the old one is left";
-    slot.accepts(Guard::OwnedBy(me), Some(&bare), why).await;
-}
-
-/// One claim after another through the protocol: claimed, busy, completed, replayed.
-pub async fn a_key_lives_through_the_protocol(store: &dyn Store) {
-    let slot = Slot::fresh(store);
-    let now = now();
-    let held = hold(&slot, &claim(token(), now), now).await;
-    let duplicate = attempt(&slot, &claim(token(), now), now).await;
-    assert!(
-        matches!(duplicate, Admission::Busy { .. }),
-        "while the first claim holds, a duplicate is busy; got {duplicate:?}"
-    );
-    settle(&slot, &held, &complete("{\"charged\":true}"), now).await;
-    let later = attempt(&slot, &claim(token(), now), now.plus(secs(300))).await;
-    assert_eq!(
-        later,
-        Admission::Replay(Some("{\"charged\":true}".into())),
-        "a completed key answers with its result"
-    );
 }
 
 /// The retention begins with the completion, not with the claim: an order that took an hour is
@@ -258,4 +170,56 @@ pub async fn reads_see_the_latest_write(store: &dyn Store) {
         slot.accepts(Guard::Unchanged(before), Some(&record), "a read is strongly consistent")
             .await;
     }
+}
+
+/// A record of a lost attempt is taken over after its lease and the clock skew, and the next owner
+/// gets the number of lost attempts.
+pub async fn lapsed_record_is_taken_over(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let early = now();
+    let first = hold(&slot, &claim(token(), early), early).await;
+    let late = first.claim.lease_until.plus(secs(2));
+    let second = hold(&slot, &claim(token(), late), late).await;
+    slot.holds(Some(&second.record), "the new claim is stored").await;
+    assert_eq!((second.failed_attempts(), second.lost_attempts()), (0, 1), "one lost attempt");
+    let later = late.plus(secs(3600));
+    let third = hold(&slot, &claim(token(), later), later).await;
+    assert_eq!(
+        (third.lost_attempts(), third.consecutive_losses()),
+        (2, 2),
+        "two lost attempts, one after the other"
+    );
+}
+
+/// At the last instant of its lease a record is still its owner's, and at the last instant of its
+/// retention it still answers; also for the clock skew after that. A store that rounds either of
+/// them down frees the key too early.
+pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
+    let slot = Slot::fresh(store);
+    let held = hold(&slot, &claim(token(), now()), now()).await;
+    let until = held.claim.lease_until.plus(held.claim.clock_skew);
+    for at in [held.claim.lease_until, until] {
+        let answer = attempt(&slot, &claim(token(), at), at).await;
+        assert_eq!(answer, Admission::Busy { until }, "the lease holds at its last instant");
+    }
+    let settled_at = now();
+    settle(&slot, &held, &complete("1"), settled_at).await;
+    let last = settled_at.plus(held.claim.retention);
+    for at in [last, last.plus(held.claim.clock_skew)] {
+        let answer = attempt(&slot, &claim(token(), at), at).await;
+        assert_eq!(answer, Admission::Replay(Some("1".into())), "the completion has not expired");
+    }
+}
+
+/// A record in progress without a lease (from another library that did not know its deadline) is
+/// found unchanged, and can be taken over with a guard that names the missing lease.
+pub async fn record_without_a_lease_is_locked_until_it_expires(store: &dyn Store) {
+    let foreign = IdempotencyRecord::new(Status::InProgress, now().plus(secs(600)));
+    let slot = Slot::with(store, &foreign).await;
+    let early = attempt(&slot, &claim(token(), now()), now()).await;
+    let until = foreign.expires_at.plus(secs(1));
+    assert_eq!(early, Admission::Busy { until }, "a claim without a lease holds until it expires");
+    let late = until.plus(secs(1));
+    let held = hold(&slot, &claim(token(), late), late).await;
+    assert_eq!(held.lost_attempts(), 1, "one lost attempt");
 }

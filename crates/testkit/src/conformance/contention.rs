@@ -10,25 +10,14 @@ use lambda_idempotency_core::{
 
 use super::{
     kit::{
-        Slot, completed, describe, explain, found, in_progress, now, read_all, same, secs, token,
-        write_all,
+        Slot, describe, explain, found, in_progress, now, read_all, same, secs, token, write_all,
     },
-    protocol::{attempt, claim, hold, release, settle},
+    protocol::{attempt, claim, complete, hold, release, settle},
 };
-
-/// Of 16 concurrent claims of one key, one succeeds.
-pub async fn sixteen_claimants_have_one_winner(store: &dyn Store) {
-    claimants(store, 16).await;
-}
 
 /// Of 50 concurrent claims of one key, one succeeds.
 pub async fn fifty_claimants_have_one_winner(store: &dyn Store) {
-    claimants(store, 50).await;
-}
-
-async fn claimants(store: &dyn Store, count: usize) {
-    let slot = Slot::fresh(store);
-    one_winner(&slot, &Guard::Absent, count).await;
+    one_winner(&Slot::fresh(store), &Guard::Absent, 50).await;
 }
 
 /// Of 30 concurrent takeovers of one record, all with the same guard, one succeeds.
@@ -75,18 +64,23 @@ pub async fn claims_through_the_protocol_have_one_winner(store: &dyn Store) {
     }
 }
 
-/// An owner settles while others try to take over. Either it settles and they find its record, or
-/// one of them takes over and the owner is refused, but not both.
-pub async fn settling_against_takeovers_has_one_winner(store: &dyn Store) {
-    for _ in 0..8 {
-        let me = token();
-        let mut lapsed = in_progress(me);
-        lapsed.lease_until = Some(now().minus(secs(60)));
-        let slot = Slot::with(store, &lapsed).await;
-        let mut writes = vec![slot.asks(Guard::OwnedBy(me), Some(&completed(me, "1")))];
+/// An owner settles, or renews, while others that have read its record take over. Either it has its way and they find its
+/// record, or one of them takes over and the owner is refused, but not both.
+pub async fn an_owner_against_takeovers_has_one_winner(store: &dyn Store) {
+    for round in 0..16 {
+        let slot = Slot::fresh(store);
+        let early = now();
+        let held = hold(&slot, &claim(token(), early), early).await;
+        let late = held.claim.lease_until.plus(secs(5));
+        let settlement = match round % 2 {
+            0 => complete("1"),
+            _ => Settlement::Renew { lease_until: late.plus(secs(60)) },
+        };
+        let (guard, record) = held.write(&settlement, late);
+        let mut writes = vec![slot.asks(guard, record.as_ref())];
         for _ in 0..7 {
             let next = in_progress(token());
-            writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&lapsed)), Some(&next)));
+            writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&held.record)), Some(&next)));
         }
         // The owner's write is neither the first nor the last.
         writes.swap(0, 3);
@@ -177,27 +171,6 @@ pub async fn every_failure_under_contention_is_counted(store: &dyn Store) {
     );
     let left = slot.read().await.map(|record| record.failed_attempts);
     assert_eq!(left, Some(12), "every failed attempt is counted");
-}
-
-/// An owner renews while others, which have read its lease, take over. Either it keeps the key or one of
-/// them takes over, but not both.
-pub async fn renewing_against_takeovers_has_one_winner(store: &dyn Store) {
-    for _ in 0..8 {
-        let slot = Slot::fresh(store);
-        let early = now();
-        let held = hold(&slot, &claim(token(), early), early).await;
-        let late = held.claim.lease_until.plus(secs(5));
-        let renew = Settlement::Renew { lease_until: late.plus(secs(60)) };
-        let (guard, record) = held.write(&renew, late);
-        let mut writes = vec![slot.asks(guard, record.as_ref())];
-        for _ in 0..7 {
-            let next = in_progress(token());
-            writes.push(slot.asks(Guard::Unchanged(RecordVersion::of(&held.record)), Some(&next)));
-        }
-        // The owner's write is neither the first nor the last.
-        writes.swap(0, 3);
-        one_is_written(&slot, &writes).await;
-    }
 }
 
 /// Concurrent writes of different keys do not block each other.

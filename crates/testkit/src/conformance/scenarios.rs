@@ -58,93 +58,51 @@ macro_rules! __scenarios {
     ($callback:ident $arguments:tt) => {
         $crate::$callback! { $arguments
             claiming {
-                absent_key_is_written_and_read_back
-                second_absent_write_finds_the_first
-                absent_finds_a_record_of_any_status
-                expired_record_is_found_under_absent
-                lapsed_record_is_found_under_absent
-                deleted_key_is_absent_again
-                takeover_replaces_every_field
-                settling_replaces_every_field
-                a_key_lives_through_the_protocol
-                lapsed_record_is_taken_over
-                at_its_last_instant_it_still_counts
+                absent_finds_any_record
                 completion_restarts_the_retention
                 fingerprint_outlives_the_completion
                 another_application_is_refused_and_changes_nothing
                 permanent_failure_is_the_answer_until_it_expires
-                what_is_gone_at_its_takeover_is_claimed_anew
-                expired_record_is_claimed_anew
-                record_without_a_lease_is_locked_until_it_expires
                 similar_keys_do_not_meet
                 long_keys_are_kept_whole
                 reads_see_the_latest_write
+                lapsed_record_is_taken_over
+                at_its_last_instant_it_still_counts
+                record_without_a_lease_is_locked_until_it_expires
             }
             fencing {
                 each_owner_has_a_higher_fence
-                late_completion_cannot_overwrite_the_successor
-                late_failure_cannot_release_the_successor
-                late_undo_cannot_delete_the_successor
+                late_settlements_change_nothing
                 forgotten_claim_leaves_nothing
-                late_forgetting_cannot_free_the_successors_key
-                late_renewal_cannot_take_the_key_back
-                late_failure_is_answered_with_the_successors_completion
                 stale_takeover_cannot_reopen_a_completed_key
                 successor_settles_undisturbed
-                rejected_duplicate_does_not_remove_the_owners_lock
-                completed_is_final_for_its_own_owner
-                permanent_failure_is_final_for_its_own_owner
+                settled_is_final_for_its_own_owner
                 renewal_is_guarded_by_its_lease
-                late_freeing_cannot_delete_the_successors_completion
-                two_keys_at_once_are_settled_apart
                 token_of_one_key_opens_no_other
+                late_freeing_cannot_delete_the_successors_completion
             }
             ambiguity {
                 retried_claim_meets_its_own_token
-                retried_takeover_meets_its_own_token
-                retried_completion_is_done
-                retried_permanent_failure_is_done
-                retried_release_is_done
-                retried_renewal_is_done
                 longer_renewal_after_a_lost_one_is_written
                 past_the_deadline_it_tells_the_truth
+                retried_settlement_is_done
                 retried_undo_keeps_the_history
-                retried_delete_is_written
                 duplicate_of_a_claim_cannot_reopen_a_completed_key
                 duplicate_of_a_release_cannot_free_the_next_owner
-                duplicate_of_a_takeover_cannot_reopen_the_key
                 completion_that_finds_nothing_is_written_under_absent
                 completion_that_finds_a_successors_is_answered_with_it
-                claim_in_doubt_is_found_out_by_reading
             }
             boundaries {
-                unchanged_names_the_status
-                unchanged_names_the_owner
-                unchanged_tells_an_owner_from_none
-                unchanged_names_the_last_owner
-                unchanged_tells_a_last_owner_from_none
-                unchanged_names_the_lease_to_the_millisecond
-                unchanged_tells_a_lease_from_none
-                unchanged_names_the_expiry
-                unchanged_holds_with_every_optional_field_absent
-                unchanged_misses_its_own_successor
-                two_releases_within_a_second_are_told_apart
-                unchanged_on_nothing_finds_nothing
-                owned_by_on_nothing_finds_nothing
-                owned_by_needs_a_record_in_progress
-                owned_by_needs_the_very_token
-                owned_by_misses_a_released_record
+                unchanged_names_each_field
+                guards_on_nothing_find_nothing
+                owned_by_needs_its_owner_in_progress
                 owned_by_holds_after_the_lease
-                delete_under_owned_by
-                delete_under_unchanged
-                delete_under_absent_deletes_nothing
+                deletes_are_guarded
                 delete_of_what_is_gone_is_written
             }
             batches {
-                empty_write_has_no_verdicts
-                empty_read_has_no_answers
+                empty_calls_have_no_answers
                 mixed_guards_have_their_own_verdicts
-                batch_of_60_is_written
                 batch_of_130_is_written
                 batch_of_settlements
                 settlements_have_the_provenance_that_they_name
@@ -152,31 +110,27 @@ macro_rules! __scenarios {
                 result_that_is_too_large_leaves_the_claim
                 reads_are_in_order_with_gaps
                 read_of_150_keys
-                claims_and_takeovers_in_one_batch
             }
             fields {
-                every_field_present
-                every_optional_field_absent
+                every_field_present_or_absent
+                a_write_replaces_every_field
                 each_optional_field_by_itself
                 marks_and_renewals_change_nothing_else
                 provenance_of_every_shape
                 counters
-                results_byte_for_byte
-                unicode_text
+                texts_byte_for_byte
                 large_result
                 many_large_records_in_one_read
                 owners_of_every_shape
                 instants_keep_their_precision
             }
             contention {
-                sixteen_claimants_have_one_winner
                 fifty_claimants_have_one_winner
                 takeovers_of_a_lapsed_record_have_one_winner
                 claims_through_the_protocol_have_one_winner
-                settling_against_takeovers_has_one_winner
-                renewing_against_takeovers_has_one_winner
-                every_failure_under_contention_is_counted
+                an_owner_against_takeovers_has_one_winner
                 overlapping_batches_have_one_winner_a_key
+                every_failure_under_contention_is_counted
                 different_keys_at_once_all_win
             }
             capabilities {

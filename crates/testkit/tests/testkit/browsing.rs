@@ -1,10 +1,7 @@
 //! The scenarios for browsing pass on the memory store, and each bug of a store is found by one.
 
-#![allow(clippy::unwrap_used, reason = "helpers of a test")]
+use std::num::NonZeroUsize;
 
-use std::{num::NonZeroUsize, panic::AssertUnwindSafe};
-
-use futures_util::FutureExt as _;
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
     capabilities::Capabilities,
@@ -14,7 +11,9 @@ use lambda_idempotency_core::{
     record::IdempotencyRecord,
     store::{RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_testkit::conformance::browsing;
+use lambda_idempotency_testkit::conformance::browsing::BROWSING_SCENARIOS;
+
+use crate::{assert_found, fails};
 
 lambda_idempotency_testkit::browse_conformance!(|| async { MemoryStore::new() });
 
@@ -195,61 +194,35 @@ impl Browse for Mutant {
     }
 }
 
-/// The scenarios that fail against a store with this bug.
-async fn failing(bug: Bug) -> Vec<&'static str> {
-    let mut failing = Vec::new();
-    let mut note = |name, passes: bool| {
-        if !passes {
-            failing.push(name);
-        }
-    };
-    let store = Mutant::new(bug);
-    let run = AssertUnwindSafe(browsing::each_record_is_on_one_page(&store)).catch_unwind();
-    note("each_record_is_on_one_page", run.await.is_ok());
-    let store = Mutant::new(bug);
-    let run = AssertUnwindSafe(browsing::what_is_left_is_on_one_page(&store)).catch_unwind();
-    note("what_is_left_is_on_one_page", run.await.is_ok());
-    let store = Mutant::new(bug);
-    let run = browsing::what_is_forgotten_leaves_the_rest_of_its_record(&store);
-    let run = AssertUnwindSafe(run).catch_unwind();
-    note("what_is_forgotten_leaves_the_rest_of_its_record", run.await.is_ok());
-    let store = Mutant::new(bug);
-    let run = AssertUnwindSafe(browsing::a_listing_shows_what_is_stored_now(&store)).catch_unwind();
-    note("a_listing_shows_what_is_stored_now", run.await.is_ok());
-    let store = Mutant::new(bug);
-    let run = AssertUnwindSafe(browsing::the_count_is_that_of_all_pages(&store)).catch_unwind();
-    note("the_count_is_that_of_all_pages", run.await.is_ok());
-    failing
-}
+const BUGS: &[(Bug, &[&str])] = &[
+    (Bug::ListsTheCursorAgain, &["each_record_is_on_one_page"]),
+    (Bug::SkipsAnItemBetweenPages, &["each_record_is_on_one_page"]),
+    (Bug::EndsAfterAPage, &["each_record_is_on_one_page"]),
+    (Bug::IgnoresTheLimit, &["each_record_is_on_one_page"]),
+    (Bug::StaysAtTheCursor, &["each_record_is_on_one_page"]),
+    (Bug::ForgetsProvenance, &["each_record_is_on_one_page"]),
+    (Bug::OneRecordIsUnreadable, &["each_record_is_on_one_page"]),
+    (Bug::ListsTheDeleted, &["a_listing_shows_what_is_stored_now"]),
+    (Bug::CountsAPage, &["the_count_is_that_of_all_pages"]),
+    (Bug::LosesMessages, &["what_is_left_is_on_one_page"]),
+    (Bug::LosesWork, &["what_is_left_is_on_one_page"]),
+    (Bug::LeavesWhatIsLeftAtTheFirstPage, &["what_is_left_is_on_one_page"]),
+    (Bug::ForgetsNothing, &["what_is_forgotten_leaves_the_rest_of_its_record"]),
+    (Bug::ForgetsOfChangedRecords, &["what_is_forgotten_leaves_the_rest_of_its_record"]),
+    (Bug::ForgetsTheResultAsWell, &["what_is_forgotten_leaves_the_rest_of_its_record"]),
+];
 
 #[tokio::test]
 async fn every_bug_is_found_by_the_scenario_that_is_named_for_it() {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let mut missed = Vec::new();
-    for (bug, scenario) in [
-        (Bug::ListsTheCursorAgain, "each_record_is_on_one_page"),
-        (Bug::SkipsAnItemBetweenPages, "each_record_is_on_one_page"),
-        (Bug::EndsAfterAPage, "each_record_is_on_one_page"),
-        (Bug::IgnoresTheLimit, "each_record_is_on_one_page"),
-        (Bug::StaysAtTheCursor, "each_record_is_on_one_page"),
-        (Bug::ForgetsProvenance, "each_record_is_on_one_page"),
-        (Bug::OneRecordIsUnreadable, "each_record_is_on_one_page"),
-        (Bug::ListsTheDeleted, "a_listing_shows_what_is_stored_now"),
-        (Bug::CountsAPage, "the_count_is_that_of_all_pages"),
-        (Bug::LosesMessages, "what_is_left_is_on_one_page"),
-        (Bug::LosesWork, "what_is_left_is_on_one_page"),
-        (Bug::LeavesWhatIsLeftAtTheFirstPage, "what_is_left_is_on_one_page"),
-        (Bug::ForgetsNothing, "what_is_forgotten_leaves_the_rest_of_its_record"),
-        (Bug::ForgetsOfChangedRecords, "what_is_forgotten_leaves_the_rest_of_its_record"),
-        (Bug::ForgetsTheResultAsWell, "what_is_forgotten_leaves_the_rest_of_its_record"),
-    ] {
-        if !failing(bug).await.contains(&scenario) {
-            missed.push((bug, scenario));
+    let all = BROWSING_SCENARIOS.iter().map(|(name, _)| *name);
+    assert_found(BUGS, Bug::None, all, async |bug, _| {
+        let mut failing = Vec::new();
+        for (name, run) in BROWSING_SCENARIOS {
+            if fails(run(&Mutant::new(bug))).await {
+                failing.push(*name);
+            }
         }
-    }
-    let sound = failing(Bug::None).await;
-    std::panic::set_hook(hook);
-    assert!(missed.is_empty(), "the scenarios miss: {missed:?}");
-    assert!(sound.is_empty(), "they fail without a bug: {sound:?}");
+        failing
+    })
+    .await;
 }

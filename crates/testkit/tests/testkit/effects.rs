@@ -1,14 +1,10 @@
 //! The scenarios for effects pass with the memory store, and each finds a store with a bug.
 
-#![allow(clippy::unwrap_used, reason = "helpers of a test")]
-
 use std::{
-    collections::{BTreeSet, HashMap},
-    panic::AssertUnwindSafe,
+    collections::HashMap,
     sync::{Arc, Mutex},
 };
 
-use futures_util::FutureExt;
 use lambda_idempotency_core::{
     capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
@@ -19,6 +15,8 @@ use lambda_idempotency_core::{
     store::{Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_testkit::conformance::effects::{EFFECTS_SCENARIOS, EffectsKit};
+
+use crate::{assert_found, fails};
 
 /// Counts in memory.
 #[derive(Clone, Default)]
@@ -218,65 +216,36 @@ impl Store for Mutant {
     }
 }
 
-/// The scenarios that fail against a store with this bug.
-async fn failing(bug: Bug) -> BTreeSet<&'static str> {
-    let mut failing = BTreeSet::new();
-    for (name, run) in EFFECTS_SCENARIOS {
-        let counts = Counts::default();
-        let store = Mutant { bug, records: MemoryStore::new(), counts: counts.clone() };
-        let kit = Kit(counts);
-        if AssertUnwindSafe(run(&store, &kit)).catch_unwind().await.is_err() {
-            failing.insert(*name);
-        }
-    }
-    failing
-}
-
-const BUGS: &[(Bug, &str)] = &[
-    (Bug::StatesNoEffects, "effects_are_applied_with_their_write"),
-    (Bug::DropsEffects, "effects_are_applied_with_their_write"),
-    (Bug::DropsAllButTheFirst, "effects_are_applied_with_their_write"),
-    (Bug::AppliesWithoutTheGuard, "a_fenced_write_applies_no_effect"),
-    (Bug::AppliesWhatIsGone, "a_write_whose_record_is_gone_applies_no_effect"),
-    (Bug::AppliesBeforeARefusal, "a_refused_effect_applies_nothing"),
-    (Bug::CompletesDespiteARefusal, "a_refused_effect_applies_nothing"),
-    (Bug::NamesNoPosition, "a_refused_effect_applies_nothing"),
-    (Bug::AsksEffectsFirst, "a_fenced_write_with_a_refused_effect_is_fenced"),
-    (Bug::AppliesAtEachSending, "a_write_that_is_sent_again_applies_its_effects_once"),
-    (Bug::OnlyUnderOwnedBy, "effects_are_applied_under_every_guard"),
-    (Bug::OneTransactionForAll, "each_write_of_a_call_has_its_own_transaction"),
-    (Bug::DeletesWithEffects, "effects_beside_a_deletion_are_refused"),
-    (Bug::AppliesAfterTheRecord, "committing_against_takeovers_has_one_winner"),
+const BUGS: &[(Bug, &[&str])] = &[
+    (Bug::StatesNoEffects, &["effects_are_applied_with_their_write"]),
+    (Bug::DropsEffects, &["effects_are_applied_with_their_write"]),
+    (Bug::DropsAllButTheFirst, &["effects_are_applied_with_their_write"]),
+    (Bug::AppliesWithoutTheGuard, &["a_fenced_write_applies_no_effect"]),
+    (Bug::AppliesWhatIsGone, &["a_write_whose_record_is_gone_applies_no_effect"]),
+    (Bug::AppliesBeforeARefusal, &["a_refused_effect_applies_nothing"]),
+    (Bug::CompletesDespiteARefusal, &["a_refused_effect_applies_nothing"]),
+    (Bug::NamesNoPosition, &["a_refused_effect_applies_nothing"]),
+    (Bug::AsksEffectsFirst, &["a_fenced_write_with_a_refused_effect_is_fenced"]),
+    (Bug::AppliesAtEachSending, &["a_write_that_is_sent_again_applies_its_effects_once"]),
+    (Bug::OnlyUnderOwnedBy, &["effects_are_applied_under_every_guard"]),
+    (Bug::OneTransactionForAll, &["each_write_of_a_call_has_its_own_transaction"]),
+    (Bug::DeletesWithEffects, &["effects_beside_a_deletion_are_refused"]),
+    (Bug::AppliesAfterTheRecord, &["committing_against_takeovers_has_one_winner"]),
 ];
 
 #[tokio::test]
 async fn every_bug_is_found_by_the_scenario_that_is_named_for_it() {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let mut missed = Vec::new();
-    let mut idle: BTreeSet<_> = EFFECTS_SCENARIOS.iter().map(|(name, _)| *name).collect();
-    for (bug, scenario) in BUGS {
-        let failing = failing(*bug).await;
-        if !failing.contains(scenario) {
-            missed.push((bug, scenario));
+    let all = EFFECTS_SCENARIOS.iter().map(|(name, _)| *name);
+    assert_found(BUGS, Bug::None, all, async |bug, _| {
+        let mut failing = Vec::new();
+        for (name, run) in EFFECTS_SCENARIOS {
+            let counts = Counts::default();
+            let store = Mutant { bug, records: MemoryStore::new(), counts: counts.clone() };
+            if fails(run(&store, &Kit(counts))).await {
+                failing.push(*name);
+            }
         }
-        idle.retain(|scenario| !failing.contains(scenario));
-    }
-    let sound = failing(Bug::None).await;
-    std::panic::set_hook(hook);
-    assert!(missed.is_empty(), "the suite misses: {missed:#?}");
-    assert!(idle.is_empty(), "no bug makes these scenarios fail: {idle:#?}");
-    assert!(sound.is_empty(), "a store without a bug fails: {sound:#?}");
-}
-
-#[test]
-fn every_scenario_for_effects_is_listed() {
-    let scenarios = include_str!("../../src/conformance/effects/scenarios.rs");
-    let names = scenarios.lines().filter_map(|line| line.strip_prefix("pub async fn "));
-    let names: Vec<_> = names.filter_map(|rest| rest.split('(').next()).collect();
-    let listed: Vec<_> = EFFECTS_SCENARIOS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, listed, "every scenario is in the list");
-    let source = include_str!("../../src/conformance/effects/mod.rs");
-    let (_, list) = source.split_once("macro_rules!").unwrap();
-    assert!(names.iter().all(|name| list.contains(name)), "and in the macro");
+        failing
+    })
+    .await;
 }

@@ -1,6 +1,6 @@
 //! The proxy of TCP, before a server that answers what it gets.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "the server ends with its test")]
 
 use std::sync::{Arc, Mutex};

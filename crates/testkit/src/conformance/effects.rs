@@ -1,14 +1,185 @@
-//! The scenarios.
+//! A store that commits effects applies them if and only if it applies their write.
+//!
+//! For stores whose [`Capabilities`](lambda_idempotency_core::capabilities::Capabilities) name effects.
+//! [`effects_conformance!`](crate::effects_conformance) makes a test of each scenario.
 
 use futures_util::future::{join, join_all};
-use lambda_idempotency_core::store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict};
-
-use super::{
-    super::kit::{
-        Slot, completed, explain, found, in_progress, now, secs, token, write_all, written,
-    },
-    kit::{EffectsKit, Names, commit, held, refused},
+use lambda_idempotency_core::{
+    clock::BoxFuture,
+    effects::{Effects, RefusalReason},
+    record::IdempotencyRecord,
+    store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict},
 };
+
+use super::kit::{
+    Slot, completed, explain, found, in_progress, now, secs, token, write_all, written,
+};
+
+/// Makes effects for a store under test, and says how often they were applied.
+pub trait EffectsKit: Send + Sync {
+    /// Effects of the store's type, one for each of `names`, in this order. Each adds 1 to the count of
+    /// its name, which begins at 0. The one at position `refused` has a condition that never holds.
+    fn adding(&self, names: &[String], refused: Option<usize>) -> Effects;
+
+    /// The count of a name.
+    fn count<'a>(&'a self, name: &'a str) -> BoxFuture<'a, u64>;
+}
+
+/// Names that no other test has, and how often they were counted.
+struct Names<'a> {
+    kit: &'a dyn EffectsKit,
+    names: Vec<String>,
+}
+
+impl<'a> Names<'a> {
+    fn fresh(kit: &'a dyn EffectsKit, count: usize) -> Self {
+        Self { kit, names: (0..count).map(|_| format!("conformance-{}", token())).collect() }
+    }
+
+    fn effects(&self) -> Option<Effects> {
+        Some(self.kit.adding(&self.names, None))
+    }
+
+    fn refused(&self, position: usize) -> Option<Effects> {
+        Some(self.kit.adding(&self.names, Some(position)))
+    }
+
+    async fn were_applied(&self, times: u64, why: &str) {
+        for (position, name) in self.names.iter().enumerate() {
+            let count = self.kit.count(name).await;
+            assert_eq!(count, times, "{why}: effect {position} was applied {count} times");
+        }
+    }
+}
+
+/// A key that this owner holds, and the record with which it completes it.
+async fn held(store: &dyn Store) -> (Slot<'_>, IdempotencyRecord, Guard, IdempotencyRecord) {
+    let owner = token();
+    let held = in_progress(owner);
+    let slot = Slot::with(store, &held).await;
+    (slot, held, Guard::OwnedBy(owner), completed(owner, "1"))
+}
+
+async fn commit(
+    slot: &Slot<'_>,
+    guard: Guard,
+    record: &IdempotencyRecord,
+    effects: Option<Effects>,
+) -> Verdict {
+    let write = slot.asks(guard, Some(record)).with_effects(effects);
+    write_all(slot.store, &[write]).await.pop().expect("`write_all` checked that there is one")
+}
+
+#[track_caller]
+fn refused(verdict: Verdict, position: usize) {
+    match verdict {
+        Verdict::EffectRefused(refused) => {
+            assert_eq!(refused.position(), Some(position), "the refused effect is named");
+            let reason = refused.reason();
+            assert_eq!(reason, RefusalReason::ConditionFailed, "its condition did not hold");
+        }
+        other => panic!("effect {position} is refused, and nothing is applied; got {other:?}"),
+    }
+}
+
+/// A scenario: the store, and its effects.
+pub type EffectsScenario = for<'a> fn(&'a dyn Store, &'a dyn EffectsKit) -> BoxFuture<'a, ()>;
+
+/// Every scenario, with its name. Use this to run them without the macro.
+pub const EFFECTS_SCENARIOS: &[(&str, EffectsScenario)] = crate::__effects! { __effects_list [] };
+
+/// Makes a test of every scenario for effects: as [`store_conformance!`](crate::store_conformance), for a
+/// store that commits effects. `make` returns the store and its [`EffectsKit`].
+///
+/// ```
+/// use std::{collections::HashMap, sync::{Arc, Mutex}};
+///
+/// use lambda_idempotency_core::{
+///     clock::BoxFuture, effects::Effects, memory::{MemoryEffects, MemoryStore},
+/// };
+/// use lambda_idempotency_testkit::conformance::effects::EffectsKit;
+///
+/// /// Counts in memory.
+/// #[derive(Clone, Default)]
+/// struct Counts(Arc<Mutex<HashMap<String, u64>>>);
+///
+/// impl EffectsKit for Counts {
+///     fn adding(&self, names: &[String], refused: Option<usize>) -> Effects {
+///         let mut effects = MemoryEffects::default();
+///         for (position, name) in names.iter().cloned().enumerate() {
+///             let counts = Arc::clone(&self.0);
+///             effects.add_if(move || refused != Some(position), move || {
+///                 *counts.lock().unwrap().entry(name.clone()).or_default() += 1;
+///             });
+///         }
+///         Effects::new(effects)
+///     }
+///
+///     fn count<'a>(&'a self, name: &'a str) -> BoxFuture<'a, u64> {
+///         let count = self.0.lock().unwrap().get(name).copied().unwrap_or_default();
+///         Box::pin(async move { count })
+///     }
+/// }
+///
+/// mod effects {
+///     use super::*;
+///     lambda_idempotency_testkit::effects_conformance!(
+///         || async { (MemoryStore::new(), Counts::default()) }
+///     );
+/// }
+/// ```
+#[macro_export]
+macro_rules! effects_conformance {
+    ($make:expr $(,)?) => {
+        $crate::effects_conformance! { $make, #[tokio::test] }
+    };
+    ($make:expr, $(#[$attribute:meta])+) => {
+        $crate::__effects! { __effects_test [[$(#[$attribute])+] [$make]] }
+    };
+}
+
+/// Calls `$crate::$callback!` with `$arguments` and the list of all scenarios.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __effects {
+    ($callback:ident $arguments:tt) => {
+        $crate::$callback! { $arguments
+            effects_are_applied_with_their_write
+            a_fenced_write_applies_no_effect
+            a_write_whose_record_is_gone_applies_no_effect
+            a_refused_effect_applies_nothing
+            a_fenced_write_with_a_refused_effect_is_fenced
+            a_write_that_is_sent_again_applies_its_effects_once
+            effects_are_applied_under_every_guard
+            each_write_of_a_call_has_its_own_transaction
+            effects_beside_a_deletion_are_refused
+            committing_against_takeovers_has_one_winner
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __effects_test {
+    ($arguments:tt $($name:ident)+) => {
+        $( $crate::__effects_test! { @one $arguments $name } )+
+    };
+    (@one [[$(#[$attribute:meta])+] [$make:expr]] $name:ident) => {
+        $(#[$attribute])+
+        async fn $name() {
+            let (store, kit) = ($make)().await;
+            $crate::conformance::effects::$name(&store, &kit).await;
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __effects_list {
+    ([] $($name:ident)+) => {
+        &[$( (stringify!($name), |store, kit| Box::pin($name(store, kit))) ),+]
+    };
+}
 
 /// A completion and its effects are applied together.
 pub async fn effects_are_applied_with_their_write(store: &dyn Store, kit: &dyn EffectsKit) {

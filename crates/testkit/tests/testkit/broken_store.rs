@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
-use crate::Bug;
+use crate::mutants::Bug;
 
 pub(crate) struct Mutant {
     bug: Bug,
