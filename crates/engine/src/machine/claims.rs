@@ -7,23 +7,17 @@
 //! calls wait, it would lose its turn. A claim that may have been applied and was never answered is undone before its record is
 //! returned, so that the next delivery need not wait for the end of an unused lease.
 
-mod in_doubt;
-mod pending;
-#[cfg(test)]
-#[path = "claims_tests.rs"]
-mod tests;
-
 use std::{sync::Arc, time::Duration};
 
-use self::pending::{Free, PendingClaim, Step, judge};
 use super::{
     calls::{CallId, Calls},
-    wanted::{Answer, Claimed, Wanted},
+    io::Carried,
 };
 use lambda_idempotency_core::{
-    admission::{Claim, Held, Settlement},
+    admission::{Admission, Claim, Held, Settlement, admit},
     clock::Timestamp,
-    record::IdempotencyRecord,
+    outcome::Completion,
+    record::{IdempotencyRecord, Json},
     store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -32,6 +26,104 @@ use lambda_idempotency_keys::Key;
 const ROUNDS: u8 = 3;
 /// How long the first call of a claim may take, at most.
 const FIRST_CLAIM_CALL: Duration = Duration::from_secs(1);
+
+/// A key that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wanted {
+    /// The record's position in the batch.
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) claim: Claim,
+    /// How claiming begins.
+    pub(super) begins: Begins,
+    /// How many losses in a row the claim takes over: 0, or in quarantine those that are known. A
+    /// record with another number has its turn at another time.
+    pub(super) losses: u32,
+    /// When claiming is given up.
+    pub(super) until: Timestamp,
+    /// When it is given up while the store answers, and only other calls are in the way.
+    pub(super) last: Timestamp,
+    /// Whether the key is only taken to be free, and no claim is written.
+    pub(super) is_optimistic: bool,
+}
+
+/// How claiming a key begins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Begins {
+    /// With a look, and it ends there if the key is free: there is probably an idempotency record, and its
+    /// contents decide when the record may be claimed.
+    Look,
+    /// With a write that replaces the known record, or that expects none.
+    Write(Option<Box<IdempotencyRecord>>),
+}
+
+/// The answer for a key.
+pub(super) enum Claimed {
+    /// The key is held.
+    Held(Arc<Held>),
+    /// The key is taken to be free, and nothing was written. Its completion is written under this guard.
+    Assumed { held: Arc<Held>, guard: Box<Guard> },
+    /// The work was done.
+    Replay(Option<Json>, Option<Completion>),
+    /// The work was done, and its messages may not have been sent.
+    Unsent(Arc<Held>),
+    /// The work failed permanently.
+    PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32 },
+    /// The key was used with another payload.
+    Mismatch,
+    /// The key is held.
+    Busy { until: Timestamp },
+    /// The key belongs to another application.
+    Foreign { application: Arc<str> },
+    /// The answer to a look: the key can be claimed outside of quarantine, replacing the record that was
+    /// read.
+    Free { seen: Option<Box<IdempotencyRecord>> },
+    /// The look failed, so nothing is known.
+    Unseen,
+    /// Its last attempts were lost. The key is not claimed: that is done just before the record runs, in
+    /// quarantine.
+    Suspect { losses: u32, seen: Option<Box<IdempotencyRecord>> },
+    /// The store did not answer.
+    Unavailable(StoreError),
+}
+
+impl Claimed {
+    /// The answer, if it is known without a write; otherwise the write. The decision is about `found`.
+    #[expect(clippy::result_large_err, reason = "no error, and the usual case: not worth a box")]
+    pub(super) fn of(
+        admission: Admission,
+        found: Option<&IdempotencyRecord>,
+    ) -> Result<Self, (Guard, Held)> {
+        Ok(match admission {
+            Admission::Try { guard, held } => return Err((guard, held)),
+            Admission::Won(held) => Self::Held(Arc::new(held)),
+            Admission::Unsent(held) => Self::Unsent(Arc::new(held)),
+            Admission::Replay(result) => Self::Replay(result, found.and_then(Completion::of)),
+            Admission::PermanentlyFailed { error_type, failed_attempts, .. } => {
+                Self::PermanentlyFailed { error_type, failed_attempts }
+            }
+            Admission::Mismatch => Self::Mismatch,
+            Admission::Busy { until } => Self::Busy { until },
+            Admission::Foreign { application } => Self::Foreign { application },
+        })
+    }
+}
+
+/// The answer for one key.
+pub(super) struct Answer {
+    /// The record's position in the batch.
+    pub(super) at: usize,
+    pub(super) claimed: Claimed,
+    /// The record that says so, if one was seen.
+    pub(super) seen: Option<IdempotencyRecord>,
+}
+
+impl Answer {
+    /// An answer without a stored record.
+    pub(super) const fn new(at: usize, claimed: Claimed) -> Self {
+        Self { at, claimed, seen: None }
+    }
+}
 
 /// A call of the store that claiming needs.
 pub(super) enum Request {
@@ -291,3 +383,145 @@ fn is_short(held: &Held, now: Timestamp, lease_until: Timestamp) -> bool {
     let half = now.plus(lease_until.since(now) / 2);
     held.record.lease_until.is_some_and(|until| until < half)
 }
+
+impl Claims {
+    /// Handles a claim without an answer: it is sent again if its deadline ended the call and there is
+    /// time, else undone if it may have been applied, else given up.
+    fn failed(
+        &mut self,
+        mut pending: PendingClaim,
+        error: StoreError,
+        cut_short: bool,
+        now: Timestamp,
+        answers: &mut Vec<Answer>,
+    ) {
+        if error.kind() == StoreErrorKind::Contended {
+            pending.wanted.until = pending.wanted.last;
+        }
+        if cut_short && error.is_transient() && now < pending.wanted.until {
+            pending.is_slow = true;
+            self.to_send.push(pending);
+        } else if pending.doubt.is_some() {
+            pending.step = Step::Undo(Carried(error));
+            self.to_send.push(pending);
+        } else {
+            self.answer(Answer::new(pending.wanted.at, Claimed::Unavailable(error)), answers);
+        }
+    }
+
+    /// Sends no more claims, since the time for handlers is over. Claims in doubt are undone; others that
+    /// are not being sent get no answer.
+    pub(super) fn stop(&mut self) -> Vec<Answer> {
+        let error = || {
+            let why = "the store did not answer before the time for handlers was over";
+            StoreError::new(StoreErrorKind::Unavailable, why)
+        };
+        let mut answers = Vec::new();
+        for mut pending in std::mem::take(&mut self.to_send) {
+            match pending.step {
+                Step::Undo(_) => self.to_send.push(pending),
+                _ if pending.doubt.is_some() => {
+                    pending.step = Step::Undo(Carried(error()));
+                    self.to_send.push(pending);
+                }
+                _ => {
+                    let claimed = Claimed::Unavailable(error());
+                    self.answer(Answer::new(pending.wanted.at, claimed), &mut answers);
+                }
+            }
+        }
+        answers
+    }
+}
+
+impl PendingClaim {
+    /// The write that undoes the claim. It restores the earlier record, so that earlier failures stay
+    /// counted.
+    fn undo(&self, now: Timestamp) -> Option<Write> {
+        let held = self.doubt.as_deref()?;
+        let (guard, record) = held.write(&Settlement::Undo, now);
+        Some(Write::new(self.wanted.key.clone(), guard, record))
+    }
+}
+
+/// A claim that has no answer yet, and its next step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PendingClaim {
+    wanted: Wanted,
+    step: Step,
+    /// How many of its writes failed because the record had changed.
+    rounds: u8,
+    /// Whether the deadline ended its first call: the next call has all the time that is left.
+    is_slow: bool,
+    /// The claim that a call without an answer may have written.
+    doubt: Option<Box<Held>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// Read the record.
+    Look,
+    /// Write the claim over the record that was read.
+    Write(Option<IdempotencyRecord>),
+    /// The write was sent over the record that was read. What it writes comes back with its answer.
+    Writing(Option<IdempotencyRecord>),
+    /// Undo the write that may have been applied; then the record gets this error.
+    Undo(Carried<StoreError>),
+}
+
+impl PendingClaim {
+    fn new(mut wanted: Wanted) -> Self {
+        let step = match &mut wanted.begins {
+            Begins::Look => Step::Look,
+            Begins::Write(seen) => Step::Write(seen.take().map(|seen| *seen)),
+        };
+        Self { wanted, step, rounds: 0, is_slow: false, doubt: None }
+    }
+
+    /// Claims of one kind share a call: looks, writes, undos. Claims whose first call was cut short do
+    /// not share a call with new ones.
+    const fn kind(&self) -> (u8, bool) {
+        let step = match self.step {
+            Step::Look => 0,
+            Step::Write(_) | Step::Writing(_) => 1,
+            Step::Undo(_) => 2,
+        };
+        (step, self.is_slow)
+    }
+}
+
+/// A key that can be claimed.
+struct Free {
+    guard: Guard,
+    held: Held,
+    /// What the claim is written over.
+    seen: Option<IdempotencyRecord>,
+}
+
+/// What was seen leaves a claim to be written, or answers it.
+#[expect(clippy::result_large_err, reason = "no error: not worth a box")]
+fn judge(wanted: &Wanted, seen: Option<IdempotencyRecord>, now: Timestamp) -> Result<Free, Answer> {
+    let at = wanted.at;
+    match Claimed::of(admit(&wanted.claim, seen.as_ref(), now), seen.as_ref()) {
+        Ok(claimed) => Err(Answer { at, claimed, seen }),
+        Err((guard, held)) if held.consecutive_losses() == wanted.losses => {
+            Ok(Free { guard, held, seen })
+        }
+        Err((_, held)) => {
+            let losses = held.consecutive_losses();
+            let seen = seen.map(Box::new);
+            Err(Answer::new(
+                at,
+                if losses == 0 {
+                    Claimed::Free { seen }
+                } else {
+                    Claimed::Suspect { losses, seen }
+                },
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "claims_tests.rs"]
+mod tests;

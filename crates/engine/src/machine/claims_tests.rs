@@ -1,7 +1,6 @@
 use super::super::{
     calls::CallIds,
-    testing::{START, after, claim, held},
-    wanted::Begins,
+    record::testing::{START, after, claim, held},
 };
 use super::*;
 

@@ -1,6 +1,12 @@
-//! The inputs of the machine, and its outputs.
+//! What goes into the machine and comes out of it, and the questions that its surroundings answer at once.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    ops::Deref,
+    sync::Arc,
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     admission::Held,
@@ -10,12 +16,12 @@ use lambda_idempotency_core::{
     outbox::{OutgoingMessage, SendError},
     outcome::{NotStarted, Outcome},
     policy::Policy,
-    record::{IdempotencyRecord, Json},
+    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
     store::{StoreError, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
-use super::{calls::CallId, carried::Carried};
+use super::calls::CallId;
 use crate::delivery::Returned;
 
 /// What is the same for the whole batch.
@@ -200,5 +206,96 @@ impl RecordOutcome {
     /// The outcome of the record.
     pub fn into_outcome(self) -> Outcome {
         self.outcome.0
+    }
+}
+
+/// The surroundings of a machine: they make tokens, remember completed keys, and call user code. A model checker has its own host, whose answers are part of the state.
+pub trait Host {
+    /// A fresh owner token, never handed out before.
+    ///
+    /// # Errors
+    /// The operating system returned no random bytes.
+    fn owner(&mut self) -> Result<Owner, EntropyError>;
+
+    /// Where a claim of record `at` comes from, for people who look at the store.
+    fn provenance(&self, at: usize, now: Timestamp) -> Option<Provenance>;
+
+    /// How long handlers of the operation have taken so far.
+    fn pace(&self) -> Duration;
+
+    /// A handler has taken this long.
+    fn took(&mut self, took: Duration);
+
+    /// What was seen in the store under this key.
+    fn learn(&mut self, key: &Key, record: IdempotencyRecord, now: Timestamp);
+
+    /// The completed record of a key, if this process remembers it.
+    fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>>;
+
+    /// The lease of record `at` was renewed: its handler may begin up to and including `lease_until`.
+    fn renewed(&mut self, at: usize, lease_until: Timestamp);
+
+    /// The store has these steps of record `at`: what waits for them goes on.
+    fn steps_stored(&mut self, at: usize, steps: &Json);
+
+    /// The store refuses to keep the steps of record `at`, and it is of no use to wait: steps that wait end
+    /// with this error.
+    fn steps_refused(&mut self, at: usize, error: &StoreError);
+
+    /// Drops the handler of record `at`. Returns when it was called, if it was.
+    fn stop(&mut self, at: usize) -> Option<Timestamp>;
+}
+
+/// An error or an outcome, which the machine only hands on. It has no equality, since
+/// users' errors have none; two states of a machine count as equal if what they carry reads the same
+/// in `Debug`, which shows kinds, types and counts.
+#[derive(Clone)]
+pub struct Carried<T>(pub T);
+
+impl<T> Deref for Carried<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Carried<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> PartialEq for Carried<T> {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+impl<T: fmt::Debug> Eq for Carried<T> {}
+
+impl<T: fmt::Debug> Hash for Carried<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        format!("{self:?}").hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::DefaultHasher;
+
+    use super::*;
+
+    fn hash(carried: &Carried<&str>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        carried.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn what_reads_the_same_is_equal_and_has_one_hash() {
+        assert!(Carried("a") == Carried("a") && Carried("a") != Carried("b"));
+        assert_eq!(hash(&Carried("a")), hash(&Carried("a")));
+        assert_ne!(hash(&Carried("a")), hash(&Carried("b")));
     }
 }

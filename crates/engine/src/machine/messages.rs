@@ -3,17 +3,17 @@
 //! A record has its outcome after that. If a message cannot be sent, the record is returned: its next delivery
 //! finds the completion with its messages, and sends them again, with the same ids.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
-    carried::Carried,
-    outboxes::Outbox,
-    rule::{Next, Step},
-    settle::settle,
+    calls::{CallId, Calls, FIRST_CALL},
+    io::Carried,
+    rule::{Next, Outbox, Step},
 };
 use lambda_idempotency_core::{
-    admission::{Held, Settlement},
-    outbox::{SendError, messages},
+    admission::Held,
+    clock::Timestamp,
+    outbox::{OutgoingMessage, SendError, calling::in_one_call, messages, run_length},
     outcome::Outcome,
     record::IdempotencyRecord,
 };
@@ -53,27 +53,27 @@ pub(super) fn send(
     match messages(key, record) {
         Ok(messages) => {
             let outbox = Outbox { at: step.at, messages, stored, outcome: Carried(outcome) };
-            if outbox.messages.is_empty() { all_sent(step, outbox) } else { Next::Send(outbox) }
+            if outbox.messages.is_empty() { all_sent(outbox) } else { Next::Send(outbox) }
         }
         Err(error) => unsent(&outcome, SendError::new(error.to_string())),
     }
 }
 
 /// The sender has answered.
-pub(super) fn sent(step: &mut Step<'_, '_>, outbox: Outbox, answer: Result<(), SendError>) -> Next {
+pub(super) fn sent(outbox: Outbox, answer: Result<(), SendError>) -> Next {
     match answer {
         Err(error) => unsent(&outbox.outcome.0, error),
-        Ok(()) if outbox.messages.is_empty() => all_sent(step, outbox),
+        Ok(()) if outbox.messages.is_empty() => all_sent(outbox),
         Ok(()) => Next::Send(outbox),
     }
 }
 
 /// Records that the messages are sent. If that fails, the record is acknowledged all the same: whoever finds
 /// them sends them again, with the same ids.
-fn all_sent(step: &mut Step<'_, '_>, outbox: Outbox) -> Next {
+fn all_sent(outbox: Outbox) -> Next {
     let Outbox { stored, outcome, .. } = outbox;
     match stored {
-        Some(stored) => settle(step, stored, Settlement::MarkSent, outcome.0),
+        Some(stored) => Next::Mark(stored, outcome.0),
         None => Next::End(outcome.0),
     }
 }
@@ -86,4 +86,69 @@ pub(super) fn unsent(outcome: &Outcome, error: SendError) -> Next {
 /// The response is due: what is not known to be sent is returned.
 pub(super) fn too_late() -> SendError {
     SendError::new("the sender did not answer before the invocation's deadline")
+}
+
+/// Outboxes that wait for their next call of the sender, and those that wait for its answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Outboxes {
+    waiting: Vec<Outbox>,
+    calls: Calls<Outbox>,
+}
+
+impl Outboxes {
+    pub(super) fn add(&mut self, outbox: Outbox) {
+        self.waiting.push(outbox);
+    }
+
+    /// Takes messages that can be sent now, as many as a call may have, and the call deadline, which is at `last` at
+    /// the latest.
+    pub(super) fn send(
+        &mut self,
+        call: CallId,
+        now: Timestamp,
+        last: Timestamp,
+    ) -> Option<(Vec<OutgoingMessage>, Timestamp)> {
+        let members: Vec<_> =
+            self.waiting.drain(..in_one_call(self.waiting.iter().map(Outbox::next))).collect();
+        if members.is_empty() {
+            return None;
+        }
+        let messages = members.iter().flat_map(Outbox::next).cloned().collect();
+        let deadline = last.min(now.plus(FIRST_CALL));
+        self.calls.add(call, members, now, deadline, Duration::ZERO);
+        Some((messages, deadline))
+    }
+
+    /// A call was answered: the outboxes in it, each with what is left to be sent, and with what became of the rest.
+    pub(super) fn sent(
+        &mut self,
+        call: CallId,
+        mut answers: impl Iterator<Item = Result<(), SendError>>,
+        now: Timestamp,
+    ) -> Vec<(Outbox, Result<(), SendError>)> {
+        let Some(answered) = self.calls.answered(call, now) else { return Vec::new() };
+        let mut sent = Vec::with_capacity(answered.members.len());
+        for mut outbox in answered.members {
+            let members = outbox.next().len();
+            // All are taken, so that the next outbox gets its own answers.
+            let failed = answers.by_ref().take(members).filter_map(Result::err).last();
+            if failed.is_none() {
+                outbox.messages.drain(..members);
+            }
+            sent.push((outbox, failed.map_or(Ok(()), Err)));
+        }
+        sent
+    }
+
+    /// Gives up all outboxes, sent or not.
+    pub(super) fn abandon(&mut self) -> Vec<Outbox> {
+        self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
+    }
+}
+
+impl Outbox {
+    /// Those of its messages that can be in its next call.
+    fn next(&self) -> &[OutgoingMessage] {
+        self.messages.get(..run_length(&self.messages)).unwrap_or_default()
+    }
 }

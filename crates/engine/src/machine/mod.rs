@@ -18,106 +18,72 @@
 //!
 //! | question | file |
 //! |---|---|
+//! | What goes in, what comes out, and what is asked of the surroundings? | `io` |
 //! | *A record* | |
-//! | What is asked for with it? Which records ask for the same? | `ask` |
-//! | Which stages are there? What is known of the record? | `record`; all of them are the `records` |
-//! | What can happen to it, and what does a rule see of it? | `rule` |
-//! | Which rule handles that? | `table` |
-//! | In which list is it? | `lists` |
+//! | What is asked for with it? Which stages are there? What is known of it? | `record` |
+//! | What can happen to it, what does a rule see of it, and what becomes of it? | `rule` |
+//! | Which rule handles that? In which list is the record then? What follows for others? | `table` |
 //! | *Rules, for one record* | |
-//! | What follows when it begins, and from the answer to its claim? | `claim` |
-//! | What does its turn to be claimed begin with? What does this process know already? | `sharing` |
-//! | What follows when its handler has ended or is stopped? | `handlers` |
-//! | What is written then? | `settle` |
-//! | What follows from the answer? | `settled`; without a claim `optimistic`, and `unsettled` if it was not applied |
+//! | What follows when it begins, when it has its turn, and from the answer to its claim? | `claim` |
+//! | What follows when its handler ends or is stopped, when its lease is renewed or lost, when a step has ended? | `handlers` |
+//! | What is written then, and what follows from the answer? | `settle`; without a claim `optimistic` |
 //! | When are the messages of a completion sent, and what if they cannot be? | `messages` |
-//! | What follows from a renewal, and when the lease is lost? | `lost_leases` |
-//! | What follows when a step of its handler has ended? | `steps` |
-//! | *The machine, for all records* | |
-//! | What is looked at, claimed and started next? | `launching` |
-//! | What is sent next? Whom does an answer concern? | `sending`, `store_answers` |
-//! | Which records get the outcome of one, stop or begin after it? | `ending` |
-//! | When do starts and handlers end? | `stopping` |
+//! | Which outcome follows from a result, an error or a stored record? | `outcome` |
 //! | *Parts, which own their state* | |
+//! | What may be looked at, claimed and started now? | `launching`, `schedule` |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
-//! | What may be looked at, claimed and started now? Is the end of starts reached? | `schedule` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
-//! | Which records wait for a busy key? | `waiting` |
-//! | What does a record want of its key, and which answers are there? | `wanted` |
 //! | Which claims are on their way? When is one in doubt asked again, and when undone? | `claims` |
-//! | Which settlements are to be sent, when, and for how long are they tried? | `settlements` |
-//! | Which messages are to be sent, which were handed to the sender? | `outboxes` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `lease` |
 //! | For how long does a call of the store delay the next one? | `calls` |
-//! | What goes in and what comes out? | `io`, `host` |
-//! | How are errors, which have no equality, part of a state that is compared? | `carried` |
-//! | Which outcome follows from a result, an error or a stored record? | `outcome` |
 
-mod ask;
 mod budget;
 mod calls;
-mod carried;
 mod claim;
 mod claims;
-mod ending;
 mod handlers;
-mod host;
 mod io;
 mod launching;
 mod lease;
-mod lists;
-mod lost_leases;
 mod messages;
 mod optimistic;
 mod order;
-mod outboxes;
 mod outcome;
 mod quarantine;
 mod record;
-mod records;
 mod rule;
 mod schedule;
-mod sending;
 mod settle;
-mod settled;
-mod settlements;
-mod sharing;
-mod steps;
-mod stopping;
-mod store_answers;
 mod table;
-#[cfg(test)]
-mod testing;
-mod unsettled;
-mod waiting;
-mod wanted;
 
 use std::{collections::VecDeque, time::Duration};
 
-use lambda_idempotency_core::{clock::Timestamp, store::Verdict};
-
-pub use self::{
-    ask::{Ask, Task},
-    calls::CallId,
-    carried::Carried,
-    host::Host,
-    io::{Action, Collected, Ended, Input, RecordOutcome, Setting},
+use lambda_idempotency_core::{
+    clock::Timestamp,
+    outbox::SendError,
+    outcome::NotStarted,
+    record::IdempotencyRecord,
+    store::{StoreError, Verdict, Write},
 };
+
 use self::{
     budget::Budget,
     calls::CallIds,
-    claims::Claims,
+    claims::{Answer, Claims, Request},
     lease::{Leases, Terms},
+    messages::Outboxes,
     order::Order,
-    outboxes::Outboxes,
     quarantine::Quarantine,
-    record::Entry,
-    records::Records,
-    rule::Event,
-    schedule::Starts,
-    settlements::Settlements,
-    waiting::Waiting,
+    record::{Entry, Records, Stage},
+    rule::{Event, Written},
+    schedule::{Starts, Waiting},
+    settle::{Settlements, stored},
+};
+pub use self::{
+    calls::CallId,
+    io::{Action, Carried, Collected, Ended, Host, Input, RecordOutcome, Setting},
+    record::{Ask, Task},
 };
 use crate::unanswered::{each, unanswered, unsent};
 
@@ -297,5 +263,190 @@ impl<'a> Machine<'a> {
     /// Whether every record has its outcome, and nothing is left to be settled.
     pub fn is_done(&self) -> bool {
         self.records.open() == 0 && self.settlements.is_empty() && self.actions.is_empty()
+    }
+}
+
+/// Passes each answer of the store, and of the sender, to the records that it is for.
+impl Machine<'_> {
+    fn read(
+        &mut self,
+        call: CallId,
+        found: impl Iterator<Item = Result<Option<IdempotencyRecord>, StoreError>>,
+        present: &mut Present<'_>,
+    ) {
+        if let Some(answers) = self.claims.read(call, found, present.now) {
+            self.answered(answers, present);
+        }
+    }
+
+    fn written(
+        &mut self,
+        call: CallId,
+        writes: Vec<Write>,
+        verdicts: impl Iterator<Item = Verdict>,
+        present: &mut Present<'_>,
+    ) {
+        let now = present.now;
+        if let Some(settled) = self.settlements.written(call, now) {
+            for ((settling, write), verdict) in settled.into_iter().zip(writes).zip(verdicts) {
+                let (at, written) = (settling.at, Written::of(&write));
+                self.learn(at, stored(write, &verdict), present);
+                let verdict = (!matches!(verdict, Verdict::Written)).then(|| Box::new(verdict));
+                self.run(at, Event::Settled { settling, written, verdict }, present);
+            }
+        } else if let Some(renewed) = self.leases.written(call, now) {
+            for ((kept, write), verdict) in renewed.members.into_iter().zip(writes).zip(verdicts) {
+                let (at, record) = (kept.at, write.record.map(Box::new));
+                let verdict = Box::new(verdict);
+                self.run(at, Event::Renewed { kept, record, verdict }, present);
+            }
+        } else if let Some(answers) = self.claims.written(call, writes, verdicts, now) {
+            self.answered(answers, present);
+        }
+    }
+
+    fn sent(
+        &mut self,
+        call: CallId,
+        answers: impl Iterator<Item = Result<(), SendError>>,
+        present: &mut Present<'_>,
+    ) {
+        for (outbox, answer) in self.outboxes.sent(call, answers, present.now) {
+            self.run(outbox.at, Event::Sent(outbox, answer), present);
+        }
+    }
+
+    fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
+        for Answer { at, claimed, seen } in answers {
+            self.learn(at, seen, present);
+            self.run(at, Event::Claimed(claimed), present);
+        }
+    }
+
+    /// Lets the process remember a record that was read in the store.
+    fn learn(&mut self, at: usize, seen: Option<IdempotencyRecord>, present: &mut Present<'_>) {
+        if let (Some(key), Some(record)) = (self.records.at(at).key(), seen) {
+            present.host.learn(key, record, present.now);
+        }
+    }
+}
+
+/// Sends the calls that are due: claims, settlements and renewals to the store, messages to the sender.
+impl Machine<'_> {
+    /// Sends the claims that are to be sent. Says whether one was answered without the store: then
+    /// more may begin.
+    fn send_claims(&mut self, present: &mut Present<'_>) -> bool {
+        let mut answered = false;
+        loop {
+            let (now, mut answers) = (present.now, Vec::new());
+            let call = self.call_ids.next();
+            let lease_until = self.leases.terms().lease_until(now);
+            let ends = (lease_until, self.starts.budget().doubt_deadline(now));
+            let is_only = self.records.all().len() == 1;
+            let sent = self.claims.send(call, now, ends, is_only, &mut answers);
+            answered |= !answers.is_empty();
+            self.answered(answers, present);
+            match sent {
+                Some((Request::Read(keys), deadline)) => {
+                    self.call_ids.sent();
+                    self.actions.push_back(Action::Read { call, keys, deadline });
+                }
+                Some((Request::Write(writes), deadline)) => self.write(writes, deadline),
+                None => return answered,
+            }
+        }
+    }
+
+    /// Sends the settlements that are due. Says whether there were any.
+    fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
+        let sent = self.settlements.send(self.call_ids.next(), presses, now);
+        let is_sent = sent.is_some();
+        if let Some((writes, deadline)) = sent {
+            self.write(writes, deadline);
+        }
+        is_sent
+    }
+
+    /// Renews the leases that are due.
+    fn renew(&mut self, now: Timestamp) {
+        let records = &self.records;
+        let held = |at| {
+            let entry = records.get(at).filter(|entry| Entry::stage(entry).is_kept())?;
+            Some((entry.key()?, entry.held()?))
+        };
+        let reply = self.starts.budget().reply();
+        if let Some((writes, deadline)) = self.leases.send(self.call_ids.next(), now, reply, held) {
+            self.write(writes, deadline);
+        }
+    }
+
+    /// Hands messages to the sender.
+    fn send_messages(&mut self, now: Timestamp) {
+        let last = self.starts.budget().settle_deadline(now);
+        while let Some((messages, deadline)) = self.outboxes.send(self.call_ids.next(), now, last) {
+            let call = self.call_ids.next();
+            self.call_ids.sent();
+            self.actions.push_back(Action::Send { call, messages, deadline });
+        }
+    }
+
+    /// Makes the call of the store that was added as the next one.
+    fn write(&mut self, writes: Vec<Write>, deadline: Timestamp) {
+        let call = self.call_ids.next();
+        self.call_ids.sent();
+        self.actions.push_back(Action::Write { call, writes, deadline });
+    }
+}
+
+/// Ends the time for handlers, or the whole invocation.
+impl Machine<'_> {
+    /// Stops handlers whose lease has ended, and records that would start without one. The process was
+    /// suspended, its processor was busy, or the lease could not be renewed. A successor may have taken the
+    /// key over.
+    fn stop_overdue(&mut self, present: &mut Present<'_>) {
+        if present.now > self.leases.terms().end() {
+            self.stop(present);
+        }
+        for kept in self.leases.take_lapsed(present.now) {
+            self.run(kept.at, Event::Lapsed, present);
+        }
+    }
+
+    /// Stops the handlers: none starts any more. A running handler is dropped and its claim stays
+    /// until the lease ends; a record whose handler has not begun is returned to its source.
+    fn stop(&mut self, present: &mut Present<'_>) {
+        if !self.starts.stop() {
+            return;
+        }
+        for at in self.records.in_stage(Stage::Running) {
+            self.run(at, Event::Stop, present);
+        }
+        if self.starts.close(NotStarted::Deadline) {
+            for at in self.not_begun() {
+                self.run(at, Event::Close(NotStarted::Deadline), present);
+            }
+        }
+    }
+
+    /// Ends claiming with the time for handlers: a claim in doubt is undone as long as there is time.
+    fn end_claims(&mut self, present: &mut Present<'_>) {
+        let answers = self.claims.stop();
+        self.answered(answers, present);
+        self.send_claims(present);
+    }
+
+    /// Ends the invocation: its response is due.
+    fn abandon(&mut self, present: &mut Present<'_>) {
+        self.stop(present);
+        for at in self.claims.abandon() {
+            self.run(at, Event::Unanswered, present);
+        }
+        for outbox in self.outboxes.abandon() {
+            let too_late = Err(messages::too_late());
+            self.run(outbox.at, Event::Sent(outbox, too_late), present);
+        }
+        for settling in self.settlements.abandon() {
+            self.run(settling.at, Event::Unsettled(settling), present);
+        }
     }
 }

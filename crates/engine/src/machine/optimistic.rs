@@ -10,9 +10,8 @@ use std::sync::Arc;
 use super::{
     messages::publish,
     outcome::{overtaken, recorded},
-    rule::{Next, Step},
-    settlements::{AGAIN, Settling},
-    unsettled::give_up,
+    rule::{Next, Settling, Step},
+    settle::{AGAIN, give_up},
 };
 use lambda_idempotency_core::{
     admission::{Admission, Overtaken, Settled, admit},

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::settlements::Settling;
+use super::rule::Settling;
 use crate::delivery::Returned;
 use lambda_idempotency_core::{
     admission::{Overtaken, Settlement},

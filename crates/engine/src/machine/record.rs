@@ -1,19 +1,81 @@
-//! One record of the batch: what it asks for, and which stage it has reached.
+//! The records of the batch: what each asks for, which stage it has reached, and what is known of it.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    ask::{Ask, Task},
-    carried::Carried,
-};
+use super::io::Carried;
 use lambda_idempotency_core::{
     admission::Held,
     clock::Timestamp,
-    outcome::Outcome,
-    record::{IdempotencyRecord, Json},
+    outcome::{Outcome, Rejected},
+    record::{Fingerprint, IdempotencyRecord, Json},
     store::{Guard, StoreError},
 };
 use lambda_idempotency_keys::Key;
+
+/// What to do with a record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// Its handler is called once per key.
+    Keyed,
+    /// Its handler is called at every delivery.
+    Unprotected,
+    /// Nothing; it is returned, since it cannot be processed.
+    Reject(Carried<Rejected>),
+}
+
+/// What the machine knows of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ask<'a> {
+    /// Its idempotency key.
+    pub key: Option<Key>,
+    /// What must agree with other deliveries of the key.
+    pub fingerprint: Option<Fingerprint>,
+    /// The payload. Without a fingerprint, records of a key are copies if their payloads are equal.
+    pub payload: &'a str,
+    /// Its order group.
+    pub group: Option<Arc<str>>,
+    /// How often it was received, this time included; 0 if its source does not count that.
+    pub receives: u32,
+    /// What to do with the record.
+    pub task: Task,
+    /// Whether somebody takes care of it if it will never be processed, so that its group need not wait.
+    pub lets_pass: bool,
+    /// What its claim keeps, to do the work again where nothing redelivers it.
+    pub kept: Option<Json>,
+}
+
+/// What copies have in common, besides the key.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Same<'e> {
+    Fingerprint(&'e Fingerprint),
+    Payload(&'e str),
+}
+
+impl<'a> Ask<'a> {
+    /// A record that asks for its key alone.
+    #[cfg(test)]
+    pub(super) const fn keyed(key: Key) -> Self {
+        Self {
+            key: Some(key),
+            fingerprint: None,
+            payload: "",
+            group: None,
+            receives: 0,
+            task: Task::Keyed,
+            lets_pass: false,
+            kept: None,
+        }
+    }
+
+    /// What it asks for. Records of a key that ask for the same are copies: they have equal fingerprints
+    /// or, without fingerprints, equal payloads.
+    pub(super) fn same(&self) -> Same<'_> {
+        match &self.fingerprint {
+            Some(fingerprint) => Same::Fingerprint(fingerprint),
+            None => Same::Payload(self.payload),
+        }
+    }
+}
 
 /// The stage that a record has reached. It says in which list the record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -253,10 +315,102 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// The records of a batch, numbered in the order of the event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Records<'a> {
+    entries: Vec<Entry<'a>>,
+    /// How many of them have no outcome yet.
+    open: usize,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn new(asks: impl Iterator<Item = Ask<'a>>) -> Self {
+        let entries: Vec<_> = asks.map(Entry::new).collect();
+        Self { open: entries.len(), entries }
+    }
+
+    pub(super) fn all(&self) -> &[Entry<'a>] {
+        &self.entries
+    }
+
+    pub(super) fn get(&self, at: usize) -> Option<&Entry<'a>> {
+        self.entries.get(at)
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "records are numbered as `entries` is")]
+    pub(super) fn at(&mut self, at: usize) -> &mut Entry<'a> {
+        &mut self.entries[at]
+    }
+
+    pub(super) const fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Record `at` has its outcome.
+    pub(super) fn done(&mut self, at: usize) {
+        self.at(at).done();
+        self.open -= 1;
+    }
+
+    /// The records that have reached this stage.
+    pub(super) fn in_stage(&self, stage: Stage) -> Vec<usize> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter(|(_, entry)| entry.stage() == stage).map(|(at, _)| at).collect()
+    }
+}
+
+/// What the unit tests of several parts need: instants, and claims that were granted.
+#[cfg(test)]
+pub(super) mod testing {
+    use std::{sync::Arc, time::Duration};
+
+    use lambda_idempotency_core::{
+        admission::{Admission, Claim, Held, admit},
+        clock::Timestamp,
+        record::Owner,
+    };
+
+    use super::super::calls::{CallId, CallIds};
+
+    pub(in super::super) const START: Timestamp = Timestamp::from_secs(1_000);
+
+    /// After so many milliseconds.
+    pub(in super::super) fn after(ms: u64) -> Timestamp {
+        START.plus(Duration::from_millis(ms))
+    }
+
+    /// A claim of a record's key for so many milliseconds.
+    pub(in super::super) fn claim(at: usize, lease: u64) -> Claim {
+        Claim {
+            owner: Owner::from_bits(at as u128 + 1),
+            lease_until: after(lease),
+            retention: Duration::from_hours(1),
+            clock_skew: Duration::ZERO,
+            fingerprint: None,
+            application: None,
+            provenance: None,
+            payload: None,
+        }
+    }
+
+    /// A claim that was granted for so many milliseconds.
+    pub(in super::super) fn held(lease: u64) -> Arc<Held> {
+        let Admission::Try { held, .. } = admit(&claim(0, lease), None, START) else {
+            panic!("nobody has claimed it")
+        };
+        Arc::new(held)
+    }
+
+    /// The number of a call, where one at a time is on its way.
+    pub(in super::super) fn call() -> CallId {
+        CallIds::default().next()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing::{START, after, held},
+        testing::{START, after, held},
         *,
     };
 
@@ -287,5 +441,14 @@ mod tests {
         entry.looked();
         entry.looked();
         assert_eq!(entry.looks(), 2);
+    }
+
+    #[test]
+    fn a_record_is_done_when_it_has_its_outcome() {
+        let asks = ["op#a", "op#b"].map(|key| Ask::keyed(Key::from_text(key)));
+        let mut records = Records::new(asks.into_iter());
+        assert_eq!(records.open(), 2);
+        records.done(1);
+        assert_eq!(records.open(), 1);
     }
 }

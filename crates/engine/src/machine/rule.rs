@@ -7,22 +7,22 @@
 use std::sync::Arc;
 
 use super::{
-    Ended, Host, Setting,
     budget::Budget,
+    claims::{Claimed, Wanted},
+    io::{Carried, Ended, Host, Setting},
     lease::{Kept, Terms},
-    outboxes::Outbox,
     record::{Entry, Stage},
-    settlements::{Settling, Written},
-    wanted::{Claimed, Wanted},
 };
 use lambda_idempotency_core::{
-    admission::Claim,
+    admission::{Claim, Held, Settlement},
     clock::Timestamp,
-    outbox::SendError,
-    outcome::{Foreign, NotStarted, Outcome},
+    effects::Effects,
+    outbox::{OutgoingMessage, SendError},
+    outcome::{Completion, Foreign, NotStarted, Outcome},
     record::{IdempotencyRecord, Json, Owner, Provenance},
-    store::Verdict,
+    store::{Guard, Verdict, Write},
 };
+use lambda_idempotency_keys::Key;
 
 /// What happens to a record. An event is moved several times, so a settlement is in a box.
 pub(super) enum Event {
@@ -72,6 +72,8 @@ pub(super) enum Next {
     Settle(Box<Settling>),
     /// Its messages are sent.
     Send(Outbox),
+    /// Its messages were sent, which is marked in its completion; then it has this outcome.
+    Mark(Arc<Held>, Outcome),
     /// It has this outcome.
     End(Outcome),
 }
@@ -125,4 +127,67 @@ impl Step<'_, '_> {
     pub(super) fn is_reply_due(&self) -> bool {
         self.now >= self.budget.reply()
     }
+}
+
+/// One claim to be settled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Settling {
+    /// The record's position in the batch.
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) held: Arc<Held>,
+    pub(super) settlement: Settlement,
+    /// What is committed with the settlement.
+    pub(super) effects: Option<Effects>,
+    /// What it is written under, if the key was not claimed.
+    pub(super) assumed: Option<Box<Guard>>,
+    /// What to write instead of the settlement's own write.
+    pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
+    /// The delivery's outcome if this succeeds.
+    pub(super) outcome: Carried<Outcome>,
+    /// Not before this instant, unless the clock steps back behind `since`.
+    pub(super) due: Timestamp,
+    /// When its handler ended, or it was decided that it is not called.
+    pub(super) begun: Timestamp,
+    /// When `due` was decided.
+    pub(super) since: Timestamp,
+    /// Not after this one.
+    pub(super) until: Timestamp,
+    pub(super) tries: u32,
+    /// How often it found no record, or its own record again.
+    pub(super) again: u32,
+    /// Whether an answer that a retry may not change is retried all the same.
+    pub(super) insists: bool,
+    /// Whether one of its writes had no answer, if it has effects.
+    pub(super) in_doubt: bool,
+    /// The outcome if its commit was applied after all, once that is given up.
+    pub(super) committed: Option<Carried<Outcome>>,
+}
+
+/// What a settlement writes.
+pub(super) struct Written {
+    /// The record, if it has messages: they are sent next.
+    pub(super) unsent: Option<Box<IdempotencyRecord>>,
+    pub(super) completion: Option<Completion>,
+}
+
+impl Written {
+    pub(super) fn of(write: &Write) -> Self {
+        let record = write.record.as_ref();
+        let unsent = record.filter(|record| record.outbox.is_some()).cloned().map(Box::new);
+        Self { unsent, completion: record.and_then(Completion::of) }
+    }
+}
+
+/// The messages of one record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Outbox {
+    /// The record's position in the batch.
+    pub(super) at: usize,
+    /// Those that are not sent yet, in their order.
+    pub(super) messages: Vec<OutgoingMessage>,
+    /// The completion in which they are stored; `None` if it could not be recorded.
+    pub(super) stored: Option<Arc<Held>>,
+    /// The delivery's outcome once they are sent.
+    pub(super) outcome: Carried<Outcome>,
 }

@@ -3,22 +3,39 @@
 //! In mutex mode a claim keeps other workers away, and is forgotten when its handler has ended, however that
 //! was: its record is deleted. So each delivery calls the handler. A handler that was stopped has not ended: its
 //! effect may be on its way, and the key stays held until the lease ends.
+//!
+//! Settlements that are due share one call of the store. The next call waits for the one before, unless that takes long.
+#![expect(clippy::vec_box, reason = "they go from record to list to call and back, and are large")]
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
-    calls::FIRST_CALL,
-    carried::Carried,
-    rule::{Next, Step},
-    settlements::Settling,
+    calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends},
+    io::Carried,
+    messages::{self, overtaken_by, publish, send, unsent},
+    outcome::{overtaken, recorded, shrink},
+    rule::{Next, Settling, Step, Written},
 };
 use lambda_idempotency_core::{
-    admission::{Held, Settlement},
+    admission::{Held, Overtaken, Settled, Settlement},
     clock::Timestamp,
-    effects::Effects,
+    effects::{Effects, RefusalReason},
     failure::Failure,
-    outcome::{NotStarted, Outcome},
+    outcome::{Completion, NotStarted, Outcome},
+    record::IdempotencyRecord,
+    store::{StoreError, StoreErrorKind, Verdict, Write},
 };
+
+/// The first pause before a settlement is tried again; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause after an answer that a retry may not change, such as refused permissions. A failed refresh of
+/// credentials gets the same answer, and a retry may succeed.
+const REFUSED_PAUSE: Duration = Duration::from_secs(2);
+/// How long such an answer is not believed.
+const REFUSED_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a completion whose record is gone is written anew.
+pub(super) const AGAIN: u32 = 3;
 
 /// The handler failed, or one of its effects was refused.
 pub(super) fn failed(step: &mut Step<'_, '_>, held: Arc<Held>, failure: Failure) -> Next {
@@ -169,3 +186,359 @@ fn unwritten(
         _ => None,
     }
 }
+
+/// A settlement was answered.
+pub(super) fn answered(
+    step: &mut Step<'_, '_>,
+    mut settling: Box<Settling>,
+    written: Written,
+    verdict: Verdict,
+) -> Next {
+    let Written { unsent, completion } = written;
+    let found = match verdict {
+        Verdict::Written => return in_store(step, settling, unsent, completion),
+        // The next call has more time for it.
+        Verdict::EffectRefused(refused)
+            if refused.reason() == RefusalReason::TooSlow
+                && settling.is_retried(&refused.clone().into(), step.now) =>
+        {
+            return Next::Settle(settling);
+        }
+        // Without a claim, nothing keeps an earlier request without an answer from being applied yet.
+        Verdict::EffectRefused(refused) if settling.assumed.is_some() && settling.in_doubt => {
+            return give_up(step, settling, refused.into());
+        }
+        Verdict::EffectRefused(refused) if settling.effects.is_some() => {
+            return failed(step, settling.held, Failure::refused(refused));
+        }
+        Verdict::EffectRefused(refused) => return unsettled(step, settling, refused.into()),
+        Verdict::Unknown(error) => return unsettled(step, settling, error),
+        Verdict::Found(found) => found,
+    };
+    let completion = found.as_ref().and_then(Completion::of);
+    match settling.held.settled(&settling.settlement, found.as_ref(), step.now) {
+        Settled::Done => in_store(step, settling, found.map(Box::new), completion),
+        // The commit had no answer, and was applied.
+        Settled::Overtaken(Overtaken::Completed(_)) if settling.is_committed(found.as_ref()) => {
+            settling.outcome = settling.committed.take().unwrap_or(settling.outcome);
+            in_store(step, settling, found.map(Box::new), completion)
+        }
+        Settled::Overtaken(by) => {
+            let ours = settling.outcome.0;
+            let outcome = overtaken(by, completion, ours, |theirs| step.foreign(theirs));
+            overtaken_by(step, &settling.held, found, outcome)
+        }
+        Settled::Again { .. } if settling.again >= AGAIN => {
+            let error = StoreError::new(
+                StoreErrorKind::Contended,
+                "the record comes and goes while it is being completed",
+            );
+            give_up(step, settling, error)
+        }
+        Settled::Again { guard, record } => {
+            // A commit is the same write each time.
+            if settling.effects.is_none() {
+                settling.instead = Some(Box::new((guard, record)));
+            }
+            settling.again += 1;
+            Next::Settle(settling)
+        }
+    }
+}
+
+/// A settlement is recorded, and `record` is stored now. If that has messages, they are sent; otherwise the
+/// record has its outcome.
+fn in_store(
+    step: &mut Step<'_, '_>,
+    settling: Box<Settling>,
+    record: Option<Box<IdempotencyRecord>>,
+    completion: Option<Completion>,
+) -> Next {
+    let is_mark = matches!(settling.settlement, Settlement::MarkSent);
+    match record.filter(|record| record.outbox.is_some() && !is_mark) {
+        Some(record) => {
+            let stored = Arc::new(settling.held.with_record(*record));
+            publish(step, stored, recorded(settling.settled(), completion))
+        }
+        // It was said when the completion was recorded.
+        None if is_mark => Next::End(settling.settled()),
+        None => Next::End(recorded(settling.settled(), completion)),
+    }
+}
+
+/// The record that the store holds after a write, if the verdict says so.
+pub(super) fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
+    match verdict {
+        Verdict::Written => write.record,
+        Verdict::Found(found) => found.clone(),
+        // Its claim stands, as before.
+        Verdict::EffectRefused(_) => None,
+        // The write may have been applied or not: other invocations must not answer from it.
+        Verdict::Unknown(_) => None,
+    }
+}
+
+/// Tries it again, or ends it without.
+pub(super) fn unsettled(
+    step: &mut Step<'_, '_>,
+    mut settling: Box<Settling>,
+    error: StoreError,
+) -> Next {
+    settling.in_doubt |= settling.effects.is_some() && error.may_have_applied();
+    let shrunk = shrink(&mut settling, &error);
+    if shrunk || settling.is_retried(&error, step.now) {
+        Next::Settle(settling)
+    } else if settling.effects.is_some() && !settling.in_doubt && !error.is_transient() {
+        refused(step, settling, error)
+    } else if settling.effects.is_some() && !step.is_reply_due() {
+        leave_uncommitted(step, settling, error)
+    } else {
+        give_up(step, settling, error)
+    }
+}
+
+/// Ends a commit that has no answer in time. The idempotency record says that the process lives, so the
+/// record is not quarantined; and a commit that is still on its way applies nothing after that.
+fn leave_uncommitted(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+    let until = step.budget.settle_deadline(step.now);
+    let is_late = until <= step.now;
+    if settling.assumed.is_some() || is_late {
+        return give_up(step, settling, error);
+    }
+    let outcome = Outcome::Uncommitted { error: error.with_doubt(settling.in_doubt) };
+    Next::Settle(Box::new(Settling {
+        settlement: Settlement::LeaveStanding,
+        effects: None,
+        instead: None,
+        outcome: Carried(outcome),
+        due: step.now,
+        since: step.now,
+        until,
+        tries: 0,
+        again: 0,
+        committed: Some(settling.outcome),
+        ..*settling
+    }))
+}
+
+/// The store refused a commit: nothing was applied, and it will not be. The key is free for the next
+/// delivery. The failure is the store's, so it is not permanent, whatever the policies say of the
+/// handler's.
+fn refused(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+    let held = settling.held;
+    let failed_attempts = held.failed_attempts().saturating_add(1);
+    let failure = Failure::from(error);
+    let settlement = Settlement::Release { error_type: failure.error_type().into() };
+    let outcome = Outcome::Failed { failure, failed_attempts, permanent: false };
+    settle(step, held, settlement, outcome)
+}
+
+/// A settlement that cannot be recorded. The key stays held until the lease ends.
+pub(super) fn give_up(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+    // The outcome needs neither: messages that are not marked are sent again with the same ids, and the key of
+    // what was to be forgotten is free when the lease ends.
+    match settling.settlement {
+        Settlement::MarkSent => {
+            step.entry.set_unrecorded(Some(error));
+            return Next::End(settling.outcome.0);
+        }
+        Settlement::Forget => return Next::End(settling.outcome.0),
+        _ => {}
+    }
+    Next::End(match settling.outcome.0 {
+        Outcome::Executed { .. } if settling.effects.is_some() => {
+            let in_doubt = settling.in_doubt || error.may_have_applied();
+            Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
+        }
+        Outcome::Executed { .. } => return unrecorded(step, settling, error),
+        Outcome::Failed { failure, failed_attempts, .. } => {
+            Outcome::Failed { failure, failed_attempts, permanent: false }
+        }
+        Outcome::TimedOut { .. } => Outcome::TimedOut { permanent: false },
+        other => other,
+    })
+}
+
+/// The completion could not be recorded. The handler has done its work, so its messages are sent all the same:
+/// if it runs again, they have the same ids.
+fn unrecorded(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+    let Settling { held, settlement, outcome, .. } = *settling;
+    let outcome = Outcome::CompletionLost { result: outcome.0.result().cloned(), error };
+    match held.write(&settlement, step.now).1 {
+        Some(record) if record.outbox.is_some() => {
+            if step.is_reply_due() {
+                return unsent(&outcome, messages::too_late());
+            }
+            send(step, &record, None, outcome)
+        }
+        _ => Next::End(outcome),
+    }
+}
+
+/// The response is due, and the settlement has no answer.
+pub(super) fn too_late() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "no answer from the store before the invocation's deadline",
+    )
+}
+
+impl Settling {
+    fn write(&mut self, now: Timestamp) -> Write {
+        let (guard, record) = match self.instead.as_deref().cloned() {
+            Some((guard, record)) => (guard, Some(record)),
+            None => {
+                let (guard, record) = self.held.write(&self.settlement, now);
+                (self.assumed.as_deref().cloned().unwrap_or(guard), record)
+            }
+        };
+        // A store recognises a transaction that is sent again if it is the same each time.
+        if self.effects.is_some()
+            && self.instead.is_none()
+            && let Some(record) = &record
+        {
+            self.instead = Some(Box::new((guard.clone(), record.clone())));
+        }
+        Write::new(self.key.clone(), guard, record).with_effects(self.effects.clone())
+    }
+
+    /// Whether it takes so long that nothing else of its process waits for it any more. Its handler has
+    /// ended, so it cannot kill the process.
+    fn is_slow(&self, now: Timestamp) -> bool {
+        now >= self.slow_from() || now < self.begun
+    }
+
+    /// The outcome, now that the settlement is recorded. A commit that was given up before can be applied no
+    /// more.
+    pub(super) fn settled(self) -> Outcome {
+        match self.outcome.0 {
+            Outcome::Uncommitted { error } => {
+                Outcome::Uncommitted { error: error.with_doubt(false) }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Whether `found` says that its commit was applied after all.
+    pub(super) fn is_committed(&self, found: Option<&IdempotencyRecord>) -> bool {
+        let owner = Some(self.held.claim.owner);
+        self.committed.is_some() && found.is_some_and(|found| found.owner == owner)
+    }
+
+    fn slow_from(&self) -> Timestamp {
+        self.begun.plus(PATIENCE)
+    }
+
+    /// When it is to be written. A clock that has stepped back must not make the pause longer.
+    fn due(&self, now: Timestamp) -> Timestamp {
+        if now < self.since { now } else { self.due }
+    }
+
+    /// Schedules its next try after this error. Returns whether there is one.
+    pub(super) fn is_retried(&mut self, error: &StoreError, now: Timestamp) -> bool {
+        let pause = if error.is_transient() {
+            FIRST_PAUSE.saturating_mul(1 << self.tries.min(8)).min(LONGEST_PAUSE)
+        } else {
+            REFUSED_PAUSE
+        };
+        (self.since, self.due) = (now, now.plus(pause));
+        self.tries += 1;
+        // Waiting changes neither the record's size nor the record under its key.
+        let hopeless = matches!(error.kind(), StoreErrorKind::TooLarge | StoreErrorKind::Corrupt);
+        let retried = error.is_transient() || (self.insists && !hopeless);
+        let patience = self.begun.plus(REFUSED_PATIENCE);
+        let until = if error.is_transient() { self.until } else { self.until.min(patience) };
+        retried && self.due < until
+    }
+}
+
+/// Settlements that wait, and those that were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Settlements {
+    waiting: Vec<Box<Settling>>,
+    calls: Calls<Box<Settling>>,
+}
+
+impl Settlements {
+    pub(super) fn add(&mut self, settling: Box<Settling>) {
+        if self.waiting.capacity() == 0 {
+            // As with calls: a list would make room for four.
+            self.waiting.reserve_exact(1);
+        }
+        self.waiting.push(settling);
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.calls.is_empty()
+    }
+
+    /// When the next call is to go.
+    pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let first = self.waiting.iter().map(|settling| settling.due(now)).min();
+        first.map(|due| self.calls.next(due, now))
+    }
+
+    /// The records whose settlement is slow: nothing waits for them any more.
+    pub(super) fn slow(&self, now: Timestamp) -> impl Iterator<Item = usize> {
+        self.all().filter(move |settling| settling.is_slow(now)).map(|settling| settling.at)
+    }
+
+    /// Whether all settlements are slow.
+    pub(super) fn are_slow(&self, now: Timestamp) -> bool {
+        self.all().all(|settling| settling.is_slow(now))
+    }
+
+    /// When the next one becomes slow.
+    pub(super) fn next_slow(&self, now: Timestamp) -> Option<Timestamp> {
+        let others = self.all().filter(|settling| !settling.is_slow(now));
+        others.map(|settling| settling.slow_from()).min()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Box<Settling>> {
+        self.waiting.iter().chain(self.calls.members())
+    }
+
+    /// Whether one has been due since before `now`, and could be sent.
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.next_due(now).is_some_and(|due| due < now)
+    }
+
+    /// Takes all settlements that are due: the writes, and the call deadline. It waits for an earlier call
+    /// that may be answered soon, unless the settlements are urgent.
+    pub(super) fn send(
+        &mut self,
+        call: CallId,
+        presses: bool,
+        now: Timestamp,
+    ) -> Option<(Vec<Write>, Timestamp)> {
+        if self.waiting.is_empty() || (!presses && self.calls.next(now, now) > now) {
+            return None;
+        }
+        let is_due = |settling: &Settling| settling.due(now) <= now;
+        let mut members = if self.waiting.iter().all(|settling| is_due(settling)) {
+            std::mem::take(&mut self.waiting)
+        } else {
+            self.waiting.extract_if(.., |settling| is_due(settling)).collect()
+        };
+        let until = members.iter().map(|settling| settling.until).min()?;
+        let tries = members.iter().map(|settling| settling.tries).max().unwrap_or_default();
+        let deadline = until.min(ends(now, FIRST_CALL, tries));
+        let writes = members.iter_mut().map(|settling| settling.write(now)).collect();
+        self.calls.add(call, members, now, deadline, PATIENCE);
+        Some((writes, deadline))
+    }
+
+    /// A call was answered. `None` if it is not one of settlements.
+    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Vec<Box<Settling>>> {
+        Some(self.calls.answered(call, now)?.members)
+    }
+
+    /// Gives up all settlements, sent or not.
+    pub(super) fn abandon(&mut self) -> Vec<Box<Settling>> {
+        self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "settle_tests.rs"]
+mod tests;

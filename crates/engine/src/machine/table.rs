@@ -1,12 +1,21 @@
 //! What happens in which stage, and the loop that carries it out.
+//!
+//! Only the table lets a record enter a stage; the lists of the record follow from that. A record that has its outcome
+//! decides for others: its copies are answered, its group stops if it is returned, and the records that are next begin.
 
 use super::{
-    Action, Machine, Present, claim, handlers, lost_leases, messages,
-    record::Stage,
+    Machine, Present, claim, handlers,
+    io::{Action, Carried, RecordOutcome},
+    messages, optimistic,
+    outcome::shared,
+    quarantine::Quarantine,
+    record::{Entry, Stage},
     rule::{Event, Next, Step},
-    settle, settled, sharing, steps, unsettled,
+    settle,
 };
 use lambda_idempotency_core::{
+    admission::Settlement,
+    clock::Timestamp,
     outcome::{NotStarted, Outcome},
     store::Verdict,
 };
@@ -63,9 +72,9 @@ impl Machine<'_> {
             (Stage::Queued, Event::Begin { looks }) if self.order.may_go(at) => {
                 claim::begin(s, looks && self.starts.has_room_for_looks())
             }
-            (Stage::ToLook, Event::Turn) => sharing::turn(s, true),
+            (Stage::ToLook, Event::Turn) => claim::turn(s, true),
             (Stage::Unseen | Stage::ToClaim | Stage::Suspected, Event::Turn) => {
-                sharing::turn(s, false)
+                claim::turn(s, false)
             }
             (Stage::Claiming, Event::Claimed(claimed)) => claim::claimed(s, claimed),
             (Stage::Claiming, Event::Unanswered) => claim::unanswered(),
@@ -77,20 +86,24 @@ impl Machine<'_> {
             }
             (Stage::Running, Event::Ended(ended, since)) => handlers::ended(s, ended, since),
             (Stage::Running, Event::Stop) => handlers::stopped(s),
-            (Stage::Running, Event::Steps(steps)) => steps::ended(s, leases, steps),
+            (Stage::Running, Event::Steps(steps)) => handlers::step_ended(s, leases, steps),
             (Stage::Ready | Stage::Running, Event::Renewed { kept, record, verdict }) => {
-                lost_leases::renewed(s, leases, kept, record.map(|record| *record), *verdict)
+                handlers::renewed(s, leases, kept, record.map(|record| *record), *verdict)
             }
             (Stage::Ready, Event::Lapsed) => settle::not_started(s, NotStarted::Lease),
-            (Stage::Running, Event::Lapsed) => lost_leases::lapsed(s),
+            (Stage::Running, Event::Lapsed) => handlers::lapsed(s),
             (Stage::Settling, Event::Settled { settling, written, verdict }) => {
-                let verdict = verdict.map_or(Verdict::Written, |verdict| *verdict);
-                settled::answered(s, settling, written, verdict)
+                match verdict.map_or(Verdict::Written, |verdict| *verdict) {
+                    Verdict::Found(found) if settling.assumed.is_some() => {
+                        optimistic::met(s, settling, found)
+                    }
+                    verdict => settle::answered(s, settling, written, verdict),
+                }
             }
             (Stage::Settling, Event::Unsettled(settling)) => {
-                unsettled::give_up(s, settling, unsettled::too_late())
+                settle::give_up(s, settling, settle::too_late())
             }
-            (Stage::Sending, Event::Sent(outbox, answer)) => messages::sent(s, outbox, answer),
+            (Stage::Sending, Event::Sent(outbox, answer)) => messages::sent(outbox, answer),
             (stage, Event::Close(why)) => match stage {
                 Stage::Queued
                 | Stage::ToLook
@@ -103,6 +116,10 @@ impl Machine<'_> {
             },
             // A late answer, or a second reason to stop.
             _ => Next::Stay,
+        };
+        let next = match next {
+            Next::Mark(stored, outcome) => settle::settle(s, stored, Settlement::MarkSent, outcome),
+            next => next,
         };
         if step.held_up {
             self.starts.hold_up();
@@ -133,6 +150,116 @@ impl Machine<'_> {
                 self.outboxes.add(outbox);
             }
             Next::End(outcome) => self.end(at, outcome, work, present),
+            // The table has made a settlement of it.
+            Next::Mark(..) => {}
         }
+    }
+}
+
+impl Machine<'_> {
+    /// Record `at` enters this stage: it leaves the lists of the stage before, and joins those of the new one.
+    pub(super) fn moved(&mut self, at: usize, to: Stage) {
+        let entry = self.records.at(at);
+        let was = entry.enter(to);
+        self.starts.moved(at, was, to, entry.ran_for().is_some());
+        self.waiting.moved(at, was, to);
+        if was == Stage::Suspected {
+            self.quarantine.remove(at);
+        }
+        if !Quarantine::keeps_turn(to) {
+            self.quarantine.leave(at);
+        }
+        match (was.is_kept(), to.is_kept()) {
+            (false, true) => {
+                if let Some(held) = entry.held() {
+                    self.leases.keep(at, held);
+                }
+            }
+            (true, false) => self.leases.forget(at),
+            _ => {}
+        }
+    }
+
+    /// The records that wait: for a busy key, for their claim, for their turn in quarantine, for their handler.
+    pub(super) fn not_begun(&self) -> Vec<usize> {
+        let unclaimed = self.starts.unclaimed().chain(self.quarantine.waiting());
+        self.waiting.all().chain(unclaimed).chain(self.starts.ready()).collect()
+    }
+
+    /// Whether each record is in the list of its stage, and in no other; not checked in batches that are large, since
+    /// it is asked often.
+    pub(super) fn lists_follow(&self) -> bool {
+        if self.records.all().len() > 20 {
+            return true;
+        }
+        let mut listed = self.not_begun();
+        listed.sort_unstable();
+        let all = self.records.all().iter().map(Entry::stage).enumerate();
+        let not_begun = all.clone().filter(|(_, stage)| stage.has_not_begun()).map(|(at, _)| at);
+        let in_stage = |is: fn(Stage) -> bool| all.clone().filter(|(_, stage)| is(*stage)).count();
+        not_begun.eq(listed)
+            && self.starts.running() == in_stage(|stage| stage == Stage::Running)
+            && self.records.open() == in_stage(|stage| stage != Stage::Done)
+    }
+}
+
+impl Machine<'_> {
+    /// Gives a record its outcome.
+    pub(super) fn end(
+        &mut self,
+        at: usize,
+        outcome: Outcome,
+        work: &mut Work,
+        present: &mut Present<'_>,
+    ) {
+        let outcome = self.given(outcome, present.now);
+        self.moved(at, Stage::Done);
+        self.answer_copies(at, &outcome, work);
+        let entry = self.records.at(at);
+        // Its sink is called once the batch has its outcomes.
+        let passes = entry.ask().lets_pass && outcome.is_final();
+        self.quarantine.ended(passes || outcome.is_acknowledged());
+        if !outcome.is_acknowledged() && !passes {
+            // The rest of the group: the source delivers it again, in order.
+            let rest = self.order.same_group(at).into_iter();
+            work.open.extend(rest.map(|at| (at, Event::Close(NotStarted::Order))));
+        }
+        self.actions.push_back(Action::Report(record_outcome(at, entry, outcome)));
+        self.records.done(at);
+        work.candidates.extend(self.order.leave(at));
+    }
+
+    /// The answer of an attempt that finds its key completed by another worker. It has no result if the time for which results
+    /// are given is over: an attempt without a claim may find a completion of long ago.
+    fn given(&self, outcome: Outcome, now: Timestamp) -> Outcome {
+        match outcome {
+            Outcome::Superseded { result, completion } => {
+                let result =
+                    result.filter(|_| self.setting.policy.gives_result_of(completion, now));
+                Outcome::Superseded { result, completion }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Copies of the record in the same batch share its outcome, if it has one to share.
+    fn answer_copies(&mut self, at: usize, outcome: &Outcome, work: &mut Work) {
+        let Some(shared) = shared(outcome) else { return };
+        let copies = self.order.copies(at);
+        for copy in &copies {
+            self.order.leave_key(*copy);
+            self.records.at(*copy).preset(shared.clone());
+        }
+        work.candidates.extend(copies);
+    }
+}
+
+fn record_outcome(at: usize, entry: &mut Entry<'_>, outcome: Outcome) -> RecordOutcome {
+    RecordOutcome {
+        at,
+        outcome: Carried(outcome),
+        unrecorded: entry.take_unrecorded().map(|error| Box::new(Carried(error))),
+        ran_for: entry.ran_for(),
+        held: entry.held().cloned(),
     }
 }

@@ -1,4 +1,6 @@
-use super::super::testing::{START, after, call, held};
+use lambda_idempotency_keys::Key;
+
+use super::super::record::testing::{START, after, call, held};
 use super::*;
 
 /// A settlement that is due at once and is given up after 10 s.
