@@ -1,7 +1,6 @@
 // Idempotent functions of the real Powertools for TypeScript; see `app.py`. It runs where Powertools is installed.
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const require = createRequire(join(process.cwd(), 'index.js'));
@@ -70,26 +69,7 @@ const outcome = async (call) => {
   return { executed, ...answer };
 };
 
-// The names of members in a file of type declarations, or of one type in it.
-const members = (file, type) => {
-  const types = join(dirname(require.resolve('@aws-lambda-powertools/idempotency')), 'types', file);
-  const text = readFileSync(types, 'utf8');
-  const of = type ? text.slice(text.indexOf(`type ${type} = {`)).split('\n};')[0] : text;
-  return [...of.matchAll(/^ {4}(\w+)\??: /gm)].map(([, name]) => name);
-};
-
-// The options and errors of Powertools, and where its source is. What only its own code passes is left out.
-const options = () => {
-  const declared = ['IdempotencyOptions.d.ts', 'DynamoDBPersistence.d.ts', 'BasePersistenceLayer.d.ts', 'CachePersistence.d.ts'];
-  const internal = [...members('IdempotencyOptions.d.ts', 'IdempotencyHandlerOptions'), 'functionName'];
-  const names = [
-    ...declared.flatMap((file) => members(file)).filter((name) => name === 'keyPrefix' || !internal.includes(name)),
-    ...Object.keys(idempotency).filter((name) => name.endsWith('Error')),
-  ];
-  return { names: [...new Set(names)].sort(), source: join(process.cwd(), 'node_modules/@aws-lambda-powertools') };
-};
-
 for (let line = await lines.next(); !line.done; line = await lines.next()) {
   const call = JSON.parse(line.value);
-  say(call.options ? options() : await outcome(call));
+  say(await outcome(call));
 }

@@ -4,19 +4,16 @@ A call is a line of JSON on standard input, its outcome a line on standard outpu
 functions are a part of their keys, as in a Lambda function.
 """
 
-import inspect
 import json
 import os
 import sys
 import warnings
 
-import aws_lambda_powertools
 import boto3
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 from aws_lambda_powertools.utilities.idempotency import (
     DynamoDBPersistenceLayer,
     IdempotencyConfig,
-    exceptions,
     idempotent,
     idempotent_function,
 )
@@ -100,27 +97,6 @@ def outcome(call, client):
     return {"executed": work.executed, **answer}
 
 
-def parameters(function):
-    """The names that a function, or the constructor of a class, takes."""
-    if inspect.isclass(function):
-        function = function.__init__
-    names = inspect.signature(function).parameters.values()
-    return [one.name for one in names if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) and one.name != "self"]
-
-
-def options():
-    """The options and errors of Powertools, and where its source is."""
-    # Here, because it needs a client of Redis.
-    from aws_lambda_powertools.utilities.idempotency.persistence.cache import CachePersistenceLayer
-
-    errors = [name for name, item in vars(exceptions).items() if inspect.isclass(item) and item.__module__ == exceptions.__name__]
-    names = [*errors]
-    for item in (IdempotencyConfig, DynamoDBPersistenceLayer, CachePersistenceLayer, idempotent_function):
-        names += parameters(item)
-    # The base of all errors, and the function that is decorated.
-    return {"names": sorted(set(names) - {"BaseError", "function"}), "source": os.path.dirname(aws_lambda_powertools.__file__)}
-
-
 def serve():
     warnings.simplefilter("ignore")
     client = boto3.client(
@@ -132,4 +108,4 @@ def serve():
     )
     for line in sys.stdin:
         call = json.loads(line)
-        say(options() if call.get("options") else outcome(call, client))
+        say(outcome(call, client))

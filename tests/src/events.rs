@@ -114,20 +114,6 @@ pub fn kinesis<'r>(records: impl IntoIterator<Item = (u8, u32, &'r str, Value)>)
     }))
 }
 
-/// The event that the event source mapping of a table's stream sends: orders that were inserted.
-#[must_use]
-pub fn inserted<'r>(orders: impl IntoIterator<Item = &'r str>) -> Value {
-    batch(orders.into_iter().enumerate().map(|(at, order)| {
-        let changes = [
-            ("/eventID", format!("{at:032}").into()),
-            ("/dynamodb/SequenceNumber", format!("4421584500000000017450{at:04}").into()),
-            ("/dynamodb/Keys/orderId/S", order.into()),
-            ("/dynamodb/NewImage/orderId/S", order.into()),
-        ];
-        with(sample!("dynamodb")["Records"][0].take(), changes)
-    }))
-}
-
 /// The event that the event source mapping of a Kafka topic sends: the orders of each partition, from
 /// offset 0.
 #[must_use]
@@ -150,46 +136,6 @@ pub fn kafka<'r>(partitions: impl IntoIterator<Item = (&'r str, Vec<Value>)>) ->
     with(sample!("kafka"), [("/records", Value::Object(records.collect::<Map<_, _>>()))])
 }
 
-/// A bucket's notification of an object.
-#[must_use]
-pub fn stored(key: &str) -> Value {
-    with(sample!("s3"), [("/Records/0/s3/object/key", key.into())])
-}
-
-/// The event that the event source mapping of a DocumentDB change stream sends: new documents.
-#[must_use]
-pub fn document_db<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
-    let changes = orders.into_iter().map(|(token, order)| {
-        let changes = [
-            ("/event/_id/_data", token.into()),
-            ("/event/documentKey/_id/$oid", token.into()),
-            ("/event/fullDocument", order),
-        ];
-        with(sample!("documentdb")["events"][0].take(), changes)
-    });
-    with(sample!("documentdb"), [("/events", changes.collect())])
-}
-
-/// The event that the event source mapping of an ActiveMQ broker sends.
-#[must_use]
-pub fn active_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
-    let messages = orders.into_iter().map(|(id, order)| {
-        let changes = [("/messageID", id.into()), ("/data", base64(&order))];
-        with(sample!("activemq")["messages"][0].take(), changes)
-    });
-    with(sample!("activemq"), [("/messages", messages.collect())])
-}
-
-/// The event that the event source mapping of a RabbitMQ broker sends.
-#[must_use]
-pub fn rabbit_mq<'r>(orders: impl IntoIterator<Item = (&'r str, Value)>) -> Value {
-    let messages = orders.into_iter().map(|(id, order)| {
-        let changes = [("/basicProperties/messageId", id.into()), ("/data", base64(&order))];
-        with(sample!("rabbitmq")["rmqMessagesByQueue"]["orders::/"][0].take(), changes)
-    });
-    with(sample!("rabbitmq"), [("/rmqMessagesByQueue/orders::~1", messages.collect())])
-}
-
 /// A batch of messages or records as a pipe sends it: a list, with the members of `kinesis`
 /// at the top level of each record.
 #[must_use]
@@ -203,36 +149,4 @@ pub fn in_a_pipe(mut batch: Value) -> Value {
         }
     }
     records
-}
-
-/// A broker's batch as a pipe sends it: a list, in which each message names the broker.
-#[must_use]
-pub fn from_broker_in_a_pipe(mut batch: Value) -> Value {
-    let mut messages = batch["messages"].take();
-    for message in messages.as_array_mut().into_iter().flatten() {
-        message["eventSource"] = json!("aws:amq");
-        message["eventSourceArn"] = batch["eventSourceArn"].clone();
-    }
-    messages
-}
-
-/// The event of a schedule: an order, and the scheduled time.
-#[must_use]
-pub fn scheduled(time: &str, order: &Value) -> Value {
-    let mut input = with(sample!("scheduler"), [("/scheduledTime", time.into())]);
-    if let (Value::Object(input), Value::Object(order)) = (&mut input, order.clone()) {
-        input.extend(order);
-    }
-    input
-}
-
-/// A request to a function URL, with a credential that is not checked, and an idempotency key.
-#[must_use]
-pub fn request(key: Option<&str>, body: &Value) -> Value {
-    let mut request = with(sample!("http"), [("/body", body.to_string().into())]);
-    if let Some(headers) = request["headers"].as_object_mut() {
-        headers.remove("idempotency-key");
-        headers.extend(key.map(|key| ("idempotency-key".to_owned(), key.into())));
-    }
-    request
 }

@@ -1,16 +1,18 @@
 //! The orders function with orders that ask for faults: the same sources, variables, tables and
 //! keys. For the chaos rig, and for tests that need a handler to fail, panic, die or run slowly.
 
-#[path = "scripted/recovery.rs"]
-mod recovery;
 mod scripted;
 
+use std::time::Duration;
+
 use lambda_idempotency::{
-    Call, Operation,
+    Call, DynamoDbStore, Function, Operation,
     keys::record,
+    recovery::Recovery,
     source::{EventBridge, Kinesis, Sns, Sqs},
 };
-use lambda_runtime::Error;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::{Value, json};
 
 use crate::scripted::{Order, Shop};
 
@@ -55,8 +57,24 @@ async fn main() -> Result<(), Error> {
             place_order,
         )
         .build()?;
-    if recovery::is_wanted() {
-        return recovery::run(function).await;
+    if std::env::var_os("SCRIPTED_RECOVERY").is_some() {
+        return recover(function).await;
     }
     lambda_runtime::run_concurrent(function).await
+}
+
+/// The function with the schedule: it takes no events, recovers at each invocation what is left in the table, and answers with what was done.
+async fn recover(function: Function) -> Result<(), Error> {
+    let store = DynamoDbStore::from_env().await?;
+    let recovery = &Recovery::new(store, function)?.with_min_age(Duration::ZERO);
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
+        let run = recovery.run(None, &event.context).await?;
+        Ok::<_, Error>(json!({
+            "examined": run.swept.examined,
+            "recovered": run.recovered,
+            "overtaken": run.overtaken,
+            "isComplete": run.swept.is_complete,
+        }))
+    }))
+    .await
 }

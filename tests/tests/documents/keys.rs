@@ -240,14 +240,6 @@ fn payloads() -> Vec<OfPayload> {
             vec!["requestContext/messageId"],
             vec!["requestContext/authorizer/principalId", "body={\"requestId\":\"r-2\"}"],
         ),
-        // An event of EventBridge that `run` is given whole.
-        (
-            "[account, region, source, id]",
-            PLAIN,
-            json!({ "account": "1", "region": "r", "source": "s", "id": "i", "detail": {} }),
-            vec!["replay-name=again"],
-            vec!["account", "region", "source", "id"],
-        ),
         // A mutation of AppSync.
         (
             "[info.parentTypeName, info.fieldName, identity.sub, arguments.orderId]",
@@ -293,14 +285,6 @@ fn payloads() -> Vec<OfPayload> {
             json!({ "tenant": "t", "order": { "id": "7" } }),
             vec!["order/note=again"],
             vec!["tenant", "order/id", "order/id:=7", "tenant=t,7"],
-        ),
-        // An event of EventBridge, whose replay has one member more.
-        (
-            "[account, region, source, id]",
-            PLAIN,
-            json!({ "account": "a", "region": "r", "source": "s", "id": "i" }),
-            vec!["replay-name=n"],
-            vec!["account", "region", "source", "id"],
         ),
         // Firehose asks again for the same records with another invocation.
         (

@@ -1,10 +1,13 @@
-//! Records that cannot be processed do not affect others. Their errors name the source, the record and the
-//! remedy, and contain nothing of the payload.
+//! Records that cannot be processed do not affect others, and a function with a mistake in a key does not start. The errors
+//! name the source, the record or the mistake, and the remedy, and contain nothing of the payload.
 
-use lambda_idempotency_tests::events::{batch, batch_of, message, message_of_text, order};
+use lambda_idempotency_local::InvocationResult;
+use lambda_idempotency_tests::events::{
+    batch, batch_of, message, message_of_text, order, order_with,
+};
 use serde_json::{Value, json};
 
-use crate::support::{World, error, outcomes, returned};
+use crate::support::{World, error, orders, orders_by, outcomes, returned};
 
 /// An order with this key.
 fn keyed(key: Value) -> Value {
@@ -60,24 +63,45 @@ async fn each_bad_record_is_returned_with_a_reason_and_the_others_are_processed(
     world.assert_placed_once(["o-1", "o-2"]);
 }
 
-/// An empty id in a partial response would return the whole batch anyway, so the invocation fails with an
-/// error that names the cause, and the record by its position.
+/// An environment variable for each source chooses the key expression.
 #[tokio::test]
-async fn a_record_without_an_id_fails_the_invocation_and_the_others_are_processed_once() {
-    let world = World::new().await;
-    let mut without_id = message("", &order("o-9"));
-    without_id["messageId"] = Value::Null;
-    for bad in [without_id, json!(7)] {
-        let invocation = world.invoke(&batch([message("m-1", &order("o-1")), bad])).await.unwrap();
-        let (kind, text) = error(&invocation.result);
-        assert_eq!(kind, "Idempotency.RecordsReturned");
-        for said in [
-            "1 of 2 sqs record(s)",
-            "sqs record no. 2 of the batch: the record has no valid `messageId`",
-            "send it in the format that AWS delivers",
-        ] {
-            assert!(text.contains(said), "{text}");
+async fn orders_with_one_key_are_duplicates() {
+    let with = |name: &str, value: &str| order_with("o-3", json!({ name: value }));
+    for (variable, key, orders) in [
+        ("SQS", "customer", [order("o-1"), order("o-2"), with("customer", "c-8")]),
+        ("", "[customer, sku]", [order("o-1"), order("o-2"), with("sku", "kettle-1l")]),
+    ] {
+        let function = match variable {
+            "" => orders_by(key),
+            source => self::orders().env(format!("ORDERS_{source}_KEY"), key),
+        };
+        let world = World::of(function).await;
+        for (order, outcome) in orders.into_iter().zip(["executed", "replayed", "executed"]) {
+            assert_eq!(outcomes(&world.send(&batch_of([order])).await), [outcome], "{key}");
         }
+        world.assert_placed_once(["o-1", "o-3"]);
     }
-    world.assert_placed_once(["o-1"]);
+}
+
+#[tokio::test]
+async fn a_function_with_a_mistake_in_an_expression_does_not_start() {
+    for (expression, reason) in
+        [("order[", "offset 6"), ("[customer, nosuch(orderId)]", "nosuch"), ("", "it is empty")]
+    {
+        let world = World::of(orders().env("ORDERS_SNS_KEY", expression)).await;
+        let invocation = world.invoke(&batch_of([order("o-1")])).await.unwrap();
+        // A function that fails at start can report the error only in its log.
+        let exited = matches!(invocation.result, InvocationResult::Exited { code: Some(1), .. });
+        assert!(exited, "{expression}: {}", invocation.result);
+        let lines = world.lines();
+        let at = lines
+            .iter()
+            .position(|line| line.contains("sns: the key of operation `place-order`"))
+            .unwrap();
+        assert!(lines[at].contains(reason), "{lines:?}");
+        // The expression, and a caret under the mistake.
+        assert_eq!(lines[at + 1].trim(), expression);
+        assert_eq!(lines[at + 2].trim(), "^");
+        assert_eq!(invocation.dynamodb.requests(), 0);
+    }
 }

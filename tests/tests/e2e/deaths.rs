@@ -4,10 +4,8 @@
 //! The record returns to the queue at once. Its key stays claimed until the lease of the dead process
 //! ends, and the next attempt gets the number of lost attempts.
 
-use std::time::Duration;
-
 use futures_util::{StreamExt as _, stream};
-use lambda_idempotency_local::{Apply, Fault, FunctionConfig, Gate, SqsConfig, Table};
+use lambda_idempotency_local::{Apply, Fault, FunctionConfig, Gate, Table};
 use lambda_idempotency_tests::{
     CLAIMS, ORDERS,
     events::{batch_of, order_with},
@@ -16,7 +14,7 @@ use serde_json::json;
 
 use crate::{
     costs,
-    support::{TIMEOUT, World, history, orders, outcomes, scripted_orders},
+    support::{World, history, orders, scripted_orders},
 };
 
 const PARCELS: &str = "parcels";
@@ -113,11 +111,7 @@ async fn die((function, at, then, placed, arrived): Death) {
     }
     if let Some((Apply::After, CLAIMS, 0)) = at {
         let takeover = &report.invocations[1].invocation.dynamodb;
-        costs::documented_record(
-            "taken over after its process died, received again",
-            takeover,
-            1.0,
-        );
+        assert_eq!(costs::billed(takeover, 1), [2.0 + 1.0, 1.0], "with the order");
     }
 }
 
@@ -125,21 +119,4 @@ async fn die((function, at, then, placed, arrived): Death) {
 async fn an_order_whose_process_dies_is_placed_once_unless_nobody_knows_of_its_effect() {
     // More at once would make each other late.
     stream::iter(deaths()).map(die).buffer_unordered(6).collect::<()>().await;
-}
-
-/// A delivery before the lease ends is returned, and has no other effect.
-#[tokio::test]
-async fn deliveries_within_the_lease_find_it_busy() {
-    let queue = SqsConfig {
-        visibility: Some(Duration::from_millis(200)),
-        max_receive_count: 1000,
-        ..SqsConfig::default()
-    };
-    let world = World::with(orders().timeout(TIMEOUT), |local| local.sqs(queue)).await;
-    let report = world.kill(|gate| Fault::hold(Apply::Before, gate).table(ORDERS)).await;
-    let outcomes = outcomes(&report);
-    let [first, between @ .., last] = &outcomes[..] else { panic!("{outcomes:?}") };
-    assert_eq!((*first, *last), ("crashed", "executed"));
-    assert!(!between.is_empty() && between.iter().all(|it| *it == "busy"), "{outcomes:?}");
-    world.assert_placed_once(["o-1"]);
 }

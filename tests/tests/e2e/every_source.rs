@@ -1,12 +1,5 @@
-//! The sources that the orders function does not have: the final outcome of each record, and the sequence of
-//! effects, from an effect ledger that outlives the processes.
-//!
-//! This file has the sources that keep an order. Pipes, sources that deliver a batch again as a whole, and
-//! HTTP clients have separate files.
-
-mod http;
-mod pipes;
-mod whole;
+//! Sources that keep an order: the final outcome of each record, and the sequence of effects, from an effect ledger that
+//! outlives the processes.
 
 use std::{
     fs,
@@ -15,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use lambda_idempotency_local::{Disposition, FunctionConfig, StreamConfig};
+use lambda_idempotency_local::{FunctionConfig, StreamConfig};
 use lambda_idempotency_tests::{
     events::{batch, in_a_pipe, kafka, kinesis, message_in_group, order, order_with},
     function,
@@ -129,31 +122,6 @@ async fn processed_records_of_a_shard_are_not_processed_again_and_each_key_keeps
 }
 
 #[tokio::test]
-async fn a_record_that_always_fails_is_given_up_and_the_shard_continues() {
-    for is_piped in [false, true] {
-        let effects = Effects::new();
-        let limits = StreamConfig {
-            batch_size: if is_piped { 1 } else { 2 },
-            max_retries: 2,
-            retry_delay: Duration::from_millis(10),
-            ..StreamConfig::default()
-        };
-        let world = World::with(effects.of(every_source()), |local| local.streams(limits)).await;
-        let event = kinesis([
-            (0, 1, "ann", fails("ann-1", 99)),
-            (0, 2, "bob", order("bob-1")),
-            (0, 3, "eve", order("eve-1")),
-        ]);
-        let report = world.send(&if is_piped { in_a_pipe(event) } else { event }).await;
-        assert_eq!(effects.placed(), ["bob-1", "eve-1"]);
-        // The batch of the failing record.
-        assert_eq!(report.dead_letters.len(), if is_piped { 1 } else { 2 });
-        assert_eq!(report.dead_letters[0].receive_count, 3);
-        assert_eq!(report.dispositions(Disposition::Done), if is_piped { 2 } else { 1 });
-    }
-}
-
-#[tokio::test]
 async fn halves_of_a_batch_find_the_record_that_kills_the_process() {
     let effects = Effects::new();
     let limits = StreamConfig {
@@ -200,19 +168,4 @@ async fn in_queue_mode_records_that_were_not_started_are_not_lost() {
         "the failed record and those that waited for it"
     );
     assert_eq!(effects.placed(), ["a-1", "a-2", "a-3", "a-4"], "{:?}", history(&report));
-}
-
-#[tokio::test]
-async fn each_partition_continues_from_its_own_checkpoint() {
-    let effects = Effects::new();
-    let world = World::of(effects.of(every_source())).await;
-    let first = vec![order("a-1"), fails("a-2", 1), order("a-3")];
-    let second = vec![order("b-1"), order("b-2")];
-    let report = world.send(&kafka([("orders-0", first), ("orders-1", second)])).await;
-    assert!(report.is_complete());
-    assert_eq!(report.invocations.len(), 2);
-    assert_eq!(report.invocations[1].records.len(), 2, "from offset 1 of the first partition");
-    let placed = effects.placed();
-    let of = |partition: char| placed.iter().filter(move |order| order.starts_with(partition));
-    assert!(of('a').eq(["a-1", "a-2", "a-3"]) && of('b').eq(["b-1", "b-2"]), "{placed:?}");
 }

@@ -6,10 +6,10 @@
 //!
 //! | function | source | tests |
 //! |---|---|---|
-//! | `orders()` | `crates/orders` | `at_once`, `bad_input`, `deaths`, `duplicates`, `failures`, `keys`, `outages`, `permissions`, `races`, `samples`, `secrecy`, `sources` |
-//! | `scripted_orders()`, whose orders ask for faults | `tests/src/bin/scripted_orders.rs` | `asynchronous`, `chaos`, `mode_costs`, `mutex`, `outbox`, `recovery`, `transactions`, and single tests of `deaths`, `failures`, `permissions`, `secrecy` |
-//! | `every_source()`, `http()`, scripted too | `tests/src/bin/every_source.rs`, `http_orders.rs` | `every_source` |
-//! | `idle()`, whose handler awaits nothing | `tests/src/bin/idle.rs` | `costs`, single tests of `secrecy` |
+//! | `orders()` | `crates/orders` | `bad_input`, `deaths`, `outages`, `permissions`, `races`, `samples` |
+//! | `scripted_orders()`, whose orders ask for faults | `tests/src/bin/scripted_orders.rs` | `chaos`, `mutex`, `outbox`, `recovery`, `transactions`, and single tests of `costs`, `deaths`, `permissions` |
+//! | `every_source()`, scripted too | `tests/src/bin/every_source.rs` | `every_source`, single tests of `samples` |
+//! | `idle()`, whose handler awaits nothing | `tests/src/bin/idle.rs` | `costs` |
 //!
 //! `calls` makes many calls of `run` in this process, because it counts the requests of one.
 //!
@@ -21,18 +21,12 @@
 
 mod support;
 
-mod asynchronous;
-mod at_once;
 mod bad_input;
 mod calls;
 mod chaos;
 mod costs;
 mod deaths;
-mod duplicates;
 mod every_source;
-mod failures;
-mod keys;
-mod mode_costs;
 mod mutex;
 mod outages;
 mod outbox;
@@ -40,6 +34,4 @@ mod permissions;
 mod races;
 mod recovery;
 mod samples;
-mod secrecy;
-mod sources;
 mod transactions;

@@ -3,11 +3,8 @@
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
-use lambda_idempotency_local::{Apply, Fault, FunctionConfig, Outcome, SqsConfig};
-use lambda_idempotency_tests::{
-    CLAIMS,
-    events::{batch, batch_of, message, order, order_with},
-};
+use lambda_idempotency_local::{FunctionConfig, Outcome, SqsConfig};
+use lambda_idempotency_tests::events::{batch, batch_of, message, order, order_with};
 use serde_json::json;
 
 use crate::support::{TIMEOUT, World, outcomes, scripted_orders};
@@ -96,16 +93,5 @@ async fn copies_and_duplicates_are_placed_again_and_leave_nothing() {
         assert_eq!(outcomes(&world.send(&event).await), ["executed"; 3]);
     }
     assert_eq!(world.placed().into_values().collect::<Vec<_>>(), [4, 2]);
-    assert!(world.claims().is_empty());
-}
-
-/// The deletion is sent again; it deletes nothing of another worker.
-#[tokio::test]
-async fn an_answer_to_a_deletion_that_is_lost_changes_nothing() {
-    let world = World::of(function()).await;
-    let lost = Fault::hang_up(Apply::After).table(CLAIMS).skip(1);
-    world.dynamodb().faults().add(lost.times(2));
-    let report = world.send(&batch_of([order("o-1")])).await;
-    assert_eq!(outcomes(&report), ["executed"]);
     assert!(world.claims().is_empty());
 }

@@ -1,10 +1,9 @@
-//! Orders that are placed in the transaction that completes their keys: whatever fails, each is placed once. `deaths` kills
-//! their processes.
+//! Orders that are placed in the transaction that completes their keys. `deaths` kills their processes.
 
-use lambda_idempotency_local::{Apply, Fault, FunctionConfig, Local, Table};
+use lambda_idempotency_local::{FunctionConfig, Local, Table};
 use lambda_idempotency_tests::events::{batch_of, order};
 
-use crate::support::{TIMEOUT, World, history, outcomes, quick_queue, returned, scripted_orders};
+use crate::support::{TIMEOUT, World, outcomes, returned, scripted_orders};
 
 const TRANSACTION: &str = "TransactWriteItems";
 const PARCELS: &str = "parcels";
@@ -41,14 +40,9 @@ async fn orders_are_placed_with_their_completion() {
     }
 }
 
-/// Without a claim. A record that is returned can be processed at once.
-async fn unclaimed() -> World {
-    World::with(optimistic().timeout(TIMEOUT), |local| local.sqs(quick_queue())).await
-}
-
 #[tokio::test]
 async fn without_a_claim_orders_are_placed_with_their_completion_and_once() {
-    let world = unclaimed().await;
+    let world = World::of(optimistic().timeout(TIMEOUT)).await;
     let before = world.dynamodb().usage();
     let event = batch_of(["o-1", "o-2", "o-1"].map(order));
     assert_eq!(outcomes(&world.send(&event).await), ["executed", "executed", "coalesced"]);
@@ -61,44 +55,4 @@ async fn without_a_claim_orders_are_placed_with_their_completion_and_once() {
     assert_eq!(again.records[0].outcome.as_str(), "superseded");
     assert!(returned(&again.result).is_empty());
     world.assert_placed_once(["o-1", "o-2"]);
-}
-
-/// DynamoDB recognises the request by its token; without an answer at all, the next delivery reads the record.
-#[tokio::test]
-async fn without_a_claim_a_commit_whose_answer_is_lost_is_applied_once() {
-    let lost = || Fault::hang_up(Apply::After).on(TRANSACTION);
-    for (fault, expected) in [
-        (lost().times(1), &[("m-o-1", 1, "executed")][..]),
-        (lost(), &[("m-o-1", 1, "uncommitted"), ("m-o-1", 2, "replayed")]),
-    ] {
-        let world = unclaimed().await;
-        world.dynamodb().faults().add(fault);
-        let report = world.send(&batch_of([order("o-1")])).await;
-        assert_eq!(history(&report), expected);
-        world.assert_placed_once(["o-1"]);
-    }
-}
-
-#[tokio::test]
-async fn a_commit_whose_answer_is_lost_is_sent_again_and_applied_once() {
-    let lost = || Fault::hang_up(Apply::After);
-    let failed = || Fault::internal_error(Apply::After);
-    for fault in [lost().times(1), failed().times(2), Fault::throttled().times(2)] {
-        let world = World::with(function(), |local| local.sqs(quick_queue())).await;
-        world.dynamodb().faults().add(fault.on(TRANSACTION));
-        let report = world.send(&batch_of(["o-1", "o-2"].map(order))).await;
-        assert_eq!(outcomes(&report), ["executed"; 2]);
-        world.assert_placed_once(["o-1", "o-2"]);
-    }
-}
-
-/// When it is given up, the write that says so finds out that it was applied.
-#[tokio::test]
-async fn a_commit_without_any_answer_that_was_applied_counts() {
-    let world = World::outlasting_leases(function()).await;
-    world.dynamodb().faults().add(Fault::internal_error(Apply::After).on(TRANSACTION));
-    let report = world.send(&batch_of([order("o-1")])).await;
-    assert_eq!(history(&report), [("m-o-1", 1, "executed")]);
-    world.assert_placed_once(["o-1"]);
-    assert_eq!(world.claims()[0]["status"]["S"], "COMPLETED");
 }

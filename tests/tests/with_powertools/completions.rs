@@ -1,12 +1,16 @@
-//! Work that one side has completed: the other answers from it, whatever the key is made of.
+//! Work that one side has completed: the other answers from it, whatever the key is made of, until it expires, and refuses
+//! another payload under the same key.
 
+use lambda_idempotency::RunError;
 use lambda_idempotency_local::Table;
 
 use crate::{
     Language, Shared, TABLE,
     ours::{assert_executed, assert_replayed},
-    theirs::{Call, Form, Settings, executed, replayed},
+    theirs::{Call, Form, Settings, executed, refused, replayed},
 };
+
+const EVENT: &str = r#"{"id": "A-1"}"#;
 
 /// Events that are the same work by these settings, and a result.
 struct Case {
@@ -138,9 +142,70 @@ async fn completions_in_a_table_with_a_sort_key_count() {
 /// The default prefix of a method with TypeScript's decorator does not contain the method's name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decorated_method_has_the_prefix_of_its_function() {
-    const EVENT: &str = r#"{"id": "A-1"}"#;
     let settings = Settings { prefix: None, form: Form::Method, ..Settings::by("id") };
     let mut shared = Shared::new(Language::TypeScript).await;
     assert_eq!(shared.theirs.call(&settings, Call::new(EVENT, "1")), executed("1"));
     assert_replayed(shared.ours.run(&settings, EVENT, "2").await, "1");
+}
+
+const EXPIRES: u64 = 3600;
+/// In milliseconds. Before `EXPIRES`, by more than Powertools rounds; and after it, by more than clocks may differ.
+const BEFORE: i64 = 3_590_000;
+const AFTER: i64 = 3_603_000;
+
+fn expiring() -> Settings {
+    Settings { expires: EXPIRES, ..Settings::by("id") }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_side_completed_is_done_again_by_the_other_when_it_has_expired() {
+    for language in Language::BOTH {
+        let mut shared = Shared::new(language).await;
+        assert_eq!(shared.theirs.call(&expiring(), Call::new(EVENT, "1")), executed("1"));
+        assert_replayed(shared.ours.after(BEFORE).run(&expiring(), EVENT, "2").await, "1");
+        assert_executed(shared.ours.after(AFTER).run(&expiring(), EVENT, "2").await, "2");
+        shared.empty();
+        assert_executed(shared.ours.after(-BEFORE).run(&expiring(), EVENT, "1").await, "1");
+        assert_eq!(shared.theirs.call(&expiring(), Call::new(EVENT, "2")), replayed("1"));
+        shared.empty();
+        assert_executed(shared.ours.after(-AFTER).run(&expiring(), EVENT, "1").await, "1");
+        assert_eq!(shared.theirs.call(&expiring(), Call::new(EVENT, "2")), executed("2"));
+    }
+}
+
+/// What is validated, an event, and an event with another value there.
+const VALIDATED: [[&str; 3]; 4] = [
+    ["amount", r#"{"id": 1, "amount": 12.50}"#, r#"{"id": 1, "amount": 12.51}"#],
+    [
+        "[to, amount]",
+        r#"{"id": 1, "to": "é", "amount": 1}"#,
+        r#"{"id": 1, "to": "è", "amount": 1}"#,
+    ],
+    [
+        "order.lines",
+        r#"{"id": 1, "order": {"lines": [{"n": 1}]}}"#,
+        r#"{"id": 1, "order": {"lines": [{"n": 2}]}}"#,
+    ],
+    ["@", r#"{"id": 1}"#, r#"{"id": 1, "note": "x"}"#],
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_payload_is_refused_on_either_side() {
+    for language in Language::BOTH {
+        let mut shared = Shared::new(language).await;
+        for [validation, event, other] in VALIDATED {
+            println!("{language:?}: {validation}");
+            let settings = Settings { validation: Some(validation), ..Settings::by("id") };
+            assert_eq!(shared.theirs.call(&settings, Call::new(event, "1")), executed("1"));
+            assert_replayed(shared.ours.run(&settings, event, "2").await, "1");
+            let answer = shared.ours.run(&settings, other, "2").await;
+            assert!(matches!(answer, Err(RunError::Mismatch)), "{answer:?}");
+            shared.empty();
+            assert_executed(shared.ours.run(&settings, event, "1").await, "1");
+            assert_eq!(shared.theirs.call(&settings, Call::new(event, "2")), replayed("1"));
+            let answer = shared.theirs.call(&settings, Call::new(other, "2"));
+            assert_eq!(answer, refused("IdempotencyValidationError"));
+            shared.empty();
+        }
+    }
 }

@@ -18,11 +18,8 @@ mod theirs;
 mod batches;
 mod claims;
 mod completions;
-mod expiry;
-mod fingerprints;
 mod keys;
 mod migration;
-mod options;
 
 use lambda_idempotency_local::{DynamoDb, Proxy, Table};
 use serde_json::{Value, json};

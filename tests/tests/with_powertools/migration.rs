@@ -263,21 +263,3 @@ async fn their_records_are_found_before_the_switch() {
     }
     std::fs::remove_file(event).unwrap();
 }
-
-/// The old function is given the records, and returns nothing; so does the new one, with a key on the record.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_on_the_record_is_the_same_for_both() {
-    for language in Language::BOTH {
-        let mut shared = Shared::new(language).await;
-        let event = one("o-1").to_string();
-        let answer = shared.theirs.call(&settings(), theirs::Call::new(&event, "null"));
-        assert_eq!(answer["executed"], 1, "{language:?}");
-        let operation = shared.ours.operation(&settings());
-        let source =
-            Sqs::new().key(lambda_idempotency::keys::record("powertools_json(body).orderId"));
-        let handler = async |_: Value, _: Call| -> Result<(), Failure> { panic!("it is done") };
-        let function = shared.ours.idempotency(None).on(source, &operation, handler).unwrap();
-        let answer = testing::invoke(&function, &one("o-1")).await.unwrap();
-        assert_eq!(returned(&answer), Vec::<String>::new(), "{language:?}");
-    }
-}

@@ -152,12 +152,6 @@ impl Theirs {
         self.process.wait().unwrap();
     }
 
-    /// The names of its options and errors.
-    pub(crate) fn options(&mut self) -> Value {
-        self.say(&json!({ "options": true }));
-        self.answer()
-    }
-
     fn say(&mut self, request: &Value) {
         writeln!(self.ask, "{request}").unwrap();
     }

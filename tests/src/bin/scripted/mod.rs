@@ -17,7 +17,6 @@
 //! | `SCRIPTED_CLOCK_SKEW_MS` | the process's clock is ahead by this much, or behind if negative |
 //! | `SCRIPTED_UNPROTECTED=1` | runs without a key, to test that an audit notices it |
 
-mod clock;
 mod ledger;
 mod order;
 mod parcels;
@@ -29,7 +28,6 @@ use lambda_idempotency::{
 };
 use lambda_runtime::Error;
 
-use clock::SkewedClock;
 use ledger::{Ledger, attempt};
 pub(crate) use order::Order;
 use order::Orders;
@@ -53,7 +51,7 @@ pub(crate) struct Shop {
 impl Shop {
     /// The shop that the environment describes, and the `Idempotency` that protects its handlers.
     pub(crate) async fn from_env() -> Result<(Self, Idempotency), Error> {
-        let idempotency = store::idempotency(SkewedClock::from_env()?).await?;
+        let idempotency = store::idempotency().await?;
         let shop = Self {
             orders: Orders::from_env().await?,
             ledger: Ledger::from_env()?,
