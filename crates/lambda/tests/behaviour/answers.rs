@@ -15,10 +15,10 @@ use lambda_idempotency::{
     source::{Invoke, Sqs},
 };
 use lambda_idempotency_core::clock::Clock as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, diagnostic, order, serve};
+use crate::support::{Unserializable, World, batch, diagnostic, order, serve};
 
 #[derive(Deserialize)]
 struct Payment {
@@ -76,17 +76,6 @@ async fn the_caller_gets_the_result_and_so_does_a_duplicate() {
     let refunding = world.with_handler(Invoke::new(), &refund, self::charging(&world));
     let answer = world.invoke(&refunding, &json!({ "id": "a" })).await.unwrap();
     assert_eq!(answer["number"], 3, "another operation");
-}
-
-#[tokio::test]
-async fn without_a_result_the_answer_is_null() {
-    let world = World::new();
-    let function = world.on(Invoke::new(), &charge());
-    for _ in 0..2 {
-        let answer = world.invoke(&function, &json!({ "id": "a" })).await.unwrap();
-        assert_eq!(answer, Value::Null);
-    }
-    world.ledger.assert_once("a");
 }
 
 #[tokio::test]
@@ -176,47 +165,6 @@ async fn a_call_without_a_key_that_runs_unprotected_is_answered_too() {
 }
 
 #[tokio::test]
-async fn tenants_are_kept_apart() {
-    let world = World::instant();
-    let function = function(&world);
-    for tenant in [None, Some("t-1"), Some("t-2"), Some(""), Some("t-1"), None] {
-        let mut context = world.context();
-        context.tenant_id = tenant.map(ToOwned::to_owned);
-        serve(function.clone(), r#"{"id":"a"}"#, context).await.unwrap();
-    }
-    assert_eq!(world.ledger.executed("a"), 4);
-}
-
-/// The work is done, so it is not done again, and no caller is told less than that.
-#[tokio::test]
-async fn a_result_that_is_too_large_is_answered_once_and_then_said_to_be_lost() {
-    let world = World::new();
-    let ledger = world.ledger.clone();
-    let handler = async move |_: Value, _: Call| {
-        ledger.record("a", "");
-        Ok::<_, Failure>("x".repeat(400 * 1024))
-    };
-    let function = world.with_handler(Invoke::new(), &charge(), handler);
-    let event = json!({ "id": "a" });
-    let first = world.invoke(&function, &event).await.unwrap();
-    assert_eq!(first.as_str().unwrap().len(), 400 * 1024);
-    let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.ResultLost");
-    assert!(text.contains("its result was not kept") && text.contains("not done again"), "{text}");
-    world.ledger.assert_once("a");
-}
-
-/// Cannot be serialized, or panics then.
-struct Unserializable(bool);
-
-impl Serialize for Unserializable {
-    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-        assert!(!self.0, "deliberate");
-        Err(serde::ser::Error::custom("s3cr3t"))
-    }
-}
-
-#[tokio::test]
 async fn a_result_that_is_no_json_is_an_error_and_the_work_is_not_done_again() {
     for panics in [false, true] {
         let world = World::new();
@@ -234,17 +182,6 @@ async fn a_result_that_is_no_json_is_an_error_and_the_work_is_not_done_again() {
         }
         world.ledger.assert_once("a");
     }
-}
-
-#[tokio::test]
-async fn a_result_that_is_no_json_is_named_so_without_protection_too() {
-    let world = World::new();
-    let operation = charge().on_missing_key(OnMissingKey::RunUnprotected);
-    let handler = async |_: Value, _: Call| Ok::<_, Failure>(Unserializable(false));
-    let function = world.with_handler(Invoke::new(), &operation, handler);
-    let (kind, text) = diagnostic(world.invoke(&function, &json!({})).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.ResultLost");
-    assert!(text.contains("cannot be serialized"), "{text}");
 }
 
 fn task(invocation: &str) -> Value {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use lambda_idempotency::{
     Call, ConfigError, Failure, Function, Idempotency, Operation, RunContext, RunError,
-    source::{DivertedRecord, Invoke, Sqs},
+    source::{DivertedRecord, Sqs},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{World, batch, diagnostic, in_child, order};
 
@@ -208,15 +208,4 @@ async fn a_call_on_another_store_or_after_a_panic_is_not_nested() {
     let panics = async |_: Call| -> Result<u32, Failure> { panic!("no luck") };
     idempotency.run(&process(), &payload, context, panics).await.unwrap_err();
     assert_eq!(world.run(&idempotency, &process(), &payload, 1).await.unwrap().result, 1);
-}
-#[tokio::test]
-async fn an_event_of_another_application_is_an_error() {
-    let world = World::instant();
-    let charge = async |_: Value, _: Call| Ok::<_, Failure>("charged");
-    let function =
-        |name: &str| world.application(name).on(Invoke::new(), &process(), charge).unwrap();
-    let event = json!({ "id": "a" });
-    world.invoke(&function("billing"), &event).await.unwrap();
-    let refused = world.invoke(&function("shipping"), &event).await.unwrap_err();
-    assert_eq!(diagnostic(refused).0, "Idempotency.Foreign");
 }

@@ -58,6 +58,7 @@ async fn each_event_of_a_list_goes_to_its_own_operation() {
     // Delivered alone, the events have the same identities.
     world.invoke(&function, &placed("1", "a", "")).await.unwrap();
     placing.ledger.assert_each_once(["a", "d"]);
+    assert_eq!(other.ledger.total(), 1, "it is of the first that takes it");
 }
 
 #[tokio::test]

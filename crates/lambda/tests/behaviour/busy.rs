@@ -11,7 +11,7 @@ use lambda_idempotency::{
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{World, batch, ids, order, serve};
 
@@ -83,13 +83,4 @@ async fn a_hook_that_hangs_or_panics_does_not_change_the_answer() {
         let notified = notified.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         assert_eq!(notified.len(), 1);
     }
-}
-
-#[tokio::test]
-async fn without_busy_records_the_hook_is_not_called() {
-    let world = World::new();
-    let (function, notified) = with_hook(&world, Does::Nothing);
-    let answer = world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
-    assert_eq!(answer, json!({ "batchItemFailures": [] }));
-    assert!(notified.lock().unwrap().is_empty());
 }

@@ -1,10 +1,17 @@
-//! A handler gets the record and the invocation from its `Call`, beside the decoded payload.
+//! A handler gets the record, the invocation and the results of earlier steps from its `Call`, beside the decoded payload.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use lambda_idempotency::{
-    Call, CallExt as _, Failure, Function, Operation, RunContext,
+    Call, CallExt as _, Failure, Function, Idempotency, Operation, RunContext, RunError,
+    error::{InvocationError, StepError},
     source::{ActiveMq, Envelope, Invoke, Kafka, Pipe, RabbitMq, RecordError, Sns, Sqs},
+    testing,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::support::{Noted, World, batch, notification, order, sample};
@@ -167,4 +174,76 @@ async fn run_takes_the_invocation_from_its_context() {
     assert_eq!(within.result, r#"Some("request-1") true"#);
     let running = idempotency.run(&operation, &b, RunContext::without_deadline(), noted);
     assert_eq!(world.clock.drive(running).await.unwrap().result, "None false");
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Payment {
+    id: String,
+    cents: u32,
+}
+
+/// Pays in a step, and fails after it the first time.
+async fn pay(call: Call, payments: Arc<AtomicU32>) -> Result<Payment, Failure> {
+    let payment = call
+        .step("pay", |key| async move {
+            payments.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(key.len(), 64);
+            Ok(Payment { id: "p-1".to_owned(), cents: 7 })
+        })
+        .await?;
+    if call.failed_attempts() == 0 { Err("not yet".into()) } else { Ok(payment) }
+}
+
+#[tokio::test]
+async fn a_step_of_a_record_runs_once() {
+    let (world, payments) = (World::new(), Arc::<AtomicU32>::default());
+    let counted = Arc::clone(&payments);
+    let handler = move |_: Value, call: Call| {
+        let payments = Arc::clone(&counted);
+        async move { pay(call, payments).await.map(drop) }
+    };
+    let place = Operation::new("place").key("id");
+    let function = world.with_handler(Sqs::new(), &place, handler);
+    let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
+    for returned in [2, 0, 0] {
+        let answer = world.clock.drive(testing::invoke(&function, &event)).await.unwrap();
+        assert_eq!(answer["batchItemFailures"].as_array().unwrap().len(), returned);
+    }
+    assert_eq!(payments.load(Ordering::Relaxed), 2, "one for each record");
+}
+
+#[tokio::test]
+async fn a_call_for_a_test_has_the_steps_of_an_earlier_attempt() {
+    let payments = Arc::<AtomicU32>::default();
+    let call = Call::test("o-1").with_failed_attempts(1);
+    let known = call.clone().with_step("pay", json!({ "id": "p-0", "cents": 5 }));
+    assert_eq!(pay(known, Arc::clone(&payments)).await.unwrap().id, "p-0");
+    assert_eq!(payments.load(Ordering::Relaxed), 0);
+
+    let other = Call::test("o-2").with_step("pay", "p-0");
+    let error = pay(other, payments).await.unwrap_err();
+    assert!(matches!(error.error().downcast_ref(), Some(StepError::Mismatch { .. })));
+}
+
+#[test]
+fn public_types_are_clone_send_and_sync() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    fn error<T: std::error::Error + Clone + Send + Sync + 'static>() {}
+    shared::<Function>();
+    shared::<Idempotency>();
+    shared::<Operation>();
+    error::<InvocationError>();
+    error::<RunError>();
+    error::<lambda_idempotency::ConfigError>();
+}
+
+/// `run` can be awaited in a task of a multi-threaded runtime.
+#[test]
+fn run_is_send() {
+    fn send<T: Send>(_: T) {}
+    let idempotency = World::new().idempotency();
+    let operation = Operation::new("a");
+    send(idempotency.run(&operation, "payload", RunContext::without_deadline(), |_| async {
+        Ok::<_, Failure>(1)
+    }));
 }

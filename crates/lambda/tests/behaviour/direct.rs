@@ -1,13 +1,13 @@
 //! Scheduler and direct invocations: the user chooses the format of the event. What callers get is in `answers.rs`.
 
 use lambda_idempotency::{
-    ConfigError, Operation,
+    Operation,
     policy::OnMissingKey,
     source::{Invoke, Scheduler, Sqs},
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, diagnostic, nothing, order, sample, serve};
+use crate::support::{World, batch, diagnostic, order, sample, serve};
 
 fn scheduled(time: &str, attempt: &str) -> Value {
     json!({
@@ -83,32 +83,6 @@ async fn a_direct_invocation_accepts_any_json() {
             assert_eq!(world.invoke_raw(&function, event).await.unwrap(), Value::Null);
         }
         world.ledger.assert_once(event);
-    }
-}
-
-/// An event alone does not show which invocations are duplicates.
-#[test]
-fn a_direct_invocation_without_a_chosen_key_is_refused() {
-    let on = |source: Invoke, operation: Operation| {
-        World::new().idempotency().on(source, &operation, nothing).map(drop)
-    };
-    let (by_request_id, keyed) = (Invoke::by_request_id, Operation::new("a").key("id"));
-    for (refused, said) in [
-        (on(Invoke::new(), Operation::new("a")), "`Invoke::by_request_id()`"),
-        (on(by_request_id(), keyed.clone()), "has no effect"),
-        (on(by_request_id().key("id"), Operation::new("a")), "has no effect"),
-    ] {
-        let error = refused.unwrap_err();
-        assert!(matches!(error, ConfigError::Key(_)), "{error}");
-        let text = error.to_string();
-        assert!(text.contains("operation `a`") && text.contains(said), "{text}");
-    }
-    for taken in [
-        on(Invoke::new(), keyed),
-        on(Invoke::new().key("id"), Operation::new("a")),
-        on(by_request_id(), Operation::new("a")),
-    ] {
-        assert_eq!(taken, Ok(()));
     }
 }
 

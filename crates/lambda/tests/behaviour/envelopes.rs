@@ -1,8 +1,7 @@
 //! Envelopes: payload and identity are those of the innermost notification.
 
 use lambda_idempotency::{
-    ConfigError, Operation,
-    keys::record,
+    Operation,
     source::{Envelope, Sns, Sqs},
 };
 use serde_json::{Value, json};
@@ -34,21 +33,6 @@ fn announced(id: &str, message: &Value) -> String {
 
 fn uploads(keys: &[&str]) -> Value {
     batch(keys.iter().map(|key| uploaded(key, "01")))
-}
-/// S3 may put several notifications into one message. With the key of the message, all but the first would be answered
-/// from its record, and never processed.
-#[tokio::test]
-async fn a_key_that_does_not_tell_notifications_apart_is_refused() {
-    let world = World::new();
-    let s3 = || inside(Envelope::S3);
-    let refused = |queue| world.idempotency().on(queue, &a(), world.handler()).unwrap_err();
-    let error = refused(s3().key(record("messageId")));
-    assert!(matches!(error, ConfigError::Key(_)), "{error}");
-    let text = error.to_string();
-    assert!(text.contains("messageId") && text.contains("s3.object.key"), "{text}");
-    let error = refused(s3().whole_record());
-    assert!(matches!(error, ConfigError::Source(_)), "{error}");
-    assert!(error.to_string().contains(".key("), "{error}");
 }
 
 /// With a key of the message, the message is one record.
@@ -152,19 +136,6 @@ async fn the_samples_of_envelopes() {
     }
     world.ledger.assert_once(r#"{"message": "hello world", "username": "lessa"}"#);
     assert_eq!(world.ledger.total(), 2, "two notifications with one user name, one upload");
-}
-
-/// A queue of another account gets a request to confirm its subscription, which is no message of a publisher.
-#[tokio::test]
-async fn a_confirmation_of_a_subscription_is_no_notification() {
-    for kind in ["SubscriptionConfirmation", "UnsubscribeConfirmation"] {
-        let world = World::new();
-        let function = world.with_handler(inside(Envelope::Sns), &a(), world.text_handler());
-        let body = announced("n-1", &json!("You have chosen ..")).replace("Notification", kind);
-        let event = batch([with_body("m-1", &body)]);
-        assert_eq!(world.returned(&function, &event).await, ["m-1"], "{kind}");
-        assert_eq!(world.ledger.total(), 0);
-    }
 }
 
 #[tokio::test]

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::join;
 use lambda_idempotency::{
-    Call, Failure, Idempotency, Operation, RunError, observe::Freed, outbox::Message,
+    Call, Failure, Idempotency, Mode, Operation, RunError, observe::Freed, outbox::Message,
     policy::OnConflict, source::Sqs,
 };
 use lambda_idempotency_core::{
@@ -11,10 +12,12 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Owner, Status},
     store::StoreErrorKind,
 };
+use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
 use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
 use crate::{
+    diverting_failures::Aside,
     outbox::Wire,
     support::{World, batch, order},
 };
@@ -155,4 +158,80 @@ async fn a_key_that_no_payload_has_cannot_be_freed() {
     let by_its_source = Operation::new("place-order");
     let freed = idempotency.free(&by_its_source, &payload()).await;
     assert!(matches!(freed, Err(RunError::Config(_))), "{freed:?}");
+}
+
+#[tokio::test]
+async fn a_record_that_fails_after_its_key_was_freed_is_put_aside_as_well() {
+    let world = World::instant();
+    let (idempotency, aside) = (world.idempotency(), Aside::default());
+    let source = Sqs::new().divert_failures(aside.sink());
+    let function = idempotency.on(source, &place(), world.handler()).unwrap();
+    for round in 1..=2 {
+        // The same message: somebody has moved it back.
+        assert!(world.returned(&function, &batch([order("m-1", "a", "give up")])).await.is_empty());
+        assert_eq!((aside.records().len(), aside.ids()), (round, 1));
+        assert_eq!(idempotency.free(&place(), &payload()).await.unwrap(), Freed::PermanentlyFailed);
+        world.clock.advance(Duration::from_secs(1));
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_freed_twice_at_once_is_free() {
+    let world = World::new();
+    let (one, other) = (world.idempotency(), world.idempotency());
+    let function = one.on(Sqs::new(), &place(), world.handler()).unwrap();
+    assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
+    let (operation, payload) = (place(), payload());
+    let both = join(one.free(&operation, &payload), other.free(&operation, &payload));
+    let (one, other) = world.clock.drive(both).await;
+    assert!(matches!(one, Ok(Freed::Completed | Freed::WasFree)), "{one:?}");
+    assert!(matches!(other, Ok(Freed::Completed | Freed::WasFree)), "{other:?}");
+    assert!(world.store.inner().is_empty());
+}
+
+#[tokio::test]
+async fn a_key_is_freed_in_each_mode_and_only_when_nobody_has_it() {
+    for (mode, was) in [
+        (Mode::Claim, Freed::Completed),
+        (Mode::Transactional, Freed::Completed),
+        (Mode::Optimistic, Freed::Completed),
+        (Mode::Mutex, Freed::WasFree),
+    ] {
+        let world = World::instant();
+        let (idempotency, operation) = (world.idempotency(), place().mode(mode));
+        let inner = (idempotency.clone(), operation.clone());
+        let function = async move |_: Call| {
+            let during = inner.0.free(&inner.1, &payload()).await;
+            match mode {
+                Mode::Optimistic => {
+                    assert_eq!(during.unwrap(), Freed::WasFree, "nothing is claimed")
+                }
+                _ => assert!(matches!(during, Err(RunError::Busy { .. })), "{during:?}"),
+            }
+            Ok::<_, Failure>(1)
+        };
+        let payload = payload();
+        let run = world.call(&idempotency, &operation, &payload, function).await;
+        assert_eq!(run.unwrap().result, 1);
+        assert_eq!(idempotency.free(&operation, &payload).await.unwrap(), was, "{mode:?}");
+        assert!(world.store.inner().is_empty());
+    }
+}
+
+/// `records evict` reads no results.
+#[tokio::test]
+async fn a_key_whose_result_cannot_be_read_is_not_freed() {
+    let world = World::instant();
+    let with_key = |byte: u8| {
+        let keys = LocalKeys::new(EncryptionKey::new(format!("k{byte}"), &[byte; 32]).unwrap());
+        let store = Results::new(world.store.clone()).encrypt_with(keys).clock(world.clock.clone());
+        Idempotency::new(store).with_clock(world.clock.clone()).without_log()
+    };
+    let (operation, payload) = (place(), payload());
+    let old = with_key(1);
+    assert_eq!(world.run(&old, &operation, &payload, 1).await.unwrap().result, 1);
+    let freed = with_key(2).free(&operation, &payload).await;
+    let Err(RunError::Store(error)) = freed else { panic!("{freed:?}") };
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+    assert_eq!(old.free(&operation, &payload).await.unwrap(), Freed::Completed);
 }

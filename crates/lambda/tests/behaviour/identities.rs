@@ -4,7 +4,7 @@ use lambda_idempotency::{
     Failure, Operation,
     clock::Timestamp,
     keys::{KeyFormat, inspect},
-    source::{Sns, Sqs},
+    source::Sqs,
 };
 use serde_json::{Value, json};
 
@@ -205,33 +205,4 @@ fn records_of_different_places_or_times_have_different_identities() {
     ] {
         assert_ne!(identity(&one), identity(&other), "{one} {other}");
     }
-}
-
-/// With an expression, an order has the same key from each source.
-#[tokio::test]
-async fn two_functions_with_the_same_operation_share_its_keys() {
-    let world = World::new();
-    let idempotency = || world.idempotency();
-    let place = Operation::new("place").key("id");
-    let sqs = idempotency().on(Sqs::new(), &place, world.handler()).unwrap();
-    let sns = idempotency().on(Sns::new(), &place, world.handler()).unwrap();
-    deliver(&world, &sqs, &batch([order("1", "a", "")]), None).await;
-    deliver(&world, &sns, &notification("2", r#"{"id":"a"}"#), None).await;
-    world.ledger.assert_once("a");
-}
-
-/// The name of the function and the request id are not parts of a key.
-#[tokio::test]
-async fn renaming_the_function_does_not_change_keys() {
-    let world = World::new();
-    let function = world.on(Sqs::new(), &Operation::new("place").key("id"));
-    let event = batch([order("m-1", "a", "")]).to_string();
-    for name in ["before", "after"] {
-        let mut context = world.context();
-        context.invoked_function_arn = format!("arn:aws:lambda:eu-west-1:1:function:{name}");
-        context.request_id = name.to_owned();
-        context.deadline = 0;
-        world.clock.drive(serve(function.clone(), &event, context)).await.unwrap();
-    }
-    world.ledger.assert_once("a");
 }

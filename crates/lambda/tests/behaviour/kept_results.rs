@@ -3,18 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Function, Idempotency, Operation, Outcome, RunError,
+    Call, Failure, Idempotency, Operation, Outcome, RunError,
     error::ResultLost,
     handler::keep_result,
-    keys::powertools::PowertoolsKeys,
     observe::{Observer, Report, ResultKept},
     source::Sqs,
     store::Cache,
 };
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, order};
+use crate::support::{Unserializable, World, batch, order};
 
 fn place() -> Operation {
     Operation::new("place-order").key("id")
@@ -98,6 +96,8 @@ async fn a_kept_result_can_be_read_later_with_the_payload() {
     assert!(matches!(other, Err(RunError::ResultLost(ResultLost::OtherType))), "{other:?}");
     let without_key = idempotency.kept_result::<Value, _>(&place(), &json!({})).await;
     assert!(matches!(without_key, Err(RunError::Rejected(_))), "{without_key:?}");
+    let by_source = idempotency.kept_result::<Value, _>(&Operation::new("o"), &json!({})).await;
+    assert!(matches!(by_source, Err(RunError::Config(_))), "no payload finds its result");
     world.clock.advance(std::time::Duration::from_hours(25));
     assert_eq!(kept_for("a").await.unwrap(), None, "its retention has ended");
 }
@@ -123,44 +123,6 @@ async fn reading_a_result_in_progress_returns_busy() {
     assert!(matches!(found, Err(RunError::Busy { .. })), "{found:?}");
 }
 
-/// Such a key cannot be made from a payload, so its result would never be found.
-#[tokio::test]
-async fn reading_a_result_needs_a_key_from_the_payload() {
-    let idempotency = World::new().idempotency();
-    let payload = json!({ "id": "a" });
-    let refused = idempotency.kept_result::<Value, _>(&Operation::new("o"), &payload).await;
-    let Err(RunError::Config(ConfigError::Key(text))) = refused else { panic!("{refused:?}") };
-    assert!(text.contains("no key expression"), "{text}");
-}
-
-/// The calls of the store for ten records, all of them new.
-async fn calls(function: impl FnOnce(Idempotency) -> Function) -> usize {
-    let world = World::new();
-    let function = function(world.idempotency());
-    let event = batch((0..10).map(|n| order(&format!("m-{n}"), &format!("o-{n}"), "")));
-    assert!(world.returned(&function, &event).await.is_empty());
-    world.store.write_calls() + world.store.read_calls()
-}
-
-#[tokio::test]
-async fn keeping_results_needs_no_further_request() {
-    let kept =
-        calls(|idempotency| idempotency.on(Sqs::new(), &place(), keep_result(confirm)).unwrap())
-            .await;
-    let dropped = calls(|idempotency| idempotency.on(Sqs::new(), &place(), confirm).unwrap()).await;
-    assert_eq!(kept, dropped);
-    assert!(kept <= 3, "the claims in one request, and the completions: {kept}");
-}
-
-struct Unserializable(bool);
-
-impl Serialize for Unserializable {
-    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-        assert!(!self.0, "it panics");
-        Err(serde::ser::Error::custom("it is not JSON"))
-    }
-}
-
 #[tokio::test]
 async fn work_whose_result_cannot_be_serialized_is_completed() {
     #[derive(Clone, Default)]
@@ -180,19 +142,4 @@ async fn work_whose_result_cannot_be_serialized_is_completed() {
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "panic")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(*lost.0.lock().unwrap(), [ResultKept::Unserializable; 2]);
-}
-
-/// Powertools for Python writes a space after each colon.
-#[tokio::test]
-async fn a_dialect_keeps_results_as_its_library_does() {
-    let (world, seen) = (World::new(), Seen::default());
-    let operation = || place().powertools(PowertoolsKeys::python("fn.handler"));
-    let event = batch([order("m-1", "a", "")]);
-    for _ in 0..2 {
-        let function =
-            process(&world, &seen).on(Sqs::new(), &operation(), keep_result(confirm)).unwrap();
-        assert!(world.returned(&function, &event).await.is_empty());
-    }
-    let expected = Some(r#"{"confirmed": "a"}"#.to_owned());
-    assert_eq!(seen.0.lock().unwrap()[1], ("replayed", expected));
 }

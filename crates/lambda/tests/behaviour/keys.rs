@@ -1,12 +1,10 @@
 //! How keys are made: optional parts, functions, readable keys and keys with a secret.
 
 use lambda_idempotency::{
-    ConfigError, Operation,
+    Operation,
     keys::{
         KeyFormat,
         inspect::{self, NoKey},
-        payload,
-        powertools::PowertoolsKeys,
         record,
     },
     policy::OnMissingKey,
@@ -14,10 +12,7 @@ use lambda_idempotency::{
 };
 use serde_json::Value;
 
-use crate::{
-    secrets_capture::Captured,
-    support::{World, batch, with_body},
-};
+use crate::support::{World, batch, with_body};
 
 /// The keys of SQS messages with these bodies, as they are stored.
 fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<String>; N] {
@@ -106,64 +101,6 @@ fn a_function_makes_the_keys_of_an_expression_that_lists_its_parts() {
     assert_ne!(keys(&parts(), ["acme o-1"]), keys(&parts(), ["acme-o 1"]));
 }
 
-#[test]
-fn readable_keys_are_used_only_for_safe_characters() {
-    let operation = Operation::new("place").key("[tenant, id]").key_format(KeyFormat::Readable);
-    let hashed = Operation::new("place").key("[tenant, id]");
-    let bodies = [r#"{"tenant":"acme","id":42}"#, r#"{"tenant":"acme","id":"a b"}"#];
-    let [safe, hashed_instead] = keys(&operation, bodies);
-    assert_eq!(safe.as_deref(), Some("place#~/acme/+42"));
-    assert_eq!(hashed_instead, keys(&hashed, bodies)[1]);
-    // A record's own identity is hashed nevertheless.
-    let identity = Operation::new("place").key_format(KeyFormat::Readable);
-    assert_eq!(keys(&identity, ["{}"]), keys(&Operation::new("place"), ["{}"]));
-}
-
-/// Logs and errors do not contain readable keys.
-#[tokio::test]
-async fn readable_keys_are_not_logged() {
-    let captured = Captured::default();
-    let guard = captured.start();
-    let world = World::new();
-    let operation = Operation::new("place").key("id").key_format(KeyFormat::Readable);
-    let idempotency =
-        world.idempotency().with_log(lambda_idempotency::observe::TracingObserver::new());
-    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
-    for action in ["fail", "", ""] {
-        let event =
-            batch([with_body("m-1", &format!("{{\"id\":\"s3cr3t-id\",\"do\":\"{action}\"}}"))]);
-        let answer = world.invoke(&function, &event).await;
-        captured.add(&format!("{answer:?}"));
-    }
-    drop(guard);
-    // The handler's own error contains the id, which is allowed.
-    let text = captured.text().replace("s3cr3t-id has no luck", "");
-    assert!(text.contains("key_hash"), "{text}");
-    assert!(!text.contains("s3cr3t"), "{text}");
-}
-
-#[test]
-fn keys_with_different_secrets_differ() {
-    let by_mail = || Operation::new("invite").key("email");
-    let body = r#"{"email":"ann@example.com"}"#;
-    let secrets = ["correct horse battery", "another horse battery"];
-    let [plain] = keys(&by_mail(), [body]);
-    let [one, other] = secrets.map(|secret| {
-        let operation = by_mail().key_format(KeyFormat::secret(secret).unwrap());
-        assert!(!format!("{operation:?}").contains("horse"));
-        let [key] = keys(&operation, [body]);
-        let [again] = keys(&operation, [body]);
-        assert_eq!(again, key, "the same each time");
-        key
-    });
-    assert!(one.as_ref().is_some_and(|key| key.starts_with("invite#hmac-")));
-    assert!(one != other && one != plain && other != plain);
-    let identity = |operation: Operation| keys(&operation, ["{}"]);
-    let with_secret =
-        identity(Operation::new("invite").key_format(KeyFormat::secret(secrets[0]).unwrap()));
-    assert_ne!(with_secret, identity(Operation::new("invite")));
-}
-
 /// Without a secret, the amount could be found from its fingerprint by trying amounts.
 #[test]
 fn fingerprints_are_made_with_the_secret() {
@@ -178,37 +115,6 @@ fn fingerprints_are_made_with_the_secret() {
     assert_eq!(fingerprint(with("correct horse battery")), one);
     assert_ne!(fingerprint(with("another horse battery")), one);
     assert_ne!(fingerprint(by_amount()), one);
-}
-#[test]
-fn mistakes_are_found_when_the_function_starts() {
-    let by_id = || Operation::new("op").key("[id, tenant]");
-    let optional = |path, part| Operation::new("op").key(payload(path).optional([part]));
-    let secret = "correct horse battery";
-    for (operation, part) in [
-        (optional("[id, tenant]", "coupon"), "it lists `id`, `tenant`"),
-        (optional("id", "id"), "write it as `[a, b]`"),
-        (
-            by_id()
-                .key_format(KeyFormat::secret(secret).unwrap())
-                .powertools(PowertoolsKeys::python("p")),
-            "the keys of another library",
-        ),
-        (
-            by_id().key_format(KeyFormat::Readable).powertools(PowertoolsKeys::python("p")),
-            "the keys of another library",
-        ),
-        (
-            optional("[id, tenant]", "id").powertools(PowertoolsKeys::python("p")),
-            "the keys of another library",
-        ),
-    ] {
-        let error = operation.check().unwrap_err();
-        assert!(matches!(error, ConfigError::Key(_)), "{error}");
-        assert!(error.to_string().contains(part), "{error}");
-        assert!(!format!("{error:?}").contains("horse"));
-    }
-    let short = KeyFormat::secret("horse").unwrap_err().to_string();
-    assert!(short.contains("has 5 bytes") && !short.contains("horse"), "{short}");
 }
 
 /// A mistake in a part that no expression reads does not make a record bad.

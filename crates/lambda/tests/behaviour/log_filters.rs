@@ -1,7 +1,5 @@
 //! The metric filters of `template.yaml` count what the library logs.
 
-use std::{fs, iter::Peekable, str::Chars};
-
 use lambda_idempotency::{Operation, observe::TracingObserver, source::Sqs, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde_json::{Value, json};
@@ -11,80 +9,19 @@ use crate::{
     support::{World, batch, order, with_body},
 };
 
-/// A filter pattern for JSON lines, with the operators that the template uses:
-/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html>
-struct Pattern<'a>(Peekable<Chars<'a>>);
+/// The messages and the outcomes of the lines that the template's filters count: of lost completions, and of permanent failures.
+const FILTERS: [(&str, &[&str]); 2] = [
+    ("record settled", &["completion_lost", "unprotected"]),
+    ("record returned", &["permanently_failed"]),
+];
 
-impl Pattern<'_> {
-    fn matches(pattern: &str, line: &Value) -> bool {
-        let inner = pattern.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        let mut parser = Pattern(inner.unwrap().chars().peekable());
-        let found = parser.either(line);
-        assert_eq!(parser.token(), None, "the end of {pattern}");
-        found
-    }
-
-    fn either(&mut self, line: &Value) -> bool {
-        let mut found = self.both(line);
-        while self.skip('|') {
-            found |= self.both(line);
-        }
-        found
-    }
-
-    fn both(&mut self, line: &Value) -> bool {
-        let mut found = self.term(line);
-        while self.skip('&') {
-            found &= self.term(line);
-        }
-        found
-    }
-
-    fn term(&mut self, line: &Value) -> bool {
-        match self.token() {
-            Some('(') => {
-                let found = self.either(line);
-                assert_eq!(self.token(), Some(')'));
-                found
-            }
-            Some('$') => {
-                let selector: String = self.until(' ').replace('.', "/");
-                assert_eq!((self.token(), self.token()), (Some('='), Some('"')));
-                let wanted = self.until('"');
-                let found = line.pointer(&selector).and_then(Value::as_str).unwrap_or_default();
-                match wanted.strip_suffix('*') {
-                    Some(start) => found.starts_with(start),
-                    None => found == wanted,
-                }
-            }
-            other => panic!("{other:?} is not the beginning of a term"),
-        }
-    }
-
-    fn token(&mut self) -> Option<char> {
-        self.0.by_ref().find(|char| *char != ' ')
-    }
-
-    fn until(&mut self, end: char) -> String {
-        self.0.by_ref().take_while(|char| *char != end).collect()
-    }
-
-    /// Skips an operator of two of these characters, if it comes next.
-    fn skip(&mut self, operator: char) -> bool {
-        while self.0.next_if_eq(&' ').is_some() {}
-        let is_next = self.0.next_if_eq(&operator).is_some();
-        assert!(!is_next || self.0.next() == Some(operator), "one {operator} alone");
-        is_next
-    }
-}
-
-/// The patterns of the template, in order: lost completions, permanent failures.
-fn patterns() -> [String; 2] {
-    let template = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
-    let template = template.unwrap();
-    let all = template.lines().filter_map(|line| line.trim().strip_prefix("FilterPattern: '"));
-    let all: Vec<String> = all.map(|line| line.strip_suffix('\'').unwrap().to_owned()).collect();
-    all.try_into().unwrap()
+/// The filter as the template has it, in the language of CloudWatch.
+fn pattern((message, outcomes): (&str, &[&str])) -> String {
+    let outcomes: Vec<_> =
+        outcomes.iter().map(|outcome| format!("$.fields.outcome = \"{outcome}\"")).collect();
+    let any = outcomes.join(" || ");
+    let any = if outcomes.len() > 1 { format!("({any})") } else { any };
+    format!("FilterPattern: '{{ $.fields.message = \"{message}*\" && {any} }}'")
 }
 
 #[tokio::test]
@@ -107,13 +44,18 @@ async fn the_log_filters_of_the_template_match_the_logged_lines() {
 
     let lines: Vec<Value> =
         captured.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let outcomes = |pattern: &str| -> Vec<String> {
-        let counted = lines.iter().filter(|line| Pattern::matches(pattern, line));
-        counted.map(|line| line["fields"]["outcome"].as_str().unwrap().to_owned()).collect()
-    };
-    let [not_recorded, permanent] = patterns();
-    assert_eq!(outcomes(&not_recorded), ["completion_lost"]);
-    assert_eq!(outcomes(&permanent), ["permanently_failed"]);
+    let template = include_str!("../../../../template.yaml");
+    let found = FILTERS.map(|(message, outcomes)| {
+        let filter = pattern((message, outcomes));
+        assert!(template.contains(&filter), "the template lacks {filter}");
+        let text = |line: &Value, field: &str| {
+            line["fields"][field].as_str().unwrap_or_default().to_owned()
+        };
+        let said = lines.iter().filter(|line| text(line, "message").starts_with(message));
+        let said = said.map(|line| text(line, "outcome"));
+        said.filter(|outcome| outcomes.contains(&outcome.as_str())).collect::<Vec<_>>()
+    });
+    assert_eq!(found, [["completion_lost"], ["permanently_failed"]]);
     assert!(lines.len() >= 7, "{lines:#?}");
 }
 

@@ -10,7 +10,7 @@ use lambda_idempotency::{
     observe::{BatchEnd, Observer, Report, StoreCall, TracingObserver},
     policy::Lease,
     source::Sqs,
-    store::StoreErrorKind,
+    store::{Cache, StoreErrorKind},
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::faults::Fault;
@@ -187,4 +187,20 @@ async fn a_renewal_is_not_taken_for_a_claim() {
     let of = |purpose: &str| noted.iter().filter(|noted| noted.starts_with(purpose)).count();
     assert_eq!((of("claim"), of("settle")), (1, 1), "{noted:?}");
     assert!(of("renew") >= 1, "{noted:?}");
+}
+
+#[tokio::test]
+async fn without_the_cache_a_duplicate_calls_the_store() {
+    for (cache, calls) in [(Cache::off(), 1), (Cache::new(), 0)] {
+        let world = World::new();
+        let idempotency = world.idempotency().with_cache(cache);
+        let function =
+            idempotency.on(Sqs::new(), &Operation::new("a").key("id"), world.handler()).unwrap();
+        for message in ["m-1", "m-2"] {
+            world.store.forget();
+            assert!(world.returned(&function, &batch([order(message, "a", "")])).await.is_empty());
+        }
+        world.ledger.assert_once("a");
+        assert_eq!(world.store.write_calls() + world.store.read_calls(), calls);
+    }
 }

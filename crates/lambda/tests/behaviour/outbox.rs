@@ -8,9 +8,8 @@ use std::sync::{
 use lambda_idempotency::{
     Call, Failure, Function, Operation, RunError,
     clock::Timestamp,
-    keys::record,
     outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
-    source::{EventBridge, Sns, Sqs},
+    source::Sqs,
     store::BoxFuture,
     testing,
 };
@@ -81,86 +80,6 @@ async fn a_message_whose_messages_are_not_sent_is_named_and_its_handler_not_call
         assert_eq!(answer, json!({ "batchItemFailures": [] }));
     }
     assert_eq!(wire.kept.sent().len(), 2);
-}
-
-/// The messages as their service delivers them.
-fn sqs(message: &OutgoingMessage) -> Value {
-    let text = |value: &str| json!({ "stringValue": value, "dataType": "String" });
-    let mut attributes = json!({ OutgoingMessage::ID_ATTRIBUTE: text(message.id()) });
-    for (name, value) in message.message().attributes() {
-        attributes[name] = text(value);
-    }
-    json!({
-        "messageId": "chosen by SQS, another one each time", "eventSource": "aws:sqs",
-        "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:parcels",
-        "body": message.message().body(), "messageAttributes": attributes,
-    })
-}
-
-fn sns(message: &OutgoingMessage) -> Value {
-    let id = json!({ "Type": "String", "Value": message.id() });
-    json!({
-        "EventSource": "aws:sns", "EventVersion": "1.0",
-        "EventSubscriptionArn": "arn:aws:sns:eu-west-1:111122223333:parcels:1",
-        "Sns": {
-            "MessageId": "chosen by SNS", "Type": "Notification",
-            "TopicArn": "arn:aws:sns:eu-west-1:111122223333:parcels",
-            "Message": message.message().body(),
-            "MessageAttributes": { OutgoingMessage::ID_ATTRIBUTE: id },
-        },
-    })
-}
-
-fn event_bridge(message: &OutgoingMessage) -> Value {
-    let detail: Value = serde_json::from_str(message.message().body()).unwrap();
-    json!({
-        "version": "0", "id": "chosen by EventBridge", "detail-type": "OrderPlaced", "source": "shop",
-        "account": "111122223333", "time": "2026-11-22T10:00:00Z", "region": "eu-west-1",
-        "resources": [message.id()], "detail": detail,
-    })
-}
-
-/// Two functions with a queue, a topic or an event bus between them. The first one's messages are sent twice.
-#[tokio::test]
-async fn a_consumer_with_the_id_as_its_key_drops_copies() {
-    let (world, wire) = (World::new(), Arc::<Wire>::default());
-    let first = producer(&world, &wire);
-    deliver(&world, &first, &batch([order("m-1", "a", ""), order("m-2", "b", "")])).await;
-    let sent = wire.kept.sent();
-    let twice = || sent.iter().chain(&sent);
-    assert_eq!(sent.len(), 2);
-
-    let packed = Arc::new(AtomicUsize::new(0));
-    let pack = || {
-        let packed = Arc::clone(&packed);
-        move |parcel: Value, _: Call| {
-            assert!(parcel["parcel"].is_string());
-            packed.fetch_add(1, Ordering::SeqCst);
-            async { Ok::<_, Failure>(()) }
-        }
-    };
-    let idempotency = world.idempotency();
-
-    let from_queue = Sqs::new().key(record(r#"messageAttributes."idempotency-key".stringValue"#));
-    let queue = idempotency.on(from_queue, &Operation::new("pack-from-queue"), pack()).unwrap();
-    for message in twice() {
-        deliver(&world, &queue, &json!({ "Records": [sqs(message)] })).await;
-    }
-    assert_eq!(packed.swap(0, Ordering::SeqCst), 2);
-
-    let from_topic = Sns::new().key(record(r#"Sns.MessageAttributes."idempotency-key".Value"#));
-    let topic = idempotency.on(from_topic, &Operation::new("pack-from-topic"), pack()).unwrap();
-    for message in twice() {
-        deliver(&world, &topic, &json!({ "Records": [sns(message)] })).await;
-    }
-    assert_eq!(packed.swap(0, Ordering::SeqCst), 2);
-
-    let from_bus = EventBridge::new().key(record("resources[0]"));
-    let bus = idempotency.on(from_bus, &Operation::new("pack-from-bus"), pack()).unwrap();
-    for message in twice() {
-        deliver(&world, &bus, &event_bridge(message)).await;
-    }
-    assert_eq!(packed.swap(0, Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

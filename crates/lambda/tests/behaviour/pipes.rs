@@ -2,7 +2,7 @@
 
 use lambda_idempotency::{
     Function, Operation,
-    source::{DynamoDbStream, Kafka, Kinesis, Pipe, Piped, Sqs},
+    source::{DynamoDbStream, Kinesis, Pipe, Piped, Sqs},
 };
 use serde_json::{Value, json};
 
@@ -31,18 +31,6 @@ pub(crate) fn from_broker(mut record: Value, source: &str, arn: &str) -> Value {
     record["eventSource"] = source.into();
     record["eventSourceArn"] = arn.into();
     record
-}
-
-#[tokio::test]
-async fn a_fifo_queue_keeps_its_order() {
-    let world = World::new();
-    let list = json!([
-        grouped(order("m-1", "a", "fail"), FIFO, "g"),
-        grouped(order("m-2", "b", ""), FIFO, "g"),
-        grouped(order("m-3", "c", ""), FIFO, "h"),
-    ]);
-    assert_eq!(world.returned(&piped(&world), &list).await, ["m-1", "m-2"]);
-    world.ledger.assert_each_once(["c"]);
 }
 
 #[tokio::test]
@@ -138,16 +126,4 @@ async fn a_pipe_takes_no_records_of_another_source() {
         .unwrap();
     world.invoke(&both, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
     world.ledger.assert_once("x");
-}
-
-/// Pipes read no partial answer of Kafka, so nothing can be switched off.
-#[test]
-fn a_pipe_without_partial_responses_cannot_be_told_to_do_without() {
-    let world = World::new();
-    let source = Pipe::of(Kafka::new().without_partial_responses());
-    let refused = world.idempotency().on(source, &Operation::new("a"), world.handler());
-    let text = refused.unwrap_err().to_string();
-    assert!(text.contains("has no effect for pipe from kafka"), "{text}");
-    let source = Pipe::of(Sqs::new().without_partial_responses());
-    world.on(source, &Operation::new("a"));
 }

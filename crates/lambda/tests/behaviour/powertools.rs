@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use lambda_idempotency::keys::powertools::Collision;
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Operation, Run, RunError,
+    Call, Failure, Operation, Run, RunError,
     clock::Timestamp,
     error::Rejection,
-    keys::{
-        powertools::{HashFunction, PowertoolsKeys},
-        record,
-    },
+    keys::{powertools::PowertoolsKeys, record},
     policy::OnMissingKey,
     source::{Invoke, Sqs},
     store::Store,
@@ -221,20 +218,4 @@ async fn sqs_records_have_the_keys_of_a_powertools_record_handler() {
     // The digest of "A-1", as recorded for `key_jmespath_field`.
     let key = Key::from_text("orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7");
     assert_eq!(stored(&world, &key).await.unwrap().status, Status::Completed);
-}
-
-#[test]
-fn powertools_keys_need_an_expression_that_powertools_can_evaluate() {
-    let operation = |key: &str| {
-        let powertools = PowertoolsKeys::python("p").hash_function(HashFunction::Sha256);
-        Operation::new("place").key(key).powertools(powertools).check()
-    };
-    let none = Operation::new("place").powertools(PowertoolsKeys::python("p")).check();
-    assert!(matches!(&none, Err(ConfigError::Key(_))), "{none:?}");
-    assert!(none.unwrap_err().to_string().contains("`@` selects the whole payload"));
-    assert_eq!(operation("@"), Ok(()));
-    assert_eq!(operation("powertools_json(powertools_base64(data)).id"), Ok(()));
-    let of_key = |error: ConfigError| error.to_string().starts_with("the key of operation `place`");
-    assert!(of_key(operation("id.").unwrap_err()));
-    assert!(of_key(operation("'id'").unwrap_err()));
 }

@@ -1,12 +1,11 @@
 //! Producer and consumer have the same key, for all payloads and sources.
 
 use lambda_idempotency::{
-    ConfigError, Operation,
+    Operation,
     keys::{
         inspect::{self, AnySource, NoKey},
         powertools::PowertoolsKeys,
-        producer::{Key, KeyFormat, KeySpec, ProducerError, Secret, deduplication_id},
-        record,
+        producer::{Key, KeyFormat, KeySpec, ProducerError, Secret},
     },
     source::{Envelope, Sqs},
 };
@@ -232,73 +231,4 @@ async fn the_claimed_key_is_that_of_the_producer() {
         assert_eq!(written, [message.key().clone(), message.key().clone()], "claim, completion");
         world.ledger.assert_once("a");
     }
-}
-
-/// After its five minutes, a FIFO queue delivers a copy. The copy has the same deduplication id, which
-/// a consumer can use as the key.
-#[tokio::test]
-async fn a_copy_after_five_minutes_has_the_same_deduplication_id_and_is_replayed() {
-    let spec = KeySpec::new("place", "id");
-    let producer = spec.producer().unwrap();
-    let sent = |message: &str, note: &str| {
-        let sent = producer.message(&json!({ "note": note, "id": "a" })).unwrap();
-        let mut record = grouped(with_body(message, sent.body()), FIFO, "g");
-        record["attributes"]["MessageDeduplicationId"] = sent.deduplication_id().into();
-        record
-    };
-    let (first, copy) = (sent("m-1", "first"), sent("m-2", "sent again"));
-    let id = |record: &Value| record["attributes"]["MessageDeduplicationId"].clone();
-    assert_eq!(id(&first), id(&copy));
-    assert_eq!(id(&first), deduplication_id(&producer.key(r#"{"id":"a"}"#).unwrap()));
-
-    let by_id = Sqs::new().key(record("attributes.MessageDeduplicationId"));
-    for (queue, operation) in
-        [(Sqs::new(), Operation::from(spec.clone())), (by_id, Operation::new("place"))]
-    {
-        let world = World::new();
-        let function = world.on(queue, &operation);
-        for record in [&first, &copy] {
-            assert!(world.returned(&function, &batch([record.clone()])).await.is_empty());
-        }
-        world.ledger.assert_once("a");
-    }
-}
-
-#[test]
-fn an_operation_without_a_producer_key_is_refused_with_the_remedy() {
-    for (operation, expected) in [
-        (Operation::new("place"), "it has no key expression"),
-        (Operation::new("place").key("["), "the key of operation `place` has a mistake"),
-    ] {
-        let error = operation.producer().unwrap_err();
-        assert!(matches!(error, ConfigError::Key(_)), "{error}");
-        let text = error.to_string();
-        assert!(text.contains(expected), "{text}");
-        assert!(text.contains('^') || text.contains(".key("), "{text}");
-    }
-}
-
-/// Producer and consumer find the same mistakes in a key specification.
-#[test]
-fn a_mistake_in_a_key_specification_is_refused_by_producer_and_consumer() {
-    let python = || PowertoolsKeys::python("fn.app.place");
-    for spec in [
-        KeySpec::new("a#b", "id"),
-        KeySpec::new("place", "["),
-        KeySpec::new("place", "'id'"),
-        KeySpec::new("place", lambda_idempotency::keys::payload("id").optional(["id"])),
-        KeySpec::new("place", "id").key_format(KeyFormat::Readable).powertools(python()),
-        KeySpec::new("place", "nope(id)").powertools(python()),
-        KeySpec::new("place", "id").key_fn(|_| Err("never called")),
-    ] {
-        spec.producer().unwrap_err();
-        Operation::from(spec).check().unwrap_err();
-    }
-    let spec = KeySpec::without_key("invite").key_fn(|payload| {
-        let payload: Value = serde_json::from_str(payload).map_err(|_| "it is not JSON")?;
-        Ok(vec![payload["email"].as_str().ok_or("it has no address")?.to_lowercase()])
-    });
-    let key = spec.producer().unwrap().key(r#"{"email":"ANN"}"#).unwrap();
-    let event = batch([with_body("m-1", r#"{"email":"ann"}"#)]).to_string();
-    assert_eq!(from_queue(&Operation::from(spec), &event), Ok(key));
 }

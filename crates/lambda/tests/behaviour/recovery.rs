@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::join;
 use lambda_idempotency::{
-    Call, Failure, Function, FunctionBuilder, MemoryStore, Mode, Operation, RunContext,
+    Call, Failure, Function, FunctionBuilder, MemoryStore, Operation, RunContext,
     handler::Handler,
     policy::OnOutage,
     recovery::{Recovered, Recovery},
@@ -36,7 +36,7 @@ use serde_json::{Value, json};
 
 use crate::{
     samples::samples,
-    support::{World, batch, order, serve},
+    support::{World, batch, order, serve, with_body},
     support_streams,
 };
 
@@ -527,10 +527,6 @@ fn a_function_that_keeps_nothing_is_refused() {
     let refused = Recovery::new(mortal.world.store.clone(), function).map(drop);
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("none of its sources is `.recoverable(..)`"), "{refused}");
-    let optimistic = place().mode(Mode::Optimistic);
-    let optimistic = mortal.world.idempotency().on(kept(), &optimistic, mortal.handler());
-    let optimistic = optimistic.unwrap_err().to_string();
-    assert!(optimistic.contains("`.recoverable(..)`"), "{optimistic}");
 }
 
 /// Direct invocations are told apart by their request id, which a recovery keeps.
@@ -544,4 +540,32 @@ async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
     let seen = mortal.seen.lock().unwrap();
     assert_eq!(seen[0], seen[1]);
     assert!(seen[1].contains("request-1"), "{seen:?}");
+}
+
+/// The result of a step is worth more: without it, its effect would be made at every receive.
+#[tokio::test]
+async fn a_step_takes_the_room_of_the_record_that_is_kept() {
+    let (mortal, payments) = (Mortal::new(), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&payments);
+    let handler = move |_: Value, call: Call| {
+        let payments = Arc::clone(&counted);
+        async move {
+            let pay = |_| async move {
+                payments.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Failure>("x".repeat(30 * 1024))
+            };
+            call.step("pay", pay).await?;
+            if call.failed_attempts() == 0 { Err(Failure::transient("not yet")) } else { Ok(()) }
+        }
+    };
+    let source = Sqs::new().recoverable(1024 * 1024);
+    let function = mortal.world.with_handler(source, &place(), handler);
+    let body = json!({ "id": "o-1", "text": "x".repeat(380 * 1024) });
+    let event = batch([with_body("m-1", &body.to_string())]);
+    assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
+    let released = mortal.stored().await.remove(0);
+    assert!(released.steps.is_some() && released.payload.is_none());
+    assert_eq!((released.failed_attempts, released.lost_attempts), (1, 0));
+    assert!(mortal.world.returned(&function, &event).await.is_empty());
+    assert_eq!(payments.load(Ordering::Relaxed), 1);
 }

@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
+use aws_lambda_events::{
+    cloudwatch_events::CloudWatchEvent, dynamodb, eventbridge::EventBridgeEvent,
+    kinesis::KinesisEvent, s3::S3Event, sqs,
+};
 use lambda_idempotency::{
     Call, ConfigError, Failure, Mode, Operation, RunError,
+    handler::Payload,
     keys::{KeyFormat, payload, powertools::PowertoolsKeys, record},
-    policy::{Lease, OnConflict},
+    policy::{Lease, OnConflict, OnMissingKey, OnOutage, OnTimeout},
     source::{
         ActiveMq, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
         S3, Scheduler, Sns, Source, Sources, Sqs,
@@ -51,6 +56,12 @@ fn enveloped(envelopes: &[Envelope]) -> Built {
 
 fn python(operation: Operation) -> Operation {
     operation.powertools(PowertoolsKeys::python("fn.app"))
+}
+
+/// A function whose handler takes this type.
+fn takes<T: Payload>(source: impl Source) -> Built {
+    let handler = async |_: T, _: Call| Ok::<_, Failure>(());
+    World::instant().idempotency().on(source, &Operation::new("place"), handler).map(drop)
 }
 
 const fn kind(error: &ConfigError) -> &'static str {
@@ -105,6 +116,9 @@ fn names_are_refused() {
 #[test]
 fn keys_are_refused() {
     let function = || Operation::new("place").key_fn(|_| Ok(vec!["one".to_owned()]));
+    let bare = || Operation::new("place");
+    let optional = |path, part| bare().key(payload(path).optional([part]));
+    let s3 = || Sqs::new().envelope(Envelope::S3);
     let named = "operation `place` has `.key_fn(..)`";
     rows!("key":
         shared(place(), Sns::new().key("order.["), place()) => ["order.["],
@@ -112,7 +126,26 @@ fn keys_are_refused() {
         on(Sqs::new().key("id"), &function()) => [named, "only one can make the key; remove one"],
         python(function()).check() => [named, "which makes no Powertools keys"],
         place().fingerprint(payload("[a]").optional(["a"])).check() => ["part `a` is optional"],
+        optional("[id, tenant]", "coupon").check() => ["it lists `id`, `tenant`"],
+        optional("id", "id").check() => ["write it as `[a, b]`"],
+        python(optional("[id, tenant]", "id")).check() => ["the keys of another library"],
+        python(place().key_format(KeyFormat::Readable)).check() => ["the keys of another library"],
+        python(bare()).check() => ["`@` selects the whole payload"],
+        python(bare().key("id.")).check() => ["the key of operation `place` has a mistake"],
+        bare().producer().map(drop) => ["it has no key expression", ".key("],
+        on(s3().key(record("messageId")), &bare()) => ["messageId", "s3.object.key"],
+        on(Invoke::new(), &bare()) => ["operation `place`", "`Invoke::by_request_id()`"],
+        on(Invoke::by_request_id(), &place()) => ["operation `place`", "has no effect"],
+        on(Invoke::by_request_id().key("id"), &bare()) => ["operation `place`", "has no effect"],
     );
+    for accepted in [
+        python(bare().key("powertools_json(powertools_base64(data)).id")).check(),
+        on(Invoke::new(), &place()),
+        on(Invoke::new().key("id"), &bare()),
+        on(Invoke::by_request_id(), &bare()),
+    ] {
+        assert_eq!(accepted, Ok(()));
+    }
     rows!("source": shared(function(), Sns::new(), place()) => ["`.key_fn(..)` differs"]);
     assert_eq!(on(Sqs::new(), &function()), Ok(()));
     assert_eq!(shared(function(), Sns::new(), function()), Ok(()));
@@ -185,6 +218,45 @@ fn modes_are_refused() {
             let named = [one, other].map(|mode| format!("`Mode::{mode:?}`"));
             rows!("mode": built => ["`place`", named[0].clone(), named[1].clone()]);
         }
+    }
+}
+
+#[test]
+fn settings_without_effect_in_a_mode_are_refused() {
+    let in_mode = |mode| Operation::new("import").key("id").mode(mode);
+    let imports = || in_mode(Mode::Mutex);
+    let kept = || Sqs::new().recoverable(64 * 1024);
+    for (built, setting) in [
+        (imports().retention(Duration::from_hours(1)).check(), "retention"),
+        (imports().fingerprint("amount").check(), "fingerprint"),
+        (imports().on_timeout(OnTimeout::FailPermanently).check(), "on_timeout"),
+        (imports().max_failed_attempts(3).check(), "max_failed_attempts"),
+        (imports().max_lost_attempts(3).check(), "max_lost_attempts"),
+        (on(kept(), &imports()), "recoverable"),
+    ] {
+        let named = format!("`.{setting}(..)`");
+        rows!("mode": built => ["operation `import` has `Mode::Mutex`", named, "remove it, or choose another mode"]);
+    }
+    let optimistic = || in_mode(Mode::Optimistic);
+    let length = Duration::from_secs(9);
+    for (operation, said) in [
+        (optimistic().lease(Lease::Renewed { length }), "`.lease(..)`"),
+        (optimistic().max_failed_attempts(3), "`.max_failed_attempts(..)`"),
+        (optimistic().max_lost_attempts(3), "`.max_lost_attempts(..)`"),
+        (optimistic().retention(Duration::from_mins(14)), "less than 15 minutes"),
+    ] {
+        rows!("mode": operation.check() => ["`import`", said, "or use `Mode::Transactional`"]);
+    }
+    let transaction = || in_mode(Mode::Transactional);
+    let unprotected = transaction().on_missing_key(OnMissingKey::RunUnprotected);
+    rows!("mode":
+        on(kept(), &optimistic()) => ["`import`", "`.recoverable(..)` has no effect"],
+        transaction().on_outage(OnOutage::RunUnprotected).check()
+            => ["`import`", "`.on_outage(..)` runs handlers without a claim"],
+        unprotected.check() => ["`import`", "`.on_missing_key(..)` runs handlers without a claim"],
+    );
+    for accepted in [imports(), optimistic(), optimistic().retention(Duration::from_mins(15))] {
+        assert_eq!(accepted.check(), Ok(()), "{accepted:?}");
     }
 }
 
@@ -266,7 +338,12 @@ fn sources_are_refused() {
         enveloped(&[E::S3, E::Sns]) => [no_envelope[0], no_envelope[1]],
         enveloped(&[E::EventBridge, E::Sns, E::EventBridge]) => [no_envelope[0], no_envelope[1]],
         on(Sqs::new().recoverable(0), &place()) => ["`place`", "`.recoverable(0)` keeps no record"],
+        on(Sqs::new().envelope(E::S3).whole_record(), &Operation::new("place")) => [".key("],
+        // Pipes read no partial answer of Kafka, so nothing can be switched off.
+        on(Pipe::of(Kafka::new().without_partial_responses()), &place())
+            => ["has no effect for pipe from kafka"],
     );
+    assert_eq!(on(Pipe::of(Sqs::new().without_partial_responses()), &place()), Ok(()));
     for envelopes in [
         &[E::Sns, E::S3][..],
         &[E::Sns, E::EventBridge],
@@ -353,6 +430,36 @@ fn handlers_that_no_event_reaches_are_refused() {
         ordered(Sqs::new(), Sns::new()),
         ordered(queue("orders"), Pipe::of(arn())),
         ordered(Pipe::of(Kinesis::new()), Pipe::of(queue("orders"))),
+    ] {
+        assert_eq!(accepted, Ok(()));
+    }
+}
+
+/// A handler of whole events would refuse every record. Every member of a record's type may be missing, so that each payload
+/// would be an empty record.
+#[test]
+fn handlers_of_other_types_than_their_source_delivers_are_refused() {
+    let event = "operation `place` takes a whole event, `aws_lambda_events::";
+    let record = "`place` takes a whole record";
+    rows!("source":
+        takes::<sqs::SqsEvent>(Sqs::new()) => [event, "gets one record"],
+        takes::<sqs::SqsEvent>(Sqs::new().whole_record()) => [event],
+        takes::<sqs::SqsEventObj<Value>>(Sqs::new()) => [event],
+        takes::<sqs::SqsEvent>(Pipe::of(Sqs::new())) => [event],
+        takes::<KinesisEvent>(Kinesis::new()) => [event],
+        takes::<dynamodb::Event>(DynamoDbStream::new()) => [event],
+        takes::<S3Event>(S3::new()) => [event],
+        takes::<sqs::SqsMessage>(Sqs::new()) => [record, ".whole_record()"],
+        takes::<sqs::SqsMessage>(Pipe::of(Sqs::new())) => [record],
+        takes::<EventBridgeEvent<Value>>(EventBridge::new()) => [record],
+        takes::<CloudWatchEvent>(EventBridge::new()) => [record],
+    );
+    for accepted in [
+        takes::<sqs::SqsEvent>(Invoke::by_request_id()),
+        takes::<sqs::SqsMessage>(Sqs::new().whole_record()),
+        // The notifications, or the event, in a message.
+        takes::<S3Event>(Sqs::new()),
+        takes::<EventBridgeEvent<Value>>(Sqs::new()),
     ] {
         assert_eq!(accepted, Ok(()));
     }

@@ -6,11 +6,8 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, Operation, Run, RunContext, RunError,
-    clock::Timestamp,
-    error::Rejection,
-    policy::{OnConflict, OnMissingKey},
-    store::StoreErrorKind,
+    Call, Failure, Idempotency, Mode, Operation, Run, RunContext, RunError, clock::Timestamp,
+    error::Rejection, policy::OnConflict, store::StoreErrorKind,
 };
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
@@ -148,29 +145,6 @@ async fn a_function_is_stopped_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_completion_that_cannot_be_recorded_still_has_its_result() {
-    let world = World::new();
-    let ends = |_| {
-        world.store.outage();
-        async { Ok(1) }
-    };
-    let payload = json!({ "id": "a" });
-    let run = world.call(&world.idempotency(), &charge(), &payload, ends).await.unwrap();
-    assert_eq!((run.result, run.replayed, run.recorded), (1, false, false));
-}
-
-#[tokio::test]
-async fn payloads_without_a_key_can_run_unprotected() {
-    let world = World::new();
-    let operation = charge().on_missing_key(OnMissingKey::RunUnprotected);
-    for value in [1, 2] {
-        let run = run(&world, &operation, &json!({}), Ok(value)).await.unwrap();
-        assert_eq!((run.result, run.replayed, run.recorded), (value, false, false));
-    }
-    assert!(world.store.inner().is_empty());
-}
-
-#[tokio::test]
 async fn operations_inside_operations_complete_their_own_keys() {
     let world = World::instant();
     let idempotency = world.idempotency();
@@ -219,23 +193,14 @@ async fn the_key_is_made_before_the_function_changes_its_payload() {
     }
 }
 
-/// Each call is a batch of one, so there is no quarantine; a dropped call counts as a lost worker.
 #[tokio::test]
-async fn a_payload_that_kills_its_process_fails_permanently_after_so_many_losses() {
-    let world = World::instant();
-    let (operation, payload) = (charge().max_lost_attempts(2), json!({ "id": "a" }));
-    for _ in 0..2 {
-        let idempotency = world.idempotency();
-        let context = RunContext::from(world.clock.now().plus(Duration::from_secs(30)));
-        let forever = |_| std::future::pending::<Result<u32, Failure>>();
-        let running = idempotency.run(&operation, &payload, context, forever);
-        assert!(drop_after(1, running).await.is_none());
-        world.clock.advance(Duration::from_secs(40));
+async fn each_call_of_a_mutex_gets_its_own_result() {
+    let imports = Operation::new("import").key("id").mode(Mode::Mutex);
+    let (world, payload) = (World::instant(), json!({ "id": "a" }));
+    let idempotency = world.idempotency();
+    for expected in 1..4 {
+        let run = world.run(&idempotency, &imports, &payload, expected).await.unwrap();
+        assert_eq!((run.result, run.replayed, run.recorded), (expected, false, false));
+        assert_eq!((run.done_at, run.answers_until), (None, None), "there is no completion");
     }
-    let last = run(&world, &operation, &payload, Ok(1)).await.unwrap_err();
-    let RunError::Failed(failure) = &last else { panic!("{last:?}") };
-    assert_eq!(failure.error_type(), "lost attempts");
-    assert!(failure.message().contains("`max_lost_attempts`"), "{}", failure.message());
-    let later = run(&world, &operation, &payload, Ok(1)).await.unwrap_err();
-    assert!(matches!(later, RunError::PermanentlyFailed { .. }), "{later:?}");
 }

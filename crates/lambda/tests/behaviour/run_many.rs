@@ -1,30 +1,19 @@
 //! `run_many`: many payloads of one operation, in one batch.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
+use futures_util::future::join;
 use lambda_idempotency::{
-    Call, ConfigError, Failure, Idempotency, MemoryStore, Mode, Operation, Run, RunContext,
-    RunError,
-    clock::Timestamp,
+    Call, ConfigError, Failure, Mode, Operation, Run, RunContext, RunError,
     error::Rejection,
     keys::{powertools::PowertoolsKeys, producer::KeySpec},
     policy::{Lease, OnOutage},
-    store::Store,
 };
-use lambda_idempotency_core::{
-    capabilities::Capabilities,
-    clock::{BoxFuture, Clock as _},
-    key::Key,
-    record::{IdempotencyRecord, Status},
-    store::{StoreError, StoreErrorKind, Verdict, Write},
-};
-use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
+use lambda_idempotency_core::{clock::Clock as _, record::Status, store::StoreErrorKind};
+use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -193,64 +182,14 @@ async fn inside_itself_it_is_refused() {
     assert_eq!(runs.await[0].as_ref().unwrap().result, 2);
 }
 
-/// A store that answers nothing until it opens: each call of it waits until its deadline.
-#[derive(Clone)]
-struct ClosedStore {
-    inner: Arc<MemoryStore>,
-    clock: ManualClock,
-    opens: Timestamp,
-}
-
-impl ClosedStore {
-    /// For so long from now on, with the time of its calls.
-    fn new(closed: Duration) -> Self {
-        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
-        Self { inner: Arc::default(), opens: clock.now().plus(closed), clock }
-    }
-
-    fn idempotency(&self) -> Idempotency {
-        Idempotency::new(self.clone()).with_clock(self.clock.clone()).without_log()
-    }
-
-    async fn open(&self, call_deadline: Timestamp) -> Result<(), StoreError> {
-        let until = self.opens.min(call_deadline);
-        self.clock.sleep(until.since(self.clock.now())).await;
-        let now = self.clock.now();
-        let is_open = now >= self.opens && now < call_deadline;
-        is_open.then_some(()).ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable, "closed"))
-    }
-}
-
-impl Store for ClosedStore {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn write<'a>(
-        &'a self,
-        writes: &'a [Write],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Verdict>> {
-        Box::pin(async move {
-            match self.open(call_deadline).await {
-                Ok(()) => self.inner.write(writes, call_deadline).await,
-                Err(error) => writes.iter().map(|_| Verdict::Unknown(error.clone())).collect(),
-            }
-        })
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        Box::pin(async move {
-            match self.open(call_deadline).await {
-                Ok(()) => self.inner.read(keys, call_deadline).await,
-                Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
-            }
-        })
-    }
+/// Drives a call whose store answers nothing for so many seconds: each call of it waits until its deadline.
+async fn while_closed<T>(world: &World, seconds: u64, running: impl Future<Output = T>) -> T {
+    world.store.inject(Fault::delay(world.clock.clone(), Duration::from_hours(2)).always());
+    let opens = async {
+        world.clock.sleep(Duration::from_secs(seconds)).await;
+        world.store.heal();
+    };
+    world.clock.drive(join(running, opens)).await.0
 }
 
 /// Nothing delivers the payloads again, so claiming goes on for as long as a function could still start.
@@ -259,24 +198,18 @@ async fn claiming_goes_on_while_the_time_of_the_call_lasts() {
     for lease in [Lease::Invocation, Lease::Renewed { length: Duration::from_secs(12) }] {
         let operation = charge().lease(lease);
         for (closed, is_done) in [(40, true), (58, false)] {
-            for is_one in [true, false] {
-                let store = ClosedStore::new(Duration::from_secs(closed));
-                let idempotency = store.idempotency();
-                let deadline = store.clock.now().plus(Duration::from_secs(60));
-                let function = async |_: Value, _: Call| Ok::<_, Failure>(1);
-                let payments = [json!({ "id": 1 }), json!({ "id": 2 })];
-                let runs = if is_one {
-                    let one = |call| function(payments[0].clone(), call);
-                    let running = idempotency.run(&operation, &payments[0], deadline, one);
-                    vec![store.clock.drive(running).await]
-                } else {
-                    let running =
-                        idempotency.run_many(&operation, payments.clone(), deadline, function);
-                    store.clock.drive(running).await
-                };
-                for run in runs {
-                    assert_eq!(run.is_ok(), is_done, "{lease:?}, closed for {closed} s: {run:?}");
-                }
+            let world = World::new();
+            let idempotency = world.idempotency();
+            let deadline = world.clock.now().plus(Duration::from_secs(60));
+            let payments = [1, 2, 3].map(|id| json!({ "id": id }));
+            let one = idempotency
+                .run(&operation, &payments[0], deadline, async |_: Call| Ok::<_, Failure>(1));
+            let function = async |_: Value, _: Call| Ok::<_, Failure>(1);
+            let many = payments[1..].to_vec();
+            let many = idempotency.run_many(&operation, many, deadline, function);
+            let (one, many) = while_closed(&world, closed, join(one, many)).await;
+            for run in many.into_iter().chain([one]) {
+                assert_eq!(run.is_ok(), is_done, "{lease:?}, closed for {closed} s: {run:?}");
             }
         }
     }
@@ -286,18 +219,16 @@ async fn claiming_goes_on_while_the_time_of_the_call_lasts() {
 /// over.
 #[tokio::test]
 async fn payloads_for_which_no_time_is_left_are_late_and_no_outage() {
-    let store = ClosedStore::new(Duration::ZERO);
-    let deadline = store.clock.now().plus(Duration::from_secs(30));
-    let clock = &store.clock;
+    let world = World::new();
+    let deadline = world.clock.now().plus(Duration::from_secs(30));
     let function = async |_: Value, _: Call| {
-        clock.sleep(Duration::from_millis(200)).await;
+        world.clock.sleep(Duration::from_millis(200)).await;
         Ok::<_, Failure>(())
     };
     let payments = (0..3_000).map(|id| json!({ "id": id }));
-    let idempotency = store.idempotency();
-    let operation = charge();
+    let (idempotency, operation) = (world.idempotency(), charge());
     let running = idempotency.run_many(&operation, payments, deadline, function);
-    let runs = store.clock.drive(running).await;
+    let runs = world.clock.drive(running).await;
     let late = runs.iter().filter(|run| matches!(run, Err(RunError::OutOfTime))).count();
     let done = runs.iter().filter(|run| run.is_ok()).count();
     assert!(late > 0 && done + late == runs.len(), "{done} of {}, {late} late", runs.len());
@@ -306,13 +237,13 @@ async fn payloads_for_which_no_time_is_left_are_late_and_no_outage() {
 /// Without a claim, the function is called early enough to have most of the time.
 #[tokio::test]
 async fn where_an_outage_runs_without_a_claim_claiming_is_given_up_early() {
-    let store = ClosedStore::new(Duration::from_secs(3_600));
+    let world = World::new();
     let operation = charge().on_outage(OnOutage::RunUnprotected);
-    let begun = store.clock.now();
-    let function = async |_: Call| Ok::<_, Failure>(store.clock.now().since(begun).as_secs());
+    let begun = world.clock.now();
+    let function = async |_: Call| Ok::<_, Failure>(world.clock.now().since(begun).as_secs());
     let (payment, deadline) = (json!({ "id": 1 }), begun.plus(Duration::from_secs(60)));
-    let idempotency = store.idempotency();
+    let idempotency = world.idempotency();
     let running = idempotency.run(&operation, &payment, deadline, function);
-    let run = store.clock.drive(running).await.unwrap();
+    let run = while_closed(&world, 3_600, running).await.unwrap();
     assert!(run.result <= 7 && !run.recorded, "{run:?}");
 }

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
-use lambda_idempotency::{Call, Failure, Operation, Run, RunError, error::ResultLost};
+use lambda_idempotency::{Operation, Run, RunError, error::ResultLost};
 use lambda_idempotency_core::clock::Clock as _;
-use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::{Unserializable, World};
 
 fn charge() -> Operation {
     Operation::new("charge").key("id")
@@ -70,29 +70,6 @@ async fn a_result_of_another_type_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_is_returned_now_and_lost_later() {
-    let world = World::instant();
-    let large = "x".repeat(400 * 1024);
-    let first = run(&world, large.clone()).await.unwrap();
-    assert_eq!((first.result.len(), first.recorded), (large.len(), true), "the work is completed");
-    let error = run(&world, large).await.unwrap_err();
-    assert!(matches!(error, RunError::ResultLost(_)) && !error.is_transient());
-    assert!(error.to_string().contains("not kept"), "{error}");
-    assert_eq!(run(&world, 1).await.unwrap_err().to_string(), error.to_string());
-}
-
-/// Cannot be serialized, or panics then.
-#[derive(Clone, Debug, Deserialize)]
-struct Unserializable(bool);
-
-impl Serialize for Unserializable {
-    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-        assert!(!self.0, "deliberate");
-        Err(serde::ser::Error::custom("s3cr3t"))
-    }
-}
-
-#[tokio::test]
 async fn a_result_that_cannot_be_serialized_is_returned_now_and_lost_later() {
     for result in [false, true].map(Unserializable) {
         let world = World::instant();
@@ -139,22 +116,4 @@ async fn a_result_whose_time_has_passed_is_lost_and_the_work_is_not_done_again()
     for lost in [runs().await.map(|run| run.result), kept().await.map(Option::unwrap)] {
         assert!(matches!(lost, Err(RunError::ResultLost(ResultLost::NotKept))), "{lost:?}");
     }
-}
-
-#[tokio::test]
-async fn a_function_says_how_long_its_result_answers() {
-    let world = World::instant();
-    let (idempotency, operation, payload) = (world.idempotency(), charge(), json!({ "id": "a" }));
-    let runs = async || {
-        let quote = async |call: Call| {
-            call.retain_for(Duration::from_mins(10));
-            Ok::<_, Failure>(1)
-        };
-        world.call(&idempotency, &operation, &payload, quote).await.unwrap().replayed
-    };
-    assert!(!runs().await);
-    world.clock.advance(Duration::from_mins(10));
-    assert!(runs().await);
-    world.clock.advance(Duration::from_secs(2));
-    assert!(!runs().await);
 }

@@ -3,7 +3,7 @@
 //! For each sample, `events/expected.txt` has the records, their identities, the number of handler
 //! calls in both deliveries together, and the answer to the second delivery.
 
-use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+use std::fmt::Write as _;
 
 use lambda_idempotency::{
     Call, Function, Operation,
@@ -47,7 +47,6 @@ pub(crate) fn everything(world: &World) -> Function {
 
 /// The folders of the samples for this function; the tests in `http` use those of HTTP.
 const FOLDERS: [&str; 3] = ["", "aws_lambda_events", "own"];
-const HTTP_FOLDERS: [&str; 2] = ["http", "http/aws_lambda_events"];
 
 pub(crate) fn samples() -> Vec<(String, String)> {
     let mut samples = Vec::new();
@@ -91,60 +90,4 @@ async fn every_sample_is_read_as_expected() {
     let expected = std::fs::read_to_string(path).unwrap();
     let differences: Vec<_> = found.lines().zip(expected.lines()).filter(|(a, b)| a != b).collect();
     assert!(found == expected, "{differences:#?}\n{found}");
-}
-
-/// The names of the samples in a folder, and in those below it.
-fn below(folder: &Path, samples: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            below(&path, samples);
-        } else if path.extension().is_some_and(|extension| extension == "json") {
-            samples.insert(path.to_str().unwrap().to_owned());
-        }
-    }
-}
-
-/// Each sample is in a folder that a test reads, and `fixtures.txt` lists each fixture of the crate
-/// `aws_lambda_events`, with its folder or the reason why it is not used.
-#[test]
-fn every_sample_is_tested() {
-    let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events");
-    let mut all = BTreeSet::new();
-    below(&events, &mut all);
-    for folder in FOLDERS.iter().chain(&HTTP_FOLDERS) {
-        let folder = events.join(folder);
-        all.retain(|path| Path::new(path).parent() != Some(folder.components().as_path()));
-    }
-    assert_eq!(all, BTreeSet::new(), "in a folder that no test reads");
-
-    let list = fs::read_to_string(events.join("aws_lambda_events/fixtures.txt")).unwrap();
-    let mut listed = BTreeSet::new();
-    for line in list.lines() {
-        let (name, place) = line.split_once(": ").unwrap();
-        let folder = match place {
-            "here" => "aws_lambda_events",
-            "../http/aws_lambda_events" => "http/aws_lambda_events",
-            reason => {
-                assert!(reason.starts_with("not used, "), "{line}");
-                continue;
-            }
-        };
-        listed.insert(format!("{folder}/{name}"));
-    }
-    let mut present = BTreeSet::new();
-    for folder in ["aws_lambda_events", "http/aws_lambda_events"] {
-        for entry in fs::read_dir(events.join(folder)).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            if name.ends_with(".json") {
-                present.insert(format!("{folder}/{name}"));
-            }
-        }
-    }
-    assert_eq!(listed, present);
-    assert_eq!(
-        (list.lines().count(), listed.len()),
-        (173, 85),
-        "all fixtures of version 1.2.1; those of our sources"
-    );
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lambda_idempotency::{
     Call, Failure, Function, Idempotency, Operation,
     handler::Handler,
-    source::{EventBridge, Invoke, Kinesis, Pipe, RabbitMq, Sns, Sqs, TraceContext},
+    source::{EventBridge, Invoke, Kinesis, Pipe, Sns, Sqs, TraceContext},
 };
 use lambda_idempotency_core::clock::Clock as _;
 use serde_json::{Value, json};
@@ -148,34 +148,6 @@ async fn a_handler_that_is_stopped_is_dropped_in_its_span() {
     .await;
     let span = &line(&lines, "dropped")["span"];
     assert_eq!((&span["record"], &span["error.type"]), (&json!("m-1"), &json!("stopped")));
-}
-
-#[tokio::test]
-async fn ids_that_an_application_has_chosen_are_in_no_span() {
-    let world = World::new();
-    let message = json!({
-        "basicProperties": { "messageId": "ann@example.com", "headers": {
-            "traceparent": { "bytes": "ann@example.com".as_bytes() },
-        } },
-        "redelivered": false, "data": "e30=",
-    });
-    let event = json!({
-        "eventSource": "aws:rmq", "eventSourceArn": "arn:aws:mq:eu-west-1:1:broker:shop:b-1",
-        "rmqMessagesByQueue": { "orders::/": [message] },
-    });
-    let idempotency = world.idempotency().with_opentelemetry_fields();
-    let function = idempotency.on(RabbitMq::new(), &Operation::new("a"), handler(&world)).unwrap();
-    let lines = lines(async {
-        world.invoke(&function, &event).await.unwrap();
-    })
-    .await;
-    let span = &line(&lines, "before")["span"];
-    assert_eq!(
-        (&span["messaging.system"], &span["messaging.message.id"]),
-        (&json!("rabbitmq"), &Value::Null)
-    );
-    assert!(span["record"].as_str().unwrap().starts_with('#'));
-    assert!(!format!("{lines:?}").contains("ann@"), "{lines:#?}");
 }
 
 #[tokio::test]

@@ -1,9 +1,6 @@
 //! SQS: which messages are returned.
 
-use std::time::Duration;
-
 use lambda_idempotency::{Operation, source::Sqs, store::StoreErrorKind};
-use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
 use serde_json::json;
 
@@ -43,21 +40,6 @@ async fn a_message_that_is_twice_in_a_batch_is_named_once() {
     let event = batch([twice(), order("m-2", "b", ""), twice(), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     world.ledger.assert_once("b");
-}
-
-#[tokio::test]
-async fn a_deduplicated_message_is_processed_again_after_the_retention() {
-    let world = World::instant();
-    let operation = by_id().retention(Duration::from_secs(60));
-    let function = world.on(Sqs::new(), &operation);
-    let event = batch([order("m-1", "a", "")]);
-    world.returned(&function, &event).await;
-    world.clock.advance(Duration::from_secs(60));
-    world.returned(&function, &event).await;
-    world.ledger.assert_once("a");
-    world.clock.advance(Duration::from_millis(1001));
-    world.returned(&function, &event).await;
-    assert_eq!(world.ledger.executed("a"), 2);
 }
 
 #[tokio::test]
@@ -128,22 +110,4 @@ async fn a_message_whose_completion_is_lost_is_acknowledged() {
     world.store.inject(refused.always());
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());
     world.ledger.assert_once("a");
-}
-
-#[tokio::test]
-async fn a_handler_that_exceeds_its_deadline_is_stopped_and_its_message_is_returned() {
-    let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
-    let lease_end = world.clock.now().plus(Duration::from_secs(31));
-    let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "")]);
-    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-    let again = batch([order("m-1", "a", "")]);
-    assert_eq!(
-        world.returned(&function, &again).await,
-        ["m-1"],
-        "the effect of the first attempt may still happen"
-    );
-    world.clock.advance(lease_end.since(world.clock.now()));
-    assert!(world.returned(&function, &again).await.is_empty());
-    world.ledger.assert_each_once(["a", "b"]);
 }

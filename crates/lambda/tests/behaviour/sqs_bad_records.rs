@@ -1,8 +1,6 @@
 //! SQS: invalid records do not affect other records.
 
-use lambda_idempotency::{
-    Call, Failure, Operation, keys::record, policy::OnMissingKey, source::Sqs,
-};
+use lambda_idempotency::{Call, Failure, Operation, policy::OnMissingKey, source::Sqs};
 use serde_json::{Value, json};
 
 use crate::support::{World, batch, diagnostic, order, with_body, without};
@@ -45,28 +43,6 @@ async fn records_of_another_format_fail_alone() {
     ]);
     assert_eq!(world.returned(&function, &event).await, ["m-1", "m-3"]);
     world.ledger.assert_each_once(["z", "b", "d", "e"]);
-}
-
-#[tokio::test]
-async fn messages_with_invalid_bodies_are_returned_and_claim_no_key() {
-    let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
-    let broken = [
-        "",
-        "{",
-        "{\"id\":\"a\"",
-        "hello",
-        "[1,2",
-        "{\"id\":\"a\",\"id\":\"b\"}",
-        "\u{feff}{}",
-        "{\"id\":1e999}",
-        "nul",
-    ];
-    let records = broken.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
-    let ids: Vec<_> = (0..broken.len()).map(|at| format!("m-{at}")).collect();
-    assert_eq!(world.returned(&function, &batch(records)).await, ids);
-    assert!(world.store.inner().is_empty());
-    assert_eq!(world.ledger.total(), 0);
 }
 
 #[tokio::test]
@@ -127,22 +103,6 @@ async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
     ]);
     assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2", "m-3"]);
     assert_eq!(world.ledger.total(), 0);
-}
-
-#[tokio::test]
-async fn keys_of_the_record_do_not_need_a_body_of_json() {
-    let world = World::new();
-    let source = Sqs::new().key(record("[messageId, attributes.SenderId]"));
-    let notes = Operation::new("notes");
-    let function = world.with_handler(source, &notes, world.text_handler());
-    let mut sent = with_body("m-1", "hello {");
-    sent["attributes"]["SenderId"] = "me".into();
-    let anonymous = with_body("m-2", "hello {");
-    let event = batch([sent, anonymous]);
-    for _ in 0..2 {
-        assert_eq!(world.returned(&function, &event).await, ["m-2"]);
-    }
-    world.ledger.assert_once("hello {");
 }
 
 /// A handler may also panic before it returns its future.

@@ -3,7 +3,7 @@
 use lambda_idempotency::{Operation, source::Sqs};
 use serde_json::Value;
 
-use crate::support::{FIFO, QUEUE, World, batch, diagnostic, grouped, order, without};
+use crate::support::{FIFO, QUEUE, World, batch, grouped, order, without};
 
 fn by_id() -> Operation {
     Operation::new("place-order").key("id")
@@ -49,19 +49,6 @@ async fn a_bad_record_stops_its_group() {
     ]);
     assert_eq!(world.returned(&function, &event).await, ["m-2", "m-3"]);
     world.ledger.assert_each_once(["a1", "b1"]);
-}
-
-/// The first record of each group fails because of the outage, and the others are returned after it:
-/// no record was processed.
-#[tokio::test]
-async fn an_outage_fails_the_invocation_of_a_fifo_queue_too() {
-    let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
-    world.store.outage();
-    let (kind, text) = diagnostic(world.invoke(&function, &in_groups(FIFO)).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.RecordsReturned");
-    assert!(text.contains("5 of 5 sqs"), "{text}");
-    assert_eq!(world.ledger.total(), 0);
 }
 
 /// A message that was received most often is closest to the dead-letter queue.

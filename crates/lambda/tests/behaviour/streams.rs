@@ -1,19 +1,23 @@
-//! Kinesis and DynamoDB streams: order by key, and a checkpoint for records that are returned.
+//! Streams of Kinesis, DynamoDB and DocumentDB: order by key, and a checkpoint for records that are returned.
 
 use std::io::Write as _;
 
 use flate2::{Compression, write::GzEncoder};
 use lambda_idempotency::{
     Function, Operation,
-    keys::record,
+    keys::{
+        inspect::{self, AnySource},
+        record,
+    },
     source::{DynamoDbStream, KeepOrder, Kinesis, Pipe},
 };
+use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
     pipes::flat,
     support::{World, batch, diagnostic, ids},
-    support_streams::{change, put, sequence, with_data},
+    support_streams::{change, collection, document, put, sequence, with_data},
 };
 
 fn index() -> Operation {
@@ -25,23 +29,7 @@ type MakeRecord = fn(u32, &str, &str, &str) -> Value;
 
 /// Functions of both kinds of stream, with handlers that do what the payload says.
 fn streams(world: &World, operation: &Operation) -> [(Function, MakeRecord); 2] {
-    functions(world, operation, (Kinesis::new(), DynamoDbStream::new()))
-}
-
-fn ordered(world: &World, order: KeepOrder) -> [(Function, MakeRecord); 2] {
-    functions(world, &index(), (Kinesis::new().order(order), DynamoDbStream::new().order(order)))
-}
-
-fn by_id(world: &World) -> [(Function, MakeRecord); 2] {
-    let id = || record("eventID");
-    functions(world, &index(), (Kinesis::new().key(id()), DynamoDbStream::new().key(id())))
-}
-
-fn functions(
-    world: &World,
-    operation: &Operation,
-    (kinesis, dynamodb): (Kinesis, DynamoDbStream),
-) -> [(Function, MakeRecord); 2] {
+    let (kinesis, dynamodb) = (Kinesis::new(), DynamoDbStream::new());
     let handler = world.handler();
     let image = move |change: Value, call| handler(change["newImage"].clone(), call);
     // A process refuses two handlers for one name, so each function has its own process.
@@ -73,22 +61,6 @@ async fn the_checkpoint_is_the_first_failure_and_other_keys_continue() {
         let rest = batch(event["Records"].as_array().unwrap()[1..].iter().cloned());
         assert!(world.returned(function, &rest).await.is_empty());
         world.ledger.assert_each_once(["a1", "a2", "a3", "b1", "b2", "c1"]);
-    }
-}
-
-#[tokio::test]
-async fn order_shard_keeps_the_whole_shard_in_order() {
-    for at in [0, 1] {
-        let world = World::new();
-        let (function, record) = &ordered(&world, KeepOrder::Shard)[at];
-        let event = batch([
-            record(1, "a", "a1", ""),
-            record(2, "b", "b1", "fail"),
-            record(3, "c", "c1", ""),
-        ]);
-        assert_eq!(world.returned(function, &event).await, [2, 3].map(sequence));
-        world.ledger.assert_each_once(["a1"]);
-        assert_eq!(world.ledger.total(), 1);
     }
 }
 
@@ -130,7 +102,7 @@ async fn a_bad_record_is_a_checkpoint_and_the_others_are_processed() {
 #[tokio::test]
 async fn a_failure_without_a_sequence_number_fails_the_invocation() {
     let world = World::new();
-    for (function, record) in by_id(&world) {
+    for (function, record) in streams(&world, &index()) {
         let mut unnamed = record(2, "b", "b", "fail");
         for part in ["kinesis", "dynamodb"] {
             if let Some(part) = unnamed[part].as_object_mut() {
@@ -142,20 +114,6 @@ async fn a_failure_without_a_sequence_number_fails_the_invocation() {
         let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
         assert_eq!(kind, "Idempotency.RecordsReturned");
         assert!(text.contains("1 of 3") && text.contains("no. 2 of the batch"), "{text}");
-        unnamed["eventID"] = "another".into();
-        for part in ["kinesis", "dynamodb"] {
-            if !unnamed[part].is_null() {
-                let fixed = record(2, "b", "b", "");
-                unnamed[part]["data"] = fixed[part]["data"].clone();
-                unnamed[part]["NewImage"] = fixed[part]["NewImage"].clone();
-            }
-        }
-        let answer = world.invoke(&function, &batch([unnamed])).await.unwrap();
-        assert_eq!(
-            answer,
-            json!({ "batchItemFailures": [] }),
-            "a processed record needs no sequence number"
-        );
     }
 }
 
@@ -250,4 +208,48 @@ async fn a_control_message_of_cloudwatch_logs_calls_no_handler() {
     let event = json!([flat(control), flat(data)]);
     assert!(world.returned(&piped, &event).await.is_empty());
     assert_eq!(world.ledger.total(), 2);
+}
+
+/// A dropped collection: this change has no document.
+fn dropped(number: u32) -> Value {
+    let mut change = document(number, "", "", "");
+    let event = change["event"].as_object_mut().unwrap();
+    event.retain(|name, _| !["documentKey", "fullDocument"].contains(&name.as_str()));
+    event["operationType"] = "drop".into();
+    change
+}
+
+#[test]
+fn changes_of_one_document_wait_for_each_other() {
+    let mut spaced = document(2, "", "b", "");
+    spaced["event"]["documentKey"] = json!({ "_id": { "$oid": "d-1" } });
+    let event = collection([document(1, "d-1", "a", ""), spaced, document(3, "d-2", "c", "")]);
+    let groups = |event: &Value, source: &AnySource| -> Vec<_> {
+        let none = Context::default();
+        let records = inspect::invocation(&event.to_string(), source, None, &none).unwrap();
+        records.into_iter().map(|record| record.group.unwrap()).collect()
+    };
+    let by_document = groups(&event, &AnySource::new());
+    assert_eq!(by_document[0], by_document[1]);
+    assert_ne!(by_document[0], by_document[2]);
+    let all = groups(&event, &AnySource::new().order(KeepOrder::Shard));
+    assert!(all.iter().all(|group| *group == all[0]), "{all:?}");
+    // A change of the collection concerns all of its documents.
+    let with_drop =
+        collection([document(1, "d-1", "a", ""), dropped(2), document(3, "d-2", "c", "")]);
+    let all = groups(&with_drop, &AnySource::new());
+    assert!(all.iter().all(|group| *group == all[0]), "{all:?}");
+}
+
+/// A handler of whole records can take bytes that are not UTF-8.
+#[tokio::test]
+async fn payloads_that_are_not_utf8_are_accepted() {
+    let world = World::new();
+    let event = batch([with_data(1, "k", [0xff, 0x00])]);
+    let text = world.with_handler(Kinesis::new(), &Operation::new("a"), world.raw_handler());
+    assert_eq!(world.returned(&text, &event).await.len(), 1);
+    let (whole, operation) = (Kinesis::new().whole_record(), Operation::new("b"));
+    let whole = world.with_handler(whole, &operation, world.raw_handler());
+    assert!(world.returned(&whole, &event).await.is_empty());
+    assert_eq!(world.ledger.total(), 1);
 }

@@ -16,7 +16,7 @@ use lambda_idempotency::{
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
 use lambda_runtime::{Context, LambdaEvent};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 use tower_service::Service;
 
@@ -220,6 +220,17 @@ impl<T: Send + 'static> Noted<T> {
 /// A handler that does nothing.
 pub(crate) async fn nothing(_: Value, _: Call) -> Result<(), Failure> {
     Ok(())
+}
+
+/// A result that cannot be serialized, or panics then.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Unserializable(pub(crate) bool);
+
+impl Serialize for Unserializable {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        assert!(!self.0, "deliberate");
+        Err(serde::ser::Error::custom("s3cr3t"))
+    }
 }
 
 /// Calls a service as the runtime does: after it is ready.

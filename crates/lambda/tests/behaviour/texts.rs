@@ -4,7 +4,10 @@ use std::{borrow::Cow, fmt::Debug};
 
 use lambda_idempotency::{
     Function, Operation,
-    source::{ActiveMq, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, Sns, Sqs},
+    handler::Payload,
+    source::{
+        ActiveMq, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq, Sns, Source, Sqs,
+    },
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -80,34 +83,37 @@ async fn a_handler_of_text_gets_every_body_exactly() {
 }
 
 /// The function and the event with this text of each source whose payload is a text of its producer.
-fn of_texts(world: &World, got: &Noted<String>, text: &str) -> Vec<(Function, Value)> {
-    let a = Operation::new("a");
+fn of_texts<T: Payload>(world: &World, got: &Noted<T>, text: &str) -> Vec<(Function, Value)> {
+    fn on<T: Payload>(
+        (world, got): (&World, &Noted<T>),
+        name: &str,
+        source: impl Source,
+        event: Value,
+    ) -> (Function, Value) {
+        (world.with_handler(source, &Operation::new(name), got.payloads()), event)
+    }
+    let with = (world, got);
     let announced = json!({ "MessageId": "n-1", "TopicArn": TOPIC, "Message": text }).to_string();
     let enveloped = Sqs::new().envelope(Envelope::Sns);
+    let queued = || with_body("m-1", text);
     let mut value = message(0, 1, "a", "");
     value["value"] = base64(text).into();
-    let (active, rabbit) =
-        (active_mq([of_active_mq("1", text)]), rabbit_mq([of_rabbit_mq("1", text)]));
     vec![
-        (world.with_handler(Sns::new(), &a, got.payloads()), notification("n-1", text)),
-        (
-            world.with_handler(enveloped, &Operation::new("b"), got.payloads()),
-            batch([with_body("m-1", &announced)]),
-        ),
-        (
-            world.with_handler(Pipe::of(Sqs::new()), &a, got.payloads()),
-            json!([with_body("m-1", text)]),
-        ),
-        (world.with_handler(Kinesis::new(), &a, got.payloads()), batch([with_data(1, "k", text)])),
-        (world.with_handler(Kafka::new(), &a, got.payloads()), topic([value])),
-        (world.with_handler(ActiveMq::new(), &a, got.payloads()), active),
-        (world.with_handler(RabbitMq::new(), &a, got.payloads()), rabbit),
+        on(with, "a", Sns::new(), notification("n-1", text)),
+        on(with, "b", enveloped, batch([with_body("m-1", &announced)])),
+        on(with, "c", Sqs::new(), batch([queued()])),
+        on(with, "a", Pipe::of(Sqs::new()), json!([queued()])),
+        on(with, "a", Kinesis::new(), batch([with_data(1, "k", text)])),
+        on(with, "a", Kafka::new(), topic([value])),
+        on(with, "a", ActiveMq::new(), active_mq([of_active_mq("1", text)])),
+        on(with, "a", RabbitMq::new(), rabbit_mq([of_rabbit_mq("1", text)])),
     ]
 }
+
 #[tokio::test]
 async fn so_does_a_handler_of_each_source_whose_payload_is_text() {
     for text in TEXTS {
-        let (world, got) = (World::new(), Noted::new());
+        let (world, got) = (World::new(), Noted::<String>::new());
         for (function, event) in of_texts(&world, &got, text) {
             let answer = world.invoke(&function, &event).await.unwrap();
             assert_eq!(got.take(), [text], "{event} {answer}");
@@ -245,37 +251,12 @@ const BROKEN: [&str; 12] = [
     "-1e999",
 ];
 
-/// The function and the event with this text of each source of texts, for a handler that takes anything.
-fn of_anything(world: &World, got: &Noted<Value>, text: &str) -> Vec<(Function, Value)> {
-    let a = Operation::new("a");
-    let mut value = message(0, 1, "a", "");
-    value["value"] = base64(text).into();
-    vec![
-        (world.with_handler(Sns::new(), &a, got.payloads()), notification("n-1", text)),
-        (world.with_handler(Sqs::new(), &a, got.payloads()), batch([with_body("m-1", text)])),
-        (
-            world.with_handler(Pipe::of(Sqs::new()), &a, got.payloads()),
-            json!([with_body("m-1", text)]),
-        ),
-        (world.with_handler(Kinesis::new(), &a, got.payloads()), batch([with_data(1, "k", text)])),
-        (world.with_handler(Kafka::new(), &a, got.payloads()), topic([value])),
-        (
-            world.with_handler(ActiveMq::new(), &a, got.payloads()),
-            active_mq([of_active_mq("1", text)]),
-        ),
-        (
-            world.with_handler(RabbitMq::new(), &a, got.payloads()),
-            rabbit_mq([of_rabbit_mq("1", text)]),
-        ),
-    ]
-}
-
 #[tokio::test]
 async fn broken_json_is_a_bad_record_of_each_source_and_reaches_no_handler() {
     let deep = format!("{{\"id\":\"a\",\"deep\":{}{}}}", "[".repeat(200), "]".repeat(200));
     for text in BROKEN.into_iter().chain([deep.as_str()]) {
-        let (world, got) = (World::new(), Noted::new());
-        for (function, event) in of_anything(&world, &got, text) {
+        let (world, got) = (World::new(), Noted::<Value>::new());
+        for (function, event) in of_texts(&world, &got, text) {
             let answer = world.invoke(&function, &event).await;
             let failed = answer
                 .as_ref()

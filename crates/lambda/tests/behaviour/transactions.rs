@@ -1,22 +1,14 @@
 //! Operations whose effects are committed with their completion.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use lambda_idempotency::{
     Call, CallExt as _, ConfigError, Failure, Idempotency, Mode, Operation, RunContext,
-    clock::Timestamp,
-    error::TransactError,
-    policy::{Lease, OnMissingKey, OnOutage},
-    source::Sqs,
-    store::*,
-    testing,
+    clock::Timestamp, error::TransactError, source::Sqs, store::*, testing,
 };
 use lambda_idempotency_core::memory::{MemoryEffects, MemoryStore};
 use serde_json::{Value, json};
@@ -66,30 +58,6 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     });
     let error = run.await.unwrap_err().to_string();
     assert!(error.contains("use `DynamoDbStore`"), "{error}");
-
-    let unprotected = deposits().on_outage(OnOutage::RunUnprotected);
-    refused(unprotected.check(), "`.on_outage(..)` runs handlers without a claim");
-    let unprotected = deposits().on_missing_key(OnMissingKey::RunUnprotected);
-    refused(unprotected.check(), "`.on_missing_key(..)` runs handlers without a claim");
-}
-
-#[test]
-fn what_has_no_effect_without_a_claim_is_refused() {
-    let optimistic = || Operation::new("deposit").key("id").mode(Mode::Optimistic);
-    assert_eq!(optimistic().check(), Ok(()));
-    let kept =
-        World::new().idempotency().on(Sqs::new().recoverable(64 * 1024), &optimistic(), nothing);
-    refused(kept, "`.recoverable(..)` has no effect");
-    for (operation, setting) in [
-        (optimistic().lease(Lease::Renewed { length: Duration::from_secs(9) }), "`.lease(..)`"),
-        (optimistic().max_failed_attempts(3), "`.max_failed_attempts(..)`"),
-        (optimistic().max_lost_attempts(3), "`.max_lost_attempts(..)`"),
-        (optimistic().retention(Duration::from_mins(14)), "less than 15 minutes"),
-    ] {
-        refused(operation.check(), setting);
-        refused(operation.check(), "or use `Mode::Transactional`");
-    }
-    assert_eq!(optimistic().retention(Duration::from_mins(15)).check(), Ok(()));
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@ use aws_lambda_events::{
     documentdb::{DocumentDbEvent, DocumentDbInnerEvent},
     dynamodb,
     eventbridge::EventBridgeEvent,
-    kafka::KafkaRecord,
     kinesis::{KinesisEvent, KinesisEventRecord},
     rabbitmq::{RabbitMqEvent, RabbitMqMessage},
     s3::{S3Event, S3EventRecord},
@@ -15,8 +14,8 @@ use aws_lambda_events::{
     streams::{DynamoDbEventResponse, KinesisEventResponse},
 };
 use lambda_idempotency::{
-    Call, Operation,
-    source::{self, Kafka, Kinesis, Sqs},
+    Operation,
+    source::{ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kinesis, RabbitMq, S3, Sns, Sqs},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -59,117 +58,64 @@ macro_rules! takes_the_type {
     };
 }
 
-fn whole() -> Operation {
-    Operation::new("a")
-}
-
 #[tokio::test]
 async fn handlers_take_the_records_of_each_source() {
-    takes_the_type!(
-        source::Sqs::new().whole_record(),
-        SqsMessage,
-        SqsEvent,
-        |e| e.records,
-        whole(),
-        ["example-sqs-event"]
-    );
-    takes_the_type!(
-        source::Sns::new().whole_record(),
+    let whole = || Operation::new("a");
+    macro_rules! take {
+        ($source:ident, $record:ty, $event:ty, $records:expr, [$($sample:literal),+]) => {
+            take!($source::new().whole_record(), whole(), $record, $event, $records, [$($sample),+])
+        };
+        ($source:expr, $operation:expr, $record:ty, $event:ty, $records:expr, [$($sample:literal),+]) => {
+            takes_the_type!($source, $record, $event, $records, $operation, [$($sample),+])
+        };
+    }
+    take!(Sqs, SqsMessage, SqsEvent, |e| e.records, ["example-sqs-event"]);
+    take!(
+        Sns,
         SnsRecord,
         SnsEvent,
         |e| e.records,
-        whole(),
         ["example-sns-event", "example-sns-event-pascal-case"]
     );
-    takes_the_type!(
-        source::EventBridge::new().whole_record(),
+    take!(
+        EventBridge,
         EventBridgeEvent,
         EventBridgeEvent,
         |e| vec![e],
-        whole(),
         ["example-eventbridge-event-obj", "example-eventbridge-schedule"]
     );
-    takes_the_type!(
-        source::Kinesis::new().whole_record(),
+    take!(
+        Kinesis,
         KinesisEventRecord,
         KinesisEvent,
         |e| e.records,
-        whole(),
         ["example-kinesis-event", "example-kinesis-event-encrypted"]
     );
-    takes_the_type!(
-        source::DynamoDbStream::new().whole_record(),
+    take!(
+        DynamoDbStream,
         dynamodb::EventRecord,
         dynamodb::Event,
         |e| e.records,
-        whole(),
         ["example-dynamodb-event", "example-dynamodb-event-null-items"]
     );
-    takes_the_type!(
-        source::S3::new(),
-        S3EventRecord,
-        S3Event,
-        |e| e.records,
-        whole(),
-        ["example-s3-event"]
-    );
-    takes_the_type!(
-        source::DocumentDb::new().whole_record(),
+    take!(S3::new(), whole(), S3EventRecord, S3Event, |e| e.records, ["example-s3-event"]);
+    take!(
+        DocumentDb,
         DocumentDbInnerEvent,
         DocumentDbEvent,
         |e| e.events,
-        whole(),
         ["example-documentdb-insert-event", "example-documentdb-delete-event"]
     );
-    takes_the_type!(
-        source::ActiveMq::new().whole_record(),
-        ActiveMqMessage,
-        ActiveMqEvent,
-        |e| e.messages,
-        whole(),
-        ["example-activemq-event"]
-    );
-    takes_the_type!(
-        source::RabbitMq::new().whole_record(),
+    take!(ActiveMq, ActiveMqMessage, ActiveMqEvent, |e| e.messages, ["example-activemq-event"]);
+    // The sample of RabbitMQ has no message id.
+    take!(
+        RabbitMq::new().whole_record(),
+        whole().key("data"),
         RabbitMqMessage,
         RabbitMqEvent,
         |e| e.messages_by_queue.into_values().flatten().collect(),
-        whole().key("data"), // the sample has no message id
         ["example-rabbitmq-event"]
     );
-}
-
-/// The detail can have a type of its own.
-#[tokio::test]
-async fn the_detail_of_an_event_has_a_type() {
-    #[derive(Clone, Debug, PartialEq, serde::Deserialize, Serialize)]
-    #[serde(rename_all = "kebab-case")]
-    struct Changed {
-        instance_id: String,
-        state: String,
-    }
-    takes_the_type!(
-        source::EventBridge::new().whole_record(),
-        EventBridgeEvent<Changed>,
-        EventBridgeEvent<Changed>,
-        |e| vec![e],
-        whole().key("detail.\"instance-id\""),
-        ["example-eventbridge-event-obj"]
-    );
-}
-
-/// The library decodes the key, the value and the headers of Kafka's records, which that type keeps as base64 and bytes.
-#[tokio::test]
-async fn records_of_kafka_do_not_fit_the_type() {
-    let event = sample("aws_lambda_events/example-kafka-event");
-    let (world, taken) = (World::new(), Noted::<String>::new());
-    let handler = taken.handler(|_: Value, call: Call| {
-        format!("{:?}", call.record_as::<KafkaRecord>().unwrap_err())
-    });
-    let function = world.with_handler(Kafka::new(), &Operation::new("a"), handler);
-    world.invoke_raw(&function, &event).await.unwrap();
-    let refused = taken.take();
-    assert!(refused.len() == 1 && refused[0].contains("KafkaRecord"), "{refused:?}");
 }
 
 /// The answer, read as this type and written again.

@@ -173,13 +173,14 @@ pub(super) fn produced() -> (Value, Value) {
         { "via": [98] },
         { "bytes": [-1, 0] },
         { "odd": [1000] },
+        { "text": "a" },
         { "name": [103, 114, -61, -74, -61, -97, 101] },
     ]);
     let mut seen = delivered.clone();
     seen["key"] = "o-1".into();
     seen["value"] = text().into();
     seen["headers"] = json!({ "idempotency-key": "k-1", "via": ["a", "b"], "bytes": [-1, 0],
-        "odd": [1000], "name": "größe" });
+        "odd": [1000], "text": "a", "name": "größe" });
     (delivered, seen)
 }
 
