@@ -11,11 +11,10 @@ use std::io::Write;
 use super::{
     SelectionError,
     jmespath::{
-        limits::MOST_BYTES,
-        presence::Optional,
+        defects::Optional,
         read::EXACT_LIMIT,
         text::Text,
-        value::{Kind, Number, Value},
+        value::{Kind, MOST_BYTES, Number, Value},
     },
 };
 

@@ -3,17 +3,13 @@
 //! We do not use `serde_json` here: how it treats numbers and the order of members depends on
 //! features that any crate of the user's program can turn on, and keys must not depend on them.
 
-use std::{fmt, sync::Arc};
-
-use super::{
-    field_set::FieldSet,
-    jmespath::{
-        DocumentError, Variant,
-        read::{read, read_wanted},
-        value::Value,
-        wanted::Wanted,
-    },
+use super::jmespath::{
+    read::{read, read_wanted},
+    scan::DocumentError,
+    value::{Value, Variant},
+    wanted::Wanted,
 };
+use std::{fmt, sync::Arc};
 
 /// A parsed JSON text.
 #[derive(Clone)]
@@ -49,12 +45,6 @@ impl Document {
         Ok(Self { value, reads: (!all).then(|| Arc::clone(&reads.document)) })
     }
 
-    /// A document that is a single JSON string.
-    #[must_use]
-    pub fn string(text: impl Into<String>) -> Self {
-        Self { value: Value::text(&text.into()), reads: None }
-    }
-
     /// Whether the document holds these fields.
     pub(super) fn has(&self, wanted: &Wanted) -> bool {
         self.reads.as_ref().is_none_or(|read| read.covers(wanted))
@@ -66,6 +56,27 @@ impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document").finish_non_exhaustive()
     }
+}
+
+/// The fields of a document that some expressions read. See [`Document::read`].
+///
+/// ```
+/// use lambda_idempotency_keys::{Document, Expression, FieldSet};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (key, amount) = (Expression::compile("order.id")?, Expression::compile("order.amount")?);
+/// let reads = FieldSet::of([&key, &amount]);
+/// // The photo is not copied, and its content has no effect.
+/// let payload = r#"{"order":{"id":"o-1","amount":5},"photo":"iVBORw0KGgoAAAANSUhEUg"}"#;
+/// let document = Document::read(payload, &reads)?;
+/// assert_eq!(key.select(&document)?.canonical_bytes(), b"\"o-1\"");
+/// assert_eq!(amount.select(&document)?.canonical_bytes(), b"5");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldSet {
+    pub(super) document: Arc<Wanted>,
 }
 
 #[cfg(test)]

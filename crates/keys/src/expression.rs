@@ -1,26 +1,20 @@
 //! Key expressions: compiled when a function starts, evaluated for each record.
 
-use std::{fmt, sync::Arc};
-
-use serde_json::{Number, Value};
-
 use super::{
-    ExpressionError, Selection, SelectionError, canonical,
-    document::Document,
-    field_set::FieldSet,
-    field_sets::FieldSets,
+    Selection, SelectionError, canonical,
+    document::{Document, FieldSet},
     jmespath::{
-        Variant,
         ast::Node,
-        evaluate::{Evaluation, EvaluationError},
-        limits::{self, MOST_BYTES},
+        defects::{Absent, Optional},
+        evaluate::Evaluation,
         parser,
-        presence::{Absent, Optional},
-        value::{self, Kind},
-        wanted::Wanted,
+        value::{self, Kind, MOST_BYTES, Variant},
+        wanted::{FieldSets, Wanted},
     },
     parts::{self, Shape},
 };
+use serde_json::{Number, Value};
+use std::{fmt, sync::Arc};
 
 /// A compiled key expression: the part of JMESPath (<https://jmespath.org/specification.html>) that only selects, and
 /// three functions that decode text.
@@ -193,18 +187,11 @@ impl Expression {
         if !document.has(&self.looks.document) {
             return Err(SelectionError::Unread);
         }
-        let evaluation = Evaluation::new(Variant::Standard)
-            .with_texts(&self.looks.texts)
-            .with_optional(self.node.listed(), &self.optional);
-        let selected =
-            evaluation.run(&self.node, &document.value).map_err(|error| match error {
-                EvaluationError::Failed { reason, offset } => {
-                    let offset = limits::characters(&self.text, offset);
-                    SelectionError::Evaluation { reason, offset }
-                }
-                error => error.into(),
-            })?;
-        Ok((selected, evaluation.absent()))
+        let mut evaluation = Evaluation::new(Variant::Standard);
+        evaluation.texts = Some(&self.looks.texts);
+        evaluation.optional = self.node.listed().map(|list| (list, &self.optional));
+        let selected = evaluation.run(&self.node, &document.value)?;
+        Ok((selected, evaluation.found().0))
     }
 }
 
@@ -255,6 +242,44 @@ impl fmt::Debug for Expression {
         write!(f, "Expression({:?})", self.text)
     }
 }
+
+/// Why an expression is invalid. `Display` shows the expression with a caret under the mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    expression: String,
+    offset: usize,
+    reason: String,
+}
+
+impl ExpressionError {
+    /// An error at this byte offset of the expression.
+    pub(super) fn at(text: &str, offset: usize, reason: String) -> Self {
+        let expression = text.chars().take(parser::LONGEST).collect();
+        Self { expression, offset: parser::characters(text, offset), reason }
+    }
+
+    /// Where the mistake is, in characters from the start of the expression.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "invalid JMESPath expression at offset {}: {}", self.offset, self.reason)?;
+        writeln!(f, "  {}", self.expression.replace('\n', " "))?;
+        write!(f, "  {:>1$}", '^', self.offset + 1)
+    }
+}
+
+impl std::error::Error for ExpressionError {}
 
 #[cfg(test)]
 #[path = "expression_tests.rs"]

@@ -19,13 +19,13 @@
 //! | `powertools` | keys of Powertools for AWS Lambda; a feature |
 //!
 //! ```
-//! use lambda_idempotency_keys::{Document, Expression, Scope};
+//! use lambda_idempotency_keys::{Document, Expression, KeyFormat, Scope};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let by_order = Expression::compile("[tenant, order.id]")?;
 //! let payload = Document::parse(r#"{"tenant":"acme","order":{"id":42,"note":"hi"}}"#)?;
 //! let scope = Scope { operation: "charge", tenant: None };
-//! let key = scope.key(&by_order.select(&payload)?);
+//! let key = KeyFormat::Hashed.key(&scope, &by_order.select(&payload)?);
 //! assert!(key.as_str().starts_with("charge#"));
 //!
 //! let nobody = Document::parse(r#"{"tenant":"acme","order":{}}"#)?;
@@ -38,16 +38,12 @@ mod canonical;
 mod digest;
 mod document;
 mod expression;
-mod field_set;
-mod field_sets;
-mod invalid;
 #[cfg_attr(
     not(feature = "powertools"),
     expect(dead_code, reason = "Powertools needs all variants")
 )]
 mod jmespath;
 mod key;
-mod key_fn;
 mod make_key;
 mod parts;
 mod path;
@@ -61,11 +57,9 @@ mod selector;
 mod unwinding;
 
 pub use digest::Digest;
-pub use document::Document;
-pub use expression::Expression;
-pub use field_set::FieldSet;
-pub use invalid::ExpressionError;
-pub use jmespath::{Collision, DocumentError};
+pub use document::{Document, FieldSet};
+pub use expression::{Expression, ExpressionError};
+pub use jmespath::{defects::Collision, scan::DocumentError};
 pub use key::Key;
 pub use make_key::{KeyFormat, Scope, is_operation_name};
 pub use parts::Shape;

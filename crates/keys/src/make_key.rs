@@ -36,7 +36,7 @@ pub fn is_operation_name(name: &str) -> bool {
 /// let parts = Expression::compile("[tenant, id]")?
 ///     .select(&Document::parse(r#"{"tenant":"acme","id":42}"#)?)?;
 /// let scope = Scope { operation: "charge", tenant: None };
-/// assert_eq!(KeyFormat::Hashed.key(&scope, &parts), scope.key(&parts));
+/// assert!(KeyFormat::Hashed.key(&scope, &parts).as_str().starts_with("charge#"));
 /// assert_eq!(KeyFormat::Readable.key(&scope, &parts).as_str(), "charge#~/acme/+42");
 /// let secret = KeyFormat::Secret(Secret::new("4f1f5c0e2b7d49a8")?);
 /// assert!(secret.key(&scope, &parts).as_str().starts_with("charge#hmac-"));
@@ -44,7 +44,8 @@ pub fn is_operation_name(name: &str) -> bool {
 /// // A text with a space is not safe, so it is hashed.
 /// let unsafe_to_read = Expression::compile("tenant")?
 ///     .select(&Document::parse(r#"{"tenant":"acme ltd"}"#)?)?;
-/// assert_eq!(KeyFormat::Readable.key(&scope, &unsafe_to_read), scope.key(&unsafe_to_read));
+/// let [readable, hashed] = [KeyFormat::Readable, KeyFormat::Hashed];
+/// assert_eq!(readable.key(&scope, &unsafe_to_read), hashed.key(&scope, &unsafe_to_read));
 /// # Ok(())
 /// # }
 /// ```
@@ -62,21 +63,6 @@ pub enum KeyFormat {
     /// The operation's name and an HMAC-SHA256 with a secret, for parts that are personal data: a
     /// plain hash of an e-mail address can be found by guessing addresses.
     Secret(Secret),
-}
-
-impl Scope<'_> {
-    /// The hashed key of a selection.
-    #[must_use]
-    pub fn key(&self, selection: &Selection) -> Key {
-        KeyFormat::Hashed.key(self, selection)
-    }
-
-    /// The hashed key of a record's identity (its source, its source's ARN, its id, ...), for
-    /// operations without a key expression.
-    #[must_use]
-    pub fn identity(&self, parts: &[&str]) -> Key {
-        KeyFormat::Hashed.identity(self, parts)
-    }
 }
 
 impl KeyFormat {
@@ -110,7 +96,7 @@ impl KeyFormat {
         }
     }
 
-    /// The key of a record's identity.
+    /// The key of a record's identity (its source, its source's ARN, its id, ...), for operations without a key expression.
     #[must_use]
     pub fn identity(&self, scope: &Scope<'_>, parts: &[&str]) -> Key {
         let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();

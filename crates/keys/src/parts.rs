@@ -6,16 +6,12 @@ use super::{
     SelectionError,
     jmespath::{
         ast::Node,
-        presence::{Absent, Optional, Presence},
-        value::Value,
+        defects::{Absent, Optional},
+        value::{Presence, Value},
     },
 };
 
 impl Optional {
-    pub(super) fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.positions.is_empty()
-    }
-
     /// Adds the part with this name. A part without a name is identified by its path.
     ///
     /// # Errors
@@ -105,9 +101,9 @@ pub(super) fn check(
         (_, Some(absent)) => return Err(absent.into()),
         (Presence::Present, None) => {}
     }
-    let is_there = |part: &Value| Presence::of(part).is_present();
+    let is_there = |part: &Value| Presence::of(part) == Presence::Present;
     let any = match selected {
-        _ if optional.is_empty() => true,
+        _ if *optional == Optional::default() => true,
         Value::Array(items) => items.iter().any(is_there),
         Value::Object(members) => members.iter().any(|(_, member)| is_there(member)),
         _ => true,

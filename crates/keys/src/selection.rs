@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::jmespath::{
-    Collision,
+    defects::{Absent, Collision},
     evaluate::EvaluationError,
-    presence::{Absent, Presence},
+    scan::DocumentError,
+    value::Presence,
 };
 
 /// The canonical bytes of what an expression selected.
@@ -25,6 +26,10 @@ impl fmt::Debug for Selection {
         write!(f, "Selection({} bytes)", self.0.len())
     }
 }
+
+/// A key or fingerprint that was made from a text. The inner error means that there is none in it; the outer error, that
+/// the text cannot be read.
+pub type Made<T> = Result<Result<T, SelectionError>, DocumentError>;
 
 /// Why an expression selects no usable key from a record. The message never quotes the selected
 /// value.

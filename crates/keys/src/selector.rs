@@ -1,17 +1,23 @@
 //! A compiled key or fingerprint, whatever makes it.
 
-use std::sync::Arc;
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
-#[cfg(feature = "powertools")]
-use crate::powertools::{PowertoolsExpression, PowertoolsKeys};
 use crate::{
     Document, DocumentError, Expression, Key, KeyFormat, Scope, Selection, SelectionError, Shape,
-    View,
-    key_fn::{self, KeyFn},
+    View, canonical, jmespath::value::Value, selection::Made,
+};
+#[cfg(feature = "powertools")]
+use crate::{
+    jmespath::{ast::Node, wanted::FieldSets},
+    powertools::PowertoolsKeys,
 };
 
 /// A compiled key or fingerprint: an expression of this library or of Powertools, or a function.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Selector {
     /// What it is applied to.
     pub view: View,
@@ -20,18 +26,14 @@ pub struct Selector {
     how: How,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum How {
     Expression(Expression),
     Function(KeyFn),
     /// Without an expression, the whole document.
     #[cfg(feature = "powertools")]
-    Powertools(PowertoolsKeys, Option<PowertoolsExpression>),
+    Powertools(PowertoolsKeys, Option<Node>),
 }
-
-/// A key or fingerprint that was made from a text. The inner error means that there is none in it; the outer error, that
-/// the text cannot be read.
-pub type Made<T> = Result<Result<T, SelectionError>, DocumentError>;
 
 impl Selector {
     /// An expression of this library.
@@ -42,7 +44,7 @@ impl Selector {
     }
 
     pub(crate) fn function(function: KeyFn) -> Self {
-        let (view, text) = (View::Payload, Arc::from(key_fn::NAME));
+        let (view, text) = (View::Payload, Arc::from(".key_fn(..)"));
         Self { view, text, how: How::Function(function) }
     }
 
@@ -51,7 +53,7 @@ impl Selector {
         view: View,
         text: &str,
         keys: PowertoolsKeys,
-        expression: Option<PowertoolsExpression>,
+        expression: Option<Node>,
     ) -> Self {
         Self { view, text: Arc::from(text), how: How::Powertools(keys, expression) }
     }
@@ -80,7 +82,7 @@ impl Selector {
             How::Function(function) => function.select(text),
             #[cfg(feature = "powertools")]
             How::Powertools(keys, expression) => {
-                return keys.make_key(text, expression.as_ref(), scope.tenant);
+                return keys.key(text, expression.as_ref(), scope.tenant);
             }
         };
         Ok(selection.map(|selection| (format.key(scope, &selection), selection)))
@@ -101,7 +103,7 @@ impl Selector {
             How::Function(function) => function.select(text),
             #[cfg(feature = "powertools")]
             How::Powertools(keys, expression) => {
-                return keys.make_fingerprint(text, expression.as_ref());
+                return keys.fingerprint(text, expression.as_ref());
             }
         };
         Ok(selection.map(|selection| {
@@ -120,7 +122,8 @@ impl Selector {
             How::Function(_) => false,
             #[cfg(feature = "powertools")]
             How::Powertools(_, expression) => {
-                expression.as_ref().is_none_or(|expression| expression.reads(member))
+                let reads = |node: &Node| FieldSets::of(node).document.reaches(member);
+                expression.as_ref().is_none_or(reads)
             }
         }
     }
@@ -139,7 +142,7 @@ impl Selector {
             How::Function(_) => None,
             #[cfg(feature = "powertools")]
             How::Powertools(_, expression) => {
-                Some(expression.as_ref().map_or(Shape::Value, PowertoolsExpression::shape))
+                Some(expression.as_ref().map_or(Shape::Value, Shape::of))
             }
         }
     }
@@ -171,8 +174,49 @@ impl Selector {
     pub fn result(&self, json: String) -> String {
         match &self.how {
             #[cfg(feature = "powertools")]
-            How::Powertools(keys, _) => keys.result(&json).unwrap_or(json),
+            How::Powertools(keys, _) => keys.result(json),
             _ => json,
         }
+    }
+}
+
+impl fmt::Debug for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Selector({:?})", self.text)
+    }
+}
+
+/// A function that makes the parts of a key from a payload.
+#[derive(Clone)]
+pub(super) struct KeyFn(Arc<dyn Fn(&str) -> KeyParts + Send + Sync>);
+
+type KeyParts = Result<Vec<String>, &'static str>;
+
+impl KeyFn {
+    pub(super) fn new(function: impl Fn(&str) -> KeyParts + Send + Sync + 'static) -> Self {
+        Self(Arc::new(function))
+    }
+
+    /// The parts as the expression `[a, b]` selects texts.
+    pub(super) fn select(&self, payload: &str) -> Result<Selection, SelectionError> {
+        // A panic for one record must not end the invocation for all of them.
+        let parts = catch_unwind(AssertUnwindSafe(|| (self.0)(payload)));
+        let parts = parts.unwrap_or(Err("it panicked")).map_err(SelectionError::Function)?;
+        if parts.is_empty() {
+            return Err(SelectionError::Missing);
+        }
+        if let Some(at) = parts.iter().position(String::is_empty) {
+            return Err(SelectionError::PartEmpty { part: (at + 1).to_string() });
+        }
+        let mut bytes = Vec::with_capacity(64);
+        let parts = parts.iter().map(|part| Value::text(part)).collect();
+        canonical::write(&Value::array(parts), &mut bytes)?;
+        Ok(Selection(bytes))
+    }
+}
+
+impl fmt::Debug for KeyFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyFn(..)")
     }
 }

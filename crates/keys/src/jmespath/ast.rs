@@ -22,6 +22,7 @@ pub(crate) enum Node {
         /// The function's name.
         name: &'static str,
         text: Box<Self>,
+        /// Of the call in the expression, in characters.
         offset: usize,
     },
 }

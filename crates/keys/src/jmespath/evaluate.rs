@@ -3,15 +3,12 @@
 use std::{cell::Cell, collections::BTreeMap, ptr, sync::Arc};
 
 use super::{
-    Collision, Collisions, Variant,
     ast::{Encoding, Node},
     decode,
-    limits::MOST_BYTES,
-    presence::{Absent, Optional, Presence},
+    defects::{Absent, Collision, Collisions, Optional},
     read::{is_beyond_us, read, read_wanted},
-    strict,
     text::Text,
-    value::{Members, Value},
+    value::{MOST_BYTES, Members, Presence, Value, Variant},
     wanted::Wanted,
 };
 
@@ -26,7 +23,7 @@ pub(crate) enum EvaluationError {
     Failed {
         /// What went wrong, with types but without values.
         reason: String,
-        /// The byte offset in the expression.
+        /// The position in the expression, in characters.
         offset: usize,
     },
     /// More items than an evaluation may make.
@@ -37,23 +34,23 @@ type Evaluated = Result<Value, EvaluationError>;
 
 /// One evaluation.
 pub(crate) struct Evaluation<'e> {
-    pub(crate) variant: Variant,
+    variant: Variant,
     /// How distinct documents could have the same value, in the variants of Powertools.
-    pub(crate) collisions: Collisions,
+    collisions: Collisions,
     /// The first missing part of a list that becomes a value.
     absent: Cell<Option<Absent>>,
     /// The list with optional parts.
-    optional: Option<(&'e Node, &'e Optional)>,
+    pub(crate) optional: Option<(&'e Node, &'e Optional)>,
     /// The fields that the expression reads of nested JSON, by the offset of the call that parses it. Other nested JSON
     /// is parsed completely.
-    texts: Option<&'e BTreeMap<usize, Wanted>>,
+    pub(crate) texts: Option<&'e BTreeMap<usize, Wanted>>,
     /// How many bytes may still be decompressed.
     room: Cell<usize>,
     /// How many items may still be made.
     items: Cell<usize>,
 }
 
-impl<'e> Evaluation<'e> {
+impl Evaluation<'_> {
     pub(crate) fn new(variant: Variant) -> Self {
         Self {
             variant,
@@ -66,19 +63,9 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    /// Parses only these fields of nested JSON.
-    pub(crate) fn with_texts(self, texts: &'e BTreeMap<usize, Wanted>) -> Self {
-        Self { texts: Some(texts), ..self }
-    }
-
-    /// Allows these parts of this list to be missing.
-    pub(crate) fn with_optional(self, list: Option<&'e Node>, optional: &'e Optional) -> Self {
-        Self { optional: list.map(|list| (list, optional)), ..self }
-    }
-
-    /// The first missing part that was found.
-    pub(crate) fn absent(self) -> Option<Absent> {
-        self.absent.into_inner()
+    /// The first missing part that was found, and how distinct documents could have the same value.
+    pub(crate) fn found(self) -> (Option<Absent>, Collisions) {
+        (self.absent.into_inner(), self.collisions)
     }
 
     pub(crate) fn run(&self, node: &Node, value: &Value) -> Evaluated {
@@ -96,8 +83,9 @@ impl<'e> Evaluation<'e> {
                 self.spend(parts.len())?;
                 let part = |(at, part): (usize, &Node)| {
                     let is_optional =
-                        self.optional_of(node).is_some_and(|it| it.positions.contains(&at));
-                    self.part(part, value, is_optional, || (at + 1).to_string())
+                        || self.optional_of(node).is_some_and(|it| it.positions.contains(&at));
+                    let is_accepted = |part: &Value| is_present(part) || is_optional();
+                    self.part(part, value, is_accepted, || (at + 1).to_string())
                 };
                 let items: Result<_, _> = parts.iter().enumerate().map(part).collect();
                 Value::array(items?)
@@ -105,10 +93,12 @@ impl<'e> Evaluation<'e> {
             Node::Hash(parts) => {
                 self.spend(parts.len())?;
                 let part = |(name, part): &(Text, Node)| {
-                    let is_optional =
-                        self.optional_of(node).is_some_and(|it| it.names.contains(&name.shown()));
+                    let is_optional = || {
+                        self.optional_of(node).is_some_and(|it| it.names.contains(&name.shown()))
+                    };
+                    let is_accepted = |part: &Value| is_present(part) || is_optional();
                     let label = || format!("`{}`", name.shown());
-                    Ok((name.clone(), self.part(part, value, is_optional, label)?))
+                    Ok((name.clone(), self.part(part, value, is_accepted, label)?))
                 };
                 let members: Result<_, _> = parts.iter().map(part).collect();
                 Value::Object(Arc::new(Members::new(self.variant, members?)))
@@ -144,7 +134,7 @@ impl<'e> Evaluation<'e> {
         Ok(())
     }
 
-    fn optional_of(&self, node: &Node) -> Option<&'e Optional> {
+    fn optional_of(&self, node: &Node) -> Option<&Optional> {
         self.optional.and_then(|(list, optional)| ptr::eq(list, node).then_some(optional))
     }
 
@@ -155,21 +145,20 @@ impl<'e> Evaluation<'e> {
         members.get(name).cloned().unwrap_or(Value::Null)
     }
 
-    /// A part of a list; it has to be present unless it is optional.
+    /// Evaluates a part of a list. It is a missing part unless `is_accepted` says otherwise.
     fn part(
         &self,
         node: &Node,
         value: &Value,
-        is_optional: bool,
+        is_accepted: impl FnOnce(&Value) -> bool,
         label: impl FnOnce() -> String,
     ) -> Evaluated {
         let before = self.absent.take();
         let part = self.run(node, value)?;
-        let found = match (self.absent.take(), Presence::of(&part)) {
-            (Some(within), _) => Some(within.within(label())),
-            (None, Presence::Present) => None,
-            (None, _) if is_optional => None,
-            (None, presence) => Some(Absent::at(presence, label())),
+        let found = match self.absent.take() {
+            Some(within) => Some(within.within(label())),
+            None if is_accepted(&part) => None,
+            None => Some(Absent::at(Presence::of(&part), label())),
         };
         self.absent.set(before.or(found));
         Ok(part)
@@ -181,16 +170,9 @@ impl<'e> Evaluation<'e> {
         self.spend(items.len())?;
         let mut collected = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
-            let before = self.absent.take();
-            let selected = self.run(each, item)?;
-            let label = || (at + 1).to_string();
-            let found = match self.absent.take() {
-                Some(within) => Some(within.within(label())),
-                None if selected.is_null() => Some(Absent::at(Presence::Missing, label())),
-                None => None,
-            };
-            self.absent.set(before.or(found));
-            if !selected.is_null() {
+            let is_kept = |selected: &Value| !selected.is_null();
+            let selected = self.part(each, item, is_kept, || (at + 1).to_string())?;
+            if is_kept(&selected) {
                 collected.push(selected);
             }
         }
@@ -236,8 +218,8 @@ impl<'e> Evaluation<'e> {
                 let read = read_wanted(self.variant, text, wanted.unwrap_or(&Wanted::All));
                 return read.map_err(|error| error.to_string());
             }
-            Encoding::Base64 => strict::base64(text)?,
-            Encoding::Base64Gzip => strict::base64_gzip(text, room)
+            Encoding::Base64 => decode::strict_base64(text)?,
+            Encoding::Base64Gzip => decode::strict_base64_gzip(text, room)
                 .inspect(|plain| self.room.set(room.saturating_sub(plain.len())))?,
         };
         Ok(Value::text(&decoded))
@@ -277,11 +259,15 @@ impl<'e> Evaluation<'e> {
         let (inflated, plain) = match decode::gunzip(self.variant, bytes, room) {
             Ok(plain) => (plain.len(), Some(plain)),
             Err(decode::NotUnpacked::Unreadable(inflated)) => (inflated, None),
-            Err(decode::NotUnpacked::TooLarge) => return Err(strict::TOO_LARGE.to_owned()),
+            Err(decode::NotUnpacked::TooLarge) => return Err(decode::TOO_LARGE.to_owned()),
         };
         self.room.set(room.saturating_sub(inflated));
         Ok(plain)
     }
+}
+
+fn is_present(value: &Value) -> bool {
+    Presence::of(value) == Presence::Present
 }
 
 /// The item at an index; from the end, if that is negative.

@@ -3,20 +3,35 @@
 use std::collections::HashSet;
 
 use super::{
-    Mistake, Variant,
     ast::{Encoding, Known, Node},
-    cursor::Cursor,
-    limits::{check_length, check_operators},
     text::Text,
-    tokens::{PROJECTION, PROJECTION_STOP, Token, left_out, tokens},
+    tokens::{Cursor, Mistake, PROJECTION, PROJECTION_STOP, Token, left_out, tokens},
+    value::Variant,
 };
+
+/// The longest expression in bytes: short enough to be quoted in messages.
+pub(crate) const LONGEST: usize = 4096;
+/// Each level of an expression needs stack when it is parsed and evaluated. This many are safe on a
+/// thread with 2 MiB of stack, even without optimisation.
+const MOST_OPERATORS: usize = 100;
+
+/// Messages count characters where the parser counts bytes.
+pub(crate) fn characters(text: &str, offset: usize) -> usize {
+    text.get(..offset).map_or(offset, |before| before.chars().count())
+}
 
 /// The recursion is at most as deep as the number of operators, which is limited before.
 pub(crate) fn parse(variant: Variant, text: &str) -> Result<Node, Mistake> {
-    check_length(text)?;
+    if text.len() > LONGEST {
+        return Err((0, format!("it is longer than {LONGEST} bytes; shorten it")));
+    }
     let tokens = tokens(variant, text)?;
-    check_operators(&tokens)?;
-    let mut parser = Parser { variant, cursor: Cursor::new(tokens) };
+    let is_operator = |token: &Token| matches!(token, Token::Sign('.' | '[' | '(' | '{' | '|'));
+    if let Some((at, _)) = tokens.iter().filter(|(_, token)| is_operator(token)).nth(MOST_OPERATORS)
+    {
+        return Err((*at, format!("it has more than {MOST_OPERATORS} operators; simplify it")));
+    }
+    let mut parser = Parser { variant, text, cursor: Cursor::new(tokens) };
     let node = parser.expression(0)?;
     match parser.cursor.peek() {
         Token::End => Ok(node),
@@ -24,18 +39,15 @@ pub(crate) fn parse(variant: Variant, text: &str) -> Result<Node, Mistake> {
     }
 }
 
-struct Parser {
+struct Parser<'t> {
     variant: Variant,
+    text: &'t str,
     cursor: Cursor,
 }
 
 type Parsed = Result<Node, Mistake>;
 
-fn boxed(node: Node) -> Box<Node> {
-    Box::new(node)
-}
-
-impl Parser {
+impl Parser<'_> {
     /// Parses while the next token binds stronger than `power`.
     fn expression(&mut self, power: u8) -> Parsed {
         let mut left = self.prefix()?;
@@ -149,7 +161,7 @@ impl Parser {
                 self.cursor.require(']', "expected ']' for wildcard index")?;
                 let each = self.projection()?;
                 check(&left, None, offset)?;
-                Ok(Node::Each(boxed(left), boxed(each)))
+                Ok(Node::Each(Box::new(left), Box::new(each)))
             }
         }
     }
@@ -212,7 +224,8 @@ impl Parser {
         let given = arguments.len();
         match (decoder, arguments.pop()) {
             (Some((name, encoding)), Some(text)) if given == 1 => {
-                Ok(Node::Decode { encoding, name, text: boxed(text), offset })
+                let offset = characters(self.text, offset);
+                Ok(Node::Decode { encoding, name, text: Box::new(text), offset })
             }
             (Some(_), _) => Err((offset, format!("`{function}` takes 1 argument, not {given}"))),
             (None, None) => Err((offset, "`not_null` takes at least 1 argument".to_owned())),
@@ -262,7 +275,7 @@ const INHERITED: &str = "__proto__ constructor hasOwnProperty isPrototypeOf prop
 /// The second expression, applied to the value of the first.
 fn then(left: Node, right: Node, offset: usize) -> Parsed {
     check(&left, Some(right.first()), offset)?;
-    Ok(Node::Then(boxed(left), boxed(right)))
+    Ok(Node::Then(Box::new(left), Box::new(right)))
 }
 
 /// Refuses a step that selects nothing from any record. No step means `[*]`.

@@ -5,11 +5,9 @@
 use std::sync::Arc;
 
 use super::{
-    DocumentError, Variant,
     decimal::Decimal,
-    limits::MOST_BYTES,
-    scan::{CHARACTER, Reader},
-    value::{Kind, Members, Number, Value},
+    scan::{CHARACTER, DocumentError, Reader},
+    value::{Kind, MOST_BYTES, Members, Number, Value, Variant},
     wanted::Wanted,
 };
 

@@ -1,6 +1,46 @@
 //! Scans the strings and numerals of a JSON text, with the positions of errors.
 
-use super::{DocumentError, Variant, text::Text};
+use super::{
+    text::Text,
+    value::{MOST_BYTES, Variant},
+};
+
+/// Why a text cannot be read as a document. It names the position, never the content. Its text completes the
+/// sentence "the payload is ..".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DocumentError {
+    /// Not JSON, or nested deeper than 127 levels.
+    #[error("not valid JSON: {reason} at line {line}, column {column}")]
+    Syntax {
+        /// What is wrong, in general terms.
+        reason: &'static str,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// There is no text, or only white space.
+    #[error("not valid JSON: it is empty")]
+    Empty,
+    /// An object has two members of the same name, and JSON parsers differ in which one they use.
+    #[error(
+        "ambiguous: an object has two members of the same name, before line {line}, column {column}; \
+         JSON parsers differ in which one they use"
+    )]
+    DuplicateMember {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// More than 8 MiB. No event of Lambda is that large.
+    #[error("{bytes} bytes long, and at most {MOST_BYTES} are read")]
+    TooLong {
+        /// The length of the text.
+        bytes: usize,
+    },
+}
 
 pub(super) const EARLY: &str = "it ends too early";
 pub(super) const CHARACTER: &str = "a character that cannot stand there";

@@ -3,7 +3,37 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Variant, text::Text};
+use super::text::Text;
+
+/// The most bytes of a document: more than any event that Lambda delivers (6 MB).
+pub(crate) const MOST_BYTES: usize = 8 << 20;
+
+/// The implementation whose semantics are used. Comments mark where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// The specification, with exact numbers.
+    Standard,
+    /// `jmespath.py`, which Powertools for Python uses.
+    Python(OfPowertools),
+    /// `@aws-lambda-powertools/jmespath`.
+    TypeScript(OfPowertools),
+}
+
+/// No value without the feature, so that no program contains what only these variants do.
+#[cfg(not(feature = "powertools"))]
+type OfPowertools = std::convert::Infallible;
+#[cfg(feature = "powertools")]
+type OfPowertools = ();
+
+impl Variant {
+    pub(crate) const fn is_python(self) -> bool {
+        matches!(self, Self::Python(_))
+    }
+
+    pub(crate) const fn is_typescript(self) -> bool {
+        matches!(self, Self::TypeScript(_))
+    }
+}
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -155,4 +185,27 @@ fn array_index(name: &Text) -> Option<u64> {
         index = index * 10 + u64::from(digit);
     }
     (!name.is_empty() && index < u64::from(u32::MAX)).then_some(index)
+}
+
+/// Whether a value is there, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// `null`, or nothing.
+    Missing,
+    /// `""`, `[]` or `{}`.
+    Empty,
+    Present,
+}
+
+impl Presence {
+    pub(crate) fn of(value: &Value) -> Self {
+        let is_empty = match value {
+            Value::Undefined | Value::Null => return Self::Missing,
+            Value::Bool(_) | Value::Number(_) => false,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => members.len() == 0,
+        };
+        if is_empty { Self::Empty } else { Self::Present }
+    }
 }

@@ -3,19 +3,16 @@
 use std::fmt::Write as _;
 
 use super::{
-    Collision, Collisions, Variant, digits,
-    limits::MOST_BYTES,
+    decimal,
+    defects::{Collision, Collisions},
+    evaluate::EvaluationError,
     text::Text,
-    value::{Kind, Members, Number, Value},
+    value::{Kind, MOST_BYTES, Members, Number, Value, Variant},
 };
 
 /// The longest text in bytes. A value that was read grows at most fivefold (JavaScript writes
 /// `1e20` as 21 digits), but an expression can list one value many times.
 const LONGEST: usize = 8 * MOST_BYTES;
-
-/// The error of a text longer than the limit.
-#[derive(Debug)]
-pub(crate) struct TooLong;
 
 /// The text that is hashed: `json.dumps(.., sort_keys=True)` or `JSON.stringify(deepSort(..))`; `None` where JavaScript
 /// returns `undefined`.
@@ -23,14 +20,14 @@ pub(crate) fn write(
     variant: Variant,
     value: &Value,
     collisions: &Collisions,
-) -> Result<Option<String>, TooLong> {
+) -> Result<Option<String>, EvaluationError> {
     if matches!(value, Value::Undefined) {
         return Ok(None);
     }
     let separators = if variant.is_python() { (", ", ": ") } else { (",", ":") };
     let mut out = String::with_capacity(64);
     Writer { variant, separators, collisions }.value(value, &mut out);
-    if out.len() > LONGEST { Err(TooLong) } else { Ok(Some(out)) }
+    if out.len() > LONGEST { Err(EvaluationError::TooLong) } else { Ok(Some(out)) }
 }
 
 struct Writer<'l> {
@@ -153,8 +150,8 @@ fn escape_units(code: u32, out: &mut String) {
 fn number_text(variant: Variant, number: &Number) -> String {
     match &number.kind {
         Kind::Integer(text) => text.to_string(),
-        Kind::Double(double) if variant.is_python() => digits::python(*double),
-        Kind::Double(double) => digits::javascript(*double),
+        Kind::Double(double) if variant.is_python() => decimal::python(*double),
+        Kind::Double(double) => decimal::javascript(*double),
     }
 }
 

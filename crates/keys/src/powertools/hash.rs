@@ -1,6 +1,6 @@
 //! The hash functions that Powertools supports.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use md5::Md5;
 use sha1::Sha1;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 /// MD5 is the default of both libraries, and is broken: anyone who can choose payloads can make two
 /// with the same key. To keep a table of a function that used MD5, you have to use it too; that
 /// function had the same risk.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum HashFunction {
     /// `md5`, the default.
@@ -58,20 +58,6 @@ impl FromStr for HashFunction {
             "sha384" => Self::Sha384,
             "sha512" => Self::Sha512,
             _ => return Err(UnknownHashFunction),
-        })
-    }
-}
-
-impl fmt::Debug for HashFunction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Md5 => "md5",
-            Self::Sha1 => "sha1",
-            Self::Sha224 => "sha224",
-            Self::Sha256 => "sha256",
-            Self::Sha384 => "sha384",
-            Self::Sha512 => "sha512",
-            Self::Other(_) => "other",
         })
     }
 }

@@ -1,16 +1,62 @@
 //! Makes keys, fingerprints and results as Powertools does.
 
-use std::sync::Arc;
+use std::{str::FromStr, sync::Arc};
 
-use super::{
-    HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsLanguage,
-    expression::Selected,
-};
-use crate::{
-    Collision, DocumentError, ExpressionError, Key, Selection, SelectionError, digest::hex,
-    selector::Made,
-};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::HashFunction;
+use crate::{
+    Collision, ExpressionError, Key, Selection, SelectionError,
+    digest::hex,
+    jmespath::{
+        ast::Node,
+        defects::{Absent, Collisions, Optional},
+        evaluate::Evaluation,
+        parser::parse,
+        read::read,
+        value::{Value, Variant},
+        write::write,
+    },
+    parts::check,
+    selection::Made,
+};
+
+/// A language whose keys [`PowertoolsKeys`] makes. Its name is that of [`PowertoolsLanguage::name`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PowertoolsLanguage {
+    /// Powertools for AWS Lambda (Python): `powertools-python`.
+    Python,
+    /// Powertools for AWS Lambda (TypeScript): `powertools-typescript`.
+    TypeScript,
+}
+
+impl PowertoolsLanguage {
+    /// The name that [`from_str`](FromStr::from_str) parses, for instance from an environment
+    /// variable.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Python => "powertools-python",
+            Self::TypeScript => "powertools-typescript",
+        }
+    }
+}
+
+impl FromStr for PowertoolsLanguage {
+    type Err = UnknownPowertoolsLanguage;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPowertoolsLanguage> {
+        let known = [Self::Python, Self::TypeScript].into_iter();
+        known.into_iter().find(|language| language.name() == name).ok_or(UnknownPowertoolsLanguage)
+    }
+}
+
+/// No [`PowertoolsLanguage`] has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the Powertools language is unknown; use `powertools-python` or `powertools-typescript`")]
+#[non_exhaustive]
+pub struct UnknownPowertoolsLanguage;
 
 /// The settings of Powertools keys; see the [module](super).
 #[derive(Clone, Debug)]
@@ -19,6 +65,14 @@ pub struct PowertoolsKeys {
     prefix: Arc<str>,
     hash: HashFunction,
     accept_collisions: bool,
+}
+
+/// The value that an expression selected, not yet checked to be a usable key.
+struct Selected {
+    value: Value,
+    absent: Option<Absent>,
+    /// How distinct documents could have the same value.
+    collisions: Collisions,
 }
 
 impl PowertoolsKeys {
@@ -37,17 +91,14 @@ impl PowertoolsKeys {
         Self::of(PowertoolsLanguage::TypeScript, prefix)
     }
 
-    /// The keys of this language, with a prefix as for
-    /// [`python`](Self::python) or
-    /// [`typescript`](Self::typescript).
+    /// The keys of this language, with a prefix as for [`python`](Self::python) or [`typescript`](Self::typescript).
     ///
     /// ```
-    /// use lambda_idempotency_keys::powertools::{PowertoolsKeys, PowertoolsLanguage};
+    /// use lambda_idempotency_keys::powertools::PowertoolsKeys;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let named = "powertools-typescript"; // std::env::var("ORDER_LANGUAGE")?
     /// let powertools = PowertoolsKeys::of(named.parse()?, "orders-fn");
-    /// assert_eq!(powertools.language(), PowertoolsLanguage::TypeScript);
     /// # Ok(())
     /// # }
     /// ```
@@ -83,151 +134,101 @@ impl PowertoolsKeys {
         self
     }
 
-    /// The language whose keys are made.
-    #[must_use]
-    pub const fn language(&self) -> PowertoolsLanguage {
-        self.language
-    }
-
     /// Whether [`accept_collisions`](Self::accept_collisions) was chosen.
-    #[must_use]
-    pub const fn accepts_collisions(&self) -> bool {
+    pub(crate) const fn accepts_collisions(&self) -> bool {
         self.accept_collisions
     }
 
-    /// Compiles a JMESPath expression, with the functions that the library has.
-    ///
-    /// # Errors
-    /// The first mistake, with its offset.
-    pub fn compile(&self, text: &str) -> Result<PowertoolsExpression, ExpressionError> {
-        PowertoolsExpression::compile(self.language, text)
+    pub(crate) fn compile(&self, text: &str) -> Result<Node, ExpressionError> {
+        let error = |(offset, reason)| ExpressionError::at(text, offset, reason);
+        parse(self.variant(), text).map_err(error)
     }
 
-    /// Reads a JSON text as the library does.
-    ///
-    /// # Errors
-    /// The library cannot read it, or it is nested deeper than 128 levels or larger than 8 MiB,
-    /// which the library might accept.
-    pub fn read(&self, json: &str) -> Result<PowertoolsDocument, DocumentError> {
-        PowertoolsDocument::read(self.language, json)
-    }
-
-    /// The key of the value that `expression` selects, or without an expression of the whole
-    /// document.
-    ///
-    /// # Errors
-    /// The selected value cannot be a key; distinct records could share the key, and
-    /// [`accept_collisions`](Self::accept_collisions) is not set; or the library itself fails for
-    /// this record.
-    pub fn key(
-        &self,
-        document: &PowertoolsDocument,
-        expression: Option<&PowertoolsExpression>,
-    ) -> Result<Key, SelectionError> {
-        self.select(document, expression).map(|selection| self.key_of(&selection))
-    }
-
-    /// The key of a [selection](Self::select).
-    #[must_use]
-    pub fn key_of(&self, selection: &Selection) -> Key {
-        Key::from_text(format!("{}#{}", self.prefix, self.digest(selection.canonical_bytes())))
-    }
-
-    /// The selected value, as the text whose hash is in the [`key`](Self::key).
-    ///
-    /// # Errors
-    /// As [`key`](Self::key).
-    pub fn select(
-        &self,
-        document: &PowertoolsDocument,
-        expression: Option<&PowertoolsExpression>,
-    ) -> Result<Selection, SelectionError> {
-        let mut selected = match expression {
-            Some(expression) => expression.evaluate(document)?,
-            None => document.whole(self.language),
-        };
-        if selected.is_nothing()
-            && (self.language == PowertoolsLanguage::Python || expression.is_some())
-        {
-            return Err(SelectionError::Missing);
-        }
-        if selected.is_missing() {
-            match self.language {
-                PowertoolsLanguage::Python => return Err(SelectionError::Empty),
-                PowertoolsLanguage::TypeScript => {
-                    selected.collisions.note(Collision::TakenForMissing);
-                }
-            }
-        }
-        self.text(&mut selected).map(|text| Selection(text.into_bytes()))
-    }
-
-    /// The fingerprint of the value that `expression` selects, as with
-    /// `payload_validation_jmespath` or `payloadValidationJmesPath`.
-    ///
-    /// # Errors
-    /// As [`key`](Self::key); with [`accept_collisions`](Self::accept_collisions) a missing value
-    /// counts as `null`.
-    pub fn fingerprint(
-        &self,
-        document: &PowertoolsDocument,
-        expression: &PowertoolsExpression,
-    ) -> Result<String, SelectionError> {
-        let mut selected = expression.evaluate(document)?;
-        self.text(&mut selected).map(|text| self.digest(text.as_bytes()))
-    }
-
-    /// A handler's result, as JSON text, in the form in which the library keeps it: for Python that
-    /// of `json.dumps(.., sort_keys=True)`. TypeScript does not store text, so the text is
-    /// unchanged.
-    #[must_use]
-    pub fn result(&self, json: &str) -> Option<String> {
-        match self.language {
-            PowertoolsLanguage::Python => {
-                let document = self.read(json).ok()?;
-                document.whole(self.language).text().ok()
-            }
-            PowertoolsLanguage::TypeScript => Some(json.to_owned()),
-        }
-    }
-
-    /// The text that is hashed, unless the value is refused.
-    fn text(&self, selected: &mut Selected) -> Result<String, SelectionError> {
-        if !self.accept_collisions {
-            selected.check()?;
-        }
-        let text = selected.text()?;
-        match selected.collisions.first() {
-            Some(collision) if !self.accept_collisions => Err(SelectionError::Collision(collision)),
-            _ => Ok(text),
-        }
-    }
-
-    /// The key of a JSON text, and the selected text that it is a hash of.
-    pub(crate) fn make_key(
+    /// The key of what an expression selects from a JSON text, or without one of the whole text; and the selected text that
+    /// it is a hash of.
+    pub(crate) fn key(
         &self,
         json: &str,
-        expression: Option<&PowertoolsExpression>,
+        expression: Option<&Node>,
         tenant: Option<&str>,
     ) -> Made<(Key, Selection)> {
         if tenant.is_some() && !self.accept_collisions {
             return Ok(Err(SelectionError::Collision(Collision::Tenant)));
         }
-        let selection = self.select(&self.read(json)?, expression);
-        Ok(selection.map(|selection| (self.key_of(&selection), selection)))
+        let text = self.select(json, expression)?.and_then(|selected| {
+            let is_python = self.language == PowertoolsLanguage::Python;
+            let is_nothing = matches!(selected.value, Value::Null | Value::Undefined);
+            match is_missing(self.language, &selected.value) {
+                _ if is_nothing && (is_python || expression.is_some()) => {
+                    return Err(SelectionError::Missing);
+                }
+                true if is_python => return Err(SelectionError::Empty),
+                true => selected.collisions.note(Collision::TakenForMissing),
+                false => {}
+            }
+            self.text(selected)
+        });
+        Ok(text.map(|text| {
+            let key = format!("{}#{}", self.prefix, self.digest(text.as_bytes()));
+            (Key::from_text(key), Selection(text.into_bytes()))
+        }))
     }
 
-    /// The fingerprint of a JSON text.
-    pub(crate) fn make_fingerprint(
-        &self,
-        json: &str,
-        expression: Option<&PowertoolsExpression>,
-    ) -> Made<String> {
-        let document = self.read(json)?;
-        Ok(match expression {
-            Some(expression) => self.fingerprint(&document, expression),
-            None => Err(SelectionError::Missing),
-        })
+    /// The fingerprint of what an expression selects, as with `payload_validation_jmespath` or
+    /// `payloadValidationJmesPath`. With [`accept_collisions`](Self::accept_collisions), a missing value counts as `null`.
+    pub(crate) fn fingerprint(&self, json: &str, expression: Option<&Node>) -> Made<String> {
+        let text = self.select(json, expression)?.and_then(|selected| self.text(selected));
+        Ok(text.map(|text| self.digest(text.as_bytes())))
+    }
+
+    /// A handler's result, as JSON text, in the form in which the library keeps it: for Python that
+    /// of `json.dumps(.., sort_keys=True)`. TypeScript does not store text, so the text is
+    /// unchanged.
+    pub(crate) fn result(&self, json: String) -> String {
+        let written = match self.language {
+            PowertoolsLanguage::Python => {
+                let value = read(self.variant(), &json).ok();
+                value.and_then(|value| self.write(&value, &Collisions::default()).ok())
+            }
+            PowertoolsLanguage::TypeScript => None,
+        };
+        written.unwrap_or(json)
+    }
+
+    fn select(&self, json: &str, expression: Option<&Node>) -> Made<Selected> {
+        let value = read(self.variant(), json)?;
+        let Some(expression) = expression else {
+            return Ok(Ok(Selected { value, absent: None, collisions: Collisions::default() }));
+        };
+        let evaluation = Evaluation::new(self.variant());
+        Ok(evaluation.run(expression, &value).map_err(SelectionError::from).map(|value| {
+            let (absent, collisions) = evaluation.found();
+            Selected { value, absent, collisions }
+        }))
+    }
+
+    /// The text that is hashed, unless the value is refused.
+    fn text(&self, selected: Selected) -> Result<String, SelectionError> {
+        let Selected { value, absent, collisions } = selected;
+        if !self.accept_collisions {
+            check(&value, absent, &Optional::default())?;
+        }
+        let text = self.write(&value, &collisions)?;
+        match collisions.first() {
+            Some(collision) if !self.accept_collisions => Err(SelectionError::Collision(collision)),
+            _ => Ok(text),
+        }
+    }
+
+    fn write(&self, value: &Value, collisions: &Collisions) -> Result<String, SelectionError> {
+        write(self.variant(), value, collisions)?.ok_or(SelectionError::Missing)
+    }
+
+    const fn variant(&self) -> Variant {
+        match self.language {
+            PowertoolsLanguage::Python => Variant::Python(()),
+            PowertoolsLanguage::TypeScript => Variant::TypeScript(()),
+        }
     }
 
     /// A text that differs between settings that make different keys from the same payload. It includes the hash of a
@@ -248,4 +249,21 @@ impl PowertoolsKeys {
 /// The characters that `trim()` removes: <https://tc39.es/ecma262/#prod-WhiteSpace>
 fn is_javascript_space(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{FEFF}'
+}
+
+/// Whether the library treats a value as a missing key. `is_missing_idempotency_key` of Python: `null`, an empty value, or
+/// one that holds only nulls. `isMissingIdempotencyKey` of TypeScript: a falsy value, or a list or object of falsy values
+/// only.
+fn is_missing(language: PowertoolsLanguage, value: &Value) -> bool {
+    let is_nothing = |value: &Value| match language {
+        PowertoolsLanguage::Python => value.is_null(),
+        PowertoolsLanguage::TypeScript => !value.is_truthy_to_javascript(),
+    };
+    match value {
+        Value::Undefined | Value::Null => true,
+        Value::Array(items) => items.iter().all(is_nothing),
+        Value::Object(members) => members.iter().all(|(_, value)| is_nothing(value)),
+        Value::String(text) => text.is_empty(),
+        scalar => is_nothing(scalar),
+    }
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{ExpressionUse, KeySpec, KeySpecError};
-use crate::{
-    Expression, ExpressionError, KeyFormat, KeyPath, is_operation_name, selector::Selector,
-};
+use super::key_spec::{ExpressionUse, KeySpec, KeySpecError};
+use crate::{Expression, KeyFormat, KeyPath, is_operation_name, selector::Selector};
 
 /// A key specification with compiled expressions.
 #[derive(Debug)]
@@ -58,25 +56,24 @@ impl KeySpec {
     }
 
     fn selector(&self, what: ExpressionUse, path: &KeyPath) -> Result<Selector, KeySpecError> {
-        self.compiled(path, what).map_err(|source| {
+        let mistake = |source| {
             let operation = &self.operation;
             KeySpecError::key(format!(
                 "the {what} of operation `{operation}` has a mistake: {source}"
             ))
-        })
-    }
-
-    fn compiled(&self, path: &KeyPath, what: ExpressionUse) -> Result<Selector, ExpressionError> {
+        };
         #[cfg(feature = "powertools")]
         if let Some(keys) = &self.powertools {
             // Without an expression, Powertools makes the key of the whole document.
-            let is_whole = what == ExpressionUse::Key && path.expression.trim() == "@";
-            let expression = if is_whole { None } else { Some(keys.compile(&path.expression)?) };
+            let is_whole = path.expression.trim() == "@";
+            let expression =
+                if is_whole { Ok(None) } else { keys.compile(&path.expression).map(Some) };
+            let expression = expression.map_err(mistake)?;
             return Ok(Selector::powertools(path.view, &path.expression, keys.clone(), expression));
         }
-        let _ = what;
-        let expression = Expression::compile(&path.expression)?;
-        let expression = expression.optional(path.optional.iter().map(String::as_str))?;
+        let parts = path.optional.iter().map(String::as_str);
+        let expression = Expression::compile(&path.expression);
+        let expression = expression.and_then(|all| all.optional(parts)).map_err(mistake)?;
         Ok(Selector::of(path.view, expression))
     }
 

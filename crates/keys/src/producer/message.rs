@@ -11,15 +11,11 @@ const SCHEME: &[u8] = b"lambda-idempotency deduplication id 1";
 /// A payload to be sent, with its key. `Debug` does not show the payload.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
-    body: String,
-    key: Key,
+    pub(super) body: String,
+    pub(super) key: Key,
 }
 
 impl Message {
-    pub(super) const fn new(body: String, key: Key) -> Self {
-        Self { body, key }
-    }
-
     /// The JSON text to send.
     #[must_use]
     pub fn body(&self) -> &str {

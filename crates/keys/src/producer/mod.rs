@@ -34,16 +34,14 @@
 
 mod compile;
 mod key_spec;
-mod key_spec_error;
 mod message;
 
 // For `lambda-idempotency`, which compiles an operation together with its fingerprint.
 #[doc(hidden)]
-pub use crate::selector::{Made, Selector};
+pub use crate::{selection::Made, selector::Selector};
 #[doc(hidden)]
 pub use compile::Compiled;
-pub use key_spec::KeySpec;
-pub use key_spec_error::{ExpressionUse, KeySpecError};
+pub use key_spec::{ExpressionUse, KeySpec, KeySpecError};
 pub use message::{Message, deduplication_id};
 
 // The types in the signatures of a key specification.
@@ -129,6 +127,17 @@ pub enum PayloadError {
     },
 }
 
+impl KeySpec {
+    /// Compiles the specification. Call it once, when the program starts.
+    ///
+    /// # Errors
+    /// The name or the expression is invalid, settings exclude each other, or neither an expression nor a function makes
+    /// the key.
+    pub fn producer(&self) -> Result<Producer, KeySpecError> {
+        Producer::of(self.compile(None)?)
+    }
+}
+
 impl Producer {
     fn of(compiled: Compiled) -> Result<Self, KeySpecError> {
         let Compiled { operation, key_format: format, key, .. } = compiled;
@@ -193,7 +202,7 @@ impl Producer {
     pub fn message_of(&self, body: impl Into<String>) -> Result<Message, ProducerError> {
         let body = body.into();
         let key = self.key(&body)?;
-        Ok(Message::new(body, key))
+        Ok(Message { body, key })
     }
 
     fn rejected(&self, reason: PayloadError) -> ProducerError {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency_keys::{Digest, Scope};
+use lambda_idempotency_keys::{Digest, KeyFormat, Scope};
 use proptest::prelude::*;
 
 use crate::{
@@ -82,7 +82,7 @@ proptest! {
         prop_assert_eq!(one == other, digest(&one) == digest(&other));
         let identity = |parts: &[String]| {
             let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-            Scope { operation: "op", tenant: None }.identity(&parts)
+            KeyFormat::Hashed.identity(&Scope { operation: "op", tenant: None }, &parts)
         };
         prop_assert_eq!(one == other, identity(&one) == identity(&other));
     }

@@ -134,7 +134,8 @@ fn golden_keys() {
         assert_eq!(format.key(scope, &selection).as_str(), expected);
     }
     let identity = ["sqs", "arn:aws:sqs:eu-west-1:123456789012:orders", "m-1"];
-    assert_eq!(KeyFormat::Readable.identity(&scope, &identity), scope.identity(&identity));
+    let [readable, hashed] = [KeyFormat::Readable, KeyFormat::Hashed];
+    assert_eq!(readable.identity(&scope, &identity), hashed.identity(&scope, &identity));
     assert_eq!(
         with_secret.identity(&scope, &identity).as_str(),
         "op#hmac-f9149c7b9383657ecbfd4cef1ea429d6c2cdc66f769436d8fad7d38bf3916329"

@@ -1,6 +1,6 @@
 //! Keys must never change, because records in users' tables are found by them.
 
-use lambda_idempotency_keys::Scope;
+use lambda_idempotency_keys::{KeyFormat, Scope};
 
 use crate::support::{key, selected};
 
@@ -37,13 +37,14 @@ fn keys() {
     assert_eq!(key("@", ORDER).unwrap().as_str(), whole);
     let scope = Scope { operation: "op", tenant: None };
     assert_eq!(
-        scope.identity(&["sqs", "arn", "m-1"]).as_str(),
+        KeyFormat::Hashed.identity(&scope, &["sqs", "arn", "m-1"]).as_str(),
         "op#61fd76b976e5234f3c74bbeede285f98841414def7390b440009679bc5125af4"
     );
     // The same bytes are another key as an identity, and as one of an empty tenant.
     let selected = key("tenant", ORDER).unwrap();
-    let identity = scope.identity(&["\"acme\""]);
-    let of_tenant = Scope { tenant: Some(""), ..scope }.identity(&["\"acme\""]);
+    let identity = KeyFormat::Hashed.identity(&scope, &["\"acme\""]);
+    let of_tenant = Scope { tenant: Some(""), ..scope };
+    let of_tenant = KeyFormat::Hashed.identity(&of_tenant, &["\"acme\""]);
     assert_ne!(selected, identity);
     assert_ne!(identity, of_tenant);
 }

@@ -5,6 +5,8 @@ use lambda_idempotency_keys::{
     powertools::{PowertoolsKeys, PowertoolsLanguage},
 };
 
+use crate::bodies::{made, selector};
+
 /// On a thread with little stack, as Tokio's workers have.
 fn compile_and_select(text: String) -> Result<(), String> {
     let work = move || {
@@ -15,10 +17,8 @@ fn compile_and_select(text: String) -> Result<(), String> {
                 expression.clone().select(&Document::parse(json).unwrap());
             for language in [PowertoolsLanguage::Python, PowertoolsLanguage::TypeScript] {
                 let powertools = PowertoolsKeys::of(language, "p").accept_collisions();
-                if let Ok(expression) = powertools.compile(&text) {
-                    let document = powertools.read(json).unwrap();
-                    let _: Result<_, SelectionError> =
-                        powertools.select(&document, Some(&expression));
+                if let Ok(selector) = selector(&powertools, &text) {
+                    let _: Result<_, SelectionError> = made(&selector, json).unwrap();
                 }
             }
         }

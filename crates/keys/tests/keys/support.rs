@@ -1,6 +1,8 @@
 //! From text to canonical bytes and keys.
 
-use lambda_idempotency_keys::{Document, Expression, Key, Scope, Selection, SelectionError};
+use lambda_idempotency_keys::{
+    Document, Expression, Key, KeyFormat, Scope, Selection, SelectionError,
+};
 use proptest::test_runner::Config;
 
 /// The number of cases of a property test, multiplied by the variable `KEYS_TIMES`. Failures are not
@@ -30,5 +32,5 @@ pub(crate) fn selected(expression: &str, json: &str) -> Result<String, Selection
 /// The key of what `expression` selects.
 pub(crate) fn key(expression: &str, json: &str) -> Result<Key, SelectionError> {
     let scope = Scope { operation: "op", tenant: None };
-    select(expression, json).map(|selection| scope.key(&selection))
+    select(expression, json).map(|selection| KeyFormat::Hashed.key(&scope, &selection))
 }

@@ -8,13 +8,14 @@ mod requests;
 
 use lambda_idempotency_keys::{SelectionError, powertools::PowertoolsKeys};
 
+use crate::bodies::{made, selector};
+
 /// What an expression selects from a document, as it is hashed.
 fn select(
     powertools: &PowertoolsKeys,
     expression: &str,
     json: &str,
 ) -> Result<String, SelectionError> {
-    let expression = powertools.compile(expression).unwrap();
-    let selection = powertools.select(&powertools.read(json).unwrap(), Some(&expression))?;
+    let (_, selection) = made(&selector(powertools, expression).unwrap(), json).unwrap()?;
     Ok(String::from_utf8(selection.canonical_bytes().to_vec()).unwrap())
 }

@@ -1,10 +1,12 @@
 //! Every recorded case, with `accept_collisions`: the same key and fingerprint, or an error in both.
 
-use lambda_idempotency_keys::SelectionError;
-use lambda_idempotency_keys::powertools::{
-    HashFunction, PowertoolsDocument, PowertoolsExpression, PowertoolsKeys, PowertoolsLanguage,
+use lambda_idempotency_keys::{
+    KeyFormat, SelectionError,
+    powertools::{HashFunction, PowertoolsKeys},
 };
 use serde_json::Value;
+
+use crate::bodies::{made, selector};
 
 /// The recordings in the repository, or those in the directory `POWERTOOLS_VECTORS`.
 fn vectors(language: &str) -> (String, Vec<Value>) {
@@ -21,48 +23,31 @@ fn outcome(
     powertools: fn(String) -> PowertoolsKeys,
     document: &str,
     case: &Value,
-) -> [Option<String>; 2] {
+    is_python: bool,
+) -> (String, Option<String>) {
     let hash = case["hash"].as_str().map_or(HashFunction::Md5, |name| name.parse().unwrap());
     let prefix = case["prefix"].as_str().unwrap_or(" p ");
     let powertools = powertools(prefix.to_owned()).hash_function(hash).accept_collisions();
     let json = case["json"].as_str().unwrap_or(document);
-    let document = powertools.read(json);
-    let expression = case["expression"].as_str().map(|text| powertools.compile(text)).transpose();
-    let expression = match expression {
-        Ok(expression) => expression,
-        Err(error) => return [Some(format!("error: {error}")), None],
+    let selector = match selector(&powertools, case["expression"].as_str().unwrap_or("@")) {
+        Ok(selector) => selector,
+        Err(error) => return (format!("error: {error}"), None),
     };
-    if let (Ok(document), None) = (&document, &expression) {
-        results_have_the_hashed_format(&powertools, json, document);
-    }
-    let whole = powertools.compile("@").unwrap();
-    let key = |document: &PowertoolsDocument| match powertools.key(document, expression.as_ref()) {
-        Ok(key) => key.as_str().to_owned(),
-        Err(SelectionError::Missing | SelectionError::Empty) => "missing".to_owned(),
+    let key = match made(&selector, json) {
+        Ok(Ok((key, hashed))) => {
+            // In Python, results and hashed values have the same JSON format.
+            if is_python && case["expression"].is_null() {
+                assert_eq!(selector.result(json.to_owned()).as_bytes(), hashed.canonical_bytes());
+            }
+            key.as_str().to_owned()
+        }
+        Ok(Err(SelectionError::Missing | SelectionError::Empty)) => "missing".to_owned(),
+        Ok(Err(error)) => format!("error: {error}"),
         Err(error) => format!("error: {error}"),
     };
-    let fingerprint = |document: &PowertoolsDocument, path: &PowertoolsExpression| {
-        Some(powertools.fingerprint(document, path).ok()?.as_str().to_owned())
-    };
-    match document {
-        Ok(document) => {
-            [Some(key(&document)), fingerprint(&document, expression.as_ref().unwrap_or(&whole))]
-        }
-        Err(error) => [Some(format!("error: {error}")), None],
-    }
-}
-
-/// In Python, results and hashed values have the same JSON format.
-fn results_have_the_hashed_format(
-    powertools: &PowertoolsKeys,
-    json: &str,
-    document: &PowertoolsDocument,
-) {
-    if powertools.language() == PowertoolsLanguage::Python
-        && let Ok(selection) = powertools.select(document, None)
-    {
-        assert_eq!(powertools.result(json).unwrap().as_bytes(), selection.canonical_bytes());
-    }
+    let document = || panic!("it reads the text itself");
+    let fingerprint = selector.fingerprint(json, document, &KeyFormat::Hashed);
+    (key, fingerprint.ok().and_then(Result::ok))
 }
 
 fn check(language: &str, powertools: fn(String) -> PowertoolsKeys) {
@@ -70,8 +55,7 @@ fn check(language: &str, powertools: fn(String) -> PowertoolsKeys) {
     assert!(cases.len() >= 950, "{}", cases.len());
     let mut differences = Vec::new();
     for case in &cases {
-        let [key, fingerprint] = outcome(powertools, &document, case);
-        let key = key.unwrap();
+        let (key, fingerprint) = outcome(powertools, &document, case, language == "python");
         let same_key = match (case["key"].as_str(), case["missing"].as_bool()) {
             (Some(recorded), _) => key == recorded,
             (None, Some(true)) => key == "missing",

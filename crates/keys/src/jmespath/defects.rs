@@ -1,8 +1,38 @@
-//! How distinct records can share a key under Powertools.
+//! Why a value cannot be a key: a part of it is missing, or distinct records can share it under Powertools.
 
-use std::cell::Cell;
+use std::{cell::Cell, collections::BTreeSet};
 
-use super::value::{Members, Number};
+use super::value::{Members, Number, Presence};
+
+/// A part that is missing or empty, with its place from the innermost list outwards.
+pub(crate) struct Absent {
+    pub(crate) presence: Presence,
+    place: Vec<String>,
+}
+
+impl Absent {
+    pub(super) fn at(presence: Presence, label: String) -> Self {
+        Self { presence, place: vec![label] }
+    }
+
+    pub(super) fn within(mut self, label: String) -> Self {
+        self.place.push(label);
+        self
+    }
+
+    /// Its place, from the outermost list inwards.
+    pub(crate) fn place(self) -> String {
+        self.place.into_iter().rev().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The parts of an expression that may be missing: by name if the expression names its parts (`{x: a}`), otherwise by
+/// index, from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Optional {
+    pub(crate) names: BTreeSet<String>,
+    pub(crate) positions: BTreeSet<usize>,
+}
 
 /// How distinct records can get the same key under Powertools. The message never quotes the
 /// selected value.
