@@ -38,8 +38,8 @@ mutants_dynamodb() {
 
 # Not the random scenarios, nor those of large batches: they take most of the time.
 mutants_engine() {
-    mutants engine --file 'crates/engine/src/{driver,store_calls}.rs' \
-        --file 'crates/engine/src/{machine,process,running}/**' \
+    mutants engine --file 'crates/engine/src/{driver,process,store_calls}.rs' \
+        --file 'crates/engine/src/{machine,running}/**' \
         -- --lib --test engine -- --skip fuzz:: --skip large::
 }
 

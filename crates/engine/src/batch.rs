@@ -32,7 +32,7 @@
 
 pub use crate::{
     delivery::{Batch, Delivery, Job, Returned, Work},
-    pace::Pace,
+    parts::Pace,
 };
 
 use std::{future::Future, sync::Arc};
@@ -52,13 +52,11 @@ use lambda_idempotency_keys::Key;
 
 use crate::{
     driver::Driver,
-    machine::FIRST_CALL,
+    machine::{FIRST_CALL, each, unanswered},
     observe::{Observer, Observers, TracingObserver},
-    parts::Parts,
+    parts::{Parts, Workers},
     process::{Cache, Completed},
     store_calls,
-    unanswered::{each, unanswered},
-    workers::Workers,
 };
 
 /// Drives a store and handlers. Cheap to clone; clones share all.

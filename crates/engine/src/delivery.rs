@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{call::Call, delivered::Delivered, pace::Pace, record_id::RecordId};
+use crate::{call::Call, delivered::Delivered, parts::Pace, record_id::RecordId};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,

@@ -13,9 +13,8 @@ use lambda_idempotency_keys::Key;
 
 use crate::{
     batch::Engine,
-    machine::FIRST_CALL,
+    machine::{FIRST_CALL, each, unanswered},
     store_calls,
-    unanswered::{each, unanswered},
 };
 
 /// Why a key was not freed.

@@ -5,6 +5,7 @@
 //! would begin: one whose lease is over by then is not called at all.
 
 use std::{
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
@@ -20,12 +21,12 @@ use lambda_idempotency_core::{
     record::Json,
 };
 
-use tracing::Span;
+use tracing::{Span, field};
 
 use crate::{
     call::{Call, Shared},
+    delivered::Messaging,
     delivery::{Job, Returned},
-    handler_span,
     machine::{Collected, Ended},
 };
 
@@ -116,7 +117,7 @@ impl<'a> Handler<'a> {
             }
             *begun = Some(now);
             shared.polled_by(context.waker());
-            *span = handler_span::of(operation, &call, has_opentelemetry_fields);
+            *span = span_of(operation, &call, has_opentelemetry_fields);
             entered = Some(span.enter());
             *running = Contained::new(job(call));
         }
@@ -134,7 +135,7 @@ impl<'a> Handler<'a> {
             (answer, _) => Ended::Through(answer),
         };
         if let Ended::Through(Err(failure)) = &ended {
-            handler_span::failed(span, failure.error_type());
+            mark_failed(span, failure.error_type());
         }
         Poll::Ready(ended)
     }
@@ -156,7 +157,7 @@ impl Future for Handler<'_> {
         catch_unwind(AssertUnwindSafe(|| self.advance(context))).unwrap_or_else(|thrown| {
             let failure = Failure::panicked(&*thrown);
             discard(thrown);
-            caught(|| handler_span::failed(&self.span, failure.error_type()));
+            caught(|| mark_failed(&self.span, failure.error_type()));
             self.running = Contained::none();
             Poll::Ready(Ended::Through(Err(failure)))
         })
@@ -173,9 +174,73 @@ impl Drop for Handler<'_> {
             return;
         }
         caught(|| {
-            handler_span::failed(span, "stopped");
+            mark_failed(span, "stopped");
             let _entered = span.enter();
             *running = Contained::none();
         });
+    }
+}
+
+/// The span of one call of a handler. It is made when the handler is called, and entered for each of
+/// its polls. If no subscriber wants it, its fields are not evaluated.
+///
+/// A subscriber may format the fields when the span is made, although most handlers log nothing. So there are only those
+/// that name the record, unless those of OpenTelemetry are asked for. Their names, with dots, are those of its conventions
+/// for messaging, and of `tracing-opentelemetry`.
+fn span_of(operation: &str, call: &Call, has_opentelemetry_fields: bool) -> Span {
+    let record = call.record();
+    macro_rules! span {
+        ($($more:tt)*) => {
+            tracing::info_span!(
+                target: "lambda_idempotency::handler",
+                "handler",
+                source = record.source,
+                record = record.label(),
+                operation,
+                key_hash = call.key_hash(),
+                failed_attempts = call.failed_attempts(),
+                lost_attempts = call.lost_attempts(),
+                $($more)*
+            )
+        };
+    }
+    if !has_opentelemetry_fields {
+        return span!();
+    }
+    span!(
+        "otel.name" = field::display(Name { operation, messaging: call.messaging() }),
+        "otel.kind" = if call.messaging().is_some() { "consumer" } else { "internal" },
+        "otel.status_code" = field::Empty,
+        "error.type" = field::Empty,
+        "messaging.system" = call.messaging().map(|messaging| messaging.system),
+        "messaging.operation.name" = call.messaging().map(|_| "process"),
+        "messaging.operation.type" = call.messaging().map(|_| "process"),
+        "messaging.destination.name" = call.messaging().and_then(|messaging| messaging.destination),
+        "messaging.message.id" = call.messaging().and_then(|messaging| messaging.message_id),
+        "trace.parent" = call.trace_context().map(field::display),
+    )
+}
+
+/// The handler of this span has failed, with an error of this type. A span without the fields does not record it.
+fn mark_failed(span: &Span, error_type: &str) {
+    span.record("error.type", error_type);
+    span.record("otel.status_code", "ERROR");
+}
+
+/// What OpenTelemetry calls the span: what is done and with which destination, or the operation's name.
+struct Name<'a> {
+    operation: &'a str,
+    messaging: Option<Messaging<'a>>,
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.messaging {
+            Some(Messaging { destination: Some(destination), .. }) => {
+                write!(f, "process {destination}")
+            }
+            Some(_) => f.write_str("process"),
+            None => f.write_str(self.operation),
+        }
     }
 }

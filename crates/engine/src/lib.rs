@@ -24,10 +24,8 @@ mod delivery;
 mod driver;
 pub mod free;
 mod handler;
-mod handler_span;
 pub mod machine;
 pub mod observe;
-mod pace;
 mod parts;
 pub mod process;
 mod record_id;
@@ -36,8 +34,6 @@ pub mod steps;
 mod store_calls;
 mod surroundings;
 mod trace_context;
-mod unanswered;
-mod workers;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -42,9 +42,6 @@ mod delivery {
     pub(crate) use lambda_idempotency_engine::batch::Returned;
 }
 
-#[path = "../../../crates/engine/src/unanswered.rs"]
-mod unanswered;
-
 thread_local! {
     static LEFT_OUT: Cell<Option<&'static str>> = const { Cell::new(None) };
 }

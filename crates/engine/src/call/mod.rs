@@ -1,11 +1,8 @@
 //! What a handler can read about its call.
 
-mod effects;
-mod publishing;
-mod retention;
+mod kept;
 mod setters;
 mod shared;
-mod steps;
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -17,7 +17,7 @@ use lambda_idempotency_core::{
     outcome::{NotStarted, Outcome},
     policy::Policy,
     record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
-    store::{StoreError, Verdict, Write},
+    store::{StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -103,6 +103,25 @@ pub enum Input {
         /// For how long since the machine was told last.
         polled: Duration,
     },
+}
+
+/// The answers of a call, and what is `missing` for ever after: a store that answers too little must not
+/// make a delivery disappear.
+pub(crate) fn each<T>(answers: Vec<T>, missing: impl FnMut() -> T) -> impl Iterator<Item = T> {
+    answers.into_iter().chain(std::iter::repeat_with(missing))
+}
+
+/// The error in place of an answer that a store did not give.
+pub(crate) fn unanswered() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "the store gave fewer answers than it was asked for; run its conformance tests",
+    )
+}
+
+/// The error in place of an answer that a sender did not give.
+pub(crate) fn unsent() -> SendError {
+    SendError::new("the sender gave fewer answers than it was asked for; correct it")
 }
 
 /// How a handler ended.

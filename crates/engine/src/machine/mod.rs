@@ -71,6 +71,7 @@ use self::{
     budget::Budget,
     calls::CallIds,
     claims::{Answer, Claims, Request},
+    io::unsent,
     lease::{Leases, Terms},
     messages::Outboxes,
     order::Order,
@@ -85,9 +86,11 @@ pub use self::{
     io::{Action, Carried, Collected, Ended, Host, Input, RecordOutcome, Setting},
     record::{Ask, Task},
 };
-use crate::unanswered::{each, unanswered, unsent};
 
-pub(crate) use calls::FIRST_CALL;
+pub(crate) use self::{
+    calls::FIRST_CALL,
+    io::{each, unanswered},
+};
 
 /// The present time, and the host.
 struct Present<'h> {

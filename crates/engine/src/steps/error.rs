@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use lambda_idempotency_core::store::StoreError;
 
-use super::{MAX_STEP_BYTES, MAX_STEPS};
+/// How many steps of a key are kept.
+pub const MAX_STEPS: usize = 32;
+
+/// How many bytes the steps of a key may have together, as JSON with their names. Each write of the record
+/// repeats them until the key is completed.
+pub const MAX_STEP_BYTES: usize = 32 * 1024;
 
 /// Why a step of a call could not run, or why its result could not be kept or answered. Where its text does not
 /// say otherwise, the step was not called.

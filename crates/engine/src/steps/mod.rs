@@ -4,29 +4,20 @@
 //! the handler, the machine writes it, and the answer of the store lets the step return.
 
 mod error;
-mod text;
-mod working;
 
 use std::{
     collections::BTreeMap,
     fmt,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
-    thread::ThreadId,
+    thread::{self, ThreadId},
 };
 
 use lambda_idempotency_core::{record::Json, store::StoreError};
 use serde_json::value::RawValue;
 
-pub use error::StepError;
-use text::Results;
-
-/// How many steps of a key are kept.
-pub const MAX_STEPS: usize = 32;
-
-/// How many bytes the steps of a key may have together, as JSON with their names. Each write of the record
-/// repeats them until the key is completed.
-pub const MAX_STEP_BYTES: usize = 32 * 1024;
+pub use error::{MAX_STEP_BYTES, MAX_STEPS, StepError};
 
 /// The longest name of a step, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -291,6 +282,80 @@ impl Drop for Called {
 impl fmt::Debug for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Steps").field("are_stored", &self.are_stored).finish_non_exhaustive()
+    }
+}
+
+/// The results of steps that have ended, by name. They are stored as a JSON object, which nothing else in this project reads.
+#[derive(Clone, Default)]
+struct Results(BTreeMap<Arc<str>, Box<RawValue>>);
+
+impl Results {
+    /// Reads what an attempt before has stored.
+    fn parse(text: Option<&Json>) -> Result<Self, StepError> {
+        let Some(text) = text else { return Ok(Self::default()) };
+        serde_json::from_str(text).map(Self).map_err(|_| StepError::Unreadable)
+    }
+
+    fn text(&self) -> Result<Json, StepError> {
+        serde_json::to_string(&self.0).map(Json::from).map_err(|_| StepError::Unreadable)
+    }
+
+    fn get(&self, name: &str) -> Option<&RawValue> {
+        self.0.get(name).map(|result| &**result)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn insert(&mut self, name: Arc<str>, result: Box<RawValue>) {
+        self.0.insert(name, result);
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+}
+
+impl Steps {
+    /// Calls the work of a step and waits for it. Effects and messages that the work adds are refused: an attempt that gets
+    /// the step's result does not call its work, and would be completed without them.
+    pub(crate) async fn working<Fut: Future>(&self, work: impl FnOnce() -> Fut) -> Fut::Output {
+        let work = {
+            let _working = Working::on_this_thread(self);
+            work()
+        };
+        let mut work = pin!(work);
+        std::future::poll_fn(|context| {
+            let _working = Working::on_this_thread(self);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Whether this thread polls the work of a step. What runs beside a step, in the same handler, does not.
+    pub(crate) fn are_working(&self) -> bool {
+        self.lock().working.contains(&thread::current().id())
+    }
+}
+
+/// This thread polls the work of a step, until this is dropped, also by a panic.
+struct Working<'a>(&'a Steps);
+
+impl<'a> Working<'a> {
+    fn on_this_thread(steps: &'a Steps) -> Self {
+        steps.lock().working.push(thread::current().id());
+        Self(steps)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        let me = thread::current().id();
+        if let Some(last) = state.working.iter().rposition(|thread| *thread == me) {
+            state.working.swap_remove(last);
+        }
     }
 }
 

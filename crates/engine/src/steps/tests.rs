@@ -131,3 +131,23 @@ fn a_call_without_a_claim_keeps_steps_for_itself() {
     assert!(matches!(poll(pin!(called(&steps, "one").ended(raw("1")))), Poll::Ready(Ok(()))));
     assert!(matches!(steps.begin("one"), Err(StepError::Twice { .. })));
 }
+
+#[test]
+fn results_are_an_object_of_names_and_are_kept_byte_for_byte() {
+    let mut results = Results::default();
+    results.insert("ship".into(), raw("null"));
+    results.insert("charge".into(), raw("{\"id\": 1.0}"));
+    let text = results.text().unwrap();
+    assert_eq!(&*text, "{\"charge\":{\"id\": 1.0},\"ship\":null}");
+    let again = Results::parse(Some(&text)).unwrap();
+    assert_eq!(again.get("charge").unwrap().get(), "{\"id\": 1.0}");
+    assert_eq!((again.len(), again.get("bill").is_none()), (2, true));
+}
+
+#[test]
+fn a_text_that_is_not_an_object_is_unreadable() {
+    for text in ["", "[]", "{\"charge\":", "1"] {
+        let read = Results::parse(Some(&text.into()));
+        assert!(matches!(read, Err(StepError::Unreadable)), "{text}");
+    }
+}

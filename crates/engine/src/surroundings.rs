@@ -1,12 +1,10 @@
 //! What the machine's [`Host`](crate::machine::Host) answers from: the user's code for each record, and the engine
 //! that the invocations of this process share.
 
-mod host;
-mod work;
-
 use std::{
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use lambda_idempotency_core::{
@@ -17,18 +15,18 @@ use lambda_idempotency_core::{
     outbox::PublishError,
     outcome::{NotStarted, Outcome},
     policy::{Mode, Policy},
-    record::Worker,
+    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance, Status, Worker},
+    store::StoreError,
 };
 use lambda_idempotency_keys::Key;
 
 use crate::{
     call::{Call, History, RecordId, Shared, Subject},
     delivered::Delivered,
-    delivery::{Delivery, Job},
+    delivery::{Delivery, Job, Work},
     handler::{Due, Handler, Latest},
-    machine::Ask,
-    pace::Pace,
-    parts::Parts,
+    machine::{Ask, Carried, Host, Task},
+    parts::{Pace, Parts},
     running::{Polled, Running},
     steps::{KeptSteps, Refusal},
 };
@@ -229,5 +227,95 @@ impl<'a> Surroundings<'a> {
     pub(crate) fn take_outcomes(&mut self, records: usize) -> Vec<Outcome> {
         let slots = self.slots.drain(..).take(records);
         slots.map(|slot| slot.outcome.unwrap_or(NEVER)).collect()
+    }
+}
+
+impl Host for Surroundings<'_> {
+    fn owner(&mut self) -> Result<Owner, EntropyError> {
+        Owner::random()
+    }
+
+    fn provenance(&self, at: usize, now: Timestamp) -> Option<Provenance> {
+        let record = &self.slots.get(at)?.record;
+        let provenance = Provenance::new(now, Arc::clone(&self.worker));
+        Some(provenance.with_record(record.source, Arc::clone(record.shown())))
+    }
+
+    fn pace(&self) -> Duration {
+        self.pace.estimate()
+    }
+
+    fn took(&mut self, took: Duration) {
+        self.pace.learn(took);
+    }
+
+    fn learn(&mut self, key: &Key, mut record: IdempotencyRecord, now: Timestamp) {
+        if record.status == Status::Completed && record.outbox.is_none() {
+            // It is not written again, and is kept for long: where its claim came from is for people.
+            record.provenance = None;
+        }
+        self.parts.completed.keep(key, &Arc::new(record), now);
+    }
+
+    fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {
+        let known = self.parts.completed.get(key, now);
+        self.cache_hits += usize::from(known.is_some());
+        known
+    }
+
+    fn renewed(&mut self, at: usize, lease_until: Timestamp) {
+        if let Some(handler) = self.slot(at).handler {
+            self.running.renewed(handler, lease_until);
+        }
+    }
+
+    fn steps_stored(&mut self, at: usize, steps: &Json) {
+        if let Some(shared) = &self.slot(at).shared {
+            shared.steps_are_in_store(steps);
+        }
+    }
+
+    fn steps_refused(&mut self, at: usize, error: &StoreError) {
+        if let Some(shared) = &self.slot(at).shared {
+            shared.steps_are_refused(error);
+        }
+    }
+
+    fn stop(&mut self, at: usize) -> Option<Timestamp> {
+        let handler = self.slot(at).handler.take()?;
+        self.running.stop(handler)
+    }
+}
+
+impl<'a> Work<'a> {
+    /// What the machine has to know of the work, what identifies it if it has no key, and its
+    /// handler.
+    fn ask(
+        self,
+        group: Option<Arc<str>>,
+        receives: u32,
+    ) -> (Ask<'a>, Option<Key>, Contained<Job<'a>>) {
+        let ask = |task| Ask {
+            key: None,
+            fingerprint: None,
+            payload: "",
+            group,
+            receives,
+            task,
+            lets_pass: false,
+            kept: None,
+        };
+        match self {
+            Self::Keyed { key, fingerprint, payload, job } => {
+                let ask = Ask { key: Some(key), fingerprint, payload, ..ask(Task::Keyed) };
+                (ask, None, Contained::new(job))
+            }
+            Self::Unprotected { identity, job } => {
+                (ask(Task::Unprotected), Some(identity), Contained::new(job))
+            }
+            Self::Reject(rejection) => {
+                (ask(Task::Reject(Carried(rejection))), None, Contained::none())
+            }
+        }
     }
 }
