@@ -7,7 +7,7 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Left, Page},
+    browse::{Browse, Cursor, Left, Page, PageBuilder},
     clock::{BoxFuture, Timestamp},
     key::Key,
     store::{Guard, RecordVersion, StoreError},
@@ -36,22 +36,19 @@ impl PostgresStore {
         // No key is empty, so all come after the empty one.
         let after = after.map_or("", Cursor::as_str).to_owned();
         let most = u64::try_from(limit.get()).unwrap_or(u64::MAX);
-        let limit = number(i64::try_from(most).unwrap_or(i64::MAX));
-        let parameters = vec![(Box::new(after) as _, Type::TEXT), limit];
+        let most_rows = number(i64::try_from(most).unwrap_or(i64::MAX));
+        let parameters = vec![(Box::new(after) as _, Type::TEXT), most_rows];
         let statement = Statement::new(page, parameters);
         let rows = self.ask("list", statement, &budget).await?;
         let corrupt = |problem| error::corrupt(&self.config, problem);
-        let mut items = Vec::with_capacity(rows.len());
+        let mut page = PageBuilder::new(limit);
         for row in &rows {
-            let record = decode(row).map_err(|problem| corrupt(problem).report(false));
-            items.push((key(row).map_err(corrupt)?, record));
+            page.add(key(row).map_err(corrupt)?, decode(row).map(Some).map_err(corrupt))?;
         }
         // There may be others behind the limit, and those that had no room are.
         let of_limit = rows.first().map_or(0, found);
-        let has_next = of_limit == most || u64::try_from(items.len()).is_ok_and(|n| n < of_limit);
-        let last = items.last().filter(|_| has_next);
-        let next = last.map(|(key, _)| Cursor::from_text(key.as_str()));
-        Ok(Page::new(items, next))
+        let has_next = of_limit == most || u64::try_from(rows.len()).is_ok_and(|n| n < of_limit);
+        Ok(page.until_last_key(has_next))
     }
 
     /// Removes what is left from these records, if they are unchanged.

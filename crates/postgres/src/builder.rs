@@ -100,6 +100,7 @@ pub struct PostgresStoreBuilder {
     max_connections: usize,
     max_idle: Duration,
     isolation: Option<Isolation>,
+    reads_only: bool,
 }
 
 impl PostgresStoreBuilder {
@@ -114,6 +115,7 @@ impl PostgresStoreBuilder {
             max_connections: MAX_CONNECTIONS,
             max_idle: MAX_IDLE,
             isolation: None,
+            reads_only: false,
         }
     }
 
@@ -223,6 +225,14 @@ impl PostgresStoreBuilder {
         self
     }
 
+    /// A store for tools that look at records: its transactions are read-only, so that the role needs `SELECT` only, and the
+    /// server may be a standby, whose records may be old. Writes are refused. Default: a function's store, which is refused
+    /// where it may not write.
+    pub fn read_only(mut self) -> Self {
+        self.reads_only = true;
+        self
+    }
+
     /// The clock. Default: the machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.timing.clock = Arc::new(clock);
@@ -266,6 +276,7 @@ impl PostgresStoreBuilder {
             max_connections: self.max_connections,
             max_idle: self.max_idle,
             isolation: self.isolation,
+            reads_only: self.reads_only,
         };
         let pool = Arc::new(Pool::new(target, &config));
         Ok(PostgresStore { pool, config: Arc::new(config), statements })

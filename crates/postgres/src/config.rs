@@ -17,6 +17,8 @@ pub(crate) struct Config {
     pub(crate) max_idle: Duration,
     /// `None` leaves it to the session.
     pub(crate) isolation: Option<Isolation>,
+    /// Its transactions are read-only.
+    pub(crate) reads_only: bool,
 }
 
 impl Config {

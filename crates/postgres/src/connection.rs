@@ -13,7 +13,10 @@ use std::{
     future::{Future, poll_fn},
     io,
     pin::{Pin, pin},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -284,6 +287,8 @@ pub(crate) struct Target {
 pub(crate) struct Pool {
     target: Target,
     idle: Mutex<Vec<Idle>>,
+    /// A connection could not be cleaned, and that was logged.
+    is_unclean: AtomicBool,
     /// A connection is for a request that has one of these.
     pub(crate) slots: RequestSlots,
 }
@@ -305,7 +310,7 @@ pub(crate) struct Lease<'p> {
 impl Pool {
     pub(crate) fn new(target: Target, config: &Config) -> Self {
         let slots = RequestSlots::new(config.max_connections, Arc::clone(&config.timing.clock));
-        Self { target, idle: Mutex::default(), slots }
+        Self { target, idle: Mutex::default(), is_unclean: AtomicBool::new(false), slots }
     }
 
     /// An idle connection.
@@ -369,6 +374,11 @@ impl Pool {
     /// The failure of a call that got no slot.
     pub(crate) fn crowded(&self, failure: Failure) -> Failure {
         blamed(failure, self.slots.blame())
+    }
+
+    /// Whether no connection was left unclean before.
+    pub(crate) fn is_first_unclean(&self) -> bool {
+        !self.is_unclean.swap(true, Ordering::Relaxed)
     }
 
     /// Notes what became of a request.

@@ -93,6 +93,10 @@ pub(crate) fn not_connected(doing: Doing<'_>, TimedOut(limit): TimedOut) -> Fail
 /// A failover has made this server a standby, or is about to replace it. Or an administrator has set the database so, perhaps
 /// because it moves to another server: then nothing is read here either.
 pub(crate) fn read_only(doing: Doing<'_>) -> Failure {
+    if doing.config.reads_only {
+        let context = format!("could not {doing}: the store was built with `read_only`");
+        return Failure::new(StoreErrorKind::Refused, context);
+    }
     let context = format!(
         "could not {doing}: the session is read-only, on a standby, or by `default_transaction_read_only` of the server, \
          the database or the role; connect to the server that takes writes"
@@ -166,10 +170,16 @@ pub(crate) fn connect_failure(doing: Doing<'_>, why: Unconnected) -> Failure {
             ),
         ),
         Unconnected::Failed(error) => match error.as_db_error() {
-            None => unavailable(format!(
-                "could not {doing}: no connection; check host, port, security group and certificates"
-            ))
-            .because(chain(&error)),
+            None => {
+                let cause = chain(&error);
+                let remedy = if cause.contains("server does not support TLS") {
+                    "the server takes no encrypted connections; turn on its `ssl`, or, if it is a local one, end the URL \
+                     with ?sslmode=disable"
+                } else {
+                    "check host, port, security group and certificates"
+                };
+                unavailable(format!("could not {doing}: no connection; {remedy}")).because(cause)
+            }
             Some(_) => failure(doing, &error),
         },
     };
@@ -309,10 +319,14 @@ fn server_failure(doing: Doing<'_>, said: &DbError) -> Failure {
         ),
         "42501" => Failure::new(
             StoreErrorKind::Denied,
-            format!(
-                "could not {doing}: the role needs SELECT, INSERT, UPDATE and DELETE on {table}, and no row security may \
-                 refuse its rows"
-            ),
+            if doing.config.reads_only {
+                format!("could not {doing}: the role needs SELECT on {table}")
+            } else {
+                format!(
+                    "could not {doing}: the role needs SELECT, INSERT, UPDATE and DELETE on {table}, and no row \
+                     security may refuse its rows"
+                )
+            },
         ),
         "54000" => {
             let context = format!("could not {doing}: the record is too large");

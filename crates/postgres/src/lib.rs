@@ -103,7 +103,8 @@
 //!
 //! # Permissions
 //!
-//! The role of the function needs `SELECT`, `INSERT`, `UPDATE` and `DELETE` on the table, and nothing else.
+//! The role of the function needs `SELECT`, `INSERT`, `UPDATE` and `DELETE` on the table, and nothing else. To
+//! [look](PostgresStoreBuilder::read_only) at records, `SELECT` is enough.
 //!
 //! # How it writes
 //!

@@ -20,6 +20,8 @@
 
 use std::borrow::Cow;
 
+use lambda_idempotency_core::browse::PageBuilder;
+
 use crate::{
     config::Table,
     guard::{GUARD_COLUMNS, guard},
@@ -100,7 +102,18 @@ impl Change {
                 )
             }
             Self::Update => {
-                let assignments = COLUMNS.map(|(name, _)| format!("{name} = {}", value(name)));
+                let assignments = COLUMNS.map(|(name, _)| match name {
+                    // A write that takes no key has the provenance of the claim, of which another version may have
+                    // stored more: it stays as it is.
+                    "provenance" => format!(
+                        "provenance = CASE WHEN {new} IS NOT NULL AND ({status} <> 'INPROGRESS' OR {owner} IS NULL \
+                         OR {owner} = t.owner) THEN t.provenance ELSE {new} END",
+                        new = value(name),
+                        status = value("status"),
+                        owner = value("owner"),
+                    ),
+                    name => format!("{name} = {}", value(name)),
+                });
                 let (assignments, rows, guard) =
                     (assignments.join(", "), source("FROM"), guard(value));
                 format!(
@@ -203,10 +216,8 @@ fn returned_without(prefix: &str, unread: &[&str]) -> String {
 
 /// The columns that may have megabytes.
 const LARGE: [&str; 4] = ["result", "steps", "outbox", "payload"];
-/// The most bytes of a page, unless its first record has more.
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Reads the next records of which this is true, without these columns, up to [`PAGE_BYTES`]. The last column says how many
+/// Reads the next records of which this is true, without these columns, as many as have room on a page. The last column says how many
 /// there were before the bytes were counted.
 fn page(table: &str, also: &str, unread: &[&str]) -> String {
     let returned = returned_without("", unread);
@@ -217,6 +228,7 @@ fn page(table: &str, also: &str, unread: &[&str]) -> String {
         "SELECT {returned}, of_limit FROM (SELECT *, sum({size}) OVER (ORDER BY key) AS of_bytes, \
          row_number() OVER (ORDER BY key) AS of_row, count(*) OVER () AS of_limit FROM (SELECT * FROM {table} \
          WHERE key > $1{also} ORDER BY key LIMIT $2) AS found) AS counted \
-         WHERE of_bytes <= {PAGE_BYTES} OR of_row = 1 ORDER BY key"
+         WHERE of_bytes <= {} OR of_row = 1 ORDER BY key",
+        PageBuilder::MAX_BYTES
     )
 }

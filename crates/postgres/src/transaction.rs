@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
 use tokio_postgres::{Error, error::SqlState};
 
 use crate::{
-    config::Isolation,
+    config::{Config, Isolation},
     connection::{Access, Answers, Connection, Lease, Ran, Rows, Statement},
     effects::PostgresEffects,
     error::{
@@ -116,7 +116,7 @@ impl PostgresStore {
             return Err(error::too_late(&self.config));
         }
         let began = self.config.timing.clock.now();
-        let begin = begin(self.config.isolation, limit, planning);
+        let begin = begin(&self.config, limit, planning);
         let answered = lease.connection.run(&begin, statements, Some("COMMIT"));
         let answers = budget.attempt(limit, answered).await.map_err(|late| {
             self.pool.close_idle(began);
@@ -147,12 +147,19 @@ impl PostgresStore {
 ///
 /// Whether it may write, and how isolated it is, is what the session says, unless the store was told to [isolate](Isolation) it
 /// otherwise. Whether it may write is asked first: a session that only reads may be one of a server that another has replaced.
-pub(crate) fn begin(isolation: Option<Isolation>, limit: Duration, planning: &str) -> String {
+///
+/// A store that only reads asks nothing: it may be one of a standby.
+fn begin(config: &Config, limit: Duration, planning: &str) -> String {
     let share = |eighths: u32| (limit.saturating_mul(eighths) / 8).as_millis().max(1);
     let (statement, lock) = (share(7), share(6));
-    let isolation = isolation.map_or("", Isolation::clause);
+    let begin = if config.reads_only {
+        "BEGIN READ ONLY".to_owned()
+    } else {
+        let isolation = config.isolation.map_or("", Isolation::clause);
+        format!("BEGIN{isolation}; SHOW transaction_read_only")
+    };
     format!(
-        "BEGIN{isolation}; SHOW transaction_read_only; \
+        "{begin}; \
          SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}; \
          SET LOCAL idle_in_transaction_session_timeout = {statement}{planning}"
     )
@@ -264,7 +271,7 @@ impl PostgresStore {
         statements.extend(of_effects.map(|s| Statement::counted(s.text(), s.parameters())));
         let limit = member.commit_limit(budget);
         let began = self.config.timing.clock.now();
-        let begin = begin(self.config.isolation, limit, "");
+        let begin = begin(&self.config, limit, "");
         let running = budget.attempt(limit, lease.connection.run(&begin, &statements, None)).await;
         drop(statements);
         let Answers { begin, statements: mut answers, .. } = match running {
@@ -342,9 +349,7 @@ impl PostgresStore {
         match committed? {
             Ok(cleaned) => {
                 // Whatever became of the rest, it is committed.
-                if cleaned.is_ok() {
-                    lease.give_back(&self.config);
-                }
+                self.keep(lease, cleaned);
                 Ok(done)
             }
             Err(error) => {
@@ -352,10 +357,10 @@ impl PostgresStore {
                 if failure.in_doubt {
                     return Err(failure);
                 }
-                // A constraint or a trigger that is checked at the end.
-                let refused = self.failed(doing, member, None, &error, limit, budget)?;
+                // A constraint or a trigger that is checked at the end, or a conflict with another transaction.
+                let refused = self.failed(doing, member, None, &error, limit, budget);
                 self.roll_back(lease, budget).await;
-                Ok(Done::refused(refused))
+                refused.map(Done::refused)
             }
         }
     }
@@ -363,8 +368,25 @@ impl PostgresStore {
     async fn roll_back(&self, mut lease: Lease<'_>, budget: &Budget<'_>) {
         let roll_back = format!("ROLLBACK; {CLEAN}");
         let rolled_back = budget.attempt(budget.limit(), lease.connection.batch(&roll_back)).await;
-        if matches!(rolled_back, Ok(Ok(()))) {
-            lease.give_back(&self.config);
+        if let Ok(cleaned) = rolled_back {
+            self.keep(lease, cleaned);
+        }
+    }
+
+    /// Keeps a connection of which the server says that nothing of effects is left on it, and closes any other.
+    fn keep(&self, lease: Lease<'_>, cleaned: Result<(), Error>) {
+        match cleaned {
+            Ok(()) => lease.give_back(&self.config),
+            Err(error) => {
+                if let Some(said) = error.as_db_error().filter(|_| self.pool.is_first_unclean()) {
+                    let (table, why) = (self.config.table.name(), told(said));
+                    tracing::warn!(
+                        %table, why,
+                        "each operation with effects opens a connection: what effects leave on one cannot be removed; \
+                         the database needs PL/pgSQL, and the role EXECUTE on pg_advisory_unlock_all()"
+                    );
+                }
+            }
         }
     }
 

@@ -183,7 +183,7 @@ impl Server {
     pub(crate) async fn connect(&self, changes: bool) -> Result<Connected, Failure> {
         match &self.kind {
             Kind::Postgres { table } => {
-                let store = self.postgres(table)?;
+                let store = self.postgres(table, changes)?;
                 if changes {
                     store.check().await?;
                 }
@@ -202,7 +202,9 @@ impl Server {
     /// What is wrong with the server or the table. An error if the server does not answer.
     pub(crate) async fn problems(&self) -> Result<Vec<String>, Failure> {
         let checked = match &self.kind {
-            Kind::Postgres { table } => self.postgres(table)?.check().await.map_err(Failure::from),
+            Kind::Postgres { table } => {
+                self.postgres(table, true)?.check().await.map_err(Failure::from)
+            }
             Kind::Redis { prefix, allow_eviction } => {
                 let store = self.redis(prefix.as_deref(), *allow_eviction)?;
                 store.check().await.map_err(Failure::from)
@@ -217,13 +219,16 @@ impl Server {
         }
     }
 
-    fn postgres(&self, table: &str) -> Result<PostgresStore, Failure> {
+    fn postgres(&self, table: &str, changes: bool) -> Result<PostgresStore, Failure> {
         let mut builder = PostgresStore::builder(&self.url)
             .table(table)
             .attempt_timeout(ATTEMPT)
             .connect_timeout(ATTEMPT);
         if let Some(password) = self.password.clone() {
             builder = builder.password(move || ready(Ok::<_, io::Error>(password.clone())));
+        }
+        if !changes {
+            builder = builder.read_only();
         }
         Ok(builder.build()?)
     }

@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::{record::Status, store::Store as _};
-use lambda_idempotency_postgres::PostgresStatement;
+use lambda_idempotency_core::{
+    effects::RefusalReason,
+    record::Status,
+    store::{Store as _, Verdict},
+};
+use lambda_idempotency_postgres::{Isolation, PostgresStatement};
+use lambda_idempotency_testkit::tcp::TcpProxy;
 
 use crate::{
+    crowded::Lock,
     effects::{Counts, with},
-    servers::Server,
+    servers::{Server, postgres_url},
     table::{
         AT_COMMIT, claim, complete, in_secs, name_of, new_store, new_table, one, stored, tries,
         trigger, written, wrote,
@@ -86,4 +92,42 @@ async fn effects_that_wait_for_each_other_in_a_circle_are_both_committed_once() 
     let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     let met = counts.ask(deadlocks).await;
     assert!(met.is_some_and(|met| met > 0), "the test met no deadlock: {met:?}");
+}
+
+/// Two sessions see that both of two may go, and each lets another one go. The second learns of the conflict at its
+/// `COMMIT`; it decides anew, on the same connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn effects_that_the_server_gives_up_at_their_commit_are_decided_anew_on_the_same_connection()
+{
+    let server = Server::shared_postgres();
+    let counts = Counts::new(&server.url()).await;
+    let table = &counts.table;
+    counts.ask(&format!("INSERT INTO {table} VALUES ('a', 1), ('b', 1)")).await;
+    let proxy = TcpProxy::start(server.address()).await.unwrap();
+    let store = new_table(&postgres_url(proxy.address())).await.isolation(Isolation::Serializable);
+    let store = store.build().unwrap();
+    wrote(&store, claim("a", 1)).await;
+    let (lock, before) = (Lock::hold(&server.url()).await, proxy.connections());
+    let goes = |name: &str| {
+        let both = format!("(SELECT sum(n) FROM {table}) = 2");
+        format!("UPDATE {table} SET n = 0 WHERE name = '{name}' AND {both}")
+    };
+    let effects = [PostgresStatement::new(goes("a")).expect_rows(1), lock.effect()];
+    let other = async {
+        lock.is_waited_for().await;
+        let goes = format!("BEGIN ISOLATION LEVEL SERIALIZABLE; {}; COMMIT", goes("b"));
+        counts.ask(&goes).await;
+        drop(lock);
+    };
+    let write = one(&store, with(complete("a", 1), effects), in_secs(60));
+    match tokio::join!(write, other).0 {
+        Verdict::EffectRefused(refused) => {
+            let told = (refused.reason(), refused.position());
+            assert_eq!(told, (RefusalReason::ConditionFailed, Some(0)), "{refused}");
+        }
+        other => panic!("it has seen what the other did: {other:?}"),
+    }
+    assert_eq!((counts.of("a").await, counts.of("b").await), (1, 0));
+    assert_eq!(proxy.connections(), before, "the connection is as good as before");
 }

@@ -3,11 +3,19 @@
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{FutureExt, StreamExt, stream};
-use lambda_idempotency_core::store::Store;
+use lambda_idempotency_core::{
+    record::{IdempotencyRecord, Owner, Provenance},
+    store::{Guard, RecordVersion, Store, Write},
+};
 use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_testkit::conformance::{SCENARIOS, browsing};
 
-use crate::{servers::Server, table::new_store};
+use crate::{
+    servers::Server,
+    table::{
+        ask, claimed, completed, in_secs, key, name_of, new_store, new_table, stored, written,
+    },
+};
 
 /// How many scenarios run at once.
 const AT_ONCE: usize = 8;
@@ -68,4 +76,54 @@ async fn conforms_in(store: Arc<PostgresStore>) {
 fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+}
+
+/// In a column of its own, and in the provenance. A takeover has a provenance of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_write_leaves_what_another_version_has_stored() {
+    const MORE: &str = r#"{"claimed_at": 1700000000000,  "region": "eu"}"#;
+    let url = Server::shared_postgres().url();
+    for count in [1, 3] {
+        let table = new_table(&url).await;
+        let name = name_of(&table);
+        ask(&url, &format!("ALTER TABLE {name} ADD COLUMN colour text DEFAULT 'red'")).await;
+        let store = table.build().unwrap();
+        let write = async |make: &dyn Fn() -> (Guard, IdempotencyRecord)| {
+            let writes = (0..count).map(|n| {
+                let (guard, record) = make();
+                Write::new(key(&n.to_string()), guard, Some(record))
+            });
+            let verdicts = store.write(&writes.collect::<Vec<_>>(), in_secs(60)).await;
+            verdicts.iter().for_each(written);
+        };
+        let stays = async |what: &str| {
+            let same = format!(
+                "SELECT count(*) FROM {name} WHERE provenance::text = '{MORE}' AND colour = 'blue'"
+            );
+            assert_eq!(ask(&url, &same).await, Some(count), "{what} of {count}");
+        };
+        let mut held = claimed(1);
+        held.provenance = Provenance::from_json(MORE);
+        write(&|| (Guard::Absent, held.clone())).await;
+        ask(&url, &format!("UPDATE {name} SET provenance = '{MORE}', colour = 'blue'")).await;
+        let mut renewed = held.clone();
+        renewed.lease_until = Some(in_secs(90));
+        renewed.steps = Some("[1]".into());
+        write(&|| (Guard::Unchanged(RecordVersion::of(&held)), renewed.clone())).await;
+        stays("a renewal").await;
+        let mut released = renewed.clone();
+        released.last_owner = released.owner.take();
+        write(&|| (Guard::OwnedBy(Owner::from_bits(1)), released.clone())).await;
+        stays("a release").await;
+        let mut takeover = claimed(2);
+        takeover.provenance = Some(Provenance::new(in_secs(0), Arc::default()));
+        write(&|| (Guard::Unchanged(RecordVersion::of(&released)), takeover.clone())).await;
+        assert_eq!(stored(&store, "0").await.unwrap().provenance, takeover.provenance);
+        ask(&url, &format!("UPDATE {name} SET provenance = '{MORE}'")).await;
+        let mut done = completed(2);
+        done.provenance.clone_from(&takeover.provenance);
+        write(&|| (Guard::OwnedBy(Owner::from_bits(2)), done.clone())).await;
+        stays("a completion").await;
+    }
 }

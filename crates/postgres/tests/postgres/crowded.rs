@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A lock of the server that the test holds until it drops this, so that effects wait for it on their connections.
-struct Lock {
+pub(crate) struct Lock {
     counts: Counts,
     number: u32,
     _held: tokio_postgres::Client,
@@ -33,7 +33,7 @@ struct Lock {
 }
 
 impl Lock {
-    async fn hold(url: &str) -> Self {
+    pub(crate) async fn hold(url: &str) -> Self {
         let number = u32::try_from(Owner::random().unwrap().to_bits() >> 97).unwrap();
         let (held, wire) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
         let mut wires = JoinSet::new();
@@ -42,10 +42,14 @@ impl Lock {
         Self { counts: Counts::new(url).await, number, _held: held, _wire: wires }
     }
 
+    /// An effect that waits for the lock.
+    pub(crate) fn effect(&self) -> PostgresStatement {
+        PostgresStatement::new(format!("SELECT pg_advisory_xact_lock({})", self.number))
+    }
+
     /// A completion whose effect waits for the lock.
     fn waits(&self, name: &str) -> Write {
-        let wait = format!("SELECT pg_advisory_xact_lock({})", self.number);
-        with(complete(name, 1), [PostgresStatement::new(wait)])
+        with(complete(name, 1), [self.effect()])
     }
 
     /// Asks how many effects wait.
@@ -57,7 +61,7 @@ impl Lock {
     }
 
     /// Returns once an effect waits.
-    async fn is_waited_for(&self) {
+    pub(crate) async fn is_waited_for(&self) {
         while self.counts.ask(&self.waiting()).await == Some(0) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -1,8 +1,9 @@
 //! Errors name the remedy, and neither keys nor results nor passwords.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, num::NonZeroUsize, time::Duration};
 
 use lambda_idempotency_core::{
+    browse::Browse as _,
     clock::{Clock, SystemClock},
     key::Key,
     store::{Guard, Store as _, StoreError, StoreErrorKind, Verdict, Write},
@@ -66,6 +67,39 @@ async fn a_role_that_may_not_write_is_told_what_it_needs() {
     let error = unknown(one(&store, claim("a", 1), in_secs(5)).await);
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Denied, false));
     assert!(error.to_string().contains("SELECT, INSERT, UPDATE and DELETE"), "{error}");
+}
+
+/// A person at a terminal, and one who may not even read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
+async fn a_store_that_only_reads_needs_no_right_to_write_and_says_at_once_what_is_missing() {
+    let server = Server::shared_postgres();
+    let table = new_table(&server.url()).await;
+    let name = name_of(&table);
+    wrote(&table.build().unwrap(), claim("a", 1)).await;
+    let roles = format!(
+        "CREATE ROLE looks_{name} LOGIN; ALTER ROLE looks_{name} SET default_transaction_read_only = on; \
+         GRANT SELECT ON {name} TO looks_{name}; CREATE ROLE blind_{name} LOGIN"
+    );
+    run(server, &roles).await;
+    let of = |role: &str| {
+        let url = server.url().replace(USER, &format!("{role}_{name}"));
+        PostgresStore::builder(&url).table(&name).read_only().build().unwrap()
+    };
+    let store = of("looks");
+    store.server_time(in_secs(60)).await.unwrap();
+    assert!(stored(&store, "a").await.is_some());
+    assert_eq!(store.count(in_secs(60)).await.unwrap(), 1);
+    let page = NonZeroUsize::MIN;
+    assert_eq!(store.page(None, page, in_secs(60)).await.unwrap().items.len(), 1);
+    // These would wait for an hour otherwise.
+    let hour = in_secs(3600);
+    let error = unknown(one(&store, complete("a", 1), hour).await);
+    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Refused, false));
+    assert!(error.to_string().contains("`read_only`"), "{error}");
+    let error = of("blind").page(None, page, hour).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Denied);
+    assert!(error.to_string().contains("the role needs SELECT on"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

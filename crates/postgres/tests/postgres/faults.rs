@@ -140,10 +140,10 @@ async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_ca
     for name in ["a", "b"] {
         wrote(&store, claim(name, 1)).await;
     }
-    // It may read what a guard names, and no more.
+    // It may read what a write needs, and no more.
     let grant = format!(
         "CREATE ROLE {name}_role LOGIN; GRANT UPDATE, SELECT (key, status, owner, last_owner, lease_until, \
-         expires_at) ON {name} TO {name}_role"
+         expires_at, provenance) ON {name} TO {name}_role"
     );
     ask(&server.url(), &grant).await;
     let url = server.url().replace("tests@", &format!("{name}_role@"));

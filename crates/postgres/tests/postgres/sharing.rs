@@ -1,10 +1,17 @@
 //! Nothing stays on a connection of the server: PgBouncer gives it to another client after each transaction.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::{StreamExt as _, stream};
 use lambda_idempotency_core::store::{Store as _, StoreErrorKind, Verdict};
 use lambda_idempotency_postgres::{PostgresStatement, PostgresStore};
+use tracing::span::{Attributes, Id, Record};
 
 use crate::{
     effects::{Counts, with},
@@ -86,6 +93,8 @@ async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql(
     let pooler = Server::pgbouncer(&server, "", "default_pool_size = 1");
     let shared = Counts::new(&pooler.url()).await;
     let store = new_table(&pooler.url()).await.build().unwrap();
+    let warnings = Warnings::default();
+    let _heard = tracing::subscriber::set_default(warnings.clone());
     let leaves = || {
         let texts = ["SET orders.tenant = 'a'", "SET ROLE tenant", "LISTEN something"];
         texts.map(PostgresStatement::new)
@@ -100,6 +109,37 @@ async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql(
                     OR current_user <> session_user OR EXISTS (SELECT FROM pg_listening_channels())";
         assert_eq!(shared.ask(left).await, Some(0), "{name}");
     }
+    assert_eq!(
+        warnings.0.load(Ordering::Relaxed),
+        1,
+        "each operation opens a connection, which is said once"
+    );
+}
+
+/// Counts warnings.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, event: &tracing::Metadata<'_>) -> bool {
+        *event.level() <= tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
 }
 
 /// What effects leave is removed by `RESET ALL`, and so is what the pooler has set.

@@ -70,6 +70,7 @@ async fn a_server_without_tls_is_refused() {
     let server = Server::shared_postgres();
     let url = server.url().replace("?sslmode=disable", "?sslmode=prefer");
     let Ok(store) = PostgresStore::builder(&url).build() else { return };
-    let error = unknown(one(&store, claim("a", 1), in_secs(1)).await);
+    let error = unknown(one(&store, claim("a", 1), in_secs(5)).await);
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    assert!(error.to_string().contains("?sslmode=disable"), "{error}");
 }
