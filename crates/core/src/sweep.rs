@@ -48,11 +48,15 @@ impl<'s, S: Browse> Sweep<'s, S> {
     /// The page, or a record of it, could not be read now.
     pub async fn page(&mut self) -> Result<Option<Vec<(Key, IdempotencyRecord)>>, StoreError> {
         let (is_late, until) = (self.is_late(), self.call_deadline());
-        let swept = &mut self.swept;
-        if swept.is_complete || (self.has_begun && is_late) {
+        if self.swept.is_complete || (self.has_begun && is_late) {
             return Ok(None);
         }
-        let page = self.store.left(self.left, swept.next.as_ref(), PAGE, until).await?;
+        let page = match self.store.left(self.left, self.swept.next.as_ref(), PAGE, until).await {
+            // The next sweep goes on from here. An error would lose the place.
+            Err(_) if self.has_begun && self.is_late() => return Ok(None),
+            page => page?,
+        };
+        let swept = &mut self.swept;
         self.has_begun = true;
         swept.is_complete = page.next.is_none();
         self.from = std::mem::replace(&mut swept.next, page.next);

@@ -10,10 +10,9 @@ use std::{num::NonZeroUsize, sync::Arc};
 
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Left, Page},
+    browse::{Browse, Cursor, Left, Page, PageBuilder},
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::IdempotencyRecord,
     store::{Guard, RecordVersion, StoreError, StoreErrorKind},
 };
 use redis::{Cmd, Pipeline, Value};
@@ -29,9 +28,8 @@ use crate::{
 
 /// How many keys the server passes over in one step.
 const COUNT: usize = 256;
-/// How many records of a page are read at a time, and of how many bytes the last of them is, about.
+/// How many records of a page are read at a time.
 const AT_A_TIME: usize = 8;
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Where a page begins: with these names, and then at this step of the scan of this primary.
 ///
@@ -70,6 +68,11 @@ impl Position {
             rest = next;
         }
         Some(Self { servers, primary, process, step, names })
+    }
+
+    /// Another one for each position to which a call may come from this one.
+    const fn measure(&self) -> (usize, u64, usize) {
+        (self.primary, self.step, self.names.len())
     }
 
     fn text(&self) -> String {
@@ -158,7 +161,7 @@ impl RedisStore {
         Ok(map.primaries().into_iter().nth(index).map(|node| (node, map.fingerprint())))
     }
 
-    /// The next records without these fields, up to [`PAGE_BYTES`].
+    /// The next records without these fields.
     async fn page_without(
         &self,
         unread: &[&str],
@@ -170,33 +173,35 @@ impl RedisStore {
             None => Position::default(),
             Some(cursor) => Position::read(cursor.as_str()).ok_or_else(error::other_cursor)?,
         };
+        let from = position.measure();
         let (mut names, mut next) = self.names(position, limit.get(), budget).await?;
-        let (mut items, mut bytes) = (Vec::new(), 0);
-        while bytes <= PAGE_BYTES && !names.is_empty() {
+        let (mut page, mut failed) = (PageBuilder::new(limit), None);
+        while page.has_room() && !names.is_empty() && failed.is_none() {
             let later = names.split_off(AT_A_TIME.min(names.len()));
             let now = std::mem::replace(&mut names, later);
             let keys: Vec<Key> = now.iter().filter_map(|name| self.config.key(name)).collect();
             let records = self.read_without(unread, &keys, budget).await;
             for (key, record) in keys.into_iter().zip(records) {
-                match record {
-                    Ok(None) => {} // it was deleted meanwhile
-                    Ok(Some(record)) => {
-                        bytes = bytes.saturating_add(size(&record));
-                        items.push((key, Ok(record)));
-                    }
-                    Err(failure) if failure.kind() == StoreErrorKind::Corrupt => {
-                        items.push((key, Err(failure.report(false))));
-                    }
-                    Err(failure) => return Err(failure),
+                let name = self.config.name(&key);
+                if let Err(failure) = page.add(key, record) {
+                    names.push(name);
+                    failed = Some(failure);
                 }
             }
         }
         if let Some(next) = &mut next {
-            // Those that had no room.
+            // Those that had no room, or no time.
             names.append(&mut next.names);
             next.names = names;
         }
-        Ok(Page::new(items, next.map(|next| Cursor::from_text(next.text()))))
+        match failed {
+            // The next call would fail as well.
+            Some(failure) if !has_no_time(&failure) => Err(failure),
+            Some(failure) if next.as_ref().is_some_and(|next| next.measure() == from) => {
+                Err(failure)
+            }
+            _ => Ok(page.until(next.map(|next| Cursor::from_text(next.text())))),
+        }
     }
 
     /// Removes a field from a record that begins so.
@@ -231,20 +236,25 @@ impl RedisStore {
         }
     }
 
-    /// The names of the next records: at most `limit`, and some if there are any.
+    /// The names of the next records, at most `limit`. If none is found in half of the time of the call, there is only the
+    /// position to go on from: a server may have millions of keys of others.
     async fn names(
         &self,
         mut position: Position,
         limit: usize,
         budget: &Budget<'_>,
     ) -> Result<(Vec<String>, Option<Position>), Failure> {
-        while position.names.is_empty() {
-            let Some(step) = self.step(&position, budget).await? else {
-                return Ok((Vec::new(), None));
+        let (half, mut has_moved) = (budget.left() / 2, false);
+        while position.names.is_empty() && !(has_moved && budget.left() < half) {
+            let step = match self.step(&position, budget).await {
+                Err(failure) if has_moved && has_no_time(&failure) => break,
+                step => step?,
             };
+            let Some(step) = step else { return Ok((Vec::new(), None)) };
             let Step { servers, process, names, next } = step;
             let primary = position.primary.saturating_add(usize::from(next == 0));
             position = Position { servers, primary, process, step: next, names };
+            has_moved = true;
         }
         let later = position.names.split_off(limit.min(position.names.len()));
         let names = std::mem::replace(&mut position.names, later);
@@ -279,10 +289,9 @@ fn escaped(text: &str) -> String {
     pattern
 }
 
-/// How many bytes the texts of a record have.
-fn size(record: &IdempotencyRecord) -> usize {
-    let texts = [&record.result, &record.steps, &record.outbox, &record.payload];
-    texts.into_iter().flatten().map(|text| text.len()).sum()
+/// Whether another call may succeed.
+fn has_no_time(failure: &Failure) -> bool {
+    failure.kind() == StoreErrorKind::Unavailable
 }
 
 impl Browse for RedisStore {

@@ -11,7 +11,7 @@
 //! Instants are milliseconds since the epoch, tokens 32 hexadecimal digits. A field that is absent, or a counter that
 //! is zero, is not written.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{borrow::Cow, fmt::Write as _, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Timestamp,
@@ -24,41 +24,58 @@ const LAST: Timestamp = Timestamp::from_millis(253_402_300_799_999);
 
 const ABSENT: &str = "-";
 
-/// What is stored for a record.
-pub(crate) fn encode(record: &IdempotencyRecord) -> String {
+/// The fields beside the [provenance](PROVENANCE), which a record of this version replaces.
+pub(crate) const FIELDS: [&str; 11] = [
+    "fence",
+    "failed_attempts",
+    "lost_attempts",
+    "consecutive_losses",
+    "fingerprint",
+    "result",
+    "steps",
+    "outbox",
+    "payload",
+    "error_type",
+    "application",
+];
+
+/// The field of which another version may have stored more than this one reads.
+pub(crate) const PROVENANCE: &str = "provenance";
+
+/// What is stored for a record, with its provenance if that is not there already.
+pub(crate) fn encode(record: &IdempotencyRecord, with_provenance: bool) -> String {
     let mut text = head(&RecordVersion::of(record));
     let mut field = |name: &str, value: &str| {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{name} {} {value}", value.len());
     };
-    let counters = [
-        ("fence", record.fence),
-        ("failed_attempts", record.failed_attempts.into()),
-        ("lost_attempts", record.lost_attempts.into()),
-        ("consecutive_losses", record.consecutive_losses.into()),
+    let count = |count: u64| (count > 0).then(|| Cow::Owned(count.to_string()));
+    let values = [
+        count(record.fence),
+        count(record.failed_attempts.into()),
+        count(record.lost_attempts.into()),
+        count(record.consecutive_losses.into()),
+        borrowed(record.fingerprint.as_ref().map(Fingerprint::as_str)),
+        borrowed(record.result.as_deref()),
+        borrowed(record.steps.as_deref()),
+        borrowed(record.outbox.as_deref()),
+        borrowed(record.payload.as_deref()),
+        borrowed(record.error_type.as_deref()),
+        borrowed(record.application.as_deref()),
     ];
-    for (name, count) in counters {
-        if count > 0 {
-            field(name, &count.to_string());
+    for (name, value) in FIELDS.iter().zip(values) {
+        if let Some(value) = value {
+            field(name, &value);
         }
     }
-    let provenance = record.provenance.as_ref().map(Provenance::to_json);
-    let texts = [
-        ("fingerprint", record.fingerprint.as_ref().map(Fingerprint::as_str)),
-        ("result", record.result.as_deref()),
-        ("steps", record.steps.as_deref()),
-        ("outbox", record.outbox.as_deref()),
-        ("payload", record.payload.as_deref()),
-        ("error_type", record.error_type.as_deref()),
-        ("application", record.application.as_deref()),
-        ("provenance", provenance.as_deref()),
-    ];
-    for (name, value) in texts {
-        if let Some(value) = value {
-            field(name, value);
-        }
+    if let Some(provenance) = record.provenance.as_ref().filter(|_| with_provenance) {
+        field(PROVENANCE, &provenance.to_json());
     }
     text
+}
+
+fn borrowed(text: Option<&str>) -> Option<Cow<'_, str>> {
+    text.map(Cow::Borrowed)
 }
 
 /// The first line, with its end.
@@ -183,7 +200,7 @@ mod tests {
     fn a_record_without_anything_optional_is_one_line() {
         let record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(4_000_000_000));
         let text = "COMPLETED - - - 4000000000000\n";
-        assert_eq!(encode(&record), text);
+        assert_eq!(encode(&record, true), text);
         assert_eq!(decode(text.as_bytes()), Ok(record));
     }
 
@@ -198,7 +215,7 @@ mod tests {
         let text = format!(
             "INPROGRESS {OWNER} - 1700000060000 1700086400000\nfence 13 1700000000000\nresult 8 {{\"a\":\n1}}\n"
         );
-        assert_eq!(encode(&record), text);
+        assert_eq!(encode(&record, true), text);
         assert_eq!(decode(text.as_bytes()), Ok(record));
     }
 

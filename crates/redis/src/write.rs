@@ -14,7 +14,7 @@ use crate::{
     config::{Address, Config},
     error::{self, First, is_redirection},
     guard::beginning,
-    item::{decode, encode, removal},
+    item::{PROVENANCE, decode, encode, removal},
     retry::{backoff, budget, fit},
     servers::{Reply, Request},
     store::RedisStore,
@@ -134,7 +134,9 @@ impl<'w> Member<'w> {
         if write.effects.is_some() {
             return Err(StoreError::without_effects(write));
         }
-        let text = write.record.as_ref().map(encode);
+        // That of the claim is stored.
+        let with_provenance = write.is_claim() || write.guard == Guard::Absent;
+        let text = write.record.as_ref().map(|record| encode(record, with_provenance));
         let fits = fit(config, text.as_ref().map_or(0, String::len));
         fits.map_err(|failure| failure.report(false))?;
         Ok(Self { pending, text, next: Next::Write, go_to: None })
@@ -166,6 +168,14 @@ impl<'w> Member<'w> {
                 command.arg(beginning(&guard));
                 if let Some((text, removal)) = record {
                     command.arg(text).arg(removal.as_millis());
+                    let has_provenance = self
+                        .write
+                        .record
+                        .as_ref()
+                        .is_some_and(|record| record.provenance.is_some());
+                    if settles && !has_provenance {
+                        command.arg(PROVENANCE);
+                    }
                 }
             }
         }

@@ -1,9 +1,21 @@
 //! Listing records while other records come and go.
 
-use std::{collections::HashMap, num::NonZeroUsize, time::Duration};
+use std::{
+    collections::HashMap,
+    future::pending,
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
     browse::{Browse as _, Cursor, Left},
+    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    outbox::{MemorySender, Relay},
+    record::{IdempotencyRecord, Provenance},
     store::{Guard, RecordVersion, Store as _, StoreError, StoreErrorKind, Write},
 };
 use lambda_idempotency_redis::RedisStore;
@@ -11,7 +23,7 @@ use redis::Value;
 
 use crate::{
     cluster::Cluster,
-    server::{claim, completed, key, soon, wrote},
+    server::{claim, claimed, completed, key, owner, soon, wrote},
     servers::Server,
 };
 
@@ -141,4 +153,85 @@ async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     assert!(first.items.len() < ALL, "{} of 1 MB each", first.items.len());
     let listed = pages(&store, None).await.unwrap();
     assert!(listed.len() == ALL && listed.values().all(|times| *times == 1), "{listed:?}");
+}
+
+/// The time goes on by a millisecond whenever somebody asks, and waits for nothing.
+#[derive(Clone)]
+struct Ticking(Arc<AtomicU64>);
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(pending())
+    }
+}
+
+/// A call has too little time for all keys of a server on which others have many: the next one goes on where it ended, and
+/// so does a relay whose time ends.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_listing_among_many_keys_of_others_comes_to_its_end_in_several_calls() {
+    let server = Server::redis(&[]);
+    let others = "for n = 1, 40000 do redis.call('SET', 'other:' .. n, 'x') end";
+    server.command(&["EVAL", others, "0"]).await;
+    let mut record = completed(1, "1");
+    record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
+    wrote(&server.store(), Write::new(key(1), Guard::Absent, Some(record))).await;
+    let clock = Ticking(Arc::new(AtomicU64::new(SystemClock.now().as_millis())));
+    let store = Arc::new(server.builder().clock(clock.clone()).build().unwrap());
+    store.check().await.unwrap();
+    let soon = || clock.now().plus(Duration::from_millis(200));
+    let (mut calls, mut listed, mut next) = (0, Vec::new(), None);
+    while calls == 0 || next.is_some() {
+        let page = store.page(next.as_ref(), LIMIT, soon()).await.unwrap();
+        listed.extend(page.items.into_iter().map(|(key, _)| key));
+        (calls, next) = (calls + 1, page.next);
+    }
+    assert_eq!(listed, [key(1)], "in {calls} calls");
+    assert!(calls > 2, "each has time for a part only");
+    let sender = Arc::new(MemorySender::new());
+    let relay = Relay::new(Arc::clone(&store), Arc::clone(&sender)).with_clock(clock.clone());
+    let (mut runs, mut next) = (0, None);
+    while runs == 0 || next.is_some() {
+        let relayed = relay.run(next.as_ref(), soon()).await.unwrap();
+        (runs, next) = (runs + 1, relayed.swept.next);
+    }
+    assert!(runs > 2 && !sender.sent().is_empty(), "{runs} runs");
+}
+
+/// A renewal, a release and a completion, and the mark that messages are sent. A takeover begins anew.
+#[tokio::test]
+#[ignore = "needs redis-server: bash tests/run redis"]
+async fn a_write_leaves_what_another_version_has_stored() {
+    const MORE: &str = r#"{"claimed_at":1700000000000,"region":"eu"}"#;
+    let server = Server::redis(&[]);
+    let store = server.store();
+    let write = async |guard, record: &IdempotencyRecord| {
+        wrote(&store, Write::new(key(1), guard, Some(record.clone()))).await;
+        server.text(&["GET", "idempotency:op#1"]).await
+    };
+    let mut held = claimed(1);
+    held.provenance = Provenance::from_json(MORE);
+    let text = write(Guard::Absent, &held).await;
+    let more = format!("colour 5 b u\ne\nprovenance {} {MORE}\n", MORE.len());
+    let head = text.lines().next().unwrap();
+    server.command(&["SET", "idempotency:op#1", &format!("{head}\n{more}")]).await;
+    let mut renewed = held.clone();
+    renewed.lease_until = Some(soon());
+    renewed.steps = Some("[1]".into());
+    let text = write(Guard::Unchanged(RecordVersion::of(&held)), &renewed).await;
+    assert!(text.ends_with(&format!("\nsteps 3 [1]\n{more}")), "{text}");
+    let mut released = renewed.clone();
+    released.last_owner = released.owner.take();
+    let text = write(Guard::OwnedBy(owner(1)), &released).await;
+    assert!(text.ends_with(&more), "{text}");
+    let mut done = released.clone();
+    done.provenance = None;
+    let text = write(Guard::Unchanged(RecordVersion::of(&released)), &done).await;
+    assert!(text.contains("\ncolour 5 b u\ne\n") && !text.contains("provenance"), "{text}");
+    let text = write(Guard::Unchanged(RecordVersion::of(&done)), &claimed(2)).await;
+    assert!(!text.contains("colour"), "{text}");
 }
