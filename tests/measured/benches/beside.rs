@@ -145,7 +145,7 @@ impl Worker {
         }
         let others = children()?;
         let errors = |line: lambda_idempotency_local::OutputLine| {
-            if !line.is_record {
+            if !line.is_record && !line.text.contains(r#""level":"INFO""#) {
                 eprintln!("{}", line.text);
             }
         };

@@ -34,6 +34,7 @@ struct Order {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
+    lambda_runtime::tracing::init_default_subscriber(); // both have logs
     let is_by_hand = std::env::var_os("BY_HAND").is_some();
     let work = std::env::var("WORK")?;
     match (&*work, is_by_hand) {
@@ -46,7 +47,6 @@ async fn main() -> Result<(), Error> {
 }
 
 async fn protected(is_transaction: bool) -> Result<(), Error> {
-    lambda_runtime::tracing::init_default_subscriber();
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let place = Operation::new("place-order").key("orderId");
     if is_transaction {
@@ -76,7 +76,6 @@ fn effect(order: &str) -> Result<Update, aws_sdk_dynamodb::error::BuildError> {
 }
 
 async fn protected_http() -> Result<(), Error> {
-    lambda_runtime::tracing::init_default_subscriber();
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     let layer = idempotency.http(&Operation::new("orders"), Http::by_header())?;
     let created = service_fn(async |_: Request| Ok::<_, Infallible>(created()));
