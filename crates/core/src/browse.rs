@@ -10,7 +10,7 @@ use crate::{
     store::{RecordVersion, StoreError, StoreErrorKind},
 };
 
-/// A store whose idempotency records can be listed. It changes nothing but [what was left](Self::forget) in a record: other
+/// A store whose idempotency records can be listed. It changes nothing but [the messages](Self::mark_sent) in a record: other
 /// changes are writes of a [`Store`](crate::store::Store), under a guard that names what was listed.
 ///
 /// [`page`](Self::page) and [`count`](Self::count) read every item of the store sooner or later, and cost that:
@@ -68,7 +68,7 @@ pub trait Browse: Send + Sync + 'static {
     /// index of what is left returns the page of all items. Cursors are those of this method for the same `left`.
     ///
     /// Each record is as it was when its page was read. One with [messages](Left::Messages) has neither its result nor its
-    /// steps nor its payload, which are not read: write nothing back of it, but [forget](Self::forget) its messages. An item that
+    /// steps nor its payload, which are not read: write nothing back of it, but [mark](Self::mark_sent) its messages as sent. An item that
     /// could not be read now fails the page; one that is not an idempotency record is an error in its place. An index may learn of a write later than the store does, so a
     /// record that was written a moment ago may be missing; the next sweep finds it.
     ///
@@ -82,12 +82,11 @@ pub trait Browse: Send + Sync + 'static {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>>;
 
-    /// Removes what is left from each of these records that is still as it was read, and leaves everything else of it as it
-    /// is stored. One that was changed or deleted since is left alone. One answer each, in order; an error means that it may be
-    /// left as well. It can be repeated.
-    fn forget<'a>(
+    /// Removes the messages from each of these completed records that is still as it was read: they are sent. Everything else
+    /// of it stays as it is stored. One that was changed or deleted since is left alone. One answer each, in order; an error
+    /// means that it may be left as well. It can be repeated.
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>>;
@@ -119,13 +118,12 @@ impl<S: Browse + ?Sized> Browse for Arc<S> {
         (**self).left(left, after, limit, call_deadline)
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
-        (**self).forget(left, records, call_deadline)
+        (**self).mark_sent(records, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
@@ -178,16 +176,6 @@ impl Left {
             (record.result, record.steps, record.payload) = (None, None, None);
         }
     }
-
-    /// The record without it.
-    #[must_use]
-    pub fn forgotten_by(self, mut record: IdempotencyRecord) -> IdempotencyRecord {
-        match self {
-            Self::Messages => record.outbox = None,
-            Self::Work => record.payload = None,
-        }
-        record
-    }
 }
 
 /// Some items of a store.
@@ -234,12 +222,12 @@ impl Page {
 /// for id in ["a", "b", "c"] {
 ///     if page.has_room() {
 ///         let record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
-///         page.add::<()>(Key::from_text(id), Ok(Some(record)))?;
+///         page.add::<()>(Key::from_text(id), Ok(Some(record))).unwrap();
 ///     }
 /// }
 /// let page = page.until_last_key(true);
 /// assert_eq!((page.items.len(), page.next.unwrap().as_str()), (2, "b"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), std::num::TryFromIntError>(())
 /// ```
 #[derive(Debug)]
 pub struct PageBuilder {

@@ -136,22 +136,21 @@ impl Browse for MemoryStore {
         Box::pin(async move { Ok(self.page(after, limit, deadline).await?.of(left)) })
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
-        forgotten: &'a [(Key, RecordVersion)],
+        sent: &'a [(Key, RecordVersion)],
         _deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
         Box::pin(async move {
             let mut records = self.lock();
-            for (key, seen) in forgotten {
+            for (key, seen) in sent {
                 if let Some(record) = records.get_mut(key)
                     && RecordVersion::of(record) == *seen
                 {
-                    *record = left.forgotten_by(record.clone());
+                    record.outbox = None;
                 }
             }
-            forgotten.iter().map(|_| Ok(())).collect()
+            sent.iter().map(|_| Ok(())).collect()
         })
     }
 

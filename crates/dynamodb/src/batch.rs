@@ -38,6 +38,7 @@ impl DynamoDbStore {
         members: &[Member<'_>],
         budget: &Budget<'_>,
     ) -> Vec<Reply> {
+        let is_shared = members.len() > 1;
         let mut statements = Vec::with_capacity(members.len());
         for member in members {
             match statement(&self.config, member) {
@@ -54,14 +55,20 @@ impl DynamoDbStore {
                 let failure = sdk_failure(Doing { permission, ..doing }, &error);
                 // One member can make DynamoDB refuse the whole batch, so each member is then sent
                 // by itself.
-                let alone = refused(&failure);
+                let alone = is_shared && refused(&failure);
                 same(members, if alone { Reply::Alone(None) } else { Reply::Failed(failure) })
             }
             Ok(Ok(output)) => {
                 let responses = output.responses.unwrap_or_default().into_iter().map(Some);
                 let responses = responses.chain(std::iter::repeat_with(|| None));
                 let answers = members.iter().zip(responses);
-                answers.map(|(member, response)| self.answer(member, response)).collect()
+                let answer = |(member, response)| match self.answer(member, response) {
+                    Reply::Failed(failure) if is_shared && refused(&failure) => {
+                        Reply::Alone(failure.cause().map(str::to_owned))
+                    }
+                    reply => reply,
+                };
+                answers.map(answer).collect()
             }
         }
     }
@@ -81,11 +88,7 @@ impl DynamoDbStore {
             }
             code => {
                 let code = code.as_ref().map(Code::as_str);
-                let failure = service_failure(doing, code, error.message.as_deref(), None);
-                if refused(&failure) {
-                    return Reply::Alone(Some(code.unwrap_or("none").to_owned()));
-                }
-                Reply::Failed(failure)
+                Reply::Failed(service_failure(doing, code, error.message.as_deref(), None))
             }
         }
     }
@@ -131,11 +134,11 @@ fn text(config: &Config, member: &Member<'_>) -> Option<(String, Vec<AttributeVa
             }
             text.push('}');
         }
-        (guard @ (Guard::OwnedBy(_) | Guard::Unchanged(_)), Some(record)) => {
-            // Sets or removes every attribute of ours. Attributes that others added are kept; a
-            // single write would remove them.
+        (Guard::OwnedBy(_) | Guard::Unchanged(_), Some(record)) => {
+            // Sets or removes what the write changes. Attributes that others added are kept; a single write of a whole
+            // record removes them.
             add(&mut text, &["UPDATE \"", table, "\""]);
-            for (name, value) in changes(names, of, record, guard) {
+            for (name, value) in changes(names, member.write, record) {
                 if let Some(value) = value {
                     add(&mut text, &[" SET \"", name, "\" = ?"]);
                     parameters.push(value);
@@ -167,7 +170,7 @@ fn where_clause(
     predicate(terms(&member.write.guard, names), text, parameters);
 }
 
-pub(crate) fn add(text: &mut String, parts: &[&str]) {
+fn add(text: &mut String, parts: &[&str]) {
     for part in parts {
         text.push_str(part);
     }

@@ -10,7 +10,7 @@ use lambda_idempotency_core::{record::Status, store::Guard};
 
 use crate::{
     attributes::Attributes,
-    item::Item,
+    item::{Field, Item},
     value::{millis, seconds, status, token},
 };
 
@@ -77,6 +77,26 @@ pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
         }
     }
     condition
+}
+
+/// The fields as an `UpdateExpression`, whose names and values join those of the condition.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html>
+pub(crate) fn update_expression(fields: Vec<Field<'_>>, condition: &mut Condition) -> String {
+    let (mut set, mut remove) = (Vec::new(), Vec::new());
+    for (position, (name, value)) in fields.into_iter().enumerate() {
+        condition.names.insert(format!("#{position}"), name.to_owned());
+        match value {
+            None => remove.push(format!("#{position}")),
+            Some(value) => {
+                set.push(format!("#{position} = :{position}"));
+                condition.values.get_or_insert_default().insert(format!(":{position}"), value);
+            }
+        }
+    }
+    let clauses = [("SET", set), ("REMOVE", remove)].into_iter();
+    let clauses = clauses.filter(|(_, parts)| !parts.is_empty());
+    clauses.map(|(word, parts)| format!("{word} {} ", parts.join(", "))).collect()
 }
 
 /// The terms as the end of a `WHERE` clause, each beginning with `AND`; they join `text`, and their

@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
     record::{Fingerprint, IdempotencyRecord, Owner, Status},
-    store::Guard,
+    store::{Extent, Guard, Write},
 };
 
 use crate::{
@@ -55,7 +55,7 @@ pub(crate) fn key_text<'i>(names: &Attributes, item: &'i Item) -> Option<&'i str
 }
 
 /// An attribute of a record, with `None` if the record does not have it.
-type Field<'n> = (&'n str, Option<AttributeValue>);
+pub(crate) type Field<'n> = (&'n str, Option<AttributeValue>);
 
 /// Every attribute beside the key. A write that replaces an item has to remove those that the record does not have.
 pub(crate) fn fields<'n>(
@@ -67,21 +67,35 @@ pub(crate) fn fields<'n>(
     most_fields(names, key, record).into_iter().chain([owner, provenance])
 }
 
-/// What an update under this guard has to set or remove. Who settles a claim leaves its token, which the guard names, and
-/// its provenance, which no write with that token changes: a third of what a completion would say.
+/// What an update by this write has to set or remove. A settlement does not rewrite `owner` (the guard pins it) or the
+/// provenance (it cannot have changed): a third of what a completion would say.
 pub(crate) fn changes<'n>(
     names: &'n Attributes,
-    key: &Key,
+    write: &Write,
     record: &IdempotencyRecord,
-    guard: &Guard,
-) -> impl Iterator<Item = Field<'n>> {
-    let (has_owner, has_provenance) = match guard {
+) -> Vec<Field<'n>> {
+    match write.extent() {
+        Extent::Record => {}
+        Extent::Lease => {
+            let steps = text(record.steps.as_deref()).map(|steps| (&*names.steps, Some(steps)));
+            let lease = (&*names.in_progress_expiration, record.lease_until.map(millis));
+            let expiry = (&*names.expiration, Some(seconds(record.expires_at)));
+            return [lease, expiry].into_iter().chain(steps).collect();
+        }
+        Extent::Outbox => return vec![(&names.outbox, None), (&names.unfinished, None)],
+    }
+    let (has_owner, has_provenance) = match &write.guard {
         Guard::OwnedBy(owner) => (record.owner == Some(*owner), record.provenance.is_some()),
         Guard::Absent | Guard::Unchanged(_) => (false, false),
     };
     let owner = (!has_owner).then(|| of_owner(names, record));
     let provenance = (!has_provenance).then(|| of_provenance(names, record));
-    most_fields(names, key, record).into_iter().chain(owner).chain(provenance)
+    let fields = most_fields(names, &write.key, record).into_iter();
+    fields.chain(owner).chain(provenance).collect()
+}
+
+fn text(text: Option<&str>) -> Option<AttributeValue> {
+    text.map(|text| AttributeValue::S(text.to_owned()))
 }
 
 fn of_owner<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field<'n> {
@@ -97,24 +111,23 @@ fn most_fields<'n>(
     key: &Key,
     record: &IdempotencyRecord,
 ) -> [Field<'n>; 16] {
-    let text = |text: &str| AttributeValue::S(text.to_owned());
     let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
     [
         (&*names.status, Some(status(record.status))),
         (&*names.expiration, Some(seconds(record.expires_at))),
         (&*names.in_progress_expiration, record.lease_until.map(millis)),
         (&*names.data, record.result.as_deref().map(|json| value::result(names.data_form, json))),
-        (&*names.validation, record.fingerprint.as_ref().map(|f| text(f.as_str()))),
+        (&*names.validation, text(record.fingerprint.as_ref().map(Fingerprint::as_str))),
         (&*names.last_owner, record.last_owner.map(token)),
         (&*names.failed_attempts, count(record.failed_attempts.into())),
         (&*names.lost_attempts, count(record.lost_attempts.into())),
         (&*names.consecutive_losses, count(record.consecutive_losses.into())),
         (&*names.fence, count(record.fence)),
-        (&*names.error, record.error_type.as_deref().map(text)),
-        (&*names.application, record.application.as_deref().map(text)),
-        (&*names.steps, record.steps.as_deref().map(text)),
-        (&*names.outbox, record.outbox.as_deref().map(text)),
-        (&*names.payload, record.payload.as_deref().map(text)),
+        (&*names.error, text(record.error_type.as_deref())),
+        (&*names.application, text(record.application.as_deref())),
+        (&*names.steps, text(record.steps.as_deref())),
+        (&*names.outbox, text(record.outbox.as_deref())),
+        (&*names.payload, text(record.payload.as_deref())),
         (&*names.unfinished, shard_of(key, record)),
     ]
 }

@@ -51,12 +51,14 @@
 //!
 //! `dynamodb:GetItem`, `BatchGetItem`, `PutItem`, `DeleteItem`, `PartiQLInsert`, `PartiQLUpdate`
 //! and `PartiQLDelete` on the table. The last three are not in any policy template of AWS SAM; with
-//! [`DynamoDbStoreBuilder::without_partiql`] they are not needed.
+//! [`DynamoDbStoreBuilder::without_partiql`], and for a table that is named by its ARN, `UpdateItem` takes their place.
 //!
 //! # How it writes
 //!
 //! * **One write** is a `PutItem` or `DeleteItem` with its guard as the condition. If the condition
 //!   fails, the response contains the stored item.
+//! * **A renewal, a step, or a mark that messages are sent** names the attributes that it changes, in a statement or, without
+//!   statements, an `UpdateItem`. The rest of the item stays as it is stored.
 //! * **Several writes** are sent in a `BatchExecuteStatement`, up to 25 in each, and each write has
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
 //!   failed.
@@ -75,8 +77,8 @@
 //!   (the SDK signs the next request with the server's time): in the same way. Credentials that
 //!   DynamoDB refuses, and a missing configuration, are reported at once.
 //!
-//! A write in a batch keeps attributes that are not in [`Attributes`], and a single write removes
-//! them. Do not add your own attributes to these items.
+//! A claim, completion or release by itself removes attributes that are not in [`Attributes`]; other writes keep them. Do not
+//! add your own attributes to these items.
 //!
 //! # What is logged
 //!

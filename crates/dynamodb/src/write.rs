@@ -1,25 +1,31 @@
 //! The rounds of a call: send the pending writes, read the records of failed guards, and repeat
 //! what may succeed.
 //!
-//! A write by itself is a `PutItem` or `DeleteItem` with its guard as the condition. If the condition fails, the response
-//! contains the stored item (`ReturnValuesOnConditionCheckFailure = ALL_OLD`), which saves a read.
+//! A write by itself is a `PutItem` or `DeleteItem` with its guard as the condition. One that changes a part of a record is a
+//! statement or, without statements, an `UpdateItem`. If the condition fails, the response contains the stored item
+//! (`ReturnValuesOnConditionCheckFailure = ALL_OLD`), which saves a read.
 
 use std::{
+    error::Error,
     ops::{Deref, DerefMut},
+    slice,
     time::Duration,
 };
 
 use aws_sdk_dynamodb::{
-    operation::{delete_item::DeleteItemError, put_item::PutItemError},
-    types::ReturnValuesOnConditionCheckFailure::AllOld,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::{
+        delete_item::DeleteItemError, put_item::PutItemError, update_item::UpdateItemError,
+    },
+    types::{ReturnValuesOnConditionCheckFailure::AllOld, error::ConditionalCheckFailedException},
 };
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     effects::{RefusalReason, RefusedEffect},
     record::IdempotencyRecord,
     request_slots::Purpose,
-    retry::{self, Budget, PendingWrite},
-    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
+    retry::{self, Budget, PendingWrite, TimedOut},
+    store::{Extent, Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 use crate::{
@@ -27,8 +33,8 @@ use crate::{
     config::Config,
     effects::DynamoDbEffects,
     error::{self, Doing, Failure, sdk_failure},
-    guard::{Condition, condition, terms},
-    item::{Item, LARGEST, decode, encode, primary_key, size, size_at_most},
+    guard::{Condition, condition, terms, update_expression},
+    item::{Item, LARGEST, changes, decode, encode, primary_key, size, size_at_most},
     retry::{backoff, bounded, fit_key, is_outage, leave},
     store::DynamoDbStore,
     value,
@@ -252,11 +258,21 @@ impl DynamoDbStore {
 impl DynamoDbStore {
     /// Sends one write and waits for its answer.
     pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Reply {
-        match (member.item(&self.config), member.effects) {
-            (Some(item), Some(effects)) => {
-                self.write_transaction(member, item, effects, budget).await
+        match (&member.write.record, member.effects) {
+            (Some(record), _) if member.write.extent() != Extent::Record => {
+                if self.config.statements() {
+                    let replies = self.write_batch(slice::from_ref(member), budget).await.pop();
+                    return replies.unwrap_or_else(|| Reply::Failed(error::too_late(&self.config)));
+                }
+                self.update(member, record, budget).await
             }
-            (Some(item), None) => self.put(member, item, budget).await,
+            (Some(record), effects) => {
+                let item = encode(&self.config.attributes, &member.write.key, record);
+                match effects {
+                    Some(effects) => self.write_transaction(member, item, effects, budget).await,
+                    None => self.put(member, item, budget).await,
+                }
+            }
             (None, _) => self.delete(member, budget).await,
         }
     }
@@ -272,20 +288,39 @@ impl DynamoDbStore {
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(values)
             .return_values_on_condition_check_failure(AllOld);
-        let doing = Doing { config: &self.config, operation: "PutItem", permission: "PutItem" };
-        match self.attempt(request.send(), budget).await {
-            Err(late) => Reply::Failed(error::timed_out(doing, late)),
-            Ok(Ok(_)) => Reply::Written,
-            Ok(Err(error)) => {
-                let failure = sdk_failure(doing, &error);
-                match error.into_service_error() {
-                    PutItemError::ConditionalCheckFailedException(lost) => {
-                        Reply::GuardFailed(met_by(member, lost.item))
-                    }
-                    _ => Reply::Failed(failure),
-                }
-            }
-        }
+        let answer = self.attempt(request.send(), budget).await;
+        self.reply(member, "PutItem", answer, |error| match error {
+            PutItemError::ConditionalCheckFailedException(failed) => Some(failed),
+            _ => None,
+        })
+    }
+
+    /// Changes a part of a record, and leaves the rest as it is stored.
+    async fn update(
+        &self,
+        member: &Member<'_>,
+        record: &IdempotencyRecord,
+        budget: &Budget<'_>,
+    ) -> Reply {
+        let mut condition = self.condition(member);
+        let changes = changes(&self.config.attributes, member.write, record);
+        let update = update_expression(changes, &mut condition);
+        let Condition { expression, names, values } = condition;
+        let request = self
+            .client
+            .update_item()
+            .table_name(&self.config.table)
+            .set_key(Some(primary_key(&self.config.attributes, &member.write.key)))
+            .update_expression(update)
+            .condition_expression(expression)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(AllOld);
+        let answer = self.attempt(request.send(), budget).await;
+        self.reply(member, "UpdateItem", answer, |error| match error {
+            UpdateItemError::ConditionalCheckFailedException(failed) => Some(failed),
+            _ => None,
+        })
     }
 
     async fn delete(&self, member: &Member<'_>, budget: &Budget<'_>) -> Reply {
@@ -299,25 +334,43 @@ impl DynamoDbStore {
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(values)
             .return_values_on_condition_check_failure(AllOld);
-        let doing =
-            Doing { config: &self.config, operation: "DeleteItem", permission: "DeleteItem" };
-        match self.attempt(request.send(), budget).await {
-            Err(late) => Reply::Failed(error::timed_out(doing, late)),
-            Ok(Ok(_)) => Reply::Written,
-            Ok(Err(error)) => {
-                let failure = sdk_failure(doing, &error);
-                match error.into_service_error() {
-                    DeleteItemError::ConditionalCheckFailedException(lost) => {
-                        Reply::GuardFailed(met_by(member, lost.item))
-                    }
-                    _ => Reply::Failed(failure),
-                }
-            }
-        }
+        let answer = self.attempt(request.send(), budget).await;
+        self.reply(member, "DeleteItem", answer, |error| match error {
+            DeleteItemError::ConditionalCheckFailedException(failed) => Some(failed),
+            _ => None,
+        })
     }
 
     fn condition(&self, member: &Member<'_>) -> Condition {
         condition(terms(&member.write.guard, &self.config.attributes))
+    }
+
+    /// What the answer to an operation means. `failed` finds the error of a condition.
+    fn reply<T, E>(
+        &self,
+        member: &Member<'_>,
+        operation: &'static str,
+        answer: Result<Result<T, SdkError<E>>, TimedOut>,
+        failed: impl FnOnce(E) -> Option<ConditionalCheckFailedException>,
+    ) -> Reply
+    where
+        E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+    {
+        let doing = Doing { config: &self.config, operation, permission: operation };
+        match answer {
+            Err(late) => Reply::Failed(error::timed_out(doing, late)),
+            Ok(Ok(_)) => Reply::Written,
+            Ok(Err(error)) => {
+                let failure = sdk_failure(doing, &error);
+                let failed = match error {
+                    SdkError::ServiceError(service) => failed(service.into_err()),
+                    _ => None,
+                };
+                failed.map_or(Reply::Failed(failure), |failed| {
+                    Reply::GuardFailed(met_by(member, failed.item))
+                })
+            }
+        }
     }
 }
 
@@ -404,7 +457,8 @@ impl<'w> Member<'w> {
         let write = pending.write;
         fit_key(config, &write.key)?;
         let form = config.attributes.data_form;
-        let outcome = write.record.as_ref().and_then(|record| record.result.as_deref());
+        let record = write.record.as_ref().filter(|_| write.extent() != Extent::Outbox);
+        let outcome = record.and_then(|record| record.result.as_deref());
         if !outcome.is_none_or(|json| value::fits(form, json)) {
             let context = format!(
                 "a result that DynamoDB table {} cannot keep as a separate value (too deep, or \
@@ -413,7 +467,7 @@ impl<'w> Member<'w> {
             );
             return Err(Failure::new(StoreErrorKind::TooLarge, context));
         }
-        let size = match &write.record {
+        let size = match record {
             None => 0,
             Some(record) => match size_at_most(&config.attributes, &write.key, record) {
                 most if most <= SMALL && write.effects.is_none() => most,
@@ -444,6 +498,9 @@ impl<'w> Member<'w> {
     /// Whether `found` was written by this write: an earlier request was applied and its response
     /// was lost. The token proves it, because no other write has it.
     fn is_own_work(&self, config: &Config, found: &IdempotencyRecord) -> bool {
+        if self.write.extent() != Extent::Record {
+            return self.pending.is_own_work(found);
+        }
         let has_token = found.owner.is_some() || found.last_owner.is_some();
         let wish = || decode(&config.attributes, &self.item(config)?).ok();
         // DynamoDB normalises the numbers of a native value.

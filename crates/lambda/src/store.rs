@@ -110,7 +110,7 @@ pub use lambda_idempotency_core::{
     clock::BoxFuture,
     effects::{CollectError, Collector, Effects, EffectsKind, RefusalReason, RefusedEffect},
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
-    store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Extent, Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb as dynamodb;

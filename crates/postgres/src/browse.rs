@@ -51,10 +51,9 @@ impl PostgresStore {
         Ok(page.until_last_key(has_next))
     }
 
-    /// Removes what is left from these records, if they are unchanged.
-    async fn forget_all(
+    /// Removes the messages from these records, if they are unchanged.
+    async fn mark_all(
         &self,
-        left: Left,
         records: &[&(Key, RecordVersion)],
         budget: &Budget<'_>,
     ) -> Result<(), Failure> {
@@ -65,11 +64,7 @@ impl PostgresStore {
             columns.push(key.chain(guard.into_iter().flatten()));
         }
         let (parameters, are_arrays) = columns.parameters();
-        let column = match left {
-            Left::Messages => "outbox",
-            Left::Work => "payload",
-        };
-        let text = self.statements.change(Change::Forget(column), &are_arrays);
+        let text = self.statements.change(Change::MarkSent, &are_arrays);
         self.ask_with("write to", MANY, Statement::new(text, parameters), budget).await?;
         Ok(())
     }
@@ -127,9 +122,8 @@ impl Browse for PostgresStore {
         })
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
@@ -138,9 +132,9 @@ impl Browse for PostgresStore {
             // Rows are locked in the order of their keys.
             let mut sorted: Vec<_> = records.iter().collect();
             sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-            let forgotten = self.forget_all(left, &sorted, &budget).await;
-            let forgotten = forgotten.map_err(|failure| failure.report(false));
-            records.iter().map(|_| forgotten.clone()).collect()
+            let marked = self.mark_all(&sorted, &budget).await;
+            let marked = marked.map_err(|failure| failure.report(false));
+            records.iter().map(|_| marked.clone()).collect()
         })
     }
 

@@ -68,8 +68,8 @@ pub(crate) enum Change {
     Update,
     /// Deletes records whose guard holds. Returns the keys that it deleted.
     Delete,
-    /// Removes the value of a column from records whose guard holds. Returns their keys.
-    Forget(&'static str),
+    /// Removes the messages from records whose guard holds. Returns their keys.
+    MarkSent,
 }
 
 impl Change {
@@ -127,10 +127,10 @@ impl Change {
                     "DELETE FROM {table} AS t{rows} WHERE t.key = {key} AND {guard} RETURNING t.key"
                 )
             }
-            Self::Forget(column) => {
+            Self::MarkSent => {
                 let (rows, guard) = (source("FROM"), guard(value));
                 format!(
-                    "UPDATE {table} AS t SET {column} = NULL{rows} WHERE t.key = {key} AND {guard} \
+                    "UPDATE {table} AS t SET outbox = NULL{rows} WHERE t.key = {key} AND {guard} \
                      RETURNING t.key"
                 )
             }
@@ -190,7 +190,7 @@ impl Statements {
             Change::Insert => insert,
             Change::Update => update,
             Change::Delete => delete,
-            Change::Forget(_) => return Cow::Owned(change.text(&self.table, are_arrays)),
+            Change::MarkSent => return Cow::Owned(change.text(&self.table, are_arrays)),
         };
         if are_arrays.contains(&true) {
             return Cow::Owned(change.text(&self.table, are_arrays));

@@ -204,10 +204,9 @@ impl RedisStore {
         }
     }
 
-    /// Removes a field from a record that begins so.
-    async fn forget_one(
+    /// Removes the messages from a record that is still as it was read.
+    async fn mark_one(
         &self,
-        field: &str,
         (key, seen): &(Key, RecordVersion),
         budget: &Budget<'_>,
     ) -> Result<(), Failure> {
@@ -220,7 +219,7 @@ impl RedisStore {
             let name = self.config.name(key);
             let mut command = Cmd::new();
             command.arg("EVALSHA").arg(&self.config.scripts.forget.hash).arg(1).arg(&name);
-            command.arg(beginning(&Guard::Unchanged(seen.clone()))).arg(field);
+            command.arg(beginning(&Guard::Unchanged(seen.clone()))).arg("outbox");
             let request = Request { size: name.len(), name, command, go_to: go_to.take() };
             let failure = match self.servers.send(vec![request], budget).await.pop() {
                 Some(Ok(Value::Int(_))) => return Ok(()),
@@ -326,21 +325,16 @@ impl Browse for RedisStore {
         })
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
         Box::pin(async move {
             let budget = &budget(&self.config, call_deadline);
-            let field = match left {
-                Left::Messages => "outbox",
-                Left::Work => "payload",
-            };
-            let forgotten = records.iter().map(|record| self.forget_one(field, record, budget));
-            let forgotten = join_all(forgotten).await.into_iter();
-            forgotten.map(|done| done.map_err(|failure| failure.report(false))).collect()
+            let marked = records.iter().map(|record| self.mark_one(record, budget));
+            let marked = join_all(marked).await.into_iter();
+            marked.map(|done| done.map_err(|failure| failure.report(false))).collect()
         })
     }
 

@@ -100,13 +100,12 @@ impl<S: Browse> Browse for Results<S> {
         })
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
-        self.store.forget(left, records, call_deadline)
+        self.store.mark_sent(records, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -200,7 +200,7 @@ impl<S: Browse> Relay<S> {
         let records: Vec<_> = records.collect();
         // The messages are sent, so this is worth a call even if the time is over.
         let until = self.clock.now().plus(CALL);
-        let answers = self.store.forget(Left::Messages, &records, until).await;
+        let answers = self.store.mark_sent(&records, until).await;
         for at in 0..records.len() {
             match answers.get(at) {
                 Some(Ok(())) => relayed.sent += 1,

@@ -37,7 +37,7 @@ impl<'w> PendingWrite<'w> {
     #[must_use]
     pub fn is_own_work(&self, found: &IdempotencyRecord) -> bool {
         let has_token = found.owner.is_some() || found.last_owner.is_some();
-        self.in_doubt && has_token && self.write.record.as_ref() == Some(found)
+        self.in_doubt && has_token && self.write.leaves(found)
     }
 }
 

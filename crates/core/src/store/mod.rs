@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub use error::{StoreError, StoreErrorKind};
-pub use write::{Guard, RecordVersion, Write};
+pub use write::{Extent, Guard, RecordVersion, Write};
 
 /// A durable map from [`Key`] to [`IdempotencyRecord`] with conditional writes.
 pub trait Store: Send + Sync + 'static {

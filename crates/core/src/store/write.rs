@@ -14,7 +14,7 @@ pub struct Write {
     pub key: Key,
     /// What must be there now.
     pub guard: Guard,
-    /// The record to store, which replaces every field; `None` deletes the record.
+    /// The record to store, which replaces every field that the write [changes](Self::extent); `None` deletes the record.
     pub record: Option<IdempotencyRecord>,
     /// What is to be applied together with the record, in one transaction. Only beside a record: a store
     /// refuses a deletion with effects. It may send them again, and applies them at most once.
@@ -26,7 +26,7 @@ pub struct Write {
 pub enum Guard {
     /// The key has no record, not even an expired one.
     Absent,
-    /// The record is exactly the one that was read.
+    /// The record is exactly the one that was read. Some of these writes change only [a part](Write::extent) of it.
     Unchanged(RecordVersion),
     /// The record is in progress and carries this token.
     ///
@@ -50,6 +50,18 @@ pub struct RecordVersion {
     pub expires_at: Timestamp,
 }
 
+/// How much of the stored record a [`Write`] changes. The rest stays as it is stored, byte for byte: it may have been
+/// written by another version or another library, and be encoded in another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// All of it: a claim, or how one ended.
+    Record,
+    /// A renewal, or a step: `lease_until`, `expires_at` and, if the record has them, `steps`.
+    Lease,
+    /// The mark that messages are sent: `outbox`, which is gone.
+    Outbox,
+}
+
 impl RecordVersion {
     /// The version of this record.
     #[must_use]
@@ -61,6 +73,16 @@ impl RecordVersion {
             lease_until: record.lease_until,
             expires_at: record.expires_at,
         }
+    }
+
+    /// A record of this version, without anything that the version does not name.
+    #[must_use]
+    pub fn to_record(&self) -> IdempotencyRecord {
+        let mut record = IdempotencyRecord::new(self.status, self.expires_at);
+        record.expires_at = self.expires_at;
+        (record.owner, record.last_owner) = (self.owner, self.last_owner);
+        record.lease_until = self.lease_until;
+        record
     }
 }
 
@@ -112,6 +134,42 @@ impl Write {
         found != Some(*owner)
     }
 
+    /// How much of the stored record the write changes. Under [`Guard::Unchanged`], a record of the same status and owner
+    /// is that of the claim which is there, or of its completion.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        let (Guard::Unchanged(seen), Some(record), None) =
+            (&self.guard, &self.record, &self.effects)
+        else {
+            return Extent::Record;
+        };
+        let wanted = RecordVersion::of(record);
+        let RecordVersion { lease_until, expires_at, .. } = wanted;
+        match record.status {
+            Status::Completed if wanted == *seen && record.outbox.is_none() => Extent::Outbox,
+            Status::InProgress
+                if seen.owner.is_some()
+                    && wanted == (RecordVersion { lease_until, expires_at, ..seen.clone() }) =>
+            {
+                Extent::Lease
+            }
+            _ => Extent::Record,
+        }
+    }
+
+    /// Whether this record is what the write leaves behind, as far as it changes the record.
+    #[must_use]
+    pub fn leaves(&self, found: &IdempotencyRecord) -> bool {
+        let Some(record) = &self.record else { return false };
+        match self.extent() {
+            Extent::Record => record == found,
+            Extent::Lease | Extent::Outbox => {
+                RecordVersion::of(record) == RecordVersion::of(found)
+                    && (&record.steps, &record.outbox) == (&found.steps, &found.outbox)
+            }
+        }
+    }
+
     /// Whether the write succeeds on the stored record: its guard holds, or it deletes a record
     /// that is already gone.
     #[must_use]
@@ -159,6 +217,46 @@ mod tests {
         assert!(!is_claim(Guard::OwnedBy(Owner::from_bits(1)), Some(completed.clone())));
         assert!(!is_claim(Guard::Absent, Some(completed)), "without claims");
         assert!(!is_claim(Guard::OwnedBy(Owner::from_bits(1)), None));
+    }
+
+    #[test]
+    fn a_mark_and_a_renewal_change_a_part_of_the_record() {
+        type Set = fn(&mut IdempotencyRecord);
+        let mut held = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9));
+        (held.owner, held.steps) = (Some(Owner::from_bits(1)), Some("{}".into()));
+        held.outbox = Some("[]".into());
+        let extent = |set: Set, status, owner: u128| {
+            let mut seen = held.clone();
+            (seen.status, seen.owner) = (status, Some(Owner::from_bits(owner)));
+            let mut wanted = IdempotencyRecord { status, ..held.clone() };
+            set(&mut wanted);
+            let guard = Guard::Unchanged(RecordVersion::of(&seen));
+            Write::new(Key::from_text("a#1"), guard, Some(wanted)).extent()
+        };
+        let renews: Set = |record| record.expires_at = Timestamp::from_secs(99);
+        let marks: Set = |record| record.outbox = None;
+        let releases: Set = |record| record.last_owner = record.owner.take();
+        assert_eq!(extent(renews, Status::InProgress, 1), Extent::Lease);
+        assert_eq!(extent(renews, Status::InProgress, 2), Extent::Record, "a takeover");
+        assert_eq!(extent(releases, Status::InProgress, 1), Extent::Record);
+        assert_eq!(extent(marks, Status::Completed, 1), Extent::Outbox);
+        assert_eq!(extent(|_| {}, Status::Completed, 1), Extent::Record, "its messages stay");
+        assert_eq!(extent(renews, Status::Completed, 1), Extent::Record);
+    }
+
+    /// The rest of the record was never read, or is encoded in another way.
+    #[test]
+    fn a_write_of_a_part_is_recognised_by_that_part() {
+        let mut held = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9));
+        held.owner = Some(Owner::from_bits(1));
+        let guard = Guard::Unchanged(RecordVersion::of(&held));
+        held.lease_until = Some(Timestamp::from_secs(5));
+        let renewal = Write::new(Key::from_text("a#1"), guard, Some(held.clone()));
+        let other = IdempotencyRecord { error_type: Some("E".into()), ..held.clone() };
+        assert!(renewal.leaves(&other));
+        assert!(!renewal.leaves(&IdempotencyRecord { steps: Some("{}".into()), ..held.clone() }));
+        let claim = Write { guard: Guard::Absent, ..renewal };
+        assert!(claim.leaves(&held) && !claim.leaves(&other));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::support::{
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
+    browse::Browse as _,
     clock::Timestamp,
     key::Key,
     record::{Fingerprint, IdempotencyRecord, Status},
@@ -337,6 +338,113 @@ async fn other_attribute_names_in_every_request() {
                 assert_eq!(read.unwrap().as_ref(), record);
             }
         }
+    }
+}
+
+/// A table of another version, or of another library, may have attributes that this one does not know, and values in another
+/// encoding. A renewal, a step and a mark leave all of them as they are.
+#[tokio::test]
+async fn a_write_of_a_part_leaves_everything_else_as_it_is_stored() {
+    let mut held = claimed(1);
+    held.steps = Some("{}".into());
+    let renewed = |steps: &str| {
+        let mut record = held.clone();
+        record.expires_at = Timestamp::from_secs(4_000_000_009);
+        record.lease_until = Some(Timestamp::from_millis(3_900_000_000_999));
+        record.steps = Some(steps.into());
+        record
+    };
+    let mut done = completed(1, "1");
+    done.lease_until = held.lease_until;
+    let version = |record: &IdempotencyRecord| Guard::Unchanged(RecordVersion::of(record));
+    let changed = json!({
+        "expiration": {"N": "4000000009"}, "in_progress_expiration": {"N": "3900000000999"},
+    });
+    for statements in [true, false] {
+        for shared in [1, 3] {
+            for (name, status, wanted, gone) in [
+                ("a renewal", "INPROGRESS", renewed("{}"), None),
+                ("a step", "INPROGRESS", renewed("{\"a\":1}"), None),
+                ("a mark", "COMPLETED", done.clone(), Some("outbox")),
+                ("a mark of a relay", "COMPLETED", done.clone(), Some("outbox")),
+            ] {
+                let fixture = Fixture::start().await;
+                let builder = fixture.builder();
+                let builder = if statements { builder } else { builder.without_partiql() };
+                let store = builder.build().unwrap();
+                let seen = if gone.is_some() { &done } else { &held };
+                let stored = |n: usize| {
+                    let mut item = json!({
+                        "id": {"S": format!("op#{n}")}, "status": {"S": status},
+                        "expiration": {"N": "4000000000"},
+                        "in_progress_expiration": {"N": "3900000000123"}, "owner": {"S": ONE},
+                        "data": {"M": {"big": {"N": "1.50"}, "tags": {"SS": ["x"]}}},
+                        "failed_attempts": {"N": "0"}, "steps": {"S": "{}"}, "error": {"S": "E"},
+                        "payload": {"S": " {\"n\": 1.0}"}, "outbox": {"S": "[]"},
+                        "provenance": {"M": {"claimed_at": {"N": "7"}, "new": {"BOOL": true}}},
+                        "of_a_later_version": {"NS": ["1", "2"]},
+                    });
+                    item["unfinished"] = json!({"S": "messages#01"});
+                    item
+                };
+                (0..shared).for_each(|n| fixture.put(&stored(n)));
+                let before: Vec<_> =
+                    (0..shared).map(|n| fixture.item(key(n).as_str()).unwrap()).collect();
+                if name == "a mark of a relay" {
+                    let sent: Vec<_> =
+                        (0..shared).map(|n| (key(n), RecordVersion::of(seen))).collect();
+                    let answers = store.mark_sent(&sent, soon()).await;
+                    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+                } else {
+                    let write = |n| write(n, version(seen), Some(wanted.clone()));
+                    let writes: Vec<_> = (0..shared).map(write).collect();
+                    for verdict in store.write(&writes, soon()).await {
+                        assert_eq!(plain(&verdict), PlainVerdict::Written, "{name}");
+                    }
+                }
+                let requests = if statements { 1 } else { shared };
+                let operation = if statements { "BatchExecuteStatement" } else { "UpdateItem" };
+                assert_eq!(fixture.wire.operations(), vec![operation; requests], "{name}");
+                for (n, mut expected) in before.into_iter().enumerate() {
+                    let item = expected.as_object_mut().unwrap();
+                    if let Some(gone) = gone {
+                        item.remove(gone);
+                        item.remove("unfinished");
+                    } else {
+                        item.extend(changed.as_object().unwrap().clone());
+                        item.insert("steps".into(), json!({"S": &*wanted.steps.clone().unwrap()}));
+                    }
+                    let found = fixture.item(key(n).as_str()).unwrap();
+                    assert_eq!(found, expected, "{name}, {shared} together, {statements}");
+                }
+            }
+        }
+    }
+}
+
+/// The guard decides, as in a write of the whole record; and a write whose answer was lost is recognised.
+#[tokio::test]
+async fn a_write_of_a_part_has_its_guard_and_knows_its_own_work() {
+    for statements in [true, false] {
+        let fixture = Fixture::start().await;
+        let builder = fixture.builder();
+        let builder = if statements { builder } else { builder.without_partiql() };
+        let store = builder.build().unwrap();
+        let mut renewed = claimed(1);
+        renewed.lease_until = Some(Timestamp::from_millis(3_900_000_000_999));
+        let seen = Guard::Unchanged(RecordVersion::of(&claimed(1)));
+        let renewal = || write(0, seen.clone(), Some(renewed.clone()));
+        assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Found(None));
+        let mut claim = claimed(1);
+        claim.error_type = Some("E".into());
+        one(&store, write(0, Guard::Absent, Some(claim.clone()))).await;
+        fixture.wire.fault([Fault::LoseAnswer]);
+        assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Written);
+        claim.lease_until = renewed.lease_until;
+        assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Found(Some(claim)));
+        let operation = if statements { "BatchExecuteStatement" } else { "UpdateItem" };
+        let sent = fixture.wire.operations();
+        assert!(sent.iter().filter(|sent| *sent == operation).count() == 4, "{sent:?}");
     }
 }
 

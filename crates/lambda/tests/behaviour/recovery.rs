@@ -489,13 +489,12 @@ impl Browse for SlowPages {
         })
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         until: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
-        Browse::forget(&self.0.store, left, records, until)
+        self.0.store.mark_sent(records, until)
     }
 
     fn count<'a>(&'a self, until: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

@@ -51,7 +51,7 @@ async fn conforms(url: &str) {
     conforms_in(new_store(url).await).await;
     browsing::each_record_is_on_one_page(&*new_store(url).await).await;
     browsing::what_is_left_is_on_one_page(&*new_store(url).await).await;
-    browsing::what_is_forgotten_leaves_the_rest_of_its_record(&*new_store(url).await).await;
+    browsing::a_mark_leaves_the_rest_of_its_record(&*new_store(url).await).await;
     browsing::a_listing_shows_what_is_stored_now(&*new_store(url).await).await;
     browsing::the_count_is_that_of_all_pages(&*new_store(url).await).await;
 }

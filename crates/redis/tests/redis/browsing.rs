@@ -144,7 +144,7 @@ async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     let results = page.items.iter().map(|(_, item)| item.as_ref().unwrap().result.is_some());
     assert_eq!(results.collect::<Vec<_>>(), [false; ALL]);
     let forgotten = [(key(0), RecordVersion::of(&record))];
-    store.forget(Left::Messages, &forgotten, soon()).await.pop().unwrap().unwrap();
+    store.mark_sent(&forgotten, soon()).await.pop().unwrap().unwrap();
     let text = server.text(&["GET", "idempotency:op#0"]).await;
     assert!(text.ends_with("\ncolour 4 blue\n") && !text.contains("outbox"), "the rest stays");
     let Value::Int(removal) = server.command(&["PTTL", "idempotency:op#0"]).await else { panic!() };

@@ -15,7 +15,7 @@ async fn conforms(builder: impl Fn() -> RedisStoreBuilder) {
     }
     browsing::each_record_is_on_one_page(&store("a:")).await;
     browsing::what_is_left_is_on_one_page(&store("b:")).await;
-    browsing::what_is_forgotten_leaves_the_rest_of_its_record(&store("e:")).await;
+    browsing::a_mark_leaves_the_rest_of_its_record(&store("e:")).await;
     browsing::a_listing_shows_what_is_stored_now(&store("c:")).await;
     browsing::the_count_is_that_of_all_pages(&store("d:")).await;
 }

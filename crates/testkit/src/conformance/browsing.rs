@@ -147,34 +147,31 @@ pub async fn what_is_left_is_on_one_page(store: &dyn Browsable) {
     }
 }
 
-/// What is left is removed from a record that was not changed since, and nothing else is.
-pub async fn what_is_forgotten_leaves_the_rest_of_its_record(store: &dyn Browsable) {
-    let mut done = completed(token(), "{\"charged\":true}");
-    (done.outbox, done.steps) = (Some(r#"[{"to":"q","body":"1"}]"#.into()), Some("{}".into()));
-    done.provenance = Some(whole_provenance());
-    let mut begun = in_progress(token());
-    (begun.payload, begun.steps) = (Some("{\"id\":1}".into()), Some("{}".into()));
-    for (left, record) in [(Left::Messages, done), (Left::Work, begun)] {
-        let slots = [Slot::with(store, &record).await, Slot::with(store, &record).await];
-        let gone = Slot::fresh(store);
-        let seen = RecordVersion::of(&record);
-        let mut other = seen.clone();
-        other.owner = Some(token());
-        let [same, changed] = slots.each_ref().map(|slot| slot.key.clone());
-        let records = [(same, seen.clone()), (changed, other), (gone.key.clone(), seen)];
-        // Again, as after an answer that was lost.
-        for _ in 0..2 {
-            let answers = store.forget(left, &records, now().plus(PATIENCE)).await;
-            assert!(
-                answers.len() == 3 && answers.iter().all(Result::is_ok),
-                "{left:?}: each record is answered, also one that was changed; got {answers:?}"
-            );
-        }
-        let forgotten = left.forgotten_by(record.clone());
-        slots[0].holds(Some(&forgotten), "what was left is removed, and nothing else").await;
-        slots[1].holds(Some(&record), "a record that was changed since is left alone").await;
-        gone.holds(None, "a record that is gone stays gone").await;
+/// The messages are removed from a record that was not changed since, and nothing else is.
+pub async fn a_mark_leaves_the_rest_of_its_record(store: &dyn Browsable) {
+    let mut record = completed(token(), "{\"charged\":true}");
+    record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
+    (record.steps, record.provenance) = (Some("{}".into()), Some(whole_provenance()));
+    let slots = [Slot::with(store, &record).await, Slot::with(store, &record).await];
+    let gone = Slot::fresh(store);
+    let seen = RecordVersion::of(&record);
+    let mut other = seen.clone();
+    other.owner = Some(token());
+    let [same, changed] = slots.each_ref().map(|slot| slot.key.clone());
+    let records = [(same, seen.clone()), (changed, other), (gone.key.clone(), seen)];
+    // Again, as after an answer that was lost.
+    for _ in 0..2 {
+        let answers = store.mark_sent(&records, now().plus(PATIENCE)).await;
+        assert!(
+            answers.len() == 3 && answers.iter().all(Result::is_ok),
+            "each record is answered, also one that was changed; got {answers:?}"
+        );
     }
+    let mut marked = record.clone();
+    marked.outbox = None;
+    slots[0].holds(Some(&marked), "the messages are removed, and nothing else").await;
+    slots[1].holds(Some(&record), "a record that was changed since is left alone").await;
+    gone.holds(None, "a record that is gone stays gone").await;
 }
 
 /// What was deleted is not listed, and what was changed is listed as it is now.
@@ -230,7 +227,7 @@ macro_rules! __browsing {
             browsing {
                 each_record_is_on_one_page
                 what_is_left_is_on_one_page
-                what_is_forgotten_leaves_the_rest_of_its_record
+                a_mark_leaves_the_rest_of_its_record
                 a_listing_shows_what_is_stored_now
                 the_count_is_that_of_all_pages
             }

@@ -31,13 +31,12 @@ impl<S: Store + Browse> Browse for FaultyStore<S> {
         self.inner().left(left, after, limit, call_deadline)
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
-        self.inner().forget(left, records, call_deadline)
+        self.inner().mark_sent(records, call_deadline)
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {

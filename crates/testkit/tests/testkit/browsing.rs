@@ -32,9 +32,9 @@ enum Bug {
     LosesMessages,
     LosesWork,
     LeavesWhatIsLeftAtTheFirstPage,
-    ForgetsNothing,
-    ForgetsOfChangedRecords,
-    ForgetsTheResultAsWell,
+    MarksNothing,
+    MarksChangedRecords,
+    MarksWithoutTheResult,
 }
 
 struct Mutant {
@@ -159,9 +159,8 @@ impl Browse for Mutant {
         })
     }
 
-    fn forget<'a>(
+    fn mark_sent<'a>(
         &'a self,
-        left: Left,
         records: &'a [(Key, RecordVersion)],
         deadline: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
@@ -171,18 +170,18 @@ impl Browse for Mutant {
                 let keys = [key.clone()];
                 let found = self.records.read(&keys, deadline).await.remove(0).unwrap();
                 let Some(mut found) = found else { continue };
-                if self.bug == Bug::ForgetsOfChangedRecords {
+                if self.bug == Bug::MarksChangedRecords {
                     *seen = RecordVersion::of(&found);
                 }
-                if self.bug == Bug::ForgetsTheResultAsWell && *seen == RecordVersion::of(&found) {
+                if self.bug == Bug::MarksWithoutTheResult && *seen == RecordVersion::of(&found) {
                     found.result = None;
                     self.records.insert(key.clone(), found);
                 }
             }
-            if self.bug == Bug::ForgetsNothing {
+            if self.bug == Bug::MarksNothing {
                 return records.iter().map(|_| Ok(())).collect();
             }
-            self.records.forget(left, &records, deadline).await
+            self.records.mark_sent(&records, deadline).await
         })
     }
 
@@ -207,9 +206,9 @@ const BUGS: &[(Bug, &[&str])] = &[
     (Bug::LosesMessages, &["what_is_left_is_on_one_page"]),
     (Bug::LosesWork, &["what_is_left_is_on_one_page"]),
     (Bug::LeavesWhatIsLeftAtTheFirstPage, &["what_is_left_is_on_one_page"]),
-    (Bug::ForgetsNothing, &["what_is_forgotten_leaves_the_rest_of_its_record"]),
-    (Bug::ForgetsOfChangedRecords, &["what_is_forgotten_leaves_the_rest_of_its_record"]),
-    (Bug::ForgetsTheResultAsWell, &["what_is_forgotten_leaves_the_rest_of_its_record"]),
+    (Bug::MarksNothing, &["a_mark_leaves_the_rest_of_its_record"]),
+    (Bug::MarksChangedRecords, &["a_mark_leaves_the_rest_of_its_record"]),
+    (Bug::MarksWithoutTheResult, &["a_mark_leaves_the_rest_of_its_record"]),
 ];
 
 #[tokio::test]
