@@ -1,11 +1,13 @@
 //! What the store commits together with a completion.
 
+use std::fmt;
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
 use crate::{
     config::Config,
     item::{Item, LARGEST, size},
 };
-use aws_sdk_dynamodb::types::TransactWriteItem;
-use std::fmt;
 
 /// The most items of a transaction. One of them is the idempotency record.
 const MOST_ITEMS: usize = 100;
@@ -135,6 +137,15 @@ impl DynamoDbEffects {
     #[must_use]
     pub fn items(&self) -> &[TransactWriteItem] {
         &self.items
+    }
+
+    /// The names of their tables, each once.
+    pub(crate) fn tables(&self) -> Vec<&str> {
+        let mut tables: Vec<&str> =
+            self.items.iter().filter_map(Target::of).map(|target| target.table).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables
     }
 
     /// Whether there is no room for an idempotency record of this size.

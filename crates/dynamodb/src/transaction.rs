@@ -70,7 +70,7 @@ impl DynamoDbStore {
                     refused => {
                         let of_record = is_of_record(doing.config, refused.message())
                             || self.has_no_records(refused.code(), member, budget).await;
-                        match refusal(refused.code(), refused.message()) {
+                        match refusal(refused.code(), refused.message(), effects) {
                             Some(refused) if !failure.retry && !of_record => {
                                 Reply::EffectRefused(refused)
                             }
@@ -173,13 +173,25 @@ fn is_of_record(config: &Config, message: Option<&str>) -> bool {
 
 /// Why the whole request was refused, if that is because of an effect. The record is written in the same
 /// way as at its claim, so it is to blame only if [the message says so](is_of_record) or its table is gone.
-fn refusal(code: Option<&str>, message: Option<&str>) -> Option<RefusedEffect> {
-    let reason = match code? {
-        "AccessDeniedException" => RefusalReason::Denied,
-        "ValidationException" | "ResourceNotFoundException" => RefusalReason::Invalid,
+fn refusal(
+    code: Option<&str>,
+    message: Option<&str>,
+    effects: &DynamoDbEffects,
+) -> Option<RefusedEffect> {
+    let detail = detail(code, message);
+    let (reason, detail) = match code? {
+        "AccessDeniedException" => (RefusalReason::Denied, detail),
+        "ValidationException" => (RefusalReason::Invalid, detail),
+        "ResourceNotFoundException" => {
+            let tables = effects.tables().join(", ");
+            (
+                RefusalReason::Invalid,
+                format!("{detail}: of the tables of the effects ({tables}) one does not exist"),
+            )
+        }
         _ => return None,
     };
-    Some(RefusedEffect::new(reason).with_detail(detail(code, message)))
+    Some(RefusedEffect::new(reason).with_detail(detail))
 }
 
 /// What DynamoDB said, without data.

@@ -175,6 +175,7 @@ async fn a_table_that_does_not_exist_is_a_refused_effect() {
     missing.add(adding("nowhere", "a", true)).unwrap();
     let refused = refused(one(&fixture.store(), commit(Some(Effects::new(missing)))).await);
     assert_eq!(refused.reason(), RefusalReason::Invalid);
+    assert!(refused.to_string().contains("(nowhere)"), "it names the table: {refused}");
     assert_eq!(stored(&fixture).await, Some(claimed(1)));
 }
 
