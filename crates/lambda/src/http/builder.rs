@@ -66,12 +66,12 @@ impl Http<ByHeader> {
     /// string of 1 to 255 characters. A key without quotes has only visible ASCII characters and no comma, and is the
     /// same key as with quotes.
     pub fn by_header() -> Self {
-        Self::new(Keys::Header(HeaderName::from_static("idempotency-key")))
+        Self::new(KeyPlace::Header(HeaderName::from_static("idempotency-key")))
     }
 
     /// Takes the key from another header.
     pub fn header(self, name: HeaderName) -> Self {
-        self.with(|options| options.keys = Keys::Header(name))
+        self.with(|options| options.keys = KeyPlace::Header(name))
     }
 }
 
@@ -79,7 +79,7 @@ impl Http<ByBody> {
     /// The key is in the JSON body, where the operation's [`key`](crate::Operation::key) finds it.
     /// Headers are not read for keys.
     pub fn by_body() -> Self {
-        Self::new(Keys::Body { path: None, by_path: false })
+        Self::new(KeyPlace::Body { path: None, by_path: false })
     }
 
     /// Finds the key with this expression instead of the operation's, for an operation whose other
@@ -87,7 +87,7 @@ impl Http<ByBody> {
     pub fn key(self, path: impl IntoPayloadPath) -> Self {
         let path = path.into_path();
         self.with(|options| {
-            if let Keys::Body { path: own, .. } = &mut options.keys {
+            if let KeyPlace::Body { path: own, .. } = &mut options.keys {
                 *own = Some(path);
             }
         })
@@ -104,7 +104,7 @@ impl Http<ByBody> {
     /// afterwards.
     pub fn one_key_for_each_path(self) -> Self {
         self.with(|options| {
-            if let Keys::Body { by_path, .. } = &mut options.keys {
+            if let KeyPlace::Body { by_path, .. } = &mut options.keys {
                 *by_path = true;
             }
         })
@@ -113,7 +113,7 @@ impl Http<ByBody> {
 
 /// # For both
 impl<K> Http<K> {
-    fn new(keys: Keys) -> Self {
+    fn new(keys: KeyPlace) -> Self {
         Self { options: Options::new(keys), by: PhantomData }
     }
 
@@ -294,7 +294,7 @@ impl<K> Http<K> {
 /// What a layer was given.
 #[derive(Clone)]
 pub(super) struct Options {
-    pub(super) keys: Keys,
+    pub(super) keys: KeyPlace,
     pub(super) needs_key: Arc<NeedsKey>,
     pub(super) keeps: Arc<Keeps>,
     pub(super) callers: Callers,
@@ -307,7 +307,7 @@ pub(super) struct Options {
 
 /// Where requests have their key.
 #[derive(Clone, Debug)]
-pub(super) enum Keys {
+pub(super) enum KeyPlace {
     Header(HeaderName),
     Body {
         /// The layer's own path; otherwise the operation's.
@@ -318,7 +318,7 @@ pub(super) enum Keys {
 }
 
 /// A layer's engine, operation and options, shared with its services.
-pub(super) struct Settings {
+pub(super) struct LayerSettings {
     pub(super) engine: Engine,
     pub(super) operation: Arc<Prepared>,
     /// The operation's policy for requests outside of Lambda, whose client may go away.
@@ -332,7 +332,7 @@ pub(super) type Verify =
     dyn Fn(Request) -> BoxFuture<'static, Result<(), Response<Body>>> + Send + Sync;
 
 impl Options {
-    pub(super) fn new(keys: Keys) -> Self {
+    pub(super) fn new(keys: KeyPlace) -> Self {
         Self {
             keys,
             needs_key: Arc::new(|parts| [Method::POST, Method::PATCH].contains(&parts.method)),
@@ -361,7 +361,7 @@ impl Options {
     }
 }
 
-impl Keys {
+impl KeyPlace {
     /// Whether the path of a request is a part of its key.
     pub(super) const fn by_path(&self) -> bool {
         matches!(self, Self::Body { by_path: true, .. })

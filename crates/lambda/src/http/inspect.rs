@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{
     HttpLayer,
-    builder::Settings,
+    builder::LayerSettings,
     request_key::{RequestKey, of_body, text},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 
 /// The member that all events of API Gateway, function URLs and load balancers have, and no others.
 #[derive(Deserialize)]
-struct Outside {
+struct GatewayEvent {
     #[serde(rename = "requestContext")]
     context: RequestContext,
 }
@@ -58,8 +58,8 @@ impl HttpLayer {
     pub fn inspect(&self, event: &str, context: &Context) -> Result<Option<Record>, InspectError> {
         let raw: &RawValue =
             serde_json::from_str(event).map_err(|error| InspectError::json(&error))?;
-        match serde_json::from_str::<Outside>(raw.get()) {
-            Ok(Outside { context: RequestContext { connection: None } }) => {}
+        match serde_json::from_str::<GatewayEvent>(raw.get()) {
+            Ok(GatewayEvent { context: RequestContext { connection: None } }) => {}
             _ => return Ok(None),
         }
         // `lambda_http` panics if the event's host is not valid.
@@ -69,7 +69,7 @@ impl HttpLayer {
     }
 }
 
-impl Settings {
+impl LayerSettings {
     fn inspect(&self, request: Request) -> Record {
         let (parts, body) = request.into_parts();
         let passes_by = !self.options.needs_key(&parts);

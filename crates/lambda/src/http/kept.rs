@@ -28,7 +28,7 @@ pub(super) enum Cookies {
 
 /// A complete response, except for cookies that may belong to another caller.
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct KeptResponse {
     status: u16,
     /// Each byte of a value is stored as one character, because values need not be UTF-8.
     headers: Vec<(String, String)>,
@@ -91,7 +91,7 @@ pub(super) fn to_json(
         _ => return None,
     };
     let status = response.status().as_u16();
-    serde_json::to_string(&Kept { status, headers: headers.collect(), body }).ok()
+    serde_json::to_string(&KeptResponse { status, headers: headers.collect(), body }).ok()
 }
 
 /// The response from its JSON text, marked as a replay; `None` if the text is not a response. A layer
@@ -101,7 +101,7 @@ pub(super) fn replay(
     cookies: Cookies,
     not_replayed: &[HeaderName],
 ) -> Option<Response<Body>> {
-    let kept: Kept = serde_json::from_str(json).ok()?;
+    let kept: KeptResponse = serde_json::from_str(json).ok()?;
     let mut response = Response::new(match kept.body {
         KeptBody::Empty => Body::Empty,
         KeptBody::Text(text) => Body::Text(text),

@@ -74,18 +74,17 @@ mod request_key;
 mod sameness;
 mod service;
 
-pub use builder::{ByBody, ByHeader, Http};
-pub use problem::HandlerError;
-pub use service::HttpService;
-
 use std::{fmt, sync::Arc, time::Duration};
 
+pub use builder::{ByBody, ByHeader, Http};
 use lambda_idempotency_core::policy::{Lease, Mode};
 use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_keys::producer::Selector;
+pub use problem::HandlerError;
+pub use service::HttpService;
 use tower_layer::Layer;
 
-use self::builder::{Keys, Settings};
+use self::builder::{KeyPlace, LayerSettings};
 use crate::{
     error::ConfigError,
     idempotency::Idempotency,
@@ -114,7 +113,7 @@ impl Idempotency {
 /// A layer around an HTTP service; see [`Idempotency::http`](crate::Idempotency::http).
 #[derive(Clone)]
 #[must_use = "a layer does nothing until it is put around a service"]
-pub struct HttpLayer(Arc<Settings>);
+pub struct HttpLayer(Arc<LayerSettings>);
 
 impl HttpLayer {
     pub(crate) fn new<K>(
@@ -124,7 +123,7 @@ impl HttpLayer {
     ) -> Result<Self, ConfigError> {
         let options = http.options;
         let own_key = match &options.keys {
-            Keys::Body { path: Some(path), .. } => Some(operation.with_path(path.clone())),
+            KeyPlace::Body { path: Some(path), .. } => Some(operation.with_path(path.clone())),
             _ => None,
         };
         let operation = own_key.as_ref().unwrap_or(operation);
@@ -140,7 +139,7 @@ impl HttpLayer {
         if outside.lease == Lease::Invocation {
             outside.lease = Lease::Renewed { length: OUTSIDE };
         }
-        Ok(Self(Arc::new(Settings { engine, operation, outside, options })))
+        Ok(Self(Arc::new(LayerSettings { engine, operation, outside, options })))
     }
 
     pub(crate) fn operation(&self) -> &Prepared {
@@ -148,7 +147,7 @@ impl HttpLayer {
     }
 }
 
-impl Keys {
+impl KeyPlace {
     /// Refuses a layer that could not do what it is asked for.
     fn fit(&self, operation: &Prepared) -> Result<(), &'static str> {
         if operation.key.as_ref().is_some_and(Selector::refuses_tenants) {

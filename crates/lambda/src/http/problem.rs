@@ -2,7 +2,7 @@
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9457>
 
-use std::{any::Any, convert::Infallible, error::Error, fmt};
+use std::{any::Any, borrow::Cow, convert::Infallible, error::Error, fmt};
 
 use lambda_http::{
     Body,
@@ -32,240 +32,178 @@ const TYPES: &str =
 /// finish long before their lease ends.
 const LONGEST_WAIT: u64 = 2;
 
-/// One kind of problem.
-pub(super) struct Problem {
+/// What is the same of each problem of a kind.
+struct ProblemKind {
     status: StatusCode,
     /// The anchor in the page that explains it.
-    name: &'static str,
+    anchor: &'static str,
     title: &'static str,
-    detail: String,
+    detail: &'static str,
+    /// Seconds after which the same request may succeed; 0 if it will not.
+    retry_after: u64,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $status:ident $anchor:literal retry $after:literal $title:literal $detail:literal)*) => {
+        $($(#[$doc])* static $name: ProblemKind = ProblemKind {
+            status: StatusCode::$status, anchor: $anchor, title: $title, detail: $detail, retry_after: $after,
+        };)*
+    };
+}
+
+kinds! {
+    KEY = BAD_REQUEST "key" retry 0 "The request has no usable idempotency key"
+        "The service takes it from the body, which does not have it in the expected form."
+    NOT_COMPARED = BAD_REQUEST "key" retry 0 "The request cannot be compared with others of its key"
+        "The service compares a part of the body, which is missing or not in the expected form."
+    BODY = BAD_REQUEST "body" retry 0 "The body of the request could not be read"
+        "Send the request again."
+    CALLER = FORBIDDEN "caller" retry 0 "The request does not identify its caller"
+        "Send it with your credentials."
+    NO_CALLER = INTERNAL_SERVER_ERROR "caller" retry 0 "The request was not processed"
+        "The service cannot determine who sent it. Its log contains the reason."
+    BUSY = CONFLICT "in-progress" retry 1 "A request with this key is being processed"
+        "Send the same request again later to get its response."
+    INTERRUPTED = CONFLICT "in-progress" retry 1 "This request was interrupted; another one may have taken over"
+        "Send the same request again later to get its response."
+    MISMATCH = UNPROCESSABLE_ENTITY "mismatch" retry 0 "The key was used with another request"
+        "Use a new key for a new request, or send the first request unchanged."
+    /// The other application's name is for the operator only, who finds it in the log.
+    FOREIGN = INTERNAL_SERVER_ERROR "foreign" retry 0 "The request was not processed"
+        "The server's configuration does not allow it to determine whether it was processed before."
+    /// Another key would have the work done twice, so the client must not believe that it was not done.
+    RESULT_UNAVAILABLE = SERVICE_UNAVAILABLE "response-unavailable" retry 1 "The request was processed before, but its response cannot be read at present"
+        "It is not processed again. Send the same request again later, with the same key, to get its response."
+    UNAVAILABLE = SERVICE_UNAVAILABLE "unavailable" retry 1 "The request was not processed"
+        "The server cannot determine at present whether it was processed before. Send it again later."
+    NO_TIME = SERVICE_UNAVAILABLE "unavailable" retry 1 "The request was not processed"
+        "There was too little time left. Send it again."
+    /// The client must not get the handler's response: what it says may not have been done.
+    UNCOMMITTED = SERVICE_UNAVAILABLE "unavailable" retry 2 "It is not known whether the request was processed"
+        "All of it was done, or nothing. Send the same request again with the same key."
+    /// The client would not send the request again, and nothing else sends the messages.
+    UNSENT = SERVICE_UNAVAILABLE "unsent" retry 1 "The request was processed, but messages that belong to it could not be sent"
+        "Send the same request again with the same key: it sends them, and gets the response."
+    TIMED_OUT = GATEWAY_TIMEOUT "timed-out" retry 2 "The request was not finished in time"
+        "Some of it may have been done. Send the same request again with the same key."
+    /// With this key it is not tried again.
+    TIMED_OUT_FOR_EVER = GATEWAY_TIMEOUT "timed-out" retry 0 "The request was not finished in time"
+        "Some of it may have been done. It is not tried again. Use a new key for a new attempt."
+    FAILED_FOR_EVER = INTERNAL_SERVER_ERROR "permanently-failed" retry 0 "A request with this key failed permanently"
+        "It is not tried again. Use a new key for a new attempt."
+    FAILED = INTERNAL_SERVER_ERROR "failed" retry 0 "The request failed"
+        "Some of it may have been done. Send the same request again with the same key."
+    LOST = CONFLICT "response-lost" retry 0 "The request was processed before, but its response is not available"
+        "It is not processed again. Look up its effects instead."
+    UNREAD = CONFLICT "response-lost" retry 0 "The request was processed, but its response is not available"
+        "It is not processed again with the same key. Look up its effects instead."
+}
+
+/// A response that a client gets instead of the handler's.
+pub(super) struct Problem {
+    kind: &'static ProblemKind,
+    title: &'static str,
+    detail: Cow<'static, str>,
     /// The cause, for the developer; it is not sent to the client.
     why: Option<String>,
-    /// Seconds after which the same request may succeed.
-    retry_after: Option<u64>,
+    retry_after: u64,
 }
 
 impl Problem {
+    const fn new(kind: &'static ProblemKind) -> Self {
+        let (title, detail) = (kind.title, Cow::Borrowed(kind.detail));
+        Self { kind, title, detail, why: None, retry_after: kind.retry_after }
+    }
+
     /// The key is missing or invalid.
     pub(super) fn key(title: &'static str, detail: String) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            name: "key",
-            title,
-            detail,
-            why: None,
-            retry_after: None,
-        }
-    }
-
-    fn new(status: StatusCode, name: &'static str, title: &'static str, detail: &str) -> Self {
-        Self { status, name, title, detail: detail.to_owned(), why: None, retry_after: None }
-    }
-
-    const fn after(mut self, seconds: u64) -> Self {
-        self.retry_after = Some(seconds);
-        self
+        Self { title, detail: detail.into(), ..Self::new(&KEY) }
     }
 
     /// The caller is not known. It is a server error only if the cause is the function or its API:
     /// a client that omits its credentials must not cause alarms.
     pub(super) fn caller(unknown: &UnknownCaller) -> Self {
-        let problem = if unknown.is_server_error() {
-            Self::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "caller",
-                "The request was not processed",
-                "The service cannot determine who sent it. Its log contains the reason.",
-            )
-        } else {
-            Self::new(
-                StatusCode::FORBIDDEN,
-                "caller",
-                "The request does not identify its caller",
-                "Send it with your credentials.",
-            )
-        };
-        Self { why: Some(unknown.to_string()), ..problem }
+        let kind = if unknown.is_server_error() { &NO_CALLER } else { &CALLER };
+        Self { why: Some(unknown.to_string()), ..Self::new(kind) }
     }
 
     /// The problem for an outcome; `None` if the client gets the handler's response.
     pub(super) fn of(outcome: &Outcome, now: Timestamp) -> Option<Self> {
-        Some(match outcome {
-            Outcome::Busy { until } => Self::new(
-                StatusCode::CONFLICT,
-                "in-progress",
-                "A request with this key is being processed",
-                "Send the same request again later to get its response.",
-            )
-            .after(until.since(now).as_secs().clamp(1, LONGEST_WAIT)),
-            Outcome::Fenced => Self::new(
-                StatusCode::CONFLICT,
-                "in-progress",
-                "This request was interrupted; another one may have taken over",
-                "Send the same request again later to get its response.",
-            )
-            .after(1),
-            Outcome::Mismatch => Self::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "mismatch",
-                "The key was used with another request",
-                "Use a new key for a new request, or send the first request unchanged.",
-            ),
-            // The other application's name is for the operator only, who finds it in the log.
-            Outcome::Foreign(_) => Self::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "foreign",
-                "The request was not processed",
-                "The server's configuration does not allow it to determine whether it was \
-                 processed before.",
-            ),
+        let kind = match outcome {
+            Outcome::Busy { until } => {
+                let retry_after = until.since(now).as_secs().clamp(1, LONGEST_WAIT);
+                return Some(Self { retry_after, ..Self::new(&BUSY) });
+            }
             // The reason is for the developer, who finds it in the log.
             Outcome::Rejected(rejection) => {
-                let is_key =
-                    !matches!(rejection.reason(), Some(Rejection::Fingerprint { .. }));
-                let (title, detail) = if is_key {
-                    (
-                        "The request has no usable idempotency key",
-                        "The service takes it from the body, which does not have it in the expected form.",
-                    )
-                } else {
-                    (
-                        "The request cannot be compared with others of its key",
-                        "The service compares a part of the body, which is missing or not in the expected form.",
-                    )
-                };
-                Self { why: Some(rejection.to_string()), ..Self::key(title, detail.to_owned()) }
+                let is_fingerprint =
+                    matches!(rejection.reason(), Some(Rejection::Fingerprint { .. }));
+                let kind = if is_fingerprint { &NOT_COMPARED } else { &KEY };
+                return Some(Self { why: Some(rejection.to_string()), ..Self::new(kind) });
             }
-            // Another key would have the work done twice, so the client must not believe that it was not done.
+            Outcome::Fenced => &INTERRUPTED,
+            Outcome::Mismatch => &MISMATCH,
+            Outcome::Foreign(_) => &FOREIGN,
             Outcome::Unavailable(error) if error.kind() == StoreErrorKind::ResultUnavailable => {
-                Self::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "response-unavailable",
-                    "The request was processed before, but its response cannot be read at present",
-                    "It is not processed again. Send the same request again later, with the same key, \
-                     to get its response.",
-                )
-                .after(1)
+                &RESULT_UNAVAILABLE
             }
-            Outcome::Unavailable(_) => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "unavailable",
-                "The request was not processed",
-                "The server cannot determine at present whether it was processed before. Send it \
-                 again later.",
-            )
-            .after(1),
-            Outcome::Returned(_) => Self::no_time(),
-            // The client must not get the handler's response: what it says may not have been done.
-            Outcome::Uncommitted { .. } => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "unavailable",
-                "It is not known whether the request was processed",
-                "All of it was done, or nothing. Send the same request again with the same key.",
-            )
-            .after(2),
-            // The client would not send the request again, and nothing else sends the messages.
-            Outcome::Unsent { .. } => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "unsent",
-                "The request was processed, but messages that belong to it could not be sent",
-                "Send the same request again with the same key: it sends them, and gets the response.",
-            )
-            .after(1),
-            // With this key it is not tried again.
-            Outcome::TimedOut { permanent: true } => Self::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "timed-out",
-                "The request was not finished in time",
-                "Some of it may have been done. It is not tried again. Use a new key for a new attempt.",
-            ),
-            Outcome::TimedOut { permanent: false } => Self::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "timed-out",
-                "The request was not finished in time",
-                "Some of it may have been done. Send the same request again with the same key.",
-            )
-            .after(2),
-            Outcome::PermanentlyFailed { .. } => Self::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "permanently-failed",
-                "A request with this key failed permanently",
-                "It is not tried again. Use a new key for a new attempt.",
-            ),
+            Outcome::Unavailable(_) => &UNAVAILABLE,
+            Outcome::Returned(_) => &NO_TIME,
+            Outcome::Uncommitted { .. } => &UNCOMMITTED,
+            Outcome::Unsent { .. } => &UNSENT,
+            Outcome::TimedOut { permanent: true } => &TIMED_OUT_FOR_EVER,
+            Outcome::TimedOut { permanent: false } => &TIMED_OUT,
+            Outcome::PermanentlyFailed { .. } => &FAILED_FOR_EVER,
             _ => return None,
-        })
+        };
+        Some(Self::new(kind))
     }
 
     /// The request was not processed, and may be sent again.
-    pub(super) fn no_time() -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "unavailable",
-            "The request was not processed",
-            "There was too little time left. Send it again.",
-        )
-        .after(1)
+    pub(super) const fn no_time() -> Self {
+        Self::new(&NO_TIME)
     }
 
     /// The handler panicked, or one of its effects was refused.
-    pub(super) fn failed() -> Self {
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "failed",
-            "The request failed",
-            "Some of it may have been done. Send the same request again with the same key.",
-        )
+    pub(super) const fn failed() -> Self {
+        Self::new(&FAILED)
     }
 
     /// The body ended with an error.
-    pub(super) fn body() -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "body",
-            "The body of the request could not be read",
-            "Send the request again.",
-        )
+    pub(super) const fn body() -> Self {
+        Self::new(&BODY)
     }
 
     /// An earlier request did the work, but its response was not kept.
-    pub(super) fn lost() -> Self {
-        Self::new(
-            StatusCode::CONFLICT,
-            "response-lost",
-            "The request was processed before, but its response is not available",
-            "It is not processed again. Look up its effects instead.",
-        )
+    pub(super) const fn lost() -> Self {
+        Self::new(&LOST)
     }
 
     /// The handler's response could not be read.
-    pub(super) fn unread() -> Self {
-        Self::new(
-            StatusCode::CONFLICT,
-            "response-lost",
-            "The request was processed, but its response is not available",
-            "It is not processed again with the same key. Look up its effects instead.",
-        )
+    pub(super) const fn unread() -> Self {
+        Self::new(&UNREAD)
     }
 
     /// The problem in one line, for a developer.
     pub(super) fn describe(&self) -> String {
-        let detail = self.why.as_ref().unwrap_or(&self.detail);
-        format!("{} {}: {detail}", self.status.as_u16(), self.title)
+        let detail = self.why.as_deref().unwrap_or(&self.detail);
+        format!("{} {}: {detail}", self.kind.status.as_u16(), self.title)
     }
 
     pub(super) fn into_response(self) -> Response<Body> {
+        let ProblemKind { status, anchor, .. } = *self.kind;
         let body = json!({
-            "type": format!("{TYPES}#{}", self.name),
+            "type": format!("{TYPES}#{anchor}"),
             "title": self.title,
-            "status": self.status.as_u16(),
+            "status": status.as_u16(),
             "detail": self.detail,
         });
         let mut response = Response::new(Body::Text(body.to_string()));
-        *response.status_mut() = self.status;
+        *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(seconds) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        if self.retry_after > 0 {
+            headers.insert(RETRY_AFTER, HeaderValue::from(self.retry_after));
         }
         response
     }

@@ -11,7 +11,7 @@ use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::call::RecordId;
 
 use super::{
-    builder::{Keys, Settings},
+    builder::{KeyPlace, LayerSettings},
     caller::{Caller, UnknownCaller},
     kept::Cookies,
     problem::Problem,
@@ -39,7 +39,7 @@ pub(super) enum Compared {
     Whole(Fingerprint),
 }
 
-impl Settings {
+impl LayerSettings {
     /// Reads the key, the caller and the fingerprint of a request.
     pub(super) fn request_key(&self, request: &Request) -> Result<RequestKey, Problem> {
         let key = self.header_key(request)?;
@@ -77,7 +77,7 @@ impl Settings {
     }
 
     fn read_header(&self, request: &Request) -> Result<Option<String>, Problem> {
-        let Keys::Header(header) = &self.options.keys else { return Ok(None) };
+        let KeyPlace::Header(header) = &self.options.keys else { return Ok(None) };
         let key = key_in(request.headers(), header).map_err(|error| {
             let detail = format!("The header `{header}` is not a valid key: {error}.");
             Problem::key("The idempotency key is not valid", detail)

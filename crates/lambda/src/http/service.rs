@@ -20,7 +20,7 @@ use lambda_idempotency_engine::batch::{Batch, Delivery, Job, Returned, Work};
 use tower_service::Service;
 
 use super::{
-    builder::Settings,
+    builder::LayerSettings,
     caller::UnknownCaller,
     kept::{Cookies, replay, to_json},
     problem::{HandlerError, Problem},
@@ -44,14 +44,14 @@ use crate::{
 #[derive(Clone)]
 pub struct HttpService<S> {
     inner: S,
-    settings: Arc<Settings>,
+    settings: Arc<LayerSettings>,
 }
 
 /// What the service returned, which does not go through the engine.
 type Slot<E> = Arc<Mutex<Option<Result<Response<Body>, HandlerError<E>>>>>;
 
 impl<S> HttpService<S> {
-    pub(super) const fn new(inner: S, settings: Arc<Settings>) -> Self {
+    pub(super) const fn new(inner: S, settings: Arc<LayerSettings>) -> Self {
         Self { inner, settings }
     }
 }
@@ -107,7 +107,7 @@ fn web_socket(extensions: &http::Extensions) -> Option<&str> {
     }
 }
 
-impl Settings {
+impl LayerSettings {
     async fn answer<S, B>(
         &self,
         inner: S,
