@@ -54,7 +54,7 @@ impl World {
         disposition: Disposition,
     ) {
         let line = json!({
-            "message": "record settled", "record": message, "key_hash": hash, "outcome": logged,
+            "message": "record done", "record": message, "key_hash": hash, "outcome": logged,
         });
         let records: Vec<_> = RecordLine::parse(&line.to_string())
             .into_iter()

@@ -30,7 +30,7 @@ impl World {
     fn ends(&mut self, sandbox: u32, ended: Ended, logged: &[(&str, &str)]) {
         let line = |(record, outcome): &(&str, &str)| {
             let line = json!({
-                "message": "record settled", "record": record, "key_hash": "aa", "outcome": outcome,
+                "message": "record done", "record": record, "key_hash": "aa", "outcome": outcome,
             });
             RecordLine::parse(&line.to_string()).unwrap()
         };

@@ -56,7 +56,7 @@ pub struct IdempotencyRecord {
     /// The messages that are stored with the completion and not yet known to be sent, as JSON text.
     pub outbox: Option<Json>,
     /// The payload of the record, as JSON text, until its key is completed: only for an operation that asks for it, to
-    /// run the work again, or to put its record aside, where nothing redelivers it.
+    /// run the work again, or to divert its record, where nothing redelivers it.
     pub payload: Option<Json>,
     /// The type of the last error. Never its message, which may quote the payload.
     pub error_type: Option<Arc<str>>,

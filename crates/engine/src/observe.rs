@@ -257,30 +257,30 @@ impl Observer for TracingObserver {
             (Outcome::CompletionLost { error, .. }, _) => event!(
                 ERROR,
                 problem = %error,
-                "record settled: processed, but not recorded; a duplicate would be processed again"
+                "record done, but not recorded: a duplicate would be processed again"
             ),
             (Outcome::Unprotected { outage: Some(error), .. }, _) => event!(
                 ERROR,
                 problem = %error,
-                "record settled: processed without protection; a duplicate would be processed again"
+                "record done without protection: a duplicate would be processed again"
             ),
             (_, None) if report.unrecorded.is_some() => event!(
                 WARN,
                 problem = report.unrecorded.map(tracing::field::display),
-                "record settled: its messages are sent, but that is not recorded; they may be sent again, with the \
+                "record done: its messages are sent, but that is not recorded; they may be sent again, with the \
                  same ids"
             ),
             (Outcome::Executed { kept, .. }, _) if *kept != ResultKept::Whole => {
                 event!(
                     WARN,
                     problem = ?kept,
-                    "record settled: its result is not kept for duplicates"
+                    "record done: its result is not kept for duplicates"
                 )
             }
             // A client's mistake, or one request too many: nothing is wrong with the function.
             (Outcome::Declined, problem) => event!(DEBUG, problem = problem, "record declined"),
             (Outcome::Rejected(_), Some(problem)) => {
-                event!(WARN, problem = problem, "record refused");
+                event!(WARN, problem = problem, "record rejected");
             }
             (_, Some(problem)) => event!(
                 WARN,
@@ -288,7 +288,7 @@ impl Observer for TracingObserver {
                 error_message = self.message(report),
                 "record returned"
             ),
-            (_, None) => event!(DEBUG, "record settled"),
+            (_, None) => event!(DEBUG, "record done"),
         }
     }
 }

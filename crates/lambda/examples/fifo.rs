@@ -8,7 +8,7 @@
 //! **In AWS**: set `ReportBatchItemFailures`; without it, Lambda treats every response as a success
 //! and deletes failed messages. The messages behind a failure are received each time, too: if a
 //! booking always fails, those behind it can reach the dead-letter queue without an attempt. Set
-//! `maxReceiveCount` to 15, or put such a booking aside (`Sqs::divert`; `docs/examples/divert`
+//! `maxReceiveCount` to 15, or divert such a booking (`Sqs::divert`; `docs/examples/divert`
 //! sends it to a queue). `docs/templates/sns-fifo-to-sqs-fifo.yaml` deploys it behind an SNS FIFO topic.
 //!
 //! **Here**: three bookings of one account, the first of which was sent twice, and one booking of

@@ -25,7 +25,7 @@ struct Order {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    tracing::init_default_subscriber(); // the library writes a line for each record
+    tracing::init_default_subscriber(); // the library logs what fails, and each batch
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
     let place = Operation::new("place-order")
         .key("orderId") // JMESPath on the message's body

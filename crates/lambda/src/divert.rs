@@ -152,7 +152,7 @@ impl Sinks<'_> {
         }
     }
 
-    /// Says that a record was put aside, or why not: its sink failed, or the time was up.
+    /// Says that a record was diverted, or why not: its sink failed, or the time was up.
     fn log(
         &self,
         record: &Record<'_>,
@@ -173,15 +173,15 @@ impl Sinks<'_> {
             };
         }
         match result {
-            Ok(reason) => event!(problem = %reason, "record put aside"),
+            Ok(reason) => event!(problem = %reason, "record diverted"),
             Err(Some(failure)) => event!(
                 problem = format!("the sink failed with {}", failure.error_type()),
                 error_message = log.shows_error_messages().then(|| failure.messages()),
-                "record not put aside: it returns to its source, and its next delivery calls the sink again"
+                "record not diverted: it returns to its source, and its next delivery calls the sink again"
             ),
             Err(None) => event!(
                 problem = "the sink did not return before the invocation's deadline",
-                "record not put aside: it returns to its source, and its next delivery calls the sink again"
+                "record not diverted: it returns to its source, and its next delivery calls the sink again"
             ),
         }
     }

@@ -185,7 +185,7 @@ impl Inner {
         };
         let works: Vec<Work<'_>> = records.iter().map(work).collect();
         let keys = if route.settings.has_sink() {
-            // A record that is put aside is identified by its key, its fingerprint and its content.
+            // A record that is diverted is identified by its key, its fingerprint and its content.
             works.iter().map(Keyed::of).collect()
         } else {
             Extraction::forget_payloads(&mut records, &works);

@@ -65,7 +65,7 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
             problem = (step == "report").then_some("the handler failed with a message (failure 1 for this key)"),
             error_message = (step == "report" && shows_error_messages()).then_some("told to report"),
             request_id = event.context.request_id,
-            "record settled"
+            "record done"
         );
     }
     Ok(json!({ "batchItemFailures": failures, "deadline": event.context.deadline }))

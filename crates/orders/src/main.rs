@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    // The library logs a line for each record, which needs a subscriber.
+    // The library logs what fails, and each batch. That needs a subscriber.
     tracing::init_default_subscriber();
     let orders = Orders::from_env().await?;
     let idempotency = Idempotency::from_env().await?; // IDEMPOTENCY_STORE or IDEMPOTENCY_TABLE

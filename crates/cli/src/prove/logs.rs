@@ -99,7 +99,7 @@ mod tests {
     fn record(message: &str, request: &str) -> Value {
         json!({
             "level": "INFO",
-            "fields": { "message": "record settled", "record": message, "outcome": "executed" },
+            "fields": { "message": "record done", "record": message, "outcome": "executed" },
             "span": { "requestId": request },
         })
     }

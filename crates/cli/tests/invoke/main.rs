@@ -56,8 +56,8 @@ async fn what_is_shown_of_a_delivery() {
     let request = r#"{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"do":"refuse"}"#;
     let cases: [(&str, Words, i32, Words, Words, Words); 12] = [
         // `orders` is a table of the example.
-        (&good, &["--repeat", "2"], 0, &counts, &[], &["table orders", "note:", "record settled"]),
-        (&good, &["--verbose"], 0, &[], &["started", "record settled"], &[]),
+        (&good, &["--repeat", "2"], 0, &counts, &[], &["table orders", "note:", "record done"]),
+        (&good, &["--verbose"], 0, &[], &["started", "record done"], &[]),
         (&good, &["--env", silent], 0, &["1 acknowledged", "init_default_subscriber"], &[], &[]),
         (&bad, &["--max-receive-count", "1"], 1, &[said, "\n    told to report\n"], &[], &[]),
         (&bad, &["--max-receive-count", "1", "--env", unsaid], 1, &[], &[], &["told to report"]),

@@ -146,7 +146,7 @@ pub(super) fn turn(step: &mut Step<'_, '_>, looks: bool) -> Next {
         return Next::End(Outcome::Returned(NotStarted::Deadline));
     };
     let known = step.host.known(&key, step.now).and_then(|record| judge(step, &record));
-    // A cached mismatch would put the record aside. If its idempotency record was deleted since,
+    // A cached mismatch would divert the record. If its idempotency record was deleted since,
     // it is to be processed, so the store is asked.
     let lets_pass = step.entry.ask().lets_pass;
     match known {

@@ -1,4 +1,4 @@
-//! Bad records can be put aside, so that they do not block other records.
+//! Bad records can be diverted, so that they do not block other records.
 
 use lambda_idempotency::{
     Operation,
@@ -55,10 +55,10 @@ async fn a_bad_record_is_put_aside_and_the_shard_continues() {
     }
     world.ledger.assert_each_once(["a", "b"]);
     assert_eq!(world.store.inner().len(), 2, "bad records need no store");
-    let put_aside = aside.records();
-    assert_eq!(put_aside.len(), 2 * records.len(), "at each delivery,");
+    let diverted = aside.records();
+    assert_eq!(diverted.len(), 2 * records.len(), "at each delivery,");
     assert_eq!(aside.ids(), records.len(), "with the same ids");
-    for (found, (record, is_expected)) in put_aside.iter().zip(records.iter().cycle()) {
+    for (found, (record, is_expected)) in diverted.iter().zip(records.iter().cycle()) {
         assert_eq!(serde_json::from_str::<Value>(&found.raw).unwrap(), *record);
         let DivertReason::BadRecord(why) = &found.reason else { panic!("{found:?}") };
         assert!(is_expected(&Rejection::from(why.clone())), "{why:?}");
@@ -84,7 +84,7 @@ async fn copies_in_an_event_are_put_aside_together() {
     assert_eq!((aside.records().len(), aside.ids()), (3, 2));
 }
 
-/// On a queue, even a message that the answer could not name can be put aside.
+/// On a queue, even a message that the answer could not name can be diverted.
 #[tokio::test]
 async fn a_message_without_an_id_can_be_put_aside() {
     let world = World::new();

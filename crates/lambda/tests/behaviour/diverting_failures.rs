@@ -1,4 +1,4 @@
-//! Permanent failures and mismatches can be put aside, so that they do not block later records.
+//! Permanent failures and mismatches can be diverted, so that they do not block later records.
 
 use std::{
     collections::BTreeSet,

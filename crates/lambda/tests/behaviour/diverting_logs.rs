@@ -1,4 +1,4 @@
-//! The log of records that are put aside, and of records that could not be put aside.
+//! The log of records that are diverted, and of records that could not be diverted.
 
 use std::{
     sync::{
@@ -61,13 +61,13 @@ async fn a_failing_sink_is_logged_after_the_failure_of_the_record() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_put_aside_is_logged_with_the_reason() {
+async fn a_record_that_was_diverted_is_logged_with_the_reason() {
     let log =
         logged(&World::new(), TracingObserver::new(), Sqs::new().divert(Aside::default().sink()))
             .await;
-    let put_aside = log.lines().find(|line| line.contains("record put aside")).unwrap();
-    assert!(put_aside.contains("its handler failed permanently, with a message"), "{log}");
-    assert!(put_aside.contains("WARN") && put_aside.contains("m-1"), "{log}");
+    let diverted = log.lines().find(|line| line.contains("record diverted")).unwrap();
+    assert!(diverted.contains("its handler failed permanently, with a message"), "{log}");
+    assert!(diverted.contains("WARN") && diverted.contains("m-1"), "{log}");
 }
 
 #[tokio::test]

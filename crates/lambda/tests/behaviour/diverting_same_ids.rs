@@ -1,4 +1,4 @@
-//! Distinct records with one id, which their producer chose, or with one key: each is put aside.
+//! Distinct records with one id, which their producer chose, or with one key: each is diverted.
 
 use lambda_idempotency::{
     Operation,
@@ -27,7 +27,7 @@ fn ordered(mut message: Value) -> Value {
     message["do"] = "give up".into();
     message
 }
-/// All these messages are acknowledged, so each has to be put aside, with an id of its own.
+/// All these messages are acknowledged, so each has to be diverted, with an id of its own.
 async fn all_are_put_aside(source: fn(&Aside) -> (RabbitMq, ActiveMq), payloads: [Vec<u8>; 2]) {
     let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];
     for event in kinds {

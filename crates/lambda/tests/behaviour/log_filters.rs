@@ -11,7 +11,7 @@ use crate::{
 
 /// The messages and the outcomes of the lines that the template's filters count: of lost completions, and of permanent failures.
 const FILTERS: [(&str, &[&str]); 2] = [
-    ("record settled", &["completion_lost", "unprotected"]),
+    ("record done", &["completion_lost", "unprotected"]),
     ("record returned", &["permanently_failed"]),
 ];
 
@@ -93,7 +93,7 @@ async fn a_record_that_returns_is_not_said_to_be_settled() {
     for (message, said, outcome, failed_attempts) in [
         (order("m-1", "a", "fail"), "record returned", "failed", 1),
         (order("m-1", "a", "fail"), "record returned", "failed", 2),
-        (with_body("m-2", "{}"), "record refused", "rejected", 0),
+        (with_body("m-2", "{}"), "record rejected", "rejected", 0),
     ] {
         let lines = lines_of(&world, &batch([message])).await;
         let [line] = &lines[..] else { panic!("{lines:?}") };

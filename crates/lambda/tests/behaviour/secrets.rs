@@ -127,7 +127,7 @@ async fn records_of_every_source_with_every_outcome() {
          source: \"kafka\"|source: \"pipe\"|source: \"invoke\"|activemq record #|rabbitmq record #|eventbridge record #|scheduler record #|\
          \"executed\"|\"replayed\"|\"coalesced\"|\"failed\"|\"permanently_failed\"|\"busy\"|\"mismatch\"|\
          \"timed_out\"|\"rejected\"|\"unavailable\"|\"unprotected\"|\"unsent\"|\"completion_lost\"|a panic|\
-         record put aside|the sink failed|its result is not kept|too large to be kept|no room to keep it|\
+         record diverted|the sink failed|its result is not kept|too large to be kept|no room to keep it|\
          Recovered { recovered: |Idempotency.UnknownEvent|Idempotency.RecordsReturned|Idempotency.HandlerFailed|\
          key_hash=|accept_collisions|\"Namespace\":\"Shop\"|otel.name",
     );

@@ -1,7 +1,7 @@
 //! What a function logs of each record: one JSON line on its output.
 //!
-//! A function built on this project logs, through `tracing`, an event whose message begins with `record settled`,
-//! `record returned`, `record refused` or `record declined`, with the fields of [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the
+//! A function built on this project logs, through `tracing`, an event whose message begins with `record done`,
+//! `record returned`, `record rejected` or `record declined`, with the fields of [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the
 //! default of `lambda_runtime`) and flattened.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 const TARGET: &str = "lambda_idempotency::record";
 const MESSAGES: [&str; 4] =
-    ["record settled", "record returned", "record refused", "record declined"];
+    ["record done", "record returned", "record rejected", "record declined"];
 
 /// How one record was settled, as the function logged it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -195,11 +195,11 @@ impl Serialize for Outcome {
 mod tests {
     use super::*;
 
-    const NESTED: &str = r#"{"level":"INFO","fields":{"message":"record settled","source":"sqs","record":"m1",
+    const NESTED: &str = r#"{"level":"INFO","fields":{"message":"record done","source":"sqs","record":"m1",
         "operation":"place-order","key_hash":"ab12","outcome":"executed","ms":1.5,"failed_attempts":1,"lost_attempts":0},
         "span":{"requestId":"r1","name":"Lambda runtime invoke"},"spans":[]}"#;
     const FLAT: &str = r#"{"timestamp":"2026-01-01","level":"INFO","target":"lambda_idempotency::record",
-        "message":"record settled","source":"sqs","record":"m1","operation":"place-order","key_hash":"ab12",
+        "message":"record done","source":"sqs","record":"m1","operation":"place-order","key_hash":"ab12",
         "outcome":"executed","ms":1.5,"failed_attempts":1,"lost_attempts":0,"request_id":"r1"}"#;
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
             "plain text",
             "{}",
             "[1]",
-            r#"{"message":"record settled"}"#,
+            r#"{"message":"record done"}"#,
             r#"{"fields":{"message":"hello"}}"#,
         ] {
             assert_eq!(RecordLine::parse(line), None, "{line}");

@@ -196,7 +196,7 @@ mod tests {
 
     fn line(record: &str, outcome: &str) -> RecordLine {
         let text =
-            format!(r#"{{"message":"record settled","record":"{record}","outcome":"{outcome}"}}"#);
+            format!(r#"{{"message":"record done","record":"{record}","outcome":"{outcome}"}}"#);
         RecordLine::parse(&text).unwrap()
     }
 
